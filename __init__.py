@@ -1,0 +1,1 @@
+"""Prefect Swarm: an objective becomes a Prefect flow run of concurrent subagents."""

@@ -1,0 +1,116 @@
+"""Every exception the package raises on purpose.
+
+Each says what was wrong, with which value and where, and `fix` says what to do about it. `category`
+is what the failure router reads; `exit_code` is what the command line returns.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar
+
+__all__ = [
+    "BudgetExceededError",
+    "Category",
+    "ContextTooSmallError",
+    "EmptyOutputError",
+    "InputError",
+    "ModelError",
+    "PlanError",
+    "RunCancelledError",
+    "RunNotFoundError",
+    "ServerError",
+    "StepTimeoutError",
+    "SwarmError",
+]
+
+
+class Category(StrEnum):
+    """What kind of failure it was; the failure router's only input about a cause."""
+
+    CODE = "CODE"
+    LOGIC = "LOGIC"
+    TIMEOUT = "TIMEOUT"
+    SCHEMA = "SCHEMA"
+    FORMAT = "FORMAT"
+    EARLY_ABORT = "EARLY_ABORT"
+    INFRASTRUCTURE = "INFRASTRUCTURE"
+    BUDGET = "BUDGET"
+    UPSTREAM = "UPSTREAM"
+    UNKNOWN = "UNKNOWN"
+
+
+class SwarmError(Exception):
+    """Base of every deliberate error: a sentence on what was wrong and one on what to do."""
+
+    category: ClassVar[Category] = Category.UNKNOWN
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, problem: str, fix: str = "") -> None:
+        super().__init__(problem, fix)
+        self.problem = problem
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.fix}".rstrip()
+
+
+class InputError(SwarmError):
+    """The user asked for something that can't be understood or found."""
+
+    exit_code = 2
+
+
+class PlanError(InputError):
+    """A plan breaks a rule of the plan language; `text` is what it was read from."""
+
+    category = Category.SCHEMA
+
+    def __init__(self, problem: str, fix: str = "", text: str = "") -> None:
+        super().__init__(problem, fix)
+        self.args = (problem, fix, text)
+        self.text = text
+
+
+class RunNotFoundError(InputError):
+    """No stored run answers to that name."""
+
+
+class ModelError(SwarmError):
+    """A model can't be found, loaded or reached."""
+
+    category = Category.INFRASTRUCTURE
+
+
+class ContextTooSmallError(ModelError):
+    """A prompt does not fit into the model's context window; another try would not either."""
+
+    category = Category.BUDGET
+
+
+class EmptyOutputError(SwarmError):
+    """A model answered with nothing."""
+
+    category = Category.FORMAT
+
+
+class StepTimeoutError(SwarmError):
+    """An attempt did not end within its step's `timeout_s`."""
+
+    category = Category.TIMEOUT
+
+
+class BudgetExceededError(SwarmError):
+    """Launching would exceed a budget; the message has the figures."""
+
+    category = Category.BUDGET
+
+
+class ServerError(SwarmError):
+    """The Prefect server can't be reached."""
+
+    category = Category.INFRASTRUCTURE
+
+
+class RunCancelledError(SwarmError):
+    """The run was cancelled on request; what had finished is kept."""

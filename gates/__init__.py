@@ -1,0 +1,1 @@
+"""Deterministic checks that an artifact must pass before another step may read it."""

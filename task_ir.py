@@ -1,0 +1,344 @@
+"""The plan language: what an orchestrator model, or a person, writes.
+
+A `TaskIR` that validates is a DAG by construction, since a step may depend only on steps before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, Self, cast
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from .errors import PlanError
+
+__all__ = [
+    "MAX_ITEMS",
+    "MAX_STEPS",
+    "Agent",
+    "Escalation",
+    "Output",
+    "OutputKind",
+    "PlanRules",
+    "Step",
+    "TaskIR",
+    "Tier",
+    "describe",
+    "load_plan",
+    "parse_plan",
+]
+
+MAX_ITEMS = 300
+"""The most items `TaskIR.from_items` maps a template over."""
+MAX_STEPS = MAX_ITEMS + 1
+"""Steps a plan may have where nothing says otherwise: one for each item and one that joins them."""
+
+Tier = Literal["worker", "coder", "architect"]
+OutputKind = Literal["text", "json", "python", "shell", "files"]
+
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+_Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
+_StepId = Annotated[str, StringConstraints(pattern=r"^S[1-9][0-9]*$")]
+
+
+def _tuple(value: object) -> object:
+    # Strict models refuse a list where a tuple is declared, and JSON has only lists.
+    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
+
+
+_Texts = Annotated[tuple[_Text, ...], BeforeValidator(_tuple)]
+
+
+class PlanRules(NamedTuple):
+    """Limits that come from outside the plan; pass as the validation context.
+
+    Attributes:
+        max_steps: The most steps the plan may have.
+        gates: The gates that exist, or None to leave gate names unchecked.
+    """
+
+    max_steps: int = MAX_STEPS
+    gates: frozenset[str] | None = None
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class Agent(_Frozen):
+    """A subagent that the orchestrator invents: `create_subagent(name, system_prompt)`."""
+
+    name: _Name
+    system_prompt: _Text
+    tier: Tier = "worker"
+
+
+class Output(_Frozen):
+    """What a step has to produce. `schema` (JSON Schema 2020-12) is for kind `json` alone."""
+
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
+    kind: OutputKind = "text"
+    json_schema: dict[str, Any] | None = Field(default=None, alias="schema")
+
+    @model_validator(mode="after")
+    def _schema_is_valid(self) -> Self:
+        if self.json_schema is None:
+            return self
+        if self.kind != "json":
+            raise ValueError(f"a schema is for output kind json, not {self.kind}")
+        try:
+            Draft202012Validator.check_schema(self.json_schema)  # pyright: ignore[reportUnknownMemberType]
+        except SchemaError as error:
+            where = "/".join(map(str, error.absolute_path)) or "its top level"
+            raise ValueError(f"the output's JSON Schema is wrong at {where}: {error.message}") from None
+        return self
+
+
+class Step(_Frozen):
+    """A piece of work for one agent: `assign_task(agent, prompt)` and what it needs."""
+
+    id: _StepId
+    agent: _Name
+    prompt: _Text
+    depends_on: Annotated[tuple[_StepId, ...], BeforeValidator(_tuple)] = ()
+    output: Output = Output()
+    gates: _Texts | None = Field(
+        default=None, description="Gates its artifact must pass; null takes the output kind's own."
+    )
+    timeout_s: float | None = Field(
+        default=None, gt=0, strict=False, description="Seconds an attempt may take."
+    )
+    optional: bool = Field(default=False, description="The plan succeeds without this step.")
+
+
+class Escalation(_Frozen):
+    """How far a failing step may go."""
+
+    max_attempts: int | None = Field(default=None, ge=1, description="Attempts a step may take.")
+    max_tier: Tier = Field(default="architect", description="The highest tier to escalate to.")
+
+
+class TaskIR(_Frozen):
+    """An objective, decomposed. Steps stand in an order in which each needs only earlier ones."""
+
+    objective: _Text
+    task_type: Literal["chat", "doc", "code", "ingest", "manage"] = "chat"
+    priority: Literal["interactive", "batch"] = "interactive"
+    inputs: dict[str, str] = Field(default_factory=dict)
+    constraints: _Texts = ()
+    assumptions: _Texts = ()
+    agents: Annotated[tuple[Agent, ...], BeforeValidator(_tuple)] = Field(min_length=1)
+    steps: Annotated[tuple[Step, ...], BeforeValidator(_tuple)] = Field(min_length=1)
+    final_step: _StepId | None = Field(
+        default=None, description="The step whose output is the answer as it stands."
+    )
+    definition_of_done: _Texts = ()
+    escalation: Escalation = Escalation()
+
+    @field_validator("agents")
+    @classmethod
+    def _agents_are_distinct(cls, agents: tuple[Agent, ...]) -> tuple[Agent, ...]:
+        if twice := _first_repeated(agent.name for agent in agents):
+            raise ValueError(f"agent {twice!r} is created twice")
+        return agents
+
+    @model_validator(mode="after")
+    def _steps_fit_together(self, info: ValidationInfo) -> Self:
+        rules = info.context if isinstance(info.context, PlanRules) else PlanRules()
+        if len(self.steps) > rules.max_steps:
+            raise ValueError(f"{len(self.steps)} steps are more than the limit of {rules.max_steps}")
+        agents = {agent.name for agent in self.agents}
+        earlier: set[str] = set()
+        asked: dict[tuple[str, str], str] = {}
+        ids = {step.id for step in self.steps}
+        for step in self.steps:
+            if step.id in earlier:
+                raise ValueError(f"step {step.id} is there twice")
+            if step.agent not in agents:
+                raise ValueError(f"step {step.id} is assigned to an unknown agent {step.agent!r}")
+            _check_dependencies(step, earlier, ids)
+            if other := asked.get((step.agent, step.prompt)):
+                raise ValueError(f"step {step.id} gives {step.agent!r} the same prompt as {other}")
+            _check_gates(step, rules.gates)
+            asked[step.agent, step.prompt] = step.id
+            earlier.add(step.id)
+        if self.final_step is not None and self.final_step not in ids:
+            raise ValueError(f"final_step {self.final_step} is no step of the plan")
+        return self
+
+    @classmethod
+    def from_items(
+        cls,
+        prompt_template: str,
+        items: Sequence[str],
+        *,
+        objective: str | None = None,
+        join: str | None = None,
+        agent: Agent | None = None,
+    ) -> TaskIR:
+        """Map one template over many items, one step each, all of them independent.
+
+        Args:
+            prompt_template: A prompt that holds `{item}` at least once.
+            items: 2 to 300 items that give no prompt twice.
+            objective: What it is all for; made from the template when left out.
+            join: The prompt of a last step that reads every other step's output.
+            agent: Who does the items; a plain worker when left out.
+
+        Raises:
+            PlanError: The template has no `{item}`, or the items are too few, too many or repeated.
+        """
+        if "{item}" not in prompt_template:
+            raise PlanError(
+                f"The prompt template {prompt_template!r} has no {{item}}.",
+                "Write {item} where each item belongs.",
+            )
+        if not 2 <= len(items) <= MAX_ITEMS:
+            raise PlanError(f"{len(items)} items were given.", f"Give 2 to {MAX_ITEMS} items.")
+        prompts = [prompt_template.replace("{item}", item).strip() for item in items]
+        if twice := _first_repeated(prompts):
+            raise PlanError(
+                f"Two items give the same prompt {twice!r}.", "Leave out the repeated item."
+            )
+        agent = agent or Agent(
+            name="Item Worker", system_prompt="You do one item of a larger job, completely."
+        )
+        steps = [
+            Step(id=f"S{n}", agent=agent.name, prompt=prompt) for n, prompt in enumerate(prompts, 1)
+        ]
+        agents = [agent]
+        if join is not None:
+            joiner = Agent(
+                name=f"{agent.name} Lead", system_prompt="You join the items' results into one."
+            )
+            agents.append(joiner)
+            needs = tuple(step.id for step in steps)
+            steps.append(
+                Step(id=f"S{len(steps) + 1}", agent=joiner.name, prompt=join, depends_on=needs)
+            )
+        return parse_plan(
+            {
+                "objective": objective or f"{prompt_template} ({len(items)} items)",
+                "agents": tuple(agents),
+                "steps": tuple(steps),
+                "final_step": steps[-1].id if join is not None else None,
+            }
+        )
+
+
+def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = "") -> TaskIR:
+    """Validate a plan given as JSON text or as the objects JSON stands for.
+
+    Raises:
+        PlanError: It breaks a rule; the message names the step and the reason.
+    """
+    text = data if isinstance(data, str) else ""
+    where = f" in {source}" if source else ""
+    if isinstance(data, str):
+        try:
+            data = json.loads(data)
+        except json.JSONDecodeError as error:
+            raise PlanError(
+                f"The plan{where} is not JSON: {error.msg} at line {error.lineno}, "
+                f"column {error.colno}.",
+                "Write it as docs/task_ir.schema.json says.",
+                text,
+            ) from None
+    try:
+        return TaskIR.model_validate(data, context=rules or PlanRules())
+    except ValidationError as error:
+        problems = "; ".join(describe(error, data))
+        raise PlanError(
+            f"The plan{where} breaks a rule: {problems}.",
+            "Mend it; docs/task_ir.schema.json has the language.",
+            text,
+        ) from None
+
+
+def load_plan(path: Path, rules: PlanRules | None = None) -> TaskIR:
+    """Read a plan file.
+
+    Raises:
+        PlanError: It can't be read, isn't JSON, or breaks a rule.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise PlanError(
+            f"The plan file {path} can't be read: {reason}.", "Check the path."
+        ) from None
+    return parse_plan(text, rules, source=str(path))
+
+
+def describe(error: ValidationError, data: object = None) -> list[str]:
+    """Say each problem of a validation error in one clause, naming the step where it has one."""
+    problems = error.errors(include_url=False)
+    deep = {problem["loc"][:1] for problem in problems if len(problem["loc"]) > 1}
+    # A list that has a bad entry is reported as too short as well; the entry says it all.
+    return [
+        _clause(problem, data)
+        for problem in problems
+        if not (problem["type"] == "too_short" and problem["loc"][:1] in deep)
+    ]
+
+
+def _clause(problem: ErrorDetails, data: object) -> str:
+    message = problem["msg"].removeprefix("Value error, ")
+    path = list(problem["loc"])
+    where = ".".join(map(str, path))
+    if len(path) >= 2 and path[0] == "steps" and isinstance(path[1], int):
+        where = ".".join([_step_name(data, path[1]), *map(str, path[2:])])
+    given = "" if isinstance(problem["input"], dict | list | tuple) else f" (got {problem['input']!r})"
+    return f"{where}: {message}{given}" if where else message
+
+
+def _step_name(data: object, index: int) -> str:
+    try:
+        return f"step {cast('Any', data)['steps'][index]['id']}"
+    except (KeyError, TypeError, IndexError):
+        return f"step number {index + 1}"
+
+
+def _check_dependencies(step: Step, earlier: set[str], ids: set[str]) -> None:
+    for needed in step.depends_on:
+        if needed == step.id:
+            raise ValueError(f"step {step.id} depends on itself")
+        if needed not in ids:
+            raise ValueError(f"step {step.id} depends on {needed}, which is no step of the plan")
+        if needed not in earlier:
+            raise ValueError(f"step {step.id} depends on {needed}, which comes later")
+    if twice := _first_repeated(step.depends_on):
+        raise ValueError(f"step {step.id} names its dependency {twice} twice")
+
+
+def _check_gates(step: Step, known: frozenset[str] | None) -> None:
+    for gate in step.gates or ():
+        if known is not None and gate not in known:
+            there = ", ".join(sorted(known))
+            raise ValueError(f"step {step.id} names an unknown gate {gate!r}; there are {there}")
+
+
+def _first_repeated(values: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
