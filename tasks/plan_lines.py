@@ -1,0 +1,175 @@
+"""A plan as numbered lines, the form in which a local model writes it.
+
+    1. Physicist: Explain how a heat pump moves heat
+    2. Economist [trusts only figures]: Say what a heat pump costs over ten years
+    3. Judge: Weigh both and advise a house owner (needs 1, 2)
+
+A line with a new name is `create_subagent(name, system_prompt)`, the prompt made from the words in
+brackets; every line is `assign_task(agent, prompt)` with the earlier lines that it needs. So agents
+exist before they are assigned and a step needs only earlier ones, whatever a model writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import PlanError
+from ..task_ir import Agent, PlanRules, Step, TaskIR, parse_plan
+
+__all__ = ["GRAMMAR_STEPS", "final_step", "grammar", "read_lines", "write_lines"]
+
+GRAMMAR_STEPS = 12
+"""Steps the grammar allows where nothing says otherwise."""
+
+_PROMPT_WORDS, _PERSONA_WORDS, _NAME_WORDS = 36, 16, 4
+# Words hold no white space of any alphabet: a prompt made of it would be empty once stripped.
+_SPACES = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u3000\ufeff"
+_WORDS = rf"""
+name ::= first letter{{0,19}} (" " letter{{1,19}}){{0,{_NAME_WORDS - 1}}}
+first ::= [^{_SPACES}!-@\[-`a-z{{-~]
+letter ::= [^{_SPACES}:\[\]()]
+persona ::= " [" trait (" " trait){{0,{_PERSONA_WORDS - 1}}} "]"
+trait ::= [^{_SPACES}\[\]]{{1,24}}
+prompt ::= word (" " word){{1,{_PROMPT_WORDS - 1}}}
+word ::= ([^{_SPACES}(] | "(" [^{_SPACES}n]) [^{_SPACES}]{{0,30}}
+"""
+
+_LINE = re.compile(
+    r"(?P<number>\d+)\. +(?P<name>[^:\[\]()]+?)(?: +\[(?P<persona>[^\[\]]*)\])?: *"
+    r"(?P<prompt>.+?)(?: \(needs (?P<needs>\d+(?:, *\d+)*)\))?"
+)
+_SYSTEM = "You are {name}, one specialist of a team{persona}. Do your task fully and to the point."
+_SYSTEM_READ = re.compile(
+    re.escape(_SYSTEM).replace(r"\{name\}", ".+").replace(r"\{persona\}", "(.*)")
+)
+
+
+def grammar(max_steps: int = GRAMMAR_STEPS, min_steps: int = 1) -> str:
+    """Return the GBNF of plans with `min_steps` to `max_steps` lines.
+
+    Every step position has its own rule, and what it may need is an ascending list of the positions
+    before it. Lengths are bounded, so that every plan ends. A word may not begin with `(n`, which
+    keeps a prompt from being taken for what its step needs.
+    """
+    rules = ["root ::= line1 more1"]
+    for step in range(1, max_steps + 1):
+        needs = f' (" (needs " from{step}x1 ")")?' if step > 1 else ""
+        rules.append(f'line{step} ::= "{step}. " name persona? ": " prompt{needs}')
+        rules.extend(_needs_rules(step))
+        following = f'"\\n" line{step + 1} more{step + 1}' if step < max_steps else '""'
+        rules.append(f"more{step} ::= {following if step < min_steps else f'({following})?'}")
+    return "\n".join(rules) + _WORDS
+
+
+def _needs_rules(step: int) -> Iterable[str]:
+    """Rules for the ascending, non-empty lists of the steps from `first` to before `step`."""
+    for first in range(1, step):
+        choices = [
+            f'"{need}"' + (f' (", " from{step}x{need + 1})?' if need + 1 < step else "")
+            for need in range(first, step)
+        ]
+        yield f"from{step}x{first} ::= " + " | ".join(choices)
+
+
+def read_lines(text: str, objective: str, rules: PlanRules | None = None) -> TaskIR:
+    """Read a plan. A line that asks an agent what it was asked before is left out.
+
+    Raises:
+        PlanError: A line is no step, is misnumbered, or the plan breaks a rule; it has the text.
+    """
+    draft = _Draft()
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        match = _LINE.fullmatch(line)
+        if match is None or int(match["number"]) != len(draft.numbers) + 1:
+            raise PlanError(
+                f"Line {len(draft.numbers) + 1} of the plan is no step: {line[:80]!r}.",
+                "Write `N. Name: What to do (needs 1, 2)`, numbered from 1.",
+                text,
+            )
+        draft.add(match)
+    if not draft.steps:
+        raise PlanError("The plan has no line.", "Write one line for each step.", text)
+    data = {"objective": objective, "agents": [*draft.agents.values()], "steps": draft.steps}
+    try:
+        plan = parse_plan(data, rules)
+    except PlanError as error:
+        raise PlanError(error.problem, error.fix, text) from None
+    return plan.model_copy(update={"final_step": final_step(plan.steps)})
+
+
+@dataclass
+class _Draft:
+    agents: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    numbers: list[str] = field(default_factory=list[str])
+    asked: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+
+    def add(self, match: re.Match[str]) -> None:
+        name = self.agents.setdefault(match["name"].casefold(), _agent(match))["name"]
+        said = (name, match["prompt"].strip())
+        if said not in self.asked:
+            self.asked[said] = f"S{len(self.steps) + 1}"
+            self.steps.append(
+                {
+                    "id": self.asked[said],
+                    "agent": name,
+                    "prompt": match["prompt"],
+                    "depends_on": self._needed(match["needs"] or ""),
+                }
+            )
+        self.numbers.append(self.asked[said])
+
+    def _needed(self, numbers: str) -> list[str]:
+        # A number that isn't earlier stands as it is, for the plan's own rules to refuse.
+        known = dict(enumerate(self.numbers, 1))
+        needs = [known.get(int(number), f"S{number}") for number in re.findall(r"\d+", numbers)]
+        return [*dict.fromkeys(needs)]
+
+
+def _agent(match: re.Match[str]) -> dict[str, str]:
+    persona = (match["persona"] or "").strip()
+    prompt = _SYSTEM.format(name=match["name"], persona=f": {persona}" if persona else "")
+    return {"name": match["name"], "system_prompt": prompt}
+
+
+def write_lines(plan: TaskIR) -> str:
+    """Write a plan as lines: who does what, and what each step needs.
+
+    Tiers, outputs, gates and system prompts other than `read_lines` makes are not said.
+
+    Raises:
+        PlanError: Names, prompts or dependencies would not be read back as they are.
+    """
+    personas = {agent.name: _persona(agent) for agent in plan.agents}
+    lines: list[str] = []
+    for number, step in enumerate(plan.steps, 1):
+        needs = ", ".join(need.removeprefix("S") for need in step.depends_on)
+        persona = personas.pop(step.agent, "")
+        lines.append(
+            f"{number}. {step.agent}{persona}: {step.prompt}{f' (needs {needs})' if needs else ''}"
+        )
+    text = "\n".join(lines)
+    if _graph(read_lines(text, plan.objective)) != _graph(plan):
+        raise PlanError("The plan holds what lines can't say.", "Use its JSON form.", text)
+    return text
+
+
+def final_step(steps: Sequence[Step]) -> str | None:
+    """Return the step that joins the plan: the only one nothing needs, and it needs all others."""
+    needed = {need for step in steps for need in step.depends_on}
+    # A step that nothing needs is the last of some chain; if it is the only one, all lead to it.
+    ends = [step.id for step in steps if step.id not in needed]
+    return ends[0] if len(ends) == 1 else None
+
+
+def _graph(plan: TaskIR) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    return [(step.id, step.agent, step.prompt, step.depends_on) for step in plan.steps]
+
+
+def _persona(agent: Agent) -> str:
+    match = _SYSTEM_READ.fullmatch(agent.system_prompt)
+    persona = match[1].removeprefix(": ") if match else ""
+    return f" [{persona}]" if persona else ""

@@ -1,0 +1,130 @@
+"""The plan as structured output, for a model that takes no grammar."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+from pydantic_ai import Agent, ModelRetry, capture_run_messages
+from pydantic_ai.exceptions import UnexpectedModelBehavior
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RunUsage
+
+from ..errors import PlanError
+from ..task_ir import PlanRules, TaskIR, Tier, parse_plan
+from .plan_lines import final_step
+from .plan_prompt import STRUCTURED
+
+__all__ = ["StructuredPlan", "request_plan"]
+
+
+class Subagent(BaseModel):
+    """A specialist to create."""
+
+    name: str
+    system_prompt: str
+    tier: Tier = "worker"
+
+
+class Assignment(BaseModel):
+    """A piece of work for one subagent."""
+
+    agent: str = Field(description="The name of a created subagent.")
+    prompt: str
+    depends_on: list[int] = Field(
+        default_factory=list[int], description="1-based positions of earlier assignments."
+    )
+    output: Literal["text", "json", "python", "shell", "files"] = "text"
+    gates: list[str] | None = Field(
+        default=None, description="Checks its output must pass; null takes the output kind's own."
+    )
+
+
+class StructuredPlan(BaseModel):
+    """Who works, and on what."""
+
+    create_subagent: list[Subagent]
+    assign_task: list[Assignment]
+
+    def plan(self, objective: str, rules: PlanRules | None = None) -> TaskIR:
+        """Return the plan it stands for.
+
+        Raises:
+            PlanError: It breaks a rule of the plan language.
+        """
+        steps = [
+            {
+                "id": f"S{number}",
+                "agent": task.agent,
+                "prompt": task.prompt,
+                "depends_on": [f"S{need}" for need in dict.fromkeys(task.depends_on)],
+                "output": {"kind": task.output},
+                "gates": task.gates,
+            }
+            for number, task in enumerate(self.assign_task, 1)
+        ]
+        data: dict[str, Any] = {
+            "objective": objective,
+            "agents": [agent.model_dump() for agent in self.create_subagent],
+            "steps": steps,
+        }
+        try:
+            plan = parse_plan(data, rules)
+        except PlanError as error:
+            raise PlanError(error.problem, error.fix, self.model_dump_json()) from None
+        return plan.model_copy(update={"final_step": final_step(plan.steps)})
+
+
+async def request_plan(
+    objective: str, model: Model, rules: PlanRules, settings: ModelSettings, usage: RunUsage
+) -> tuple[TaskIR, str]:
+    """Ask for a plan; on a broken rule say which, once. Return the plan and the text it came as.
+
+    `usage` counts what was used, whether it succeeds or not.
+
+    Raises:
+        PlanError: The mended plan breaks a rule as well; it has the text.
+    """
+    agent = Agent(
+        model, output_type=StructuredPlan, instructions=_instructions(rules), retries={"output": 1}
+    )
+    last: list[PlanError] = []
+
+    @agent.output_validator
+    def _follows_the_rules(draft: StructuredPlan) -> StructuredPlan:  # pyright: ignore[reportUnusedFunction]
+        try:
+            draft.plan(objective, rules)
+        except PlanError as error:
+            last.append(error)
+            raise ModelRetry(str(error)) from None
+        return draft
+
+    with capture_run_messages() as messages:
+        try:
+            result = await agent.run(objective, model_settings=settings, usage=usage)
+        except UnexpectedModelBehavior as error:
+            raise _unusable(last, messages, error) from error
+    return result.output.plan(objective, rules), result.output.model_dump_json()
+
+
+def _instructions(rules: PlanRules) -> str:
+    said = f"{STRUCTURED}\nNo more than {rules.max_steps} assignments."
+    if rules.gates:
+        said += f" Gates there are: {', '.join(sorted(rules.gates))}."
+    return said
+
+
+def _unusable(
+    broken: list[PlanError], messages: list[ModelMessage], error: UnexpectedModelBehavior
+) -> PlanError:
+    answers = [message for message in messages if isinstance(message, ModelResponse)]
+    text = _text(answers[-1]) if answers else ""
+    problem = broken[-1].problem if broken else f"The model wrote no plan: {error}"
+    return PlanError(problem, "Ask another model, or give a plan.", text)
+
+
+def _text(answer: ModelResponse) -> str:
+    calls = [str(call.args) for call in answer.tool_calls]
+    return "\n".join([answer.text or "", *calls]).strip()
