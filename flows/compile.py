@@ -1,0 +1,166 @@
+"""From a plan to a program: `TaskIR` → `CompiledPlan`. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..gates import DEFAULT_GATES
+from ..task_ir import Output, OutputKind, Step, TaskIR, Tier
+
+__all__ = ["CompiledPlan", "CompiledStep", "StepDefaults", "compile_plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepDefaults:
+    """What a step gets where its plan says nothing.
+
+    Attributes:
+        timeout_s: Seconds an attempt may take.
+        max_attempts: Attempts a step may take.
+        gates: The gates of each output kind.
+    """
+
+    timeout_s: float = 300.0
+    max_attempts: int = 3
+    gates: Mapping[OutputKind, tuple[str, ...]] = field(default_factory=lambda: DEFAULT_GATES)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledStep:
+    """A step with everything resolved that running it needs.
+
+    Attributes:
+        upstream: Ids of the steps whose outputs it reads.
+        priority: Length of the longest path from its start to the plan's end, in the unit of the
+            durations it was compiled with; in steps where none were given.
+    """
+
+    id: str
+    agent: str
+    instructions: str
+    prompt: str
+    tier: Tier
+    max_tier: Tier
+    upstream: tuple[str, ...]
+    output: Output
+    gates: tuple[str, ...]
+    timeout_s: float
+    max_attempts: int
+    optional: bool
+    priority: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledPlan:
+    """A plan that can be scheduled.
+
+    Attributes:
+        last_steps: Ids of the steps no other step reads, in the plan's order.
+        final_step: The step whose output is the answer as it stands, if the plan names one.
+        content_hash: SHA-256 over what running the plan depends on; the same in every process and
+            Python version. Priorities do not count: they change when, not what.
+    """
+
+    objective: str
+    steps: tuple[CompiledStep, ...]
+    last_steps: tuple[str, ...]
+    final_step: str | None
+    content_hash: str
+
+    def step(self, step_id: str) -> CompiledStep:
+        """Return the step of that id; KeyError if there is none."""
+        for step in self.steps:
+            if step.id == step_id:
+                return step
+        raise KeyError(step_id)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as the objects JSON stands for."""
+        return json.loads(json.dumps(asdict(self), default=_dump))
+
+
+def compile_plan(
+    plan: TaskIR,
+    defaults: StepDefaults | None = None,
+    durations: Mapping[str, float] | None = None,
+) -> CompiledPlan:
+    """Resolve every step of a plan.
+
+    Args:
+        plan: A valid plan.
+        defaults: What steps get where the plan says nothing.
+        durations: Expected seconds of the steps, by id, for the priorities; every step counts as 1
+            where none are given, and as the mean of the known ones where some are.
+    """
+    defaults = defaults or StepDefaults()
+    priorities = _remaining_path(plan.steps, _expected(plan.steps, durations or {}))
+    agents = {agent.name: agent for agent in plan.agents}
+    steps = tuple(
+        CompiledStep(
+            id=step.id,
+            agent=step.agent,
+            instructions=agents[step.agent].system_prompt,
+            prompt=step.prompt,
+            tier=agents[step.agent].tier,
+            max_tier=plan.escalation.max_tier,
+            upstream=step.depends_on,
+            output=step.output,
+            gates=defaults.gates[step.output.kind] if step.gates is None else step.gates,
+            timeout_s=step.timeout_s or defaults.timeout_s,
+            max_attempts=plan.escalation.max_attempts or defaults.max_attempts,
+            optional=step.optional,
+            priority=priorities[step.id],
+        )
+        for step in plan.steps
+    )
+    read = {needed for step in plan.steps for needed in step.depends_on}
+    return CompiledPlan(
+        objective=plan.objective,
+        steps=steps,
+        last_steps=tuple(step.id for step in steps if step.id not in read),
+        final_step=plan.final_step,
+        content_hash=_content_hash(plan, steps),
+    )
+
+
+def _expected(steps: Sequence[Step], durations: Mapping[str, float]) -> dict[str, float]:
+    known = [durations[step.id] for step in steps if step.id in durations]
+    typical = sum(known) / len(known) if known else 1.0
+    return {step.id: durations.get(step.id, typical) for step in steps}
+
+
+def _remaining_path(steps: Sequence[Step], expected: Mapping[str, float]) -> dict[str, float]:
+    after: dict[str, float] = {step.id: 0.0 for step in steps}
+    remaining: dict[str, float] = {}
+    for step in reversed(steps):
+        remaining[step.id] = expected[step.id] + after[step.id]
+        for needed in step.depends_on:
+            after[needed] = max(after[needed], remaining[step.id])
+    return remaining
+
+
+def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
+    content: list[dict[str, Any]] = []
+    for step in steps:
+        fields = asdict(step)
+        del fields["priority"]
+        content.append(fields)
+    context = {
+        "objective": plan.objective,
+        "inputs": plan.inputs,
+        "constraints": plan.constraints,
+        "final_step": plan.final_step,
+        "steps": content,
+    }
+    text = json.dumps(context, sort_keys=True, separators=(",", ":"), default=_dump)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _dump(value: object) -> object:
+    if isinstance(value, Output):
+        return value.model_dump(mode="json")
+    raise TypeError(f"{type(value).__name__} can't be written as JSON")
