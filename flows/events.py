@@ -112,7 +112,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Every step is over: `completed` if all required ones succeeded, `failed` if none did at all."""
+    """Every step is over: `completed` if all required ones succeeded, `failed` if none did."""
 
     status: RunStatus
 
