@@ -1,0 +1,175 @@
+"""What a run leaves: `SwarmResult` and its parts. Times are seconds since the Unix epoch, UTC."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .errors import Category
+from .gates import GateResult
+from .task_ir import TaskIR, Tier
+
+__all__ = [
+    "EXCERPT_CHARS",
+    "Action",
+    "Attempt",
+    "Cost",
+    "Decision",
+    "Metrics",
+    "Planning",
+    "StepResult",
+    "SwarmResult",
+    "Usage",
+    "excerpt",
+]
+
+EXCERPT_CHARS = 500
+"""Characters of an output that a result carries; the whole is stored once, by reference."""
+
+Action = Literal[
+    "RETRY", "THINK_HARDER", "SAMPLE", "ESCALATE", "DELEGATE", "REPLAN", "SKIP", "FAIL"
+]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Usage(_Frozen):
+    """What model calls took. `cost_usd` is None where no price is known."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        """Sum two usages; the money is known only where both calls' money is."""
+        known = [u.cost_usd for u in (self, other) if u.requests]
+        priced = [cost for cost in known if cost is not None]
+        return Usage(
+            requests=self.requests + other.requests,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=sum(priced) if priced and len(priced) == len(known) else None,
+        )
+
+
+class Decision(_Frozen):
+    """What a failure leads to, by which rule, and why."""
+
+    action: Action
+    rule: str
+    reason: str
+    tier: Tier | None = Field(default=None, description="The next attempt's tier, if there is one.")
+    feedback: str = Field(default="", description="What the next attempt is told of this one.")
+
+
+class Attempt(_Frozen):
+    """One try at a step. `queue_s` is how long it waited for the model's turn."""
+
+    number: int
+    tier: Tier
+    model: str
+    started_at: float
+    ended_at: float
+    queue_s: float = 0.0
+    usage: Usage = Usage()
+    category: Category | None = Field(default=None, description="None if it succeeded.")
+    error: str | None = None
+    gates: tuple[GateResult, ...] = ()
+    decision: Decision | None = None
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds of work: from start to end, less the wait for the model's turn."""
+        return max(0.0, self.ended_at - self.started_at - self.queue_s)
+
+
+class StepResult(_Frozen):
+    """How one step ended. `reason` says why it is not `succeeded`."""
+
+    id: str
+    agent: str
+    status: Literal["succeeded", "failed", "skipped", "cancelled"]
+    reason: str = ""
+    category: Category | None = None
+    attempts: tuple[Attempt, ...] = ()
+    output_ref: str | None = Field(default=None, description="Where the whole output is stored.")
+    excerpt: str = ""
+    slack_s: float | None = Field(
+        default=None, description="Seconds it could have taken longer; None if it never ran."
+    )
+    critical: bool = False
+
+
+class Metrics(_Frozen):
+    """How much of the critical path was cut. Formulas: `parl.metrics`."""
+
+    critical_steps: int
+    makespan_s: float
+    critical_path_s: float
+    work_s: float
+    parallelism: float
+    speedup: float
+
+
+class Cost(_Frozen):
+    """What the whole run took, planning and synthesis included."""
+
+    calls: int = 0
+    tokens: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    money_usd: float | None = None
+
+    @classmethod
+    def of(cls, usage: Usage) -> Cost:
+        """Write a usage as a cost."""
+        return cls(
+            calls=usage.requests,
+            tokens=usage.tokens,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            money_usd=usage.cost_usd,
+        )
+
+
+class Planning(_Frozen):
+    """Where the plan came from."""
+
+    source: Literal["orchestrator", "user"]
+    model: str | None = None
+    score: float | None = None
+    candidates: int = 0
+    choice: str = ""
+    usage: Usage = Usage()
+
+
+class SwarmResult(_Frozen):
+    """A finished run."""
+
+    run_id: str
+    flow_run_id: str
+    status: Literal["completed", "partial", "failed"]
+    answer: str
+    plan: TaskIR
+    content_hash: str
+    planning: Planning
+    steps: tuple[StepResult, ...]
+    metrics: Metrics
+    cost: Cost
+    problem: str = Field(default="", description="Why the run is not `completed`.")
+
+
+def excerpt(text: str, limit: int = EXCERPT_CHARS) -> str:
+    """Bound a text, saying how much was left out."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit].rstrip()} … [{len(text) - limit} more characters]"
