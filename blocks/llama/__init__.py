@@ -1,0 +1,17 @@
+"""The local engine: llama.cpp, batching requests in one thread per model file."""
+
+from .api import EngineConfig, GenerateRequest, Generation, Message
+from .engine import Engine, close_engines, get_engine
+from .gguf import check_model_file, demo_model_path
+
+__all__ = [
+    "Engine",
+    "EngineConfig",
+    "GenerateRequest",
+    "Generation",
+    "Message",
+    "check_model_file",
+    "close_engines",
+    "demo_model_path",
+    "get_engine",
+]

@@ -1,0 +1,118 @@
+"""What goes into the local engine and what comes out of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+from ...errors import InputError
+
+__all__ = ["EngineConfig", "GenerateRequest", "Generation", "Message", "usable_cores"]
+
+Role = Literal["system", "user", "assistant"]
+
+
+def usable_cores() -> int:
+    """Cores this process may run on; a container or `taskset` can allow fewer than there are."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """How one model file is served. Two configurations of a file are two engines.
+
+    Attributes:
+        n_ctx: Tokens of context held in memory, shared by all slots. One request may use all of
+            them, but never more than the model was trained for.
+        n_threads: Threads that compute; None takes every core this process may use.
+        n_slots: The most requests decoded together.
+        seed: The seed of a request that names none.
+    """
+
+    n_ctx: int = 8192
+    n_threads: int | None = None
+    n_slots: int = 4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _at_least("n_ctx", self.n_ctx, 1)
+        _at_least("n_slots", self.n_slots, 1)
+        if self.n_threads is not None:
+            _at_least("n_threads", self.n_threads, 1)
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True)
+class GenerateRequest:
+    """A text to continue: `messages` in the model's own chat format, or a raw `prompt`.
+
+    Attributes:
+        messages: The conversation so far, rendered with the chat template in the model file.
+        prompt: Text to continue as it stands, instead of messages.
+        max_tokens: The most tokens to write.
+        temperature: 0 always takes the likeliest token.
+        top_p: Sample among the likeliest tokens that together have this probability.
+        top_k: Sample among this many likeliest tokens; 0 for all.
+        seed: Same request, same seed, same load: same text. None takes the engine's.
+        stop: The text ends before the first of these.
+        grammar: GBNF that the text obeys; its start rule is `root`.
+    """
+
+    messages: tuple[Message, ...] = ()
+    prompt: str | None = None
+    max_tokens: int = 512
+    temperature: float = 0.2
+    top_p: float = 0.9
+    top_k: int = 40
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    grammar: str | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.messages) == (self.prompt is not None):
+            raise InputError("A request has to have messages or a prompt.", "Give one of the two.")
+        _at_least("max_tokens", self.max_tokens, 1)
+        _at_least("temperature", self.temperature, 0)
+        _at_least("top_k", self.top_k, 0)
+        if not 0 < self.top_p <= 1:
+            raise InputError(f"top_p is {self.top_p}.", "Give more than 0 and at most 1.")
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What the model wrote.
+
+    Attributes:
+        text: The answer, without the stop string that ended it.
+        input_tokens: Tokens of the prompt, those found in the cache included.
+        cached_tokens: Tokens of the prompt that were not computed again.
+        output_tokens: Tokens the model wrote.
+        finish: `stop` when the model, a stop string or the grammar ended it, `length` when it
+            reached `max_tokens`.
+        queue_s: Seconds from the call until its first token was being processed.
+        duration_s: Seconds from then until the end.
+    """
+
+    text: str
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    finish: Literal["stop", "length"]
+    queue_s: float
+    duration_s: float
+
+
+def _at_least(name: str, value: float, least: int) -> None:
+    # `not >=` refuses NaN too.
+    if not value >= least:
+        raise InputError(f"{name} is {value}.", f"Give {least} or more.")

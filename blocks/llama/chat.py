@@ -1,0 +1,73 @@
+"""Rendering a conversation with the chat template that a model file carries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NoReturn
+
+from jinja2 import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ...errors import ModelError
+from .api import Message
+
+__all__ = ["ChatTemplate"]
+
+
+class ChatTemplate:
+    """A compiled chat template; `render` gives the prompt up to where the assistant answers."""
+
+    def __init__(self, source: str, *, bos: str, eos: str) -> None:
+        # The template comes with a downloaded file, so it is not trusted.
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
+        environment.filters["tojson"] = _tojson
+        names = {
+            "raise_exception": _refuse,
+            "strftime_now": _strftime_now,
+            "bos_token": bos,
+            "eos_token": eos,
+        }
+        try:
+            self._template = environment.from_string(source, globals=names)
+        except TemplateError as error:
+            raise ModelError(
+                f"The model's chat template can't be read: {error}.", "Use another model file."
+            ) from None
+
+    def render(self, messages: Sequence[Message]) -> str:
+        """Render messages; where the template knows no system role, its text joins the first turn.
+
+        Raises:
+            ModelError: The template refuses the conversation.
+        """
+        try:
+            return self._render(messages)
+        except TemplateError as error:
+            if len(messages) < 2 or messages[0].role != "system":
+                raise ModelError(
+                    f"The model's chat template refuses this conversation: {error}.",
+                    "Let user and assistant take turns, and end with the user.",
+                ) from None
+        system, first, *rest = messages
+        joined = Message(first.role, f"{system.content}\n\n{first.content}")
+        return self.render((joined, *rest))
+
+    def _render(self, messages: Sequence[Message]) -> str:
+        turns = [{"role": message.role, "content": message.content} for message in messages]
+        return self._template.render(messages=turns, add_generation_prompt=True)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise TemplateError(message)
+
+
+def _strftime_now(form: str) -> str:
+    return datetime.now().astimezone().strftime(form)
+
+
+def _tojson(value: object, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)

@@ -1,0 +1,189 @@
+"""The process-wide engines: one for each model file and configuration, each with its own thread.
+
+An engine is looked up, never held in a block and never pickled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
+
+from ...errors import ModelError
+from .api import EngineConfig, GenerateRequest, Generation
+from .gguf import check_model_file
+from .sequence import Job
+
+if TYPE_CHECKING:
+    from .batcher import Batcher
+    from .native import Native
+
+__all__ = ["Engine", "close_engines", "get_engine"]
+
+_engines: dict[tuple[Path, EngineConfig], Engine] = {}
+_lock = threading.Lock()
+
+
+def get_engine(path: str | Path, config: EngineConfig | None = None) -> Engine:
+    """The engine of a model file; loads nothing before its first request.
+
+    Raises:
+        ModelError: The file can't be a model.
+    """
+    key = (check_model_file(path), config or EngineConfig())
+    with _lock:
+        if key not in _engines:
+            _engines[key] = Engine(*key)
+        return _engines[key]
+
+
+def close_engines() -> None:
+    """End every engine's thread and give its memory back; requests under way get an error."""
+    with _lock:
+        engines = list(_engines.values())
+        _engines.clear()
+    for engine in engines:
+        engine.close()
+
+
+class Engine:
+    """Serves requests from any thread and any event loop; one thread of its own calls llama.cpp."""
+
+    def __init__(self, path: Path, config: EngineConfig) -> None:
+        self.path = path
+        self.config = config
+        self._inbox: SimpleQueue[Job | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._starting = threading.Lock()
+
+    async def generate(self, request: GenerateRequest) -> Generation:
+        """Answer a request. Cancelling the awaiting task frees its place at the next token.
+
+        Raises:
+            ContextTooSmallError: Prompt and answer don't fit into the context.
+            InputError: The grammar can't be parsed.
+            ModelError: The model can't be loaded, or llama.cpp failed.
+        """
+        future: asyncio.Future[Generation] = asyncio.get_running_loop().create_future()
+        job = Job(request, _reply_to(future), time.monotonic())
+        self._submit(job)
+        try:
+            return await future
+        finally:
+            job.cancelled = True
+
+    def close(self) -> None:
+        """End the thread; waits until the batch under way is computed."""
+        with self._starting:
+            self._closed = True
+            self._inbox.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _submit(self, job: Job) -> None:
+        with self._starting:
+            if self._closed:
+                raise _closed_error(self.path)
+            if self._thread is None:
+                name = f"llama {self.path.stem}"
+                self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+                self._thread.start()
+            self._inbox.put(job)
+
+    def _serve(self) -> None:
+        while (job := self._inbox.get()) is not None:
+            try:
+                native, batcher = self._load()
+            except Exception as error:  # noqa: BLE001 - the thread has to outlive any failure
+                job.reply(_load_error(self.path, error))
+                continue
+            try:
+                batcher.add(job)
+                self._run(batcher)
+            finally:
+                native.close()
+            return
+
+    def _load(self) -> tuple[Native, Batcher]:
+        from .batcher import Batcher
+        from .native import Native
+
+        native = Native(self.path, self.config)
+        try:
+            return native, Batcher(native, self.config)
+        except BaseException:
+            native.close()
+            raise
+
+    def _run(self, batcher: Batcher) -> None:
+        while self._take_in(batcher):
+            try:
+                batcher.step()
+            except Exception as error:  # noqa: BLE001 - the callers get it, the engine goes on
+                batcher.fail(_step_error(self.path, error))
+        batcher.fail(_closed_error(self.path))
+
+    def _take_in(self, batcher: Batcher) -> bool:
+        """Move new jobs to the batcher, waiting for one only when there is nothing to do."""
+        try:
+            while True:
+                job = self._inbox.get(block=not batcher.busy)
+                if job is None:
+                    return False
+                batcher.add(job)
+        except Empty:
+            return True
+
+
+def _reply_to(
+    future: asyncio.Future[Generation],
+) -> Callable[[Generation | BaseException], None]:
+    loop = future.get_loop()
+
+    def settle(outcome: Generation | BaseException) -> None:
+        if future.done():
+            return
+        if isinstance(outcome, BaseException):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
+
+    def reply(outcome: Generation | BaseException) -> None:
+        try:
+            loop.call_soon_threadsafe(settle, outcome)
+        except RuntimeError:
+            return  # The loop has been closed: nobody waits any more.
+
+    return reply
+
+
+def _load_error(path: Path, error: Exception) -> ModelError:
+    if isinstance(error, ModelError):
+        return error
+    return ModelError(
+        f"llama.cpp can't be started for {path}: {error}.", "Reinstall llama-cpp-python."
+    )
+
+
+def _step_error(path: Path, error: Exception) -> ModelError:
+    if isinstance(error, ModelError):
+        return error
+    return ModelError(f"The engine of {path} failed: {error!r}.", "Try again.")
+
+
+def _closed_error(path: Path) -> ModelError:
+    return ModelError(f"The engine of {path} was closed.", "Ask get_engine for it again.")
+
+
+# A thread that is inside llama.cpp while the interpreter takes itself apart can crash the process.
+atexit.register(close_engines)
+if hasattr(os, "register_at_fork"):
+    # Threads don't survive a fork: the child starts engines of its own.
+    os.register_at_fork(after_in_child=_engines.clear)

@@ -1,0 +1,184 @@
+"""A local GGUF file as a pydantic-ai model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
+
+from ...errors import InputError, StepTimeoutError
+from .api import EngineConfig, GenerateRequest, Generation
+from .engine import get_engine
+from .gguf import check_model_file
+from .messages import to_chat
+
+__all__ = ["LlamaCppModel", "LlamaCppSettings"]
+
+_PROFILE = ModelProfile(
+    supports_tools=False,
+    supports_json_schema_output=True,
+    native_output_requires_schema_in_instructions=True,
+    default_structured_output_mode="prompted",
+    # Templates are tokenized with the special tokens in them, so text must not be able to open a turn.
+    may_tokenize_special_tokens_in_content=True,
+    ignore_streamed_leading_whitespace=True,
+)
+
+
+class LlamaCppSettings(ModelSettings, total=False):
+    """Settings of a request to a local model, beside those every model has."""
+
+    llamacpp_grammar: str
+    """GBNF that the answer obeys; its start rule is `root`."""
+
+
+class LlamaCppModel(Model):
+    """Answers with llama.cpp in this process. Cheap to make: the file loads at the first request.
+
+    Example:
+        ```python
+        agent = Agent(LlamaCppModel("models/qwen2.5-7b-instruct-q4_k_m.gguf"))
+        ```
+    """
+
+    unsupported_settings = frozenset(
+        {
+            "extra_body",
+            "extra_headers",
+            "frequency_penalty",
+            "logit_bias",
+            "max_retries",
+            "parallel_tool_calls",
+            "presence_penalty",
+            "service_tier",
+        }
+    )
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        config: EngineConfig | None = None,
+        settings: LlamaCppSettings | ModelSettings | None = None,
+    ) -> None:
+        """Take a model file.
+
+        Args:
+            path: A GGUF file of a model that is tuned for chat.
+            config: How it is served; models with the same file and config share one engine.
+            settings: Defaults for its requests.
+
+        Raises:
+            ModelError: The file can't be a model.
+        """
+        super().__init__(settings=settings, profile=_PROFILE)
+        self._path = check_model_file(path)
+        self._config = config or EngineConfig()
+
+    @property
+    def model_name(self) -> str:
+        """The file's name without its ending."""
+        return self._path.stem
+
+    @property
+    def system(self) -> str:
+        """The provider's name."""
+        return "llamacpp"
+
+    @property
+    def path(self) -> Path:
+        """The model file."""
+        return self._path
+
+    @property
+    def config(self) -> EngineConfig:
+        """How it is served."""
+        return self._config
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        """Answer one request.
+
+        Raises:
+            ContextTooSmallError: Prompt and answer don't fit into the context.
+            InputError: The request needs tools or holds more than text, or its grammar is wrong.
+            ModelError: The model can't be loaded, or llama.cpp failed.
+            StepTimeoutError: The setting `timeout` ran out.
+        """
+        if model_request_parameters.function_tools or model_request_parameters.native_tools:
+            raise InputError(
+                f"The local model {self.model_name} can't call tools.",
+                "Give that agent no tools, or another model.",
+            )
+        settings, parameters = self.prepare_request(model_settings, model_request_parameters)
+        parts = self._get_instruction_parts(messages, parameters) or []
+        instructions = "\n\n".join(part.content for part in parts)
+        request = _to_request(messages, instructions, settings or {}, parameters)
+        seconds = (settings or {}).get("timeout")
+        try:
+            async with asyncio.timeout(seconds if isinstance(seconds, int | float) else None):
+                done = await get_engine(self._path, self._config).generate(request)
+        except TimeoutError:
+            raise StepTimeoutError(
+                f"The local model {self.model_name} did not answer within {seconds} s.",
+                "Give it more time or a lower max_tokens.",
+            ) from None
+        return self._response(done)
+
+    def _response(self, done: Generation) -> ModelResponse:
+        usage = RequestUsage(
+            input_tokens=done.input_tokens,
+            cache_read_tokens=done.cached_tokens,
+            output_tokens=done.output_tokens,
+        )
+        return ModelResponse(
+            parts=[TextPart(done.text)],
+            usage=usage,
+            model_name=self.model_name,
+            provider_name=self.system,
+            finish_reason=done.finish,
+            provider_details={"queue_s": done.queue_s, "duration_s": done.duration_s},
+        )
+
+
+def _to_request(
+    messages: list[ModelMessage],
+    instructions: str,
+    settings: ModelSettings,
+    parameters: ModelRequestParameters,
+) -> GenerateRequest:
+    given = cast("LlamaCppSettings", settings)
+    defaults = GenerateRequest
+    return GenerateRequest(
+        messages=to_chat(messages, instructions),
+        max_tokens=given.get("max_tokens", defaults.max_tokens),
+        temperature=given.get("temperature", defaults.temperature),
+        top_p=given.get("top_p", defaults.top_p),
+        top_k=given.get("top_k", defaults.top_k),
+        seed=given.get("seed"),
+        stop=tuple(given.get("stop_sequences", ())),
+        grammar=given.get("llamacpp_grammar") or _json_grammar(parameters),
+    )
+
+
+def _json_grammar(parameters: ModelRequestParameters) -> str | None:
+    """A grammar for structured output; what it lets through too much, pydantic-ai still refuses."""
+    if parameters.output_object is None or (
+        parameters.allow_text_output and parameters.output_mode == "text"
+    ):
+        return None
+    from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+    schema = json.dumps(parameters.output_object.json_schema)
+    return cast("Any", json_schema_to_gbnf)(schema)

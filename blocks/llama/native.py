@@ -1,0 +1,187 @@
+"""One loaded model and its context: the only place, with `sampling`, that calls llama.cpp.
+
+Import it late: it loads the shared library. Everything here belongs to the one thread that made it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import llama_cpp.llama_cpp as lib
+
+from ...errors import ModelError
+from . import logs
+from .api import EngineConfig, usable_cores
+
+__all__ = ["Entry", "Native"]
+
+BATCH_TOKENS = 256
+"""Tokens computed in one call: it bounds how long a cancellation, or a neighbour, has to wait."""
+
+
+class Entry(NamedTuple):
+    """One token of a batch: its place in its sequence, and whether its logits are wanted."""
+
+    token: int
+    position: int
+    sequence: int
+    logits: bool
+
+
+class Native:
+    """Owns a llama.cpp model and one context over it, with `n_slots` sequences in one cache."""
+
+    def __init__(self, path: Path, config: EngineConfig) -> None:
+        """Load the weights and reserve the context.
+
+        Raises:
+            ModelError: The file can't be loaded, is no text generator, or memory is short.
+        """
+        logs.install()
+        lib.llama_backend_init()
+        logs.clear_errors()
+        self._path = path
+        with ExitStack() as closing:
+            self._model = self._load()
+            closing.callback(lib.llama_model_free, self._model)
+            self.context = self._make_context(config)
+            closing.callback(lib.llama_free, self.context)
+            self._memory = self._find_memory()
+            self._batch = lib.llama_batch_init(BATCH_TOKENS, 0, 1)
+            closing.callback(lib.llama_batch_free, self._batch)
+            self._closing = closing.pop_all()
+        self.vocab = cast("lib.llama_vocab_p", lib.llama_model_get_vocab(self._model))
+        self.n_vocab = lib.llama_vocab_n_tokens(self.vocab)
+        self.n_ctx = min(config.n_ctx, lib.llama_model_n_ctx_train(self._model))
+        # A recurrent state can't be cut back to an earlier token.
+        self.can_rewind = not (
+            lib.llama_model_is_recurrent(self._model) or lib.llama_model_is_hybrid(self._model)
+        )
+
+    @property
+    def chat_template(self) -> str | None:
+        """The chat template the file carries."""
+        template = lib.llama_model_chat_template(self._model, None)
+        return template.decode() if template else None
+
+    @property
+    def bos(self) -> str:
+        """The beginning-of-sequence token's text."""
+        return self._special_text(lib.llama_vocab_bos(self.vocab))
+
+    @property
+    def eos(self) -> str:
+        """The end-of-sequence token's text."""
+        return self._special_text(lib.llama_vocab_eos(self.vocab))
+
+    def tokenize(self, text: str) -> list[int]:
+        """Turn a prompt into tokens; special tokens in it count as such."""
+        data = text.encode()
+        bos = self.bos
+        add_special = not (bos and text.startswith(bos))
+        size = len(data) + 8
+        tokens = (lib.llama_token * size)()
+        count = lib.llama_tokenize(self.vocab, data, len(data), tokens, size, add_special, True)
+        return list(tokens[:count])
+
+    def piece(self, token: int) -> bytes:
+        """The bytes a token stands for; none for a special token."""
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = lib.llama_token_to_piece(self.vocab, token, buffer, size, 0, False)
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count
+
+    def ends(self, token: int) -> bool:
+        """Whether the token ends a generation."""
+        return lib.llama_vocab_is_eog(self.vocab, token)
+
+    def decode(self, entries: Sequence[Entry]) -> None:
+        """Compute a batch of at most `BATCH_TOKENS` tokens.
+
+        Raises:
+            ModelError: llama.cpp refused; the sequences' state is unknown then.
+        """
+        batch = self._batch
+        batch.n_tokens = len(entries)
+        token, position, logits = batch.token, batch.pos, batch.logits
+        sequence, counts = batch.seq_id, batch.n_seq_id
+        for n, entry in enumerate(entries):
+            token[n] = entry.token
+            position[n] = entry.position
+            sequence[n][0] = entry.sequence
+            counts[n] = 1
+            logits[n] = entry.logits
+        if code := lib.llama_decode(self.context, batch):
+            raise ModelError(
+                f"llama.cpp failed (code {code}) while computing with {self._path}.",
+                "Try again; with less n_ctx if memory is short.",
+            )
+
+    def forget(self, sequence: int, start: int = 0) -> None:
+        """Drop a sequence's tokens from `start` on."""
+        lib.llama_memory_seq_rm(self._memory, sequence, start, -1)
+
+    def share(self, source: int, target: int, length: int) -> None:
+        """Let `target` begin with the first `length` tokens of `source`; nothing is copied."""
+        lib.llama_memory_seq_cp(self._memory, source, target, 0, length)
+
+    def forget_all(self) -> None:
+        """Empty the cache."""
+        lib.llama_memory_clear(self._memory, True)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._closing.close()
+
+    def _special_text(self, token: lib.llama_token) -> str:
+        # The stubs say c_int32; ctypes hands out an int. A model without that token says -1.
+        known = cast("int", token) >= 0
+        return lib.llama_vocab_get_text(self.vocab, token).decode() if known else ""
+
+    def _load(self) -> lib.llama_model_p:
+        path = str(self._path).encode()
+        model = lib.llama_model_load_from_file(path, lib.llama_model_default_params())
+        if not model:
+            raise _load_error(self._path)
+        return model
+
+    def _make_context(self, config: EngineConfig) -> lib.llama_context_p:
+        params = lib.llama_context_default_params()
+        params.n_ctx = config.n_ctx
+        params.n_batch = params.n_ubatch = BATCH_TOKENS
+        params.n_seq_max = config.n_slots
+        params.n_threads = params.n_threads_batch = config.n_threads or usable_cores()
+        params.kv_unified = True
+        params.flash_attn_type = 0
+        context = lib.llama_init_from_model(self._model, params)
+        if not context:
+            raise ModelError(
+                f"There is no room for {config.n_ctx} tokens of context over {self._path}: "
+                f"{logs.first_error()}.",
+                "Give a smaller n_ctx or a smaller model.",
+            )
+        return context
+
+    def _find_memory(self) -> lib.llama_memory_t:
+        memory = lib.llama_get_memory(self.context)
+        if lib.llama_model_has_encoder(self._model) or not memory:
+            raise ModelError(
+                f"The model {self._path} can't continue a text: it is an embedding or encoder "
+                "model.",
+                "Give a decoder model, best one tuned for chat.",
+            )
+        return memory
+
+
+def _load_error(path: Path) -> ModelError:
+    return ModelError(
+        f"llama.cpp can't load the model file {path}: {logs.first_error()}.",
+        "Download it again; if it is whole, this llama.cpp may be too old for it.",
+    )
