@@ -23,13 +23,14 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, to_json
 
 from .errors import PlanError
 
 __all__ = [
     "MAX_ITEMS",
     "MAX_STEPS",
+    "TIERS",
     "Agent",
     "Escalation",
     "Output",
@@ -38,6 +39,7 @@ __all__ = [
     "Step",
     "TaskIR",
     "Tier",
+    "TierName",
     "describe",
     "load_plan",
     "parse_plan",
@@ -49,6 +51,10 @@ MAX_STEPS = MAX_ITEMS + 1
 """Steps a plan may have where nothing says otherwise: one for each item and one that joins them."""
 
 Tier = Literal["worker", "coder", "architect"]
+TIERS: tuple[Tier, ...] = ("worker", "coder", "architect")
+"""The tiers, cheapest first."""
+TierName = Literal["worker", "coder", "architect", "orchestrator"]
+"""Whatever has a model of its own: a subagents' tier, or the orchestrator."""
 OutputKind = Literal["text", "json", "python", "shell", "files"]
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -104,9 +110,14 @@ class Output(_Frozen):
             raise ValueError(f"a schema is for output kind json, not {self.kind}")
         try:
             Draft202012Validator.check_schema(self.json_schema)  # pyright: ignore[reportUnknownMemberType]
+            to_json(self.json_schema)
+        except (RecursionError, ValueError):
+            raise ValueError("the output's JSON Schema is nested too deeply") from None
         except SchemaError as error:
             where = "/".join(map(str, error.absolute_path)) or "its top level"
-            raise ValueError(f"the output's JSON Schema is wrong at {where}: {error.message}") from None
+            raise ValueError(
+                f"the output's JSON Schema is wrong at {where}: {error.message}"
+            ) from None
         return self
 
 
@@ -122,7 +133,7 @@ class Step(_Frozen):
         default=None, description="Gates its artifact must pass; null takes the output kind's own."
     )
     timeout_s: float | None = Field(
-        default=None, gt=0, strict=False, description="Seconds an attempt may take."
+        default=None, gt=0, allow_inf_nan=False, description="Seconds an attempt may take."
     )
     optional: bool = Field(default=False, description="The plan succeeds without this step.")
 
@@ -162,7 +173,9 @@ class TaskIR(_Frozen):
     def _steps_fit_together(self, info: ValidationInfo) -> Self:
         rules = info.context if isinstance(info.context, PlanRules) else PlanRules()
         if len(self.steps) > rules.max_steps:
-            raise ValueError(f"{len(self.steps)} steps are more than the limit of {rules.max_steps}")
+            raise ValueError(
+                f"{len(self.steps)} steps are more than the limit of {rules.max_steps}"
+            )
         agents = {agent.name for agent in self.agents}
         earlier: set[str] = set()
         asked: dict[tuple[str, str], str] = {}
@@ -202,7 +215,8 @@ class TaskIR(_Frozen):
             agent: Who does the items; a plain worker when left out.
 
         Raises:
-            PlanError: The template has no `{item}`, or the items are too few, too many or repeated.
+            PlanError: The template has no `{item}`, the items are too few, too many or repeated,
+                or a prompt is blank.
         """
         if "{item}" not in prompt_template:
             raise PlanError(
@@ -219,27 +233,27 @@ class TaskIR(_Frozen):
         agent = agent or Agent(
             name="Item Worker", system_prompt="You do one item of a larger job, completely."
         )
-        steps = [
-            Step(id=f"S{n}", agent=agent.name, prompt=prompt) for n, prompt in enumerate(prompts, 1)
-        ]
-        agents = [agent]
+        plan: dict[str, Any] = {
+            "objective": objective or f"{prompt_template} ({len(items)} items)",
+            "agents": [agent],
+            "steps": [
+                {"id": f"S{n}", "agent": agent.name, "prompt": prompt}
+                for n, prompt in enumerate(prompts, 1)
+            ],
+        }
         if join is not None:
             joiner = Agent(
-                name=f"{agent.name} Lead", system_prompt="You join the items' results into one."
+                name=f"{agent.name[:70]} Lead",
+                system_prompt="You join the items' results into one.",
             )
-            agents.append(joiner)
-            needs = tuple(step.id for step in steps)
-            steps.append(
-                Step(id=f"S{len(steps) + 1}", agent=joiner.name, prompt=join, depends_on=needs)
+            needs = [step["id"] for step in plan["steps"]]
+            last = f"S{len(items) + 1}"
+            plan["agents"].append(joiner)
+            plan["steps"].append(
+                {"id": last, "agent": joiner.name, "prompt": join, "depends_on": needs}
             )
-        return parse_plan(
-            {
-                "objective": objective or f"{prompt_template} ({len(items)} items)",
-                "agents": tuple(agents),
-                "steps": tuple(steps),
-                "final_step": steps[-1].id if join is not None else None,
-            }
-        )
+            plan["final_step"] = last
+        return parse_plan(plan)
 
 
 def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = "") -> TaskIR:
@@ -257,6 +271,13 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
             raise PlanError(
                 f"The plan{where} is not JSON: {error.msg} at line {error.lineno}, "
                 f"column {error.colno}.",
+                "Write it as docs/task_ir.schema.json says.",
+                text,
+            ) from None
+        except (ValueError, RecursionError) as error:
+            # A number of thousands of digits, or thousands of brackets: a small model's loops.
+            raise PlanError(
+                f"The plan{where} can't be read as JSON: {error}.",
                 "Write it as docs/task_ir.schema.json says.",
                 text,
             ) from None
@@ -305,7 +326,9 @@ def _clause(problem: ErrorDetails, data: object) -> str:
     where = ".".join(map(str, path))
     if len(path) >= 2 and path[0] == "steps" and isinstance(path[1], int):
         where = ".".join([_step_name(data, path[1]), *map(str, path[2:])])
-    given = "" if isinstance(problem["input"], dict | list | tuple) else f" (got {problem['input']!r})"
+    given = (
+        "" if isinstance(problem["input"], dict | list | tuple) else f" (got {problem['input']!r})"
+    )
     return f"{where}: {message}{given}" if where else message
 
 

@@ -84,12 +84,19 @@ class Schedule:
         return commands
 
     def _extend(self, steps: Iterable[Schedulable], commands: list[Command]) -> None:
+        steps = tuple(steps)
+        self._check(steps)
         for step in steps:
-            if step.id in self._nodes:
-                raise ValueError(f"step {step.id} is in the plan already")
-            if missing := [needed for needed in step.upstream if needed not in self._nodes]:
-                raise ValueError(f"step {step.id} depends on {missing[0]}, which is not there")
             self._add(step, commands)
+
+    def _check(self, steps: Iterable[Schedulable]) -> None:
+        there = set(self._nodes)
+        for step in steps:
+            if step.id in there:
+                raise ValueError(f"step {step.id} is in the plan already")
+            if missing := [needed for needed in step.upstream if needed not in there]:
+                raise ValueError(f"step {step.id} depends on {missing[0]}, which is not there")
+            there.add(step.id)
 
     def _add(self, step: Schedulable, commands: list[Command]) -> None:
         above = [self._nodes[needed] for needed in step.upstream]

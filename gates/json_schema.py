@@ -8,10 +8,12 @@ from typing import Any, cast
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 from ..errors import Category
 from ..task_ir import Output
-from .result import GateResult
+from .result import GateResult, GateStatus
 
 __all__ = ["NAME", "check"]
 
@@ -22,20 +24,27 @@ _MOST_DIAGNOSTICS = 5
 def check(artifact: str, output: Output) -> GateResult:
     """Parse the artifact as JSON and hold it against the output's schema, where it has one."""
     try:
-        value: Any = json.loads(artifact)
+        value: Any = json.loads(artifact, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         found = f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
-        return GateResult(
-            gate=NAME, status="failed", category=Category.FORMAT, diagnostics=(found,)
-        )
-    validator = Draft202012Validator(output.json_schema or {})
+        return _verdict("failed", Category.FORMAT, found)
+    except (ValueError, RecursionError) as error:
+        return _verdict("failed", Category.FORMAT, f"not JSON that can be read: {error}")
+    # A registry of its own: the default one fetches a schema's remote references.
+    validator = Draft202012Validator(output.json_schema or {}, registry=Registry())
     errors = cast("Iterable[ValidationError]", validator.iter_errors(value))  # pyright: ignore[reportUnknownMemberType]
-    found = [f"{error.json_path}: {error.message}" for error in errors]
-    if not found:
-        return GateResult(gate=NAME, status="passed")
-    return GateResult(
-        gate=NAME,
-        status="failed",
-        category=Category.SCHEMA,
-        diagnostics=tuple(found[:_MOST_DIAGNOSTICS]),
-    )
+    try:
+        found = [f"{error.json_path}: {error.message}" for error in errors]
+    except (Unresolvable, RecursionError, OverflowError) as error:
+        return _verdict("error", Category.SCHEMA, f"the step's schema can't be applied: {error}")
+    if found:
+        return _verdict("failed", Category.SCHEMA, *found[:_MOST_DIAGNOSTICS])
+    return GateResult(gate=NAME, status="passed")
+
+
+def _verdict(status: GateStatus, category: Category, *diagnostics: str) -> GateResult:
+    return GateResult(gate=NAME, status=status, category=category, diagnostics=diagnostics)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON value")
