@@ -26,7 +26,7 @@ _PROFILE = ModelProfile(
     supports_json_schema_output=True,
     native_output_requires_schema_in_instructions=True,
     default_structured_output_mode="prompted",
-    # Templates are tokenized with the special tokens in them, so text must not be able to open a turn.
+    # A rendered template is tokenized as a whole, so no text in it may be able to open a turn.
     may_tokenize_special_tokens_in_content=True,
     ignore_streamed_leading_whitespace=True,
 )
@@ -174,9 +174,7 @@ def _to_request(
 
 def _json_grammar(parameters: ModelRequestParameters) -> str | None:
     """A grammar for structured output; what it lets through too much, pydantic-ai still refuses."""
-    if parameters.output_object is None or (
-        parameters.allow_text_output and parameters.output_mode == "text"
-    ):
+    if parameters.output_object is None:
         return None
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
