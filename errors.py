@@ -7,7 +7,10 @@ is what the failure router reads; `exit_code` is what the command line returns.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from .result import SwarmResult
 
 __all__ = [
     "BudgetExceededError",
@@ -18,6 +21,7 @@ __all__ = [
     "ModelError",
     "PlanError",
     "RunCancelledError",
+    "RunFailedError",
     "RunNotFoundError",
     "ServerError",
     "StepTimeoutError",
@@ -114,3 +118,12 @@ class ServerError(SwarmError):
 
 class RunCancelledError(SwarmError):
     """The run was cancelled on request; what had finished is kept."""
+
+
+class RunFailedError(SwarmError):
+    """No step of the run succeeded, or there is no answer; `result` tells it all."""
+
+    def __init__(self, problem: str, fix: str = "", result: SwarmResult | None = None) -> None:
+        super().__init__(problem, fix)
+        self.args = (problem, fix, result)
+        self.result = result

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ..errors import Category
 from ..result import Decision
-from ..task_ir import Tier
+from ..task_ir import TIERS, Tier
 
 __all__ = ["RULES", "Failure", "Policy", "Rule", "route"]
 
@@ -57,7 +57,7 @@ class Policy:
     """
 
     max_attempts: int = 3
-    ladder: tuple[Tier, ...] = ("worker", "coder", "architect")
+    ladder: tuple[Tier, ...] = TIERS
     optional: bool = False
     rules: Mapping[Category, Rule] = field(default_factory=lambda: RULES)
 
@@ -104,11 +104,16 @@ def route(history: Sequence[Failure], policy: Policy) -> Decision:
 
 
 def _give_up(policy: Policy, last: Failure, rule: str, reason: str) -> Decision:
-    action = "SKIP" if policy.optional else "FAIL"
-    return Decision(action=action, rule=rule, reason=reason, feedback=last.message)
+    return Decision(
+        action="SKIP" if policy.optional else "FAIL",
+        rule=rule,
+        reason=reason,
+        feedback=last.message,
+    )
 
 
 def _above(tier: Tier, ladder: tuple[Tier, ...]) -> Tier | None:
-    order: tuple[Tier, ...] = ("worker", "coder", "architect")
-    higher = [name for name in ladder if order.index(name) > order.index(tier)]
-    return higher[0] if higher else None
+    for candidate in TIERS[TIERS.index(tier) + 1 :]:
+        if candidate in ladder:
+            return candidate
+    return None

@@ -1,0 +1,55 @@
+"""What a run may still spend; asked before each launch. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import BudgetExceededError
+
+__all__ = ["CHARS_PER_TOKEN", "Budget", "Spending", "check", "estimate_tokens"]
+
+CHARS_PER_TOKEN = 3.0
+"""Characters of a prompt a token covers, on the low side so that estimates err upwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bounds of a whole run; None is unbounded."""
+
+    max_tokens: int | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What has gone: tokens of ended calls, tokens running ones reserve, seconds since start."""
+
+    tokens: int = 0
+    reserved: int = 0
+    elapsed_s: float = 0.0
+
+
+def estimate_tokens(prompt_chars: int, max_output_tokens: int) -> int:
+    """Return the tokens a call may take: its prompt's, estimated, and its output's limit."""
+    return int(prompt_chars / CHARS_PER_TOKEN) + 1 + max_output_tokens
+
+
+def check(budget: Budget, spending: Spending, needed_tokens: int) -> None:
+    """Let a launch pass, or not.
+
+    Raises:
+        BudgetExceededError: It could exceed a bound; the message has the figures.
+    """
+    if budget.timeout_s is not None and spending.elapsed_s >= budget.timeout_s:
+        raise BudgetExceededError(
+            f"The run's time is spent: {spending.elapsed_s:.1f} s of {budget.timeout_s:g} s.",
+            "Raise timeout_s.",
+        )
+    total = spending.tokens + spending.reserved + needed_tokens
+    if budget.max_tokens is not None and total > budget.max_tokens:
+        raise BudgetExceededError(
+            f"The run's tokens don't suffice: {spending.tokens} spent, {spending.reserved} "
+            f"reserved by running steps and up to {needed_tokens} needed are more than "
+            f"{budget.max_tokens}.",
+            "Raise max_tokens or lower max_output_tokens.",
+        )

@@ -1,0 +1,72 @@
+"""What code around a running flow may see of it and ask of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..result import Attempt, SwarmResult
+from .compile import CompiledPlan
+
+__all__ = ["Progress", "RunControl", "controlled", "current_control"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Something that happened in a run, in the order it happened.
+
+    Attributes:
+        kind: `started` has the run's id as its text; `planned` has the plan; `retrying`,
+            `succeeded` and `failed` have the attempt that ended; `finished` has the result.
+        at: Seconds since the epoch.
+        text: The reason or detail, for people.
+    """
+
+    kind: Literal[
+        "started",
+        "planned",
+        "launched",
+        "retrying",
+        "succeeded",
+        "failed",
+        "skipped",
+        "cancelled",
+        "synthesising",
+        "finished",
+    ]
+    at: float
+    step: str = ""
+    text: str = ""
+    plan: CompiledPlan | None = None
+    attempt: Attempt | None = None
+    result: SwarmResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunControl:
+    """Hears of progress through `listener`; set `cancel` to stop the run cleanly."""
+
+    listener: Callable[[Progress], None] = lambda _: None
+    cancel: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+_control: ContextVar[RunControl | None] = ContextVar("swarm_run_control", default=None)
+
+
+@contextmanager
+def controlled(control: RunControl) -> Generator[RunControl]:
+    """Let `control` hear of, and stop, the runs that start inside."""
+    token = _control.set(control)
+    try:
+        yield control
+    finally:
+        _control.reset(token)
+
+
+def current_control() -> RunControl:
+    """Return the control around this run; one that nobody holds where there is none."""
+    return _control.get() or RunControl()

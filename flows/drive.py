@@ -1,0 +1,135 @@
+"""Carry out the schedule's commands through Prefect, and tell it what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import Category
+from .attempt import Attempts
+from .compile import CompiledPlan
+from .control import Progress, RunControl
+from .events import (
+    AttemptFinished,
+    Cancel,
+    Cancelled,
+    Command,
+    Finish,
+    Launch,
+    Limits,
+    PlanExtended,
+    RunStatus,
+    Skip,
+    StepStatus,
+)
+from .records import StepRecord
+from .schedule import Schedule
+
+__all__ = ["Driver"]
+
+_ENDINGS: Mapping[str, Any] = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "skipped": "failed",
+    "retry": "retrying",
+    "cancelled": "cancelled",
+}
+
+
+@dataclass(slots=True)
+class Driver:
+    """Drives one plan. `drive` returns when every step is over, or all that ran is cancelled."""
+
+    plan: CompiledPlan
+    records: Mapping[str, StepRecord]
+    attempts: Attempts
+    control: RunControl
+    limits: Limits
+    tell: Callable[[Progress], None]
+    clock: Callable[[], float] = time.time
+    _schedule: Schedule = field(init=False)
+    _running: dict[str, asyncio.Task[AttemptFinished]] = field(
+        init=False, default_factory=dict[str, "asyncio.Task[AttemptFinished]"]
+    )
+
+    def __post_init__(self) -> None:
+        self._schedule = Schedule(self.limits)
+
+    @property
+    def statuses(self) -> dict[str, StepStatus]:
+        """Every step's status now."""
+        return self._schedule.statuses
+
+    async def drive(self) -> RunStatus:
+        """Run the plan to its end."""
+        cancel = asyncio.create_task(self.control.cancel.wait())
+        watched: set[asyncio.Task[bool]] = {cancel}
+        try:
+            status = self._carry_out(self._schedule.advance(PlanExtended(self.plan.steps)))
+            while status is None:
+                done, _ = await asyncio.wait(
+                    {*self._running.values(), *watched}, return_when=asyncio.FIRST_COMPLETED
+                )
+                if watched & done:
+                    watched.clear()
+                    status = self._carry_out(self._schedule.advance(Cancelled()))
+                status = self._take_ended() or status
+        finally:
+            cancel.cancel()
+            for task in self._running.values():
+                task.cancel()
+            await asyncio.gather(*self._running.values(), return_exceptions=True)
+        return status
+
+    def _take_ended(self) -> RunStatus | None:
+        status: RunStatus | None = None
+        for step, task in list(self._running.items()):
+            if not task.done():
+                continue
+            del self._running[step]
+            event = AttemptFinished(step, "cancelled") if task.cancelled() else task.result()
+            self._tell_end(event)
+            status = self._carry_out(self._schedule.advance(event)) or status
+        return status
+
+    def _carry_out(self, commands: Sequence[Command]) -> RunStatus | None:
+        status: RunStatus | None = None
+        for command in commands:
+            match command:
+                case Launch(step, attempt, tier):
+                    self._say("launched", step, f"attempt {attempt} on {tier}")
+                    self._running[step] = asyncio.create_task(self.attempts.run_attempt(command))
+                case Skip(step, cause, category):
+                    self._skip(step, cause, category)
+                case Cancel(step):
+                    self._running[step].cancel()
+                case Finish(status):
+                    pass
+        return status
+
+    def _skip(self, step: str, cause: str, category: Category) -> None:
+        record = self.records[step]
+        record.category = category
+        record.reason = f"{category}: {cause} did not succeed"
+        self._say("skipped", step, record.reason)
+
+    def _tell_end(self, event: AttemptFinished) -> None:
+        record = self.records[event.step]
+        if event.outcome == "cancelled":
+            record.reason = "cancelled"
+        attempt = record.attempts[-1] if record.attempts else None
+        self.tell(
+            Progress(
+                kind=_ENDINGS[event.outcome],
+                at=self.clock(),
+                step=event.step,
+                text=record.reason,
+                attempt=attempt,
+            )
+        )
+
+    def _say(self, kind: Any, step: str, text: str) -> None:
+        self.tell(Progress(kind=kind, at=self.clock(), step=step, text=text))

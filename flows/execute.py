@@ -1,0 +1,155 @@
+"""Run a compiled plan to its result: drive it, answer, report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from prefect.client.schemas.objects import State
+
+from ..parl.metrics import measure
+from ..result import Cost, SwarmResult, Usage, excerpt
+from ..runs import Run
+from ..tasks.assignment import Upstream, Verdict
+from ..tasks.decompose import Planned
+from ..tasks.synthesise import as_they_are, synthesis, synthesise
+from .artifacts import DagPage, publish_timeline
+from .attempt import Attempts
+from .compile import CompiledPlan
+from .control import Progress, RunControl
+from .drive import Driver
+from .events import Limits, RunStatus
+from .options import SwarmOptions
+from .records import StepRecord, frontier, step_results, step_runs
+from .task_run import run_task
+
+__all__ = ["Execution"]
+
+
+@dataclass(slots=True)
+class Execution:
+    """One run of one plan. `planned` is the Prefect state that the first steps wait for."""
+
+    plan: CompiledPlan
+    source: Planned
+    options: SwarmOptions
+    run: Run
+    flow_run_id: str
+    control: RunControl
+    planned: State[Any] | None
+    started_at: float
+    _records: dict[str, StepRecord] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._records = {step.id: StepRecord(step) for step in self.plan.steps}
+
+    async def run_to_end(self) -> SwarmResult | None:
+        """Return the result, its pages made; None if the run was cancelled."""
+        self.run.write("plan.json", self.plan.to_json())
+        driver = self._driver()
+        page = DagPage(self.plan, self._records, lambda: driver.statuses, self.run.run_id)
+        driver.tell = _both(self.control, page)
+        page.start()
+        self.control.listener(Progress("planned", time.time(), plan=self.plan))
+        critical: frozenset[str] = frozenset()
+        try:
+            status = await driver.drive()
+            if "cancelled" in driver.statuses.values():
+                return None
+            result = await self._conclude(driver, status)
+            critical = frozenset(step.id for step in result.steps if step.critical)
+        finally:
+            await page.close(critical)
+        await publish_timeline(result)
+        self.run.write("result.json", result)
+        self.control.listener(Progress("finished", time.time(), result=result))
+        return result
+
+    def _driver(self) -> Driver:
+        attempts = Attempts(
+            run=self.run,
+            flow_run_id=self.flow_run_id,
+            key=f"{self.flow_run_id}.{self.plan.content_hash[:16]}",
+            options=self.options,
+            records=self._records,
+            waits_for=self.planned,
+            started_at=self.started_at,
+            tokens=self.source.planning.usage.tokens,
+        )
+        return Driver(
+            plan=self.plan,
+            records=self._records,
+            attempts=attempts,
+            control=self.control,
+            limits=Limits(self.options.max_concurrency, {**self.options.tier_concurrency}),
+            tell=self.control.listener,
+        )
+
+    async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
+        last = frontier(self.plan, self._records)
+        answer, usage, trouble = await self._answer(last)
+        if trouble and status == "completed":
+            status = "partial"
+        records = list(self._records.values())
+        total = self.source.planning.usage + usage
+        for record in records:
+            total = sum((attempt.usage for attempt in record.attempts), total)
+        main_calls = self.source.planning.usage.requests + usage.requests
+        problems = [
+            f"{record.step.id}: {record.reason}"
+            for record in records
+            if record.text is None and driver.statuses[record.step.id] == "failed"
+        ]
+        return SwarmResult(
+            run_id=self.run.run_id,
+            flow_run_id=self.flow_run_id,
+            status=status,
+            answer=answer,
+            plan=self.source.plan,
+            content_hash=self.plan.content_hash,
+            planning=self.source.planning,
+            steps=step_results(records, driver.statuses),
+            metrics=measure(step_runs(records), main_calls),
+            cost=Cost.of(total),
+            problem=excerpt(" ".join([*problems, trouble]).strip(), 2000),
+        )
+
+    async def _answer(self, last: tuple[StepRecord, ...]) -> tuple[str, Usage, str]:
+        """Return the answer, what it took, and what went wrong with it."""
+        outputs = tuple(
+            Upstream(step=record.step.id, agent=record.step.agent, text=record.text or "")
+            for record in last
+        )
+        if len(outputs) <= 1:
+            return (outputs[0].text if outputs else ""), Usage(), ""
+        self.control.listener(Progress("synthesising", time.time()))
+        assignment = synthesis(
+            self.plan.objective,
+            outputs,
+            key=f"{self.flow_run_id}.{self.plan.content_hash[:16]}",
+            run=self.flow_run_id,
+            model=self.options.model_of("orchestrator"),
+            limits=self.options.call_limits(),
+        )
+        _, content = await run_task(
+            synthesise,
+            assignment,
+            name="Answer · orchestrator",
+            wait_for=[record.state for record in last],
+        )
+        if not isinstance(content, dict):
+            return as_they_are(outputs), Usage(), f"The answer could not be written: {content!r}"
+        verdict = Verdict.model_validate(content)
+        if verdict.category is not None:
+            trouble = f"The answer could not be written: {verdict.error}"
+            return as_they_are(outputs), verdict.usage, trouble
+        return verdict.text, verdict.usage, ""
+
+
+def _both(control: RunControl, page: DagPage) -> Any:
+    def tell(progress: Progress) -> None:
+        page.hear(progress)
+        control.listener(progress)
+
+    return tell

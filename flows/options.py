@@ -1,0 +1,70 @@
+"""What a person may set for a run; the form of the deployment in the Prefect UI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..task_ir import MAX_STEPS, TIERS, Tier, TierName
+
+__all__ = ["SwarmOptions"]
+
+
+class SwarmOptions(BaseModel):
+    """Models and budgets of a run. A tier without a model of its own takes `model`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str = Field(
+        default="demo",
+        min_length=1,
+        description="Model for every tier: demo, llamacpp:PATH, block:SLUG/NAME or PROVIDER:NAME.",
+    )
+    worker: str | None = Field(default=None, description="Model of the cheapest tier.")
+    coder: str | None = Field(default=None, description="Model of the middle tier.")
+    architect: str | None = Field(default=None, description="Model of the dearest tier.")
+    orchestrator: str | None = Field(
+        default=None, description="Model that plans and joins the answer."
+    )
+    max_steps: int = Field(
+        default=MAX_STEPS, ge=1, le=MAX_STEPS, description="Steps a plan may have."
+    )
+    max_concurrency: int = Field(default=8, ge=1, description="Attempts that may run at once.")
+    tier_concurrency: dict[Tier, int] = Field(
+        default_factory=dict[Tier, int], description="Attempts that may run at once on a tier."
+    )
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens the run may read and write."
+    )
+    max_output_tokens: int = Field(default=256, ge=1, description="Tokens a call may write.")
+    timeout_s: float | None = Field(default=None, gt=0, description="Seconds the run may take.")
+    step_timeout_s: float = Field(default=300.0, gt=0, description="Seconds an attempt may take.")
+    max_attempts: int = Field(default=3, ge=1, description="Attempts a step may take.")
+    max_input_chars: int = Field(
+        default=4000, ge=1, description="Characters of upstream output a step may read."
+    )
+    temperature: float | None = Field(
+        default=None, ge=0, description="Sampling temperature; the model's own where empty."
+    )
+    seed: int = Field(default=0, ge=0, description="Seed of local sampling.")
+
+    def model_of(self, tier: TierName) -> str:
+        """Return the name of a tier's model."""
+        own: str | None = getattr(self, tier)
+        return own or self.model
+
+    def ladder(self, highest: Tier = "architect") -> tuple[Tier, ...]:
+        """Return the tiers worth climbing, cheapest first: one for each distinct model."""
+        seen: dict[str, Tier] = {}
+        for tier in TIERS[: TIERS.index(highest) + 1]:
+            seen.setdefault(self.model_of(tier), tier)
+        return tuple(seen.values())
+
+    def call_limits(self) -> dict[str, Any]:
+        """Return what bounds every call, by the names of an `Assignment`'s fields."""
+        return {
+            "max_input_chars": self.max_input_chars,
+            "max_output_tokens": self.max_output_tokens,
+            "temperature": self.temperature,
+        }

@@ -1,0 +1,84 @@
+"""What a run has found out so far, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from prefect.client.schemas.objects import State
+
+from ..errors import Category
+from ..parl.metrics import StepRun, critical_path, slacks
+from ..result import Attempt, StepResult, excerpt
+from .compile import CompiledPlan, CompiledStep
+from .events import StepStatus
+
+__all__ = ["StepRecord", "frontier", "step_results", "step_runs"]
+
+
+@dataclass(slots=True)
+class StepRecord:
+    """One step's history. `state` is the Prefect state that later steps wait for."""
+
+    step: CompiledStep
+    attempts: list[Attempt] = field(default_factory=list[Attempt])
+    state: State[Any] | None = None
+    text: str | None = None
+    output_ref: str | None = None
+    category: Category | None = None
+    reason: str = ""
+
+
+def step_runs(records: Sequence[StepRecord]) -> tuple[StepRun, ...]:
+    """Return what was measured of the steps that ran, in the plan's order."""
+    return tuple(
+        StepRun(
+            id=record.step.id,
+            upstream=record.step.upstream,
+            started_at=record.attempts[0].started_at,
+            ended_at=record.attempts[-1].ended_at,
+            work_s=sum(attempt.duration_s for attempt in record.attempts),
+            calls=sum(attempt.usage.requests for attempt in record.attempts),
+        )
+        for record in records
+        if record.attempts
+    )
+
+
+def frontier(plan: CompiledPlan, records: Mapping[str, StepRecord]) -> tuple[StepRecord, ...]:
+    """Return the succeeded steps that no other succeeded step reads: what an answer is made of."""
+    done = [record for record in records.values() if record.text is not None]
+    if plan.final_step is not None and records[plan.final_step].text is not None:
+        return (records[plan.final_step],)
+    read = {name for record in done for name in record.step.upstream}
+    return tuple(record for record in done if record.step.id not in read)
+
+
+def step_results(
+    records: Sequence[StepRecord], statuses: Mapping[str, StepStatus]
+) -> tuple[StepResult, ...]:
+    """Write every step's end for the run's result."""
+    runs = step_runs(records)
+    slack = slacks(runs)
+    path = critical_path(runs)
+    results: list[StepResult] = []
+    for record in records:
+        status = statuses[record.step.id]
+        if status in ("waiting", "ready", "running"):
+            raise ValueError(f"{record.step.id} is not over, it is {status}")
+        results.append(
+            StepResult(
+                id=record.step.id,
+                agent=record.step.agent,
+                status=status,
+                reason=record.reason,
+                category=record.category,
+                attempts=tuple(record.attempts),
+                output_ref=record.output_ref,
+                excerpt=excerpt(record.text or ""),
+                slack_s=slack.get(record.step.id),
+                critical=record.step.id in path,
+            )
+        )
+    return tuple(results)

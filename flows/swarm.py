@@ -1,0 +1,134 @@
+"""The flow: an objective becomes a plan, the plan a run, the run an answer."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Cancelled, Completed
+from pydantic import Field
+
+from ..blocks.models import resolve_model
+from ..errors import InputError, RunFailedError
+from ..gates import GATES
+from ..result import Planning, SwarmResult
+from ..runs import Run
+from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
+from ..tasks.decompose import Commission, Planned, decompose
+from .compile import StepDefaults, compile_plan
+from .control import Progress, current_control
+from .execute import Execution
+from .options import SwarmOptions
+from .task_run import run_task
+
+__all__ = ["swarm"]
+
+
+def _flow_run_name() -> str:
+    objective = str(flow_run.parameters.get("objective", ""))
+    text = " ".join(objective.split())
+    return text if len(text) <= 72 else f"{text[:71].rstrip()}…"
+
+
+@flow(
+    name="swarm",
+    flow_run_name=_flow_run_name,
+    persist_result=True,
+    result_serializer="json",
+    description="Decompose an objective, run its steps concurrently, answer it.",
+)
+async def swarm(
+    objective: Annotated[str, Field(description="What is wanted, in plain words.")],
+    *,
+    plan: Annotated[
+        TaskIR | None,
+        Field(
+            description="A plan of your own; left empty, the orchestrator writes one.",
+            json_schema_extra={"format": "json-string"},
+        ),
+    ] = None,
+    options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
+) -> SwarmResult:
+    """Run a swarm.
+
+    A run that ends `partial` is a Completed state of the name Partial.
+
+    Raises:
+        InputError: The objective is empty or the plan breaks a rule.
+        ModelError: A tier's model can't be had.
+        PlanError: The orchestrator wrote no plan that can be read.
+        RunFailedError: No step succeeded; its `result` tells it all.
+    """
+    flow_run_id = str(flow_run.id)
+    run, control = Run.of(flow_run_id), current_control()
+    _begin(run, flow_run_id, objective, options)
+    control.listener(Progress("started", time.time(), text=run.run_id))
+    await _check_models(options, planned=plan is None)
+    started = time.time()
+    chosen, state = await _plan(objective, plan, options, flow_run_id)
+    defaults = StepDefaults(options.step_timeout_s, options.max_attempts)
+    execution = Execution(
+        plan=compile_plan(chosen.plan, defaults),
+        source=chosen,
+        options=options,
+        run=run,
+        flow_run_id=flow_run_id,
+        control=control,
+        planned=state,
+        started_at=started,
+    )
+    result = await execution.run_to_end()
+    if result is None:
+        return _as(Cancelled(message=f"Cancelled on request; resume with: resume {run.run_id}"))
+    if result.status == "failed":
+        raise RunFailedError(
+            f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result
+        )
+    if result.status == "partial":
+        return _as(Completed(name="Partial", message=result.problem, data=result))
+    return result
+
+
+def _as(state: State[Any]) -> Any:
+    # Prefect takes a state in a result's place; callers still get the result.
+    return state
+
+
+def _begin(run: Run, flow_run_id: str, objective: str, options: SwarmOptions) -> None:
+    if not objective.strip():
+        raise InputError("The objective is empty.", "Say what is wanted.")
+    if not run.about():
+        about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
+        run.write("run.json", {**about, "options": options.model_dump(mode="json")})
+
+
+async def _check_models(options: SwarmOptions, *, planned: bool) -> None:
+    """Find out before anything starts whether each tier's model can be had."""
+    tiers: list[TierName] = ["worker", "coder", "architect"]
+    if planned:
+        tiers.append("orchestrator")
+    for tier in tiers:
+        await resolve_model(options.model_of(tier), tier)
+
+
+async def _plan(
+    objective: str, plan: TaskIR | None, options: SwarmOptions, flow_run_id: str
+) -> tuple[Planned, State[Any] | None]:
+    if plan is not None:
+        rules = PlanRules(max_steps=options.max_steps, gates=frozenset(GATES))
+        checked = parse_plan(plan.model_dump(mode="json"), rules)
+        return Planned(plan=checked, planning=Planning(source="user")), None
+    commission = Commission(
+        run=flow_run_id,
+        objective=objective,
+        model=options.model_of("orchestrator"),
+        max_steps=options.max_steps,
+        seed=options.seed,
+    )
+    state, content = await run_task(decompose, commission, name="Plan · orchestrator")
+    if isinstance(content, Exception):
+        raise content
+    return Planned.model_validate(content), state

@@ -1,0 +1,100 @@
+"""Where runs lie on disk: one folder a run, each file written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from .errors import RunNotFoundError
+from .result import SwarmResult
+from .settings import home
+
+__all__ = ["Run", "find_run", "run_id_of"]
+
+
+def run_id_of(flow_run_id: str) -> str:
+    """Return the short name of a run: the first eight digits of its flow run's id."""
+    return flow_run_id.replace("-", "")[:8]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run's folder.
+
+    `run.json` names the flow run and objective, `plan.json` is the compiled plan, `outputs/S1.txt`
+    a step's whole output, `transcripts/S1.1.json` an attempt's messages, `result.json` the result.
+    """
+
+    folder: Path
+
+    @classmethod
+    def of(cls, flow_run_id: str) -> Run:
+        """Return the folder of that flow run; nothing is made yet."""
+        return cls(home() / "runs" / run_id_of(flow_run_id))
+
+    @property
+    def run_id(self) -> str:
+        """The short name."""
+        return self.folder.name
+
+    def write(self, name: str, content: str | BaseModel | dict[str, Any] | list[Any]) -> str:
+        """Write a file of the run and return its reference, the path below the runs' home."""
+        if isinstance(content, BaseModel):
+            content = content.model_dump_json(indent=2)
+        elif not isinstance(content, str):
+            content = json.dumps(content, indent=2)
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+        return f"{self.run_id}/{name}"
+
+    def read(self, name: str) -> str | None:
+        """Return a file's text; None where there is none."""
+        path = self.folder / name
+        return path.read_text(encoding="utf-8") if path.is_file() else None
+
+    def about(self) -> dict[str, Any]:
+        """Return `run.json`: `flow_run_id`, `objective` and when the run was first started."""
+        return json.loads(self.read("run.json") or "{}")
+
+    def result(self) -> SwarmResult | None:
+        """Return the stored result; None if the run has not ended."""
+        text = self.read("result.json")
+        return SwarmResult.model_validate_json(text) if text else None
+
+    def finished_steps(self) -> tuple[str, ...]:
+        """Ids of the steps whose outputs are stored, in the order of their numbers."""
+        stems = (path.stem for path in (self.folder / "outputs").glob("S*.txt"))
+        return tuple(sorted(stems, key=lambda stem: int(stem[1:])))
+
+
+def find_run(name: str) -> Run:
+    """Find a run by its id or its flow run's id.
+
+    Raises:
+        RunNotFoundError: There is none, or its files can't be read.
+    """
+    root = home() / "runs"
+    run = Run(root / run_id_of(name.strip()))
+    if not name.strip() or not (run.folder / "run.json").is_file():
+        known = sorted(path.parent.name for path in root.glob("*/run.json"))
+        there = f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."
+        raise RunNotFoundError(f"No run {name!r} is stored in {root}.", there)
+    try:
+        run.about()
+        run.result()
+    except (json.JSONDecodeError, ValidationError) as error:
+        raise RunNotFoundError(
+            f"The files of run {name!r} in {run.folder} are damaged: {error}.",
+            "Remove the damaged file; resuming the run writes it anew.",
+        ) from None
+    return run

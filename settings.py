@@ -1,0 +1,27 @@
+"""Settings of the package, read as Prefect's own are: environment, `prefect.toml`, profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect.settings import get_current_settings
+from prefect.settings.base import PrefectBaseSettings, build_settings_config
+from pydantic import Field
+
+__all__ = ["SwarmSettings", "home"]
+
+
+class SwarmSettings(PrefectBaseSettings):
+    """Set by `PREFECT_INTEGRATIONS_SWARM_…` variables."""
+
+    model_config = build_settings_config(("integrations", "swarm"))
+
+    home: Path | None = Field(
+        default=None,
+        description="Folder for runs and memory; `swarm` in Prefect's home if not set.",
+    )
+
+
+def home() -> Path:
+    """Return the folder that runs and memory lie in; it may not exist yet."""
+    return SwarmSettings().home or get_current_settings().home / "swarm"

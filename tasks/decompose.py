@@ -1,0 +1,90 @@
+"""Decompose an objective as a Prefect task run."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from prefect import task
+from prefect.cache_policies import CacheKeyFnPolicy
+from prefect.context import TaskRunContext
+from pydantic import BaseModel, ConfigDict
+
+from ..blocks.models import resolve_model
+from ..gates import GATES
+from ..result import Planning, Usage
+from ..task_ir import PlanRules, TaskIR
+from .plan import PlanDraft, draft_plan
+from .subagent import retry_transport
+
+__all__ = ["Commission", "Planned", "decompose", "plan_objective"]
+
+
+class Commission(BaseModel):
+    """What the orchestrator is asked. `run` is the flow run it belongs to."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    objective: str
+    model: str
+    max_steps: int
+    seed: int
+
+
+class Planned(BaseModel):
+    """A plan and where it came from."""
+
+    model_config = ConfigDict(frozen=True)
+
+    plan: TaskIR
+    planning: Planning
+
+
+def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
+    commission = Commission.model_validate(parameters["commission"])
+    asked = hashlib.sha256(commission.model_dump_json().encode()).hexdigest()[:16]
+    return f"{commission.run}.plan.{asked}"
+
+
+@task(
+    name="plan",
+    cache_policy=CacheKeyFnPolicy(cache_key_fn=_key),
+    persist_result=True,
+    result_serializer="json",
+    retries=2,
+    retry_delay_seconds=[1, 4],
+    retry_condition_fn=retry_transport,
+)
+async def decompose(commission: dict[str, Any]) -> dict[str, Any]:
+    """Have the orchestrator write a plan.
+
+    Raises:
+        PlanError: No plan it wrote can be read.
+    """
+    planned = await plan_objective(Commission.model_validate(commission))
+    return planned.model_dump(mode="json")
+
+
+async def plan_objective(commission: Commission) -> Planned:
+    """Have the orchestrator write a plan, without Prefect; `decompose` and a dry run share it."""
+    model = await resolve_model(commission.model, "orchestrator")
+    rules = PlanRules(max_steps=commission.max_steps, gates=frozenset(GATES))
+    draft = await draft_plan(commission.objective, model, rules=rules, seed=commission.seed)
+    return Planned(plan=draft.plan, planning=_planning(draft, model.model_name))
+
+
+def _planning(draft: PlanDraft, model: str) -> Planning:
+    scores = [f"{c.score.value:.2f}" if c.score else "unreadable" for c in draft.candidates]
+    return Planning(
+        source="orchestrator",
+        model=model,
+        score=draft.score.value,
+        candidates=len(draft.candidates),
+        choice=f"best of {', '.join(scores)}",
+        usage=Usage(
+            requests=draft.usage.requests,
+            input_tokens=draft.usage.input_tokens,
+            output_tokens=draft.usage.output_tokens,
+        ),
+    )

@@ -1,0 +1,174 @@
+"""Run one attempt of one subagent as a Prefect task run."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from prefect import task
+from prefect.cache_policies import CacheKeyFnPolicy
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import TaskRunContext
+from prefect.states import Failed
+from pydantic_ai import Agent, AgentRunResult
+from pydantic_ai.exceptions import (
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelRateLimitError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelUnavailableError,
+    UnexpectedModelBehavior,
+)
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+
+from ..blocks.models import resolve_model
+from ..errors import (
+    Category,
+    ContextTooSmallError,
+    EmptyOutputError,
+    StepTimeoutError,
+    SwarmError,
+)
+from ..result import Usage
+from ..runs import Run
+from .assignment import Assignment, Verdict, prompt_of
+
+__all__ = ["TRANSPORT_ERRORS", "answer", "retry_transport", "subagent", "usage_of"]
+
+TRANSPORT_ERRORS = (
+    ModelConnectionError,
+    ModelRateLimitError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelUnavailableError,
+)
+"""What another try of the very same call may mend; everything else is the router's to decide."""
+
+
+def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
+    return Assignment.model_validate(parameters["assignment"]).cache_key()
+
+
+async def retry_transport(_task: object, _run: TaskRun, state: State[Any]) -> bool:
+    """Tell Prefect to retry natively only after a transport error."""
+    try:
+        await state.result()
+    except TRANSPORT_ERRORS:
+        return True
+    except Exception:  # noqa: BLE001 - whatever else failed is not for a native retry
+        return False
+    return False
+
+
+@task(
+    name="subagent",
+    cache_policy=CacheKeyFnPolicy(cache_key_fn=_key),
+    persist_result=True,
+    result_serializer="json",
+    retries=2,
+    retry_delay_seconds=[1, 4],
+    retry_condition_fn=retry_transport,
+)
+async def subagent(assignment: dict[str, Any]) -> Any:
+    """Answer an assignment; a failure is a Failed state that carries the verdict all the same.
+
+    The verdict is kept under the assignment's key even then, so that a resumed run takes the same
+    decisions without asking the model again.
+    """
+    verdict = await answer(Assignment.model_validate(assignment))
+    content = verdict.model_dump(mode="json")
+    if verdict.category is None:
+        return content
+    return Failed(message=f"{verdict.category}: {verdict.error}", data=content)
+
+
+async def answer(assignment: Assignment) -> Verdict:
+    """Ask the assignment's model, within its time.
+
+    Raises:
+        Exception: A transport error, for Prefect to retry. Every other failure is in the verdict.
+    """
+    started = time.time()
+    model = await resolve_model(assignment.model, assignment.tier)
+    try:
+        async with asyncio.timeout(assignment.timeout_s):
+            result = await _ask(model, assignment)
+        if not result.output.strip():
+            raise EmptyOutputError(
+                f"{model.model_name} answered {assignment.step} with nothing.",
+                "Ask differently, or use another model.",
+            )
+    except TimeoutError:
+        error = StepTimeoutError(
+            f"{assignment.step} was not answered within {assignment.timeout_s:g} s "
+            f"by {model.model_name}.",
+            "Raise its timeout_s, or use a faster model.",
+        )
+        return _failed(model, started, error)
+    except SwarmError as error:
+        return _failed(model, started, error)
+    Run.of(assignment.run).write(
+        f"transcripts/{assignment.step}.{assignment.attempt}.json",
+        result.all_messages_json().decode(),
+    )
+    responses = [m for m in result.new_messages() if isinstance(m, ModelResponse)]
+    return Verdict(
+        text=result.output.strip(),
+        model=model.model_name,
+        started_at=started,
+        ended_at=time.time(),
+        queue_s=sum(_queue_s(response) for response in responses),
+        usage=sum((usage_of(response) for response in responses), Usage()),
+    )
+
+
+async def _ask(model: Model, assignment: Assignment) -> AgentRunResult[str]:
+    agent = Agent(model, instructions=assignment.instructions, retries=0)
+    settings = ModelSettings(max_tokens=assignment.max_output_tokens, seed=assignment.seed)
+    if assignment.temperature is not None:
+        settings["temperature"] = assignment.temperature
+    try:
+        return await agent.run(prompt_of(assignment), model_settings=settings)
+    except ModelContextWindowExceededError as error:
+        raise ContextTooSmallError(
+            f"The prompt of {assignment.step} does not fit {model.model_name}: {error}",
+            "Lower max_input_chars, or use a model with a larger context.",
+        ) from error
+    except UnexpectedModelBehavior as error:
+        raise EmptyOutputError(
+            f"{model.model_name} gave {assignment.step} no usable answer: {error}",
+            "Ask differently, or use another model.",
+        ) from error
+
+
+def usage_of(response: ModelResponse) -> Usage:
+    """Return what a response took; its price only where it is known."""
+    try:
+        cost = float(response.cost().total_price)
+    except (LookupError, ValueError, AssertionError):
+        cost = None
+    return Usage(
+        requests=1,
+        input_tokens=response.usage.input_tokens,
+        output_tokens=response.usage.output_tokens,
+        cost_usd=cost,
+    )
+
+
+def _queue_s(response: ModelResponse) -> float:
+    return float((response.provider_details or {}).get("queue_s") or 0.0)
+
+
+def _failed(model: Model, started: float, error: SwarmError) -> Verdict:
+    return Verdict(
+        model=model.model_name,
+        started_at=started,
+        ended_at=time.time(),
+        usage=Usage(requests=1) if error.category is not Category.BUDGET else Usage(),
+        category=error.category,
+        error=str(error),
+    )

@@ -1,0 +1,53 @@
+"""Make one answer of the last steps' outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .assignment import Assignment, Upstream
+from .subagent import subagent
+
+__all__ = ["as_they_are", "synthesis", "synthesise"]
+
+synthesise = subagent.with_options(name="synthesise")
+
+_INSTRUCTIONS = (
+    "You write the final answer to an objective from the results of the steps that worked on it. "
+    "Use what they found; add nothing they did not. Be direct and complete."
+)
+
+
+def synthesis(
+    objective: str,
+    outputs: tuple[Upstream, ...],
+    *,
+    key: str,
+    run: str,
+    model: str,
+    limits: Mapping[str, Any],
+) -> Assignment:
+    """Return the orchestrator's assignment to answer an objective from these outputs.
+
+    Args:
+        limits: What bounds every call of the run, by the names of an assignment's fields.
+    """
+    return Assignment(
+        key=f"{key}.answer.1",
+        run=run,
+        step="answer",
+        attempt=1,
+        tier="orchestrator",
+        model=model,
+        instructions=_INSTRUCTIONS,
+        prompt=f"Objective: {objective}\n\nWrite the final answer.",
+        upstream=outputs,
+        **limits,
+    )
+
+
+def as_they_are(outputs: tuple[Upstream, ...]) -> str:
+    """Return one output as it stands, or several under their steps' names."""
+    if len(outputs) == 1:
+        return outputs[0].text
+    return "\n\n".join(f"## {given.step} · {given.agent}\n\n{given.text}" for given in outputs)
