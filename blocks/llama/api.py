@@ -25,14 +25,14 @@ class EngineConfig:
     """How one model file is served. Two configurations of a file are two engines.
 
     Attributes:
-        n_ctx: Tokens of context held in memory, shared by all slots. One request may use all of
-            them, but never more than the model was trained for.
+        n_ctx: Tokens of context for one request, prompt and answer together; never more than the
+            model was trained for. Memory is reserved for `n_slots` times as many.
         n_threads: Threads that compute; None takes every core this process may use.
         n_slots: The most requests decoded together.
         seed: The seed of a request that names none.
     """
 
-    n_ctx: int = 8192
+    n_ctx: int = 4096
     n_threads: int | None = None
     n_slots: int = 4
     seed: int = 0
@@ -63,7 +63,7 @@ class GenerateRequest:
         temperature: 0 always takes the likeliest token.
         top_p: Sample among the likeliest tokens that together have this probability.
         top_k: Sample among this many likeliest tokens; 0 for all.
-        seed: Same request, same seed, same load: same text. None takes the engine's.
+        seed: Same request, same seed: same text. None takes the engine's seed.
         stop: The text ends before the first of these.
         grammar: GBNF that the text obeys; its start rule is `root`.
     """

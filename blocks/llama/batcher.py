@@ -1,51 +1,27 @@
 """Continuous batching: several requests share every call of llama.cpp.
 
-A request joins as soon as a slot is free and leaves as soon as it is done; prompts and next tokens
-travel in the same batch. A prompt that begins like one the cache still holds starts from there.
+A request joins as soon as a slot is free and leaves as soon as it is done. A prompt that begins
+like one that a slot still holds starts from there. Neither changes any answer: next tokens are
+computed together, one a sequence, and prompts one sequence at a time, so that rounding is the same
+as if each were alone.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Literal
 
 from ...errors import ContextTooSmallError, ModelError
 from .api import EngineConfig, Generation
 from .chat import ChatTemplate
+from .jobs import Job, TextBuffer
 from .native import BATCH_TOKENS, Entry, Native
 from .sampling import Sampler
-from .sequence import Job, TextBuffer
+from .slots import Run, Slot, place, worth_waiting
 
 __all__ = ["Batcher"]
-
-WORTH_WAITING = 64
-"""Tokens of a common beginning for which a request waits until its neighbour has computed them."""
-
-
-@dataclass
-class _Run:
-    """A request that holds a slot."""
-
-    job: Job
-    prompt: list[int]
-    cached: int
-    sampler: Sampler
-    text: TextBuffer
-    started: float
-    written: int = 0
-    todo: list[int] = field(default_factory=list[int])
-
-
-@dataclass
-class _Slot:
-    """A sequence of the cache: the tokens it holds and, while it is busy, the run."""
-
-    sequence: int
-    tokens: list[int] = field(default_factory=list[int])
-    run: _Run | None = None
 
 
 class Batcher:
@@ -55,9 +31,9 @@ class Batcher:
         self, native: Native, config: EngineConfig, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._native = native
-        self._config = config
+        self._seed = config.seed
         self._clock = clock
-        self._slots = [_Slot(n) for n in range(config.n_slots)]
+        self._slots = [Slot(n) for n in range(config.n_slots)]
         self._waiting: deque[tuple[Job, list[int]]] = deque()
         template = native.chat_template
         self._template = (
@@ -77,15 +53,11 @@ class Batcher:
             job.reply(error)
 
     def step(self) -> None:
-        """Let in what fits, compute one batch, and answer what is done."""
+        """Let in what can start, compute a token of each answer and a part of one prompt."""
         self._drop_cancelled()
         self._admit()
-        entries, wants = self._next_batch()
-        if not entries:
-            return
-        self._native.decode(entries)
-        for slot, row in wants:
-            self._take_token(slot, row)
+        self._write()
+        self._read()
 
     def fail(self, error: BaseException) -> None:
         """Answer everything that is under way or queued with an error, and forget all state."""
@@ -94,7 +66,8 @@ class Batcher:
         for slot in self._slots:
             if slot.run:
                 jobs.append(slot.run.job)
-                self._release(slot)
+                slot.run.sampler.close()
+                slot.run = None
             slot.tokens.clear()
         self._native.forget_all()
         for job in jobs:
@@ -110,9 +83,8 @@ class Batcher:
                 )
             text = self._template.render(request.messages)
         tokens = self._native.tokenize(text)
-        limit = self._native.n_ctx
-        if not tokens or len(tokens) + request.max_tokens > limit:
-            raise _context_error(len(tokens), request.max_tokens, limit)
+        if not tokens or len(tokens) + request.max_tokens > self._native.n_ctx:
+            raise _context_error(len(tokens), request.max_tokens, self._native.n_ctx)
         return tokens
 
     def _drop_cancelled(self) -> None:
@@ -120,122 +92,86 @@ class Batcher:
             self._waiting = deque(item for item in self._waiting if not item[0].cancelled)
         for slot in self._slots:
             if slot.run and slot.run.job.cancelled:
-                self._release(slot)
+                self._release(slot, slot.run)
 
     def _admit(self) -> None:
-        # Strictly in order: a large request is not overtaken for ever by small ones.
         while self._waiting and any(slot.run is None for slot in self._slots):
             job, prompt = self._waiting[0]
-            if not self._fits(job, prompt) or self._better_to_wait(prompt):
+            if self._native.can_rewind and worth_waiting(self._slots, prompt):
                 return
             self._waiting.popleft()
             self._start(job, prompt)
 
-    def _fits(self, job: Job, prompt: Sequence[int]) -> bool:
-        # A shared beginning is counted for each: never too little, whoever leaves first.
-        return self._reserved() + len(prompt) + job.request.max_tokens <= self._config.n_ctx
-
-    def _reserved(self) -> int:
-        return sum(
-            len(run.prompt) + run.job.request.max_tokens
-            for slot in self._slots
-            if (run := slot.run)
-        )
-
-    def _better_to_wait(self, prompt: Sequence[int]) -> bool:
-        held = max(_common(slot.tokens, prompt) for slot in self._slots)
-        coming = max((_common(s.run.prompt, prompt) for s in self._slots if s.run), default=0)
-        return self._native.can_rewind and coming - held >= WORTH_WAITING
-
     def _start(self, job: Job, prompt: list[int]) -> None:
+        seed = self._seed if job.request.seed is None else job.request.seed
         try:
-            seed = self._config.seed if job.request.seed is None else job.request.seed
             sampler = Sampler(self._native, job.request, seed)
         except Exception as error:  # noqa: BLE001 - a bad grammar is the caller's answer
             job.reply(error)
             return
-        slot, shared = self._claim(prompt)
-        slot.run = _Run(
-            job,
-            prompt,
-            shared,
-            sampler,
-            TextBuffer(job.request.stop),
-            self._clock(),
-            todo=prompt[shared:],
-        )
-        self._make_room()
-
-    def _claim(self, prompt: Sequence[int]) -> tuple[_Slot, int]:
-        """A free slot that holds as much of the prompt's beginning as any slot does."""
-        source = max(self._slots, key=lambda slot: (_common(slot.tokens, prompt), slot.run is None))
-        # The last token is computed in any case: its logits are what sampling starts from.
-        shared = min(_common(source.tokens, prompt), len(prompt) - 1)
-        if not self._native.can_rewind:
-            shared = 0
-        if source.run is None and shared:
-            slot = source
-            self._native.forget(slot.sequence, shared)
+        slot, keep, source = place(self._slots, prompt, reuse=self._native.can_rewind)
+        if source is None:
+            self._native.forget(slot.sequence, keep)
         else:
-            slot = min(
-                (slot for slot in self._slots if slot.run is None), key=lambda s: len(s.tokens)
-            )
-            self._native.forget(slot.sequence)
-            if shared:
-                self._native.share(source.sequence, slot.sequence, shared)
-        slot.tokens = list(prompt[:shared])
-        return slot, shared
+            self._native.copy(source.sequence, slot.sequence, keep)
+        slot.tokens = prompt[:keep]
+        slot.run = Run(job, prompt, keep, sampler, TextBuffer(job.request.stop), self._clock())
 
-    def _make_room(self) -> None:
-        """Drop what idle slots still hold where the busy ones may need it."""
-        room = self._config.n_ctx - self._reserved()
-        for slot in self._slots:
-            if slot.run is None and slot.tokens:
-                room -= len(slot.tokens)
-                if room < 0:
-                    room += len(slot.tokens)
-                    self._native.forget(slot.sequence)
-                    slot.tokens.clear()
-
-    def _next_batch(self) -> tuple[list[Entry], list[tuple[_Slot, int]]]:
-        """Next tokens first, then as much of the prompts as there is room for."""
+    def _write(self) -> None:
+        """Compute the next token of every answer that has begun."""
+        rows: list[tuple[Slot, Run]] = []
         entries: list[Entry] = []
-        wants: list[tuple[_Slot, int]] = []
-        busy = [(slot, slot.run) for slot in self._slots if slot.run]
-        for slot, run in sorted(busy, key=lambda pair: (not pair[1].written, pair[1].started)):
-            part = run.todo[: BATCH_TOKENS - len(entries)]
-            del run.todo[: len(part)]
-            for token in part:
-                entries.append(Entry(token, len(slot.tokens), slot.sequence, False))
-                slot.tokens.append(token)
-            if part and not run.todo:
-                entries[-1] = entries[-1]._replace(logits=True)
-                wants.append((slot, len(entries) - 1))
-        return entries, wants
+        for slot in self._slots:
+            if (run := slot.run) and run.next is not None:
+                position = len(run.prompt) + run.written - 1
+                entries.append(Entry(run.next, position, slot.sequence, True))
+                rows.append((slot, run))
+        if entries:
+            self._native.decode(entries)
+        for row, (slot, run) in enumerate(rows):
+            self._take_token(slot, run, row)
 
-    def _take_token(self, slot: _Slot, row: int) -> None:
-        run = slot.run
-        if run is None:
+    def _read(self) -> None:
+        """Compute the next part of the prompt that came first."""
+        reading = [
+            (run.started, slot.sequence, slot, run)
+            for slot in self._slots
+            if (run := slot.run) and run.next is None
+        ]
+        if not reading:
             return
+        _, _, slot, run = min(reading)
+        start = len(slot.tokens)
+        end = min(len(run.prompt), start + BATCH_TOKENS)
+        # No part is a lone token: see FRESH_TOKENS.
+        end -= len(run.prompt) - end == 1
+        last = len(run.prompt) - 1
+        self._native.decode(
+            [Entry(run.prompt[n], n, slot.sequence, n == last) for n in range(start, end)]
+        )
+        slot.tokens = run.prompt[:end]
+        if end == len(run.prompt):
+            self._take_token(slot, run, end - start - 1)
+
+    def _take_token(self, slot: Slot, run: Run, row: int) -> None:
         try:
             token = run.sampler.sample(row)
         except ModelError as error:
-            self._release(slot)
+            self._release(slot, run)
             run.job.reply(error)
             return
         if self._native.ends(token):
             self._finish(slot, run, "stop")
             return
         run.written += 1
+        run.next = token
         if run.text.add(self._native.piece(token)):
             self._finish(slot, run, "stop")
         elif run.written >= run.job.request.max_tokens:
             self._finish(slot, run, "length")
-        else:
-            run.todo.append(token)
 
-    def _finish(self, slot: _Slot, run: _Run, finish: Literal["stop", "length"]) -> None:
-        self._release(slot)
+    def _finish(self, slot: Slot, run: Run, finish: Literal["stop", "length"]) -> None:
+        self._release(slot, run)
         run.job.reply(
             Generation(
                 text=run.text.text,
@@ -248,22 +184,9 @@ class Batcher:
             )
         )
 
-    def _release(self, slot: _Slot) -> None:
-        if slot.run:
-            slot.run.sampler.close()
+    def _release(self, slot: Slot, run: Run) -> None:
+        run.sampler.close()
         slot.run = None
-        if not self._native.can_rewind:
-            self._native.forget(slot.sequence)
-            slot.tokens.clear()
-
-
-def _common(held: Sequence[int], wanted: Sequence[int]) -> int:
-    length = 0
-    for one, other in zip(held, wanted, strict=False):
-        if one != other:
-            break
-        length += 1
-    return length
 
 
 def _context_error(prompt: int, max_tokens: int, limit: int) -> ContextTooSmallError:

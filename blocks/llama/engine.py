@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ...errors import ModelError
 from .api import EngineConfig, GenerateRequest, Generation
 from .gguf import check_model_file
-from .sequence import Job
+from .jobs import Job
 
 if TYPE_CHECKING:
     from .batcher import Batcher

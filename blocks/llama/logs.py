@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-import llama_cpp.llama_cpp as lib
+from .library import lib
 
 __all__ = ["capture_stderr", "clear_errors", "first_error", "install"]
 

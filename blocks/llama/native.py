@@ -11,15 +11,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple, cast
 
-import llama_cpp.llama_cpp as lib
-
 from ...errors import ModelError
 from . import logs
 from .api import EngineConfig, usable_cores
+from .library import lib
 
 __all__ = ["Entry", "Native"]
 
-BATCH_TOKENS = 256
+BATCH_TOKENS = 128
 """Tokens computed in one call: it bounds how long a cancellation, or a neighbour, has to wait."""
 
 
@@ -33,7 +32,7 @@ class Entry(NamedTuple):
 
 
 class Native:
-    """Owns a llama.cpp model and one context over it, with `n_slots` sequences in one cache."""
+    """Owns a llama.cpp model and a context with `n_slots` sequences, each with its own cache."""
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
         """Load the weights and reserve the context.
@@ -45,10 +44,11 @@ class Native:
         lib.llama_backend_init()
         logs.clear_errors()
         self._path = path
+        self._config = config
         with ExitStack() as closing:
             self._model = self._load()
             closing.callback(lib.llama_model_free, self._model)
-            self.context = self._make_context(config)
+            self.context = self._make_context()
             closing.callback(lib.llama_free, self.context)
             self._memory = self._find_memory()
             self._batch = lib.llama_batch_init(BATCH_TOKENS, 0, 1)
@@ -56,11 +56,15 @@ class Native:
             self._closing = closing.pop_all()
         self.vocab = cast("lib.llama_vocab_p", lib.llama_model_get_vocab(self._model))
         self.n_vocab = lib.llama_vocab_n_tokens(self.vocab)
-        self.n_ctx = min(config.n_ctx, lib.llama_model_n_ctx_train(self._model))
         # A recurrent state can't be cut back to an earlier token.
         self.can_rewind = not (
             lib.llama_model_is_recurrent(self._model) or lib.llama_model_is_hybrid(self._model)
         )
+
+    @property
+    def n_ctx(self) -> int:
+        """Tokens that one sequence may have."""
+        return min(self._config.n_ctx, lib.llama_model_n_ctx_train(self._model))
 
     @property
     def chat_template(self) -> str | None:
@@ -128,9 +132,12 @@ class Native:
         """Drop a sequence's tokens from `start` on."""
         lib.llama_memory_seq_rm(self._memory, sequence, start, -1)
 
-    def share(self, source: int, target: int, length: int) -> None:
-        """Let `target` begin with the first `length` tokens of `source`; nothing is copied."""
-        lib.llama_memory_seq_cp(self._memory, source, target, 0, length)
+    def copy(self, source: int, target: int, length: int) -> None:
+        """Let the sequence `target` hold the first `length` tokens of `source` and nothing else."""
+        self.forget(target)
+        # Between caches only the whole of one can be copied.
+        lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+        self.forget(target, length)
 
     def forget_all(self) -> None:
         """Empty the cache."""
@@ -152,20 +159,23 @@ class Native:
             raise _load_error(self._path)
         return model
 
-    def _make_context(self, config: EngineConfig) -> lib.llama_context_p:
+    def _make_context(self) -> lib.llama_context_p:
+        config = self._config
         params = lib.llama_context_default_params()
-        params.n_ctx = config.n_ctx
+        params.n_ctx = self.n_ctx * config.n_slots
         params.n_batch = params.n_ubatch = BATCH_TOKENS
         params.n_seq_max = config.n_slots
         params.n_threads = params.n_threads_batch = config.n_threads or usable_cores()
-        params.kv_unified = True
+        # With a cache of its own for each sequence and plain attention, an answer doesn't depend on
+        # what else is being computed. It is also the quickest of the four combinations.
+        params.kv_unified = False
         params.flash_attn_type = 0
         context = lib.llama_init_from_model(self._model, params)
         if not context:
             raise ModelError(
-                f"There is no room for {config.n_ctx} tokens of context over {self._path}: "
-                f"{logs.first_error()}.",
-                "Give a smaller n_ctx or a smaller model.",
+                f"There is no room for {config.n_slots} times {self.n_ctx} tokens of context over "
+                f"{self._path}: {logs.first_error()}.",
+                "Give a smaller n_ctx, fewer n_slots or a smaller model.",
             )
         return context
 

@@ -6,12 +6,12 @@ import ctypes
 from contextlib import ExitStack
 from typing import Any, cast
 
-import llama_cpp.llama_cpp as lib
 import numpy as np
 
 from ...errors import InputError, ModelError
 from . import logs
 from .api import GenerateRequest
+from .library import lib
 from .native import Native
 
 __all__ = ["Sampler"]
