@@ -20,6 +20,7 @@ __all__ = [
     "InputError",
     "ModelError",
     "PlanError",
+    "RunAliveError",
     "RunCancelledError",
     "RunFailedError",
     "RunNotFoundError",
@@ -78,6 +79,10 @@ class PlanError(InputError):
 
 class RunNotFoundError(InputError):
     """No stored run answers to that name."""
+
+
+class RunAliveError(SwarmError):
+    """A process is executing the run already; a second one would do its steps twice."""
 
 
 class ModelError(SwarmError):

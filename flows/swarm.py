@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
+from prefect.exceptions import Abort
 from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
 from pydantic import Field
 
 from ..blocks.models import resolve_model
-from ..errors import InputError, RunFailedError
+from ..errors import InputError, RunAliveError, RunFailedError
 from ..gates import GATES
 from ..result import Planning, SwarmResult
 from ..runs import Run
@@ -21,6 +22,7 @@ from ..tasks.decompose import Commission, Planned, decompose
 from .compile import StepDefaults, compile_plan
 from .control import Progress, current_control
 from .execute import Execution
+from .lock import exclusive
 from .options import SwarmOptions
 from .task_run import run_task
 
@@ -62,8 +64,19 @@ async def swarm(
         PlanError: The orchestrator wrote no plan that can be read.
         RunFailedError: No step succeeded; its `result` tells it all.
     """
-    flow_run_id = str(flow_run.id)
-    run, control = Run.of(flow_run_id), current_control()
+    run = Run.of(str(flow_run.id))
+    try:
+        with exclusive(run):
+            return await _execute(run, objective, plan, options)
+    except RunAliveError as error:
+        # Leaves the flow run's state to the process that holds the run.
+        raise Abort(str(error)) from error
+
+
+async def _execute(
+    run: Run, objective: str, plan: TaskIR | None, options: SwarmOptions
+) -> SwarmResult:
+    flow_run_id, control = str(flow_run.id), current_control()
     _begin(run, flow_run_id, objective, options)
     control.listener(Progress("started", time.time(), text=run.run_id))
     await _check_models(options, planned=plan is None)
