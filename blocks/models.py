@@ -1,42 +1,123 @@
-"""Models by name (first form; blocks and base URLs are to come)."""
+"""From the name of a model, as settings and plans write it, to the model."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from pydantic_ai.models import Model, infer_model
+from ..errors import InputError, ModelError
+from .remote import MODEL_FORMS, remote_model
 
-from ..task_ir import TierName
-from .llama.gguf import demo_model_path
-from .llama.model import LlamaCppModel
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
 
-__all__ = ["override_models", "resolve_model"]
+__all__ = ["MODEL_FORMS", "forget_models", "override_models", "resolve_model"]
 
-_overrides: ContextVar[dict[str, Model] | None] = ContextVar("swarm_models", default=None)
+_resolved: dict[str, Model] = {}
+_overrides: ContextVar[Mapping[str, Model]] = ContextVar("model_overrides")
 
 
 @contextmanager
-def override_models(**models: Model) -> Generator[None]:
-    """Put a model in a tier's place."""
-    token = _overrides.set({**(_overrides.get() or {}), **models})
+def override_models(
+    *,
+    worker: Model | None = None,
+    coder: Model | None = None,
+    architect: Model | None = None,
+    orchestrator: Model | None = None,
+) -> Generator[None]:
+    """Put a model in a tier's place for the code inside, whatever the settings name.
+
+    Example:
+        ```python
+        with override_models(worker=TestModel(), orchestrator=my_model):
+            await run_swarm("...")
+        ```
+    """
+    given = {
+        "worker": worker,
+        "coder": coder,
+        "architect": architect,
+        "orchestrator": orchestrator,
+    }
+    named = {tier: model for tier, model in given.items() if model is not None}
+    token = _overrides.set({**_overrides.get({}), **named})
     try:
         yield
     finally:
         _overrides.reset(token)
 
 
-async def resolve_model(name: str, tier: TierName) -> Model:
-    """Return the model of that name."""
-    return (_overrides.get() or {}).get(tier) or _named(name)
+async def resolve_model(name: str, tier: str) -> Model:
+    """The model of a name, made once in this process.
+
+    Args:
+        name: One of `MODEL_FORMS`.
+        tier: The tier it is for; a model that `override_models` gave it comes first.
+
+    Raises:
+        InputError: The name has none of the forms.
+        ModelError: It is well-formed, but the file, block, key or package is not there.
+    """
+    if (override := _overrides.get({}).get(tier)) is not None:
+        return override
+    if name not in _resolved:
+        try:
+            made = await _make(name)
+        except ModelError as error:
+            raise type(error)(f"Tier {tier}: {error.problem}", error.fix) from None
+        except InputError as error:
+            raise InputError(f"Tier {tier}: {error.problem}", error.fix) from None
+        # Two at once may have made it; all go on with the first.
+        _resolved.setdefault(name, made)
+    return _resolved[name]
 
 
-@cache
-def _named(name: str) -> Model:
+def forget_models() -> None:
+    """Make every model anew when it is next asked for, as after a block was edited."""
+    _resolved.clear()
+
+
+async def _make(name: str) -> Model:
     if name == "demo":
-        return LlamaCppModel(demo_model_path())
-    if name.startswith("llamacpp:"):
-        return LlamaCppModel(name.removeprefix("llamacpp:"))
-    return infer_model(name)
+        return _local(None)
+    kind, _, rest = name.partition(":")
+    if kind == "llamacpp" and rest:
+        return _local(rest)
+    if kind == "block":
+        return await _from_block(rest)
+    model, at, base_url = name.partition("@")
+    if at and "://" in base_url:
+        return remote_model(model, base_url=base_url)
+    return remote_model(name)
+
+
+def _local(path: str | None) -> Model:
+    from .llama import demo_model_path
+    from .llama.model import LlamaCppModel
+
+    return LlamaCppModel(path or demo_model_path())
+
+
+async def _from_block(reference: str) -> Model:
+    from prefect.blocks.core import Block, UnknownBlockType
+
+    slug, _, block_name = reference.partition("/")
+    if not slug or not block_name:
+        raise InputError(
+            f"The model block:{reference} names no block.",
+            "Write block:TYPE/NAME, such as block:llama-cpp/my-model.",
+        )
+    try:
+        block: Any = await Block.aload(reference)
+    except (ValueError, UnknownBlockType) as error:
+        raise ModelError(
+            f"There is no model block:{reference}: {error}.",
+            f"Create the block {block_name!r} in the Prefect UI, or see `prefect block ls`.",
+        ) from None
+    if not callable(getattr(block, "get_model", None)):
+        raise InputError(
+            f"The block {reference} is no model.", "Name a llama-cpp or swarm-model block."
+        )
+    return block.get_model()

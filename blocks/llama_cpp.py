@@ -1,0 +1,88 @@
+"""The block for a local model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prefect.blocks.core import Block
+from pydantic import Field
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+__all__ = ["LlamaCpp"]
+
+
+class LlamaCpp(Block):
+    """A model in a GGUF file, run by llama.cpp inside the worker's own process.
+
+    Example:
+        Load a stored model and put it in a tier's place:
+        ```python
+        from prefect_swarm.blocks import LlamaCpp
+
+        llama_cpp_block = LlamaCpp.load("BLOCK_NAME")
+        model = llama_cpp_block.get_model()
+        ```
+    """
+
+    _block_type_name = "Llama.cpp Model"
+    _block_type_slug = "llama-cpp"
+    _documentation_url = "https://github.com/ggml-org/llama.cpp"  # pyright: ignore[reportAssignmentType]
+
+    model_path: str = Field(
+        default="demo",
+        title="Model Path",
+        min_length=1,
+        description="Path of a GGUF file on the machine that runs the flow, or `demo` for the "
+        "embedded SmolLM2-135M.",
+        examples=["/models/qwen2.5-7b-instruct-q4_k_m.gguf"],
+    )
+    n_ctx: int = Field(
+        default=4096,
+        ge=1,
+        title="Context Window",
+        description="Tokens a request may have, prompt and answer together. Memory is reserved for "
+        "this times the parallel requests.",
+    )
+    n_threads: int | None = Field(
+        default=None,
+        ge=1,
+        title="Threads",
+        description="Threads that compute; empty for all the cores the process may use.",
+    )
+    n_slots: int = Field(
+        default=4,
+        ge=1,
+        title="Parallel Requests",
+        description="The most requests that are computed together; more of them wait in line.",
+    )
+    max_tokens: int = Field(
+        default=512,
+        ge=1,
+        title="Maximum Output Tokens",
+        description="The most tokens of an answer where the step doesn't say.",
+    )
+    temperature: float = Field(
+        default=0.2,
+        ge=0,
+        title="Temperature",
+        description="How freely tokens are chosen; 0 always takes the likeliest.",
+    )
+
+    def get_model(self) -> Model:
+        """The model, ready for a pydantic-ai agent; its file loads at the first request.
+
+        Raises:
+            ModelError: The file is missing or can't be a model.
+        """
+        from pydantic_ai.settings import ModelSettings
+
+        from .llama import EngineConfig, demo_model_path
+        from .llama.model import LlamaCppModel
+
+        return LlamaCppModel(
+            demo_model_path() if self.model_path == "demo" else self.model_path,
+            config=EngineConfig(n_ctx=self.n_ctx, n_threads=self.n_threads, n_slots=self.n_slots),
+            settings=ModelSettings(max_tokens=self.max_tokens, temperature=self.temperature),
+        )

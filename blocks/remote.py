@@ -1,0 +1,99 @@
+"""Models that someone else serves, through pydantic-ai."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError, ModelError
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+__all__ = ["MODEL_FORMS", "remote_model"]
+
+MODEL_FORMS = (
+    "demo, llamacpp:PATH, block:TYPE/NAME, openai:NAME@http://host:port/v1, or a pydantic-ai name "
+    "such as anthropic:claude-sonnet-4-5"
+)
+"""The forms a model's name may have, for messages."""
+
+
+def remote_model(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Model:
+    """Make a client for a served model; nothing is sent before its first request.
+
+    Args:
+        name: A pydantic-ai name such as `anthropic:claude-sonnet-4-5`. With a base URL,
+            `openai:NAME`, or a NAME without a provider, speaks chat completions with an
+            OpenAI-compatible server.
+        base_url: Where the service is, if not where its provider says.
+        api_key: Its key, if not in the provider's environment variable.
+
+    Raises:
+        InputError: The name or the base URL makes no sense.
+        ModelError: The provider lacks a key or its package is not installed.
+    """
+    if base_url and not base_url.startswith(("http://", "https://")):
+        raise InputError(
+            f"The base URL {base_url!r} of the model {name!r} is no web address.",
+            "Write it like http://localhost:8000/v1.",
+        )
+    provider, _, model = name.partition(":")
+    if base_url and provider in ("openai", "openai-chat"):
+        return _openai_compatible(model, base_url, api_key)
+    if name != "test" and not _is_provider(provider):
+        if base_url:
+            return _openai_compatible(name, base_url, api_key)
+        raise InputError(f"There is no model {name!r}.", f"Name {MODEL_FORMS}.")
+    return _known_provider(name, base_url, api_key)
+
+
+def _is_provider(name: str) -> bool:
+    from pydantic_ai.providers import infer_provider_class
+
+    try:
+        infer_provider_class(name)
+    except ValueError:
+        return False
+    except ImportError:
+        pass  # It is one whose package is missing.
+    return True
+
+
+def _openai_compatible(model: str, base_url: str, api_key: str | None) -> Model:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    if not model:
+        raise InputError(
+            f"No model is named for the server {base_url}.",
+            "Write openai:NAME@http://host:port/v1.",
+        )
+    return OpenAIChatModel(model, provider=OpenAIProvider(base_url=base_url, api_key=api_key))
+
+
+def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Model:
+    from pydantic_ai.exceptions import UserError
+    from pydantic_ai.models import infer_model
+    from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
+
+    given = {"base_url": base_url, "api_key": api_key}
+    options = {key: value for key, value in given.items() if value}
+
+    def make_provider(provider: str) -> Provider[Any]:
+        return infer_provider_class(provider)(**options)
+
+    try:
+        return infer_model(name, make_provider if options else infer_provider)
+    except UserError as error:
+        reason, _, _ = str(error).partition(". ")
+        raise ModelError(
+            f"The model {name!r} can't be used: {reason}.",
+            "Or put the key into a swarm-model block, or name another model.",
+        ) from None
+    except ImportError as error:
+        raise ModelError(f"The model {name!r} can't be used: {error}.") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"The provider of {name!r} can't be used with {' and '.join(options)}: {error}.",
+            "Leave them out, or name another provider.",
+        ) from None
