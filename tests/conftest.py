@@ -1,0 +1,57 @@
+"""What every test may use: a Prefect home and server of the tests' own, and a folder for runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+_FORGOTTEN = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_UI_URL")
+# Prefect's clients leave sockets and loops to the garbage collector.
+_PREFECT_LEAKS = (
+    "ignore:unclosed <socket:ResourceWarning",
+    "ignore:unclosed transport:ResourceWarning",
+    "ignore:unclosed event loop:ResourceWarning",
+)
+_home = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Before Prefect is imported: it reads its home and profile then.
+    folder = tempfile.mkdtemp(prefix="prefect-swarm-tests-")
+    config.stash[_home] = folder
+    for name in _FORGOTTEN:
+        os.environ.pop(name, None)
+    os.environ["PREFECT_HOME"] = folder
+    os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
+    os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
+    for leak in _PREFECT_LEAKS:
+        config.addinivalue_line("filterwarnings", leak)
+    settings.register_profile("shared-machine", deadline=None)
+    settings.load_profile("shared-machine")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(config.stash[_home], ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def prefect_server() -> Iterator[None]:
+    """A Prefect server that all tests of a session share."""
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=60):
+        yield
+
+
+@pytest.fixture
+def swarm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that runs and memory lie in."""
+    folder = tmp_path / "swarm"
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(folder))
+    return folder
