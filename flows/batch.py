@@ -1,0 +1,163 @@
+"""Many objectives from one file: a stream of results, and the flow that a schedule runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+from prefect import flow
+from prefect.exceptions import CancelledRun
+from prefect.states import Completed, Failed
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..errors import InputError, RunFailedError, SwarmError
+from .batch_line import BatchLine, read_line
+from .control import current_control
+from .options import SwarmOptions
+from .swarm import swarm
+
+__all__ = ["BatchLine", "BatchSummary", "run_batch", "swarm_batch"]
+
+
+class BatchSummary(BaseModel):
+    """How a batch went: how many lines there were and how they ended."""
+
+    model_config = ConfigDict(frozen=True)
+
+    lines: int = 0
+    completed: int = 0
+    partial: int = 0
+    failed: int = Field(default=0, description="Lines without a usable answer.")
+    output_path: str
+
+    def count(self, line: BatchLine) -> BatchSummary:
+        """Return the summary with one more line in it."""
+        ended = "failed" if line.error or line.result is None else line.result.status
+        more = {"lines": self.lines + 1, ended: getattr(self, ended) + 1}
+        return self.model_copy(update=more)
+
+
+async def run_batch(
+    lines: Iterable[str], options: SwarmOptions, concurrency: int = 1
+) -> AsyncGenerator[BatchLine]:
+    """Run each line as a swarm of its own and yield how it ended, in the lines' order.
+
+    Blank lines are left out. A line that can't be understood, or whose run fails, yields its
+    error, and the others go on.
+
+    Args:
+        lines: JSON, as `read_line` has it.
+        options: For every line that does not say otherwise.
+        concurrency: Lines to run at once; each has its own `max_concurrency`.
+    """
+    if concurrency < 1:
+        raise InputError(f"A concurrency of {concurrency} runs nothing.", "Give 1 or more.")
+    slots = asyncio.Semaphore(concurrency)
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    tasks = [
+        asyncio.create_task(_run_line(number, line, options, slots)) for number, line in numbered
+    ]
+    try:
+        for task in tasks:
+            yield await task
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _run_line(
+    number: int, text: str, options: SwarmOptions, slots: asyncio.Semaphore
+) -> BatchLine:
+    async with slots:
+        if current_control().cancel.is_set():
+            return BatchLine(number=number, error="The batch was cancelled before this line.")
+        try:
+            job = read_line(text, options)
+            result = await swarm(job.objective, plan=job.plan, options=job.options)
+        except RunFailedError as error:
+            return BatchLine(number=number, result=error.result, error=str(error))
+        except SwarmError as error:
+            return BatchLine(number=number, error=str(error))
+        except CancelledRun as error:
+            return BatchLine(number=number, error=f"The run was cancelled. {error}")
+        except Exception as error:  # noqa: BLE001 - one line's trouble is not the others'
+            return BatchLine(number=number, error=repr(error))
+    return BatchLine(number=number, result=result)
+
+
+@flow(
+    name="swarm-batch",
+    flow_run_name="batch {input_path}",
+    persist_result=True,
+    result_serializer="json",
+    description="Run every line of a JSONL file as a swarm.",
+)
+async def swarm_batch(
+    input_path: Annotated[
+        str, Field(description="JSONL file, an absolute path: one objective or plan a line.")
+    ],
+    output_path: Annotated[
+        str, Field(description="Where the results go, a line for each, as an absolute path.")
+    ],
+    options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
+    concurrency: Annotated[int, Field(ge=1, description="Lines to run at once.")] = 1,
+) -> BatchSummary:
+    """Run every line of a file and write how each ended into another.
+
+    The output appears whole when the batch ends; until then it grows as `OUTPUT.part`. It ends
+    as a Completed state of the name Partial if some lines failed, and as Failed if all did.
+
+    Raises:
+        InputError: The input can't be read or the output can't be written.
+    """
+    lines = _read(Path(input_path))
+    summary = BatchSummary(output_path=output_path)
+    with _whole(Path(output_path)) as file:
+        async with aclosing(run_batch(lines, options, concurrency)) as ended:
+            async for line in ended:
+                print(line.to_json(), file=file, flush=True)
+                summary = summary.count(line)
+    return _state_of(summary)
+
+
+def _state_of(summary: BatchSummary) -> Any:
+    # Prefect takes a state in a result's place; callers still get the result.
+    message = f"{summary.failed} of {summary.lines} lines failed; see {summary.output_path}"
+    if summary.lines and summary.failed == summary.lines:
+        return Failed(message=message, data=summary)
+    if summary.failed or summary.partial:
+        return Completed(name="Partial", message=message, data=summary)
+    return summary
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        # Not splitlines, which also splits at characters that JSON allows inside a string.
+        return path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(
+            f"The batch's input {path} can't be read: {reason}.",
+            "Give the path of a JSONL file that is there on the worker.",
+        ) from None
+
+
+@contextmanager
+def _whole(path: Path) -> Generator[TextIO]:
+    """Open a file that takes its name only once it is written."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        file = part.open("w", encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"The batch's output {path} can't be written: {error.strerror}.",
+            "Give a path that can be written to.",
+        ) from None
+    with file:
+        yield file
+    part.replace(path)

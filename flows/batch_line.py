@@ -1,0 +1,131 @@
+"""One line of a batch: what it asks for, and what became of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import InputError
+from ..gates import GATES
+from ..result import SwarmResult
+from ..task_ir import Agent, PlanRules, TaskIR, describe, parse_plan
+from .options import SwarmOptions
+
+__all__ = ["BatchJob", "BatchLine", "read_line"]
+
+_FORMS = (
+    'Write {"objective": …}, {"objective": …, "plan": {…}}, a plan, a string, or '
+    '{"prompt_template": …, "items": […]}; each object may have "options".'
+)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class _Asked(_Strict):
+    objective: str = Field(min_length=1)
+    plan: dict[str, Any] | str | None = None
+
+
+class _Mapped(_Strict):
+    prompt_template: str
+    items: list[str]
+    join: str | None = None
+    objective: str | None = None
+    agent: Agent | None = None
+
+
+class BatchJob(_Strict):
+    """A line that was understood."""
+
+    objective: str
+    plan: TaskIR | None
+    options: SwarmOptions
+
+
+class BatchLine(BaseModel):
+    """How a line ended. `number` counts the file's lines from 1; `error` is empty if it went well.
+
+    A run in which no step succeeded has both a result and an error.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    result: SwarmResult | None = None
+    error: str = ""
+
+    def to_json(self) -> str:
+        """Return it as one line of JSON."""
+        return self.model_dump_json()
+
+
+def read_line(text: str, options: SwarmOptions) -> BatchJob:
+    """Understand one line.
+
+    Args:
+        text: JSON: an objective as a string, an object with an `objective` and perhaps a `plan`, a
+            plan, or a `prompt_template` with `items`. An object's `options` go before the batch's.
+        options: The batch's options.
+
+    Raises:
+        InputError: It is none of these, or its options are wrong.
+        PlanError: Its plan breaks a rule.
+    """
+    data = _parse(text)
+    if isinstance(data, str):
+        data = {"objective": data}
+    if not isinstance(data, dict):
+        raise InputError(f"The line is {_kind(data)}.", _FORMS)
+    asked = cast("dict[str, Any]", data)
+    try:
+        options = _override(options, asked.pop("options", {}))
+        objective, plan = _understand(asked, options)
+    except ValidationError as error:
+        problems = "; ".join(describe(error, asked))
+        raise InputError(f"The line is wrong: {problems}.", _FORMS) from None
+    return BatchJob(objective=objective, plan=plan, options=options)
+
+
+def _parse(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"The line is not JSON: {error}.", _FORMS) from None
+
+
+def _override(options: SwarmOptions, own: object) -> SwarmOptions:
+    if not isinstance(own, dict):
+        raise InputError(f'"options" is {_kind(own)}.', "Make it an object.")
+    return SwarmOptions.model_validate({**options.model_dump(), **cast("dict[str, Any]", own)})
+
+
+def _understand(asked: dict[str, Any], options: SwarmOptions) -> tuple[str, TaskIR | None]:
+    rules = PlanRules(max_steps=options.max_steps, gates=frozenset(GATES))
+    if "prompt_template" in asked:
+        mapped = _Mapped.model_validate(asked)
+        plan = TaskIR.from_items(
+            mapped.prompt_template,
+            mapped.items,
+            objective=mapped.objective,
+            join=mapped.join,
+            agent=mapped.agent,
+        )
+        return plan.objective, parse_plan(plan.model_dump(mode="json"), rules)
+    if "steps" in asked:
+        plan = parse_plan(asked, rules)
+        return plan.objective, plan
+    job = _Asked.model_validate(asked)
+    if not job.objective.strip():
+        raise InputError("The objective is empty.", "Say what is wanted.")
+    return job.objective, None if job.plan is None else parse_plan(job.plan, rules)
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    kinds = ((bool, "a truth value"), (str, "a string"), (list, "a list"), (dict, "an object"))
+    return next((name for kind, name in kinds if isinstance(value, kind)), "a number")
