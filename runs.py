@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,14 @@ class Run:
 
     folder: Path
 
-    @classmethod
-    def of(cls, flow_run_id: str) -> Run:
-        """Return the folder of that flow run; nothing is made yet."""
-        return cls(home() / "runs" / run_id_of(flow_run_id))
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def of(flow_run_id: str) -> Run:
+        """Return the folder of that flow run; nothing is made yet.
+
+        Remembered, because reading the settings takes longer than a small write does.
+        """
+        return Run(home() / "runs" / run_id_of(flow_run_id))
 
     @property
     def run_id(self) -> str:

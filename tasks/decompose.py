@@ -49,6 +49,7 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
 
 @task(
     name="plan",
+    task_run_name="{name}",
     cache_policy=CacheKeyFnPolicy(cache_key_fn=_key),
     persist_result=True,
     result_serializer="json",
@@ -56,7 +57,10 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     retry_delay_seconds=[1, 4],
     retry_condition_fn=retry_transport,
 )
-async def decompose(commission: dict[str, Any]) -> dict[str, Any]:
+async def decompose(
+    commission: dict[str, Any],
+    name: str,  # noqa: ARG001 - the run's name
+) -> dict[str, Any]:
     """Have the orchestrator write a plan.
 
     Raises:

@@ -34,11 +34,12 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
 
 @task(
     name="gate",
+    task_run_name="{name}",
     cache_policy=CacheKeyFnPolicy(cache_key_fn=_key),
     persist_result=True,
     result_serializer="json",
 )
-async def gate(inspection: dict[str, Any]) -> Any:
+async def gate(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 - the run's name
     """Hold an artifact against a gate; a failed gate is a Failed state that carries the verdict."""
     asked = Inspection.model_validate(inspection)
     result = GATES[asked.gate](asked.artifact, asked.output)

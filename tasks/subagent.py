@@ -66,6 +66,7 @@ async def retry_transport(_task: object, _run: TaskRun, state: State[Any]) -> bo
 
 @task(
     name="subagent",
+    task_run_name="{name}",
     cache_policy=CacheKeyFnPolicy(cache_key_fn=_key),
     persist_result=True,
     result_serializer="json",
@@ -73,7 +74,7 @@ async def retry_transport(_task: object, _run: TaskRun, state: State[Any]) -> bo
     retry_delay_seconds=[1, 4],
     retry_condition_fn=retry_transport,
 )
-async def subagent(assignment: dict[str, Any]) -> Any:
+async def subagent(assignment: dict[str, Any], name: str) -> Any:  # noqa: ARG001 - the run's name
     """Answer an assignment; a failure is a Failed state that carries the verdict all the same.
 
     The verdict is kept under the assignment's key even then, so that a resumed run takes the same
@@ -126,13 +127,21 @@ async def answer(assignment: Assignment) -> Verdict:
     )
 
 
+# One agent serves all personas: making one costs more than a Prefect task run does.
+_agent = Agent(output_type=str, retries=0)
+
+
 async def _ask(model: Model, assignment: Assignment) -> AgentRunResult[str]:
-    agent = Agent(model, instructions=assignment.instructions, retries=0)
     settings = ModelSettings(max_tokens=assignment.max_output_tokens, seed=assignment.seed)
     if assignment.temperature is not None:
         settings["temperature"] = assignment.temperature
     try:
-        return await agent.run(prompt_of(assignment), model_settings=settings)
+        return await _agent.run(
+            prompt_of(assignment),
+            model=model,
+            instructions=assignment.instructions,
+            model_settings=settings,
+        )
     except ModelContextWindowExceededError as error:
         raise ContextTooSmallError(
             f"The prompt of {assignment.step} does not fit {model.model_name}: {error}",
