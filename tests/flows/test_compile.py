@@ -1,0 +1,248 @@
+"""Compiling a plan: everything is resolved, nothing is run, and the hash says what will run."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prefect_swarm.flows.compile import CompiledPlan, StepDefaults, compile_plan
+from prefect_swarm.gates import DEFAULT_GATES
+from prefect_swarm.task_ir import parse_plan
+
+ROOT = Path(__file__).parents[2]
+PURE = ["flows/compile.py", "flows/schedule.py", "flows/events.py", "tasks/failure_router.py"]
+IMPURE = ["asyncio", "httpx", "io", "os", "pathlib", "prefect", "random", "subprocess", "time"]
+
+HASH = "07e06367a489a9320ed4f47489e6334a1fcd7667ff9fffe8af9630d925cc706c"
+
+
+def plan() -> dict[str, Any]:
+    """A diamond: two look, one of them into JSON, and a third one decides."""
+    schema = {"type": "object", "required": ["cost"], "properties": {"cost": {"type": "number"}}}
+    return {
+        "objective": "Choose a power source for an island",
+        "inputs": {"island": "Eigg"},
+        "constraints": ["No diesel"],
+        "agents": [
+            {"name": "Physicist", "system_prompt": "You know physics."},
+            {"name": "Judge", "system_prompt": "You decide.", "tier": "architect"},
+        ],
+        "steps": [
+            {"id": "S1", "agent": "Physicist", "prompt": "List the sources"},
+            {
+                "id": "S2",
+                "agent": "Physicist",
+                "prompt": "Cost them",
+                "depends_on": ["S1"],
+                "output": {"kind": "json", "schema": schema},
+            },
+            {
+                "id": "S3",
+                "agent": "Physicist",
+                "prompt": "Find their risks",
+                "depends_on": ["S1"],
+                "timeout_s": 60,
+                "optional": True,
+            },
+            {"id": "S4", "agent": "Judge", "prompt": "Choose", "depends_on": ["S2", "S3"]},
+        ],
+        "final_step": "S4",
+    }
+
+
+def compiled(data: dict[str, Any] | None = None, **durations: float) -> CompiledPlan:
+    return compile_plan(parse_plan(data or plan()), durations=durations)
+
+
+# --- what a step gets ---------------------------------------------------------------------------
+
+
+def test_a_step_gets_its_agents_persona_and_tier() -> None:
+    first, last = compiled().step("S1"), compiled().step("S4")
+    assert (first.instructions, first.tier) == ("You know physics.", "worker")
+    assert (last.instructions, last.tier) == ("You decide.", "architect")
+
+
+def test_a_step_gets_the_gates_of_its_output_kind_where_it_names_none() -> None:
+    assert compiled().step("S1").gates == DEFAULT_GATES["text"]
+    assert compiled().step("S2").gates == DEFAULT_GATES["json"]
+
+
+def test_an_empty_list_of_gates_means_no_gate() -> None:
+    data = plan()
+    data["steps"][1]["gates"] = []
+    assert compiled(data).step("S2").gates == ()
+
+
+def test_the_plan_goes_before_the_defaults() -> None:
+    data = plan() | {"escalation": {"max_attempts": 7, "max_tier": "coder"}}
+    data["steps"][0]["gates"] = ["lint"]
+    step = compiled(data).step("S1")
+    assert (step.max_attempts, step.max_tier, step.gates) == (7, "coder", ("lint",))
+    assert compiled(data).step("S3").timeout_s == 60
+
+
+def test_the_defaults_hold_where_the_plan_says_nothing() -> None:
+    gates = dict(DEFAULT_GATES) | {"text": ("spelling",)}
+    defaults = StepDefaults(timeout_s=9, max_attempts=2, gates=gates)
+    step = compile_plan(parse_plan(plan()), defaults).step("S1")
+    assert (step.timeout_s, step.max_attempts, step.gates) == (9, 2, ("spelling",))
+
+
+def test_the_edges_are_kept() -> None:
+    assert [step.upstream for step in compiled().steps] == [(), ("S1",), ("S1",), ("S2", "S3")]
+
+
+def test_the_last_steps_are_those_that_no_other_step_reads() -> None:
+    assert compiled().last_steps == ("S4",)
+    data = plan() | {"final_step": None}
+    data["steps"][3]["depends_on"] = ["S2"]
+    assert compiled(data).last_steps == ("S3", "S4")
+
+
+def test_a_step_that_is_not_there_is_a_key_error() -> None:
+    with pytest.raises(KeyError, match="S9"):
+        compiled().step("S9")
+
+
+def test_a_compiled_plan_is_written_as_json() -> None:
+    written = compiled().to_json()
+    assert written["content_hash"] == compiled().content_hash
+    assert written["steps"][1]["output"]["schema"]["required"] == ["cost"]
+
+
+# --- the hash -----------------------------------------------------------------------------------
+
+
+def test_the_hash_of_a_plan_is_always_this_one() -> None:
+    assert compiled().content_hash == HASH
+
+
+@pytest.mark.parametrize("seed", ["0", "12345"])
+def test_the_hash_is_the_same_in_every_process(seed: str) -> None:
+    code = (
+        "from prefect_swarm.flows.compile import compile_plan\n"
+        "from prefect_swarm.task_ir import parse_plan\n"
+        f"print(compile_plan(parse_plan({plan()!r})).content_hash)"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    command = [sys.executable, "-c", code]
+    assert subprocess.check_output(command, env=environment, text=True).strip() == HASH
+
+
+def changed(**at: Mapping[str, Any]) -> dict[str, Any]:
+    data = plan()
+    for name, fields in at.items():
+        target = data if name == "plan" else data["steps"][int(name[1:]) - 1]
+        target.update(fields)
+    return data
+
+
+CHANGES = {
+    "prompt": changed(S1={"prompt": "List all the sources"}),
+    "gates": changed(S1={"gates": ["lint"]}),
+    "timeout": changed(S3={"timeout_s": 61}),
+    "edge": changed(S4={"depends_on": ["S2"]}),
+    "order of edges": changed(S4={"depends_on": ["S3", "S2"]}),
+    "output": changed(S2={"output": {"kind": "json"}}),
+    "optional": changed(S3={"optional": False}),
+    "objective": changed(plan={"objective": "Choose"}),
+    "inputs": changed(plan={"inputs": {"island": "Muck"}}),
+    "constraints": changed(plan={"constraints": []}),
+    "attempts": changed(plan={"escalation": {"max_attempts": 5}}),
+    "final step": changed(plan={"final_step": None}),
+}
+
+
+@pytest.mark.parametrize("data", CHANGES.values(), ids=CHANGES)
+def test_the_hash_changes_with_what_would_run(data: dict[str, Any]) -> None:
+    assert compiled(data).content_hash != HASH
+
+
+def test_the_hash_changes_with_the_defaults_that_apply() -> None:
+    assert compile_plan(parse_plan(plan()), StepDefaults(timeout_s=9)).content_hash != HASH
+
+
+def test_the_hash_does_not_change_with_the_durations() -> None:
+    slow = compiled(S1=100.0)
+    assert slow.steps != compiled().steps
+    assert slow.content_hash == HASH
+
+
+# --- priorities ---------------------------------------------------------------------------------
+
+
+def priorities(plan: CompiledPlan) -> list[float]:
+    return [step.priority for step in plan.steps]
+
+
+def test_every_step_counts_as_one_where_no_durations_are_known() -> None:
+    assert priorities(compiled()) == [3, 2, 2, 1]
+
+
+def test_known_durations_make_the_long_path_go_first() -> None:
+    assert priorities(compiled(S1=1, S2=2, S3=30, S4=4)) == [35, 6, 34, 4]
+
+
+def test_an_unknown_duration_counts_as_the_mean_of_the_known_ones() -> None:
+    assert priorities(compiled(S2=2, S3=4)) == [10, 5, 7, 3]
+
+
+@st.composite
+def edges(draw: st.DrawFn) -> list[list[int]]:
+    """For each step, the steps before it that it needs."""
+    count = draw(st.integers(1, 9))
+    earlier = [st.lists(st.integers(0, n - 1), unique=True) for n in range(1, count)]
+    return [[], *(draw(needs) for needs in earlier)]
+
+
+def longest_from(step: int, needs: Sequence[Sequence[int]], durations: Sequence[int]) -> int:
+    """Try every path there is."""
+    below = [other for other, needed in enumerate(needs) if step in needed]
+    return durations[step] + max((longest_from(one, needs, durations) for one in below), default=0)
+
+
+@given(edges(), st.data())
+def test_a_priority_is_the_length_of_the_longest_path_to_the_end(
+    needs: list[list[int]], data: st.DataObject
+) -> None:
+    times = st.lists(st.integers(1, 50), min_size=len(needs), max_size=len(needs))
+    durations = data.draw(times)
+    steps = [
+        {
+            "id": f"S{n}",
+            "agent": "Ann",
+            "prompt": str(n),
+            "depends_on": [f"S{one}" for one in some],
+        }
+        for n, some in enumerate([[one + 1 for one in some] for some in needs], 1)
+    ]
+    agents = [{"name": "Ann", "system_prompt": "You."}]
+    ir = {"objective": "Any", "agents": agents, "steps": steps}
+    known = {f"S{n}": float(duration) for n, duration in enumerate(durations, 1)}
+    expected = [longest_from(n, needs, durations) for n in range(len(needs))]
+    assert priorities(compiled(ir, **known)) == expected
+
+
+# --- purity -------------------------------------------------------------------------------------
+
+
+def imports(source: str) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("path", PURE)
+def test_the_modules_that_decide_import_nothing_that_does_io(path: str) -> None:
+    assert imports((ROOT / path).read_text(encoding="utf-8")).isdisjoint(IMPURE)

@@ -1,0 +1,278 @@
+"""The schedule: what it answers to each event, by tables."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from prefect_swarm.flows.events import (
+    AttemptFinished,
+    BudgetChanged,
+    Cancel,
+    Cancelled,
+    Command,
+    Event,
+    Finish,
+    Launch,
+    Limits,
+    PlanExtended,
+    Skip,
+)
+from prefect_swarm.flows.schedule import Schedule
+
+Ending = Literal["succeeded", "failed", "skipped", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Job:
+    id: str
+    upstream: tuple[str, ...] = ()
+    priority: float = 1.0
+    tier: str = "worker"
+    optional: bool = False
+
+
+def started(*jobs: Job, at_once: int = 9, **tiers: int) -> tuple[Schedule, list[Command]]:
+    schedule = Schedule(Limits(at_once, tiers))
+    return schedule, schedule.advance(PlanExtended(jobs))
+
+
+def done(step: str, outcome: Ending = "succeeded") -> AttemptFinished:
+    return AttemptFinished(step, outcome)
+
+
+def again(step: str, tier: str | None = None) -> AttemptFinished:
+    return AttemptFinished(step, "retry", tier)
+
+
+def launch(step: str, attempt: int = 1, tier: str = "worker") -> Launch:
+    return Launch(step, attempt, tier)
+
+
+DIAMOND = (Job("S1"), Job("S2", ("S1",)), Job("S3", ("S1",)), Job("S4", ("S2", "S3")))
+
+
+# --- starting -----------------------------------------------------------------------------------
+
+
+def test_steps_that_need_nothing_start_at_once() -> None:
+    _, commands = started(Job("S1"), Job("S2"), Job("S3", ("S1",)))
+    assert commands == [launch("S1"), launch("S2")]
+
+
+def test_a_step_starts_the_moment_its_own_inputs_are_there() -> None:
+    schedule, _ = started(Job("S1"), Job("S2"), Job("S3", ("S1",)))
+    assert schedule.advance(done("S1")) == [launch("S3")]
+    assert schedule.statuses["S2"] == "running"
+
+
+def test_a_join_waits_for_all_of_its_inputs() -> None:
+    schedule, _ = started(*DIAMOND)
+    assert schedule.advance(done("S1")) == [launch("S2"), launch("S3")]
+    assert schedule.advance(done("S3")) == []
+    assert schedule.advance(done("S2")) == [launch("S4")]
+    assert schedule.advance(done("S4")) == [Finish("completed")]
+
+
+def test_the_step_with_the_longest_remaining_path_goes_first() -> None:
+    jobs = (Job("S1", priority=1), Job("S2", priority=5), Job("S3", priority=3))
+    schedule, commands = started(*jobs, at_once=1)
+    assert commands == [launch("S2")]
+    assert schedule.advance(done("S2")) == [launch("S3")]
+
+
+def test_of_equal_steps_the_earlier_one_in_the_plan_goes_first() -> None:
+    _, commands = started(Job("S9"), Job("S10"), Job("S1"), at_once=2)
+    assert commands == [launch("S9"), launch("S10")]
+
+
+def test_a_tier_with_a_limit_holds_back_only_its_own_steps() -> None:
+    jobs = (Job("S1", tier="coder"), Job("S2", tier="coder"), Job("S3"))
+    schedule, commands = started(*jobs, coder=1)
+    assert commands == [launch("S1", tier="coder"), launch("S3")]
+    assert schedule.statuses["S2"] == "ready"
+
+
+def test_the_limit_holds_over_all_tiers_together() -> None:
+    schedule, commands = started(Job("S1"), Job("S2", tier="coder"), at_once=1)
+    assert commands == [launch("S1")]
+    assert schedule.advance(done("S1")) == [launch("S2", tier="coder")]
+
+
+# --- limits that change -------------------------------------------------------------------------
+
+
+def test_more_room_starts_more_at_once() -> None:
+    schedule, _ = started(Job("S1"), Job("S2"), Job("S3"), at_once=1)
+    assert schedule.advance(BudgetChanged(Limits(2))) == [launch("S2")]
+
+
+def test_with_less_room_what_runs_goes_on_and_nothing_starts_until_it_fits() -> None:
+    schedule, _ = started(*(Job(f"S{n}") for n in range(1, 5)), at_once=3)
+    assert schedule.advance(BudgetChanged(Limits(1))) == []
+    assert schedule.advance(done("S1")) == []
+    assert schedule.advance(done("S2")) == []
+    assert schedule.advance(done("S3")) == [launch("S4")]
+
+
+def test_a_closed_tier_waits_until_it_is_opened() -> None:
+    schedule, commands = started(Job("S1"), worker=0)
+    assert commands == []
+    assert schedule.advance(BudgetChanged(Limits(1))) == [launch("S1")]
+
+
+# --- failures -----------------------------------------------------------------------------------
+
+
+def test_a_required_failure_skips_everything_below_it_and_nothing_else() -> None:
+    schedule, _ = started(*DIAMOND, Job("S5"), Job("S6", ("S5",)))
+    commands = schedule.advance(done("S1", "failed"))
+    assert commands == [Skip("S2", "S1"), Skip("S3", "S1"), Skip("S4", "S3")]
+    assert schedule.advance(done("S5")) == [launch("S6")]
+    assert schedule.advance(done("S6")) == [Finish("partial")]
+
+
+def test_a_join_is_skipped_without_waiting_for_its_other_inputs() -> None:
+    schedule, _ = started(Job("S1"), Job("S2"), Job("S3", ("S1", "S2")))
+    assert schedule.advance(done("S1", "failed")) == [Skip("S3", "S1")]
+    assert schedule.advance(done("S2")) == [Finish("partial")]
+
+
+@pytest.mark.parametrize("outcome", ["failed", "skipped", "cancelled"])
+def test_an_optional_step_that_does_not_succeed_blocks_nothing(outcome: Ending) -> None:
+    schedule, _ = started(Job("S1", optional=True), Job("S2", ("S1",)))
+    assert schedule.advance(done("S1", outcome)) == [launch("S2")]
+    assert schedule.advance(done("S2")) == [Finish("completed")]
+
+
+def test_a_step_below_a_skipped_optional_one_still_runs() -> None:
+    jobs = (Job("S1"), Job("S2", ("S1",), optional=True), Job("S3", ("S2",)))
+    schedule, _ = started(*jobs)
+    assert schedule.advance(done("S1", "failed")) == [Skip("S2", "S1"), launch("S3")]
+
+
+def test_nothing_that_succeeded_means_a_failed_run() -> None:
+    schedule, _ = started(Job("S1"), Job("S2"))
+    schedule.advance(done("S1", "failed"))
+    assert schedule.advance(done("S2", "failed")) == [Finish("failed")]
+
+
+# --- attempts -----------------------------------------------------------------------------------
+
+
+def test_a_retry_starts_the_next_attempt_on_the_same_tier() -> None:
+    schedule, _ = started(Job("S1"), Job("S2", ("S1",)))
+    assert schedule.advance(again("S1")) == [launch("S1", 2)]
+    assert schedule.advance(again("S1")) == [launch("S1", 3)]
+    assert schedule.advance(done("S1")) == [launch("S2")]
+
+
+def test_an_escalated_step_stays_on_its_new_tier() -> None:
+    schedule, _ = started(Job("S1"))
+    assert schedule.advance(again("S1", "coder")) == [launch("S1", 2, "coder")]
+    assert schedule.advance(again("S1")) == [launch("S1", 3, "coder")]
+
+
+def test_an_escalated_step_counts_against_its_new_tier() -> None:
+    schedule, _ = started(Job("S1"), Job("S2"), Job("S3", tier="coder"), worker=1, coder=1)
+    assert schedule.advance(again("S1", "coder")) == [launch("S2")]
+    assert schedule.advance(done("S3")) == [launch("S1", 2, "coder")]
+
+
+def test_a_retry_has_no_right_to_go_first() -> None:
+    schedule, _ = started(Job("S1", priority=1), Job("S2", priority=9), Job("S3"), at_once=1)
+    assert schedule.advance(again("S2")) == [launch("S2", 2)]
+    schedule.advance(PlanExtended((Job("S4", priority=20),)))
+    assert schedule.advance(again("S2")) == [launch("S4")]
+
+
+# --- another stage ------------------------------------------------------------------------------
+
+
+def test_a_stage_that_is_added_starts_at_once() -> None:
+    schedule, _ = started(Job("S1"))
+    assert schedule.advance(done("S1")) == [Finish("completed")]
+    assert schedule.advance(PlanExtended((Job("S2", ("S1",)),))) == [launch("S2")]
+    assert schedule.advance(done("S2")) == [Finish("completed")]
+
+
+def test_an_added_step_waits_for_what_still_runs() -> None:
+    schedule, _ = started(Job("S1"))
+    assert schedule.advance(PlanExtended((Job("S2", ("S1",)),))) == []
+    assert schedule.advance(done("S1")) == [launch("S2")]
+
+
+def test_an_added_step_below_a_failed_one_is_skipped() -> None:
+    schedule, _ = started(Job("S1"), Job("S2"))
+    schedule.advance(done("S1", "failed"))
+    added = PlanExtended((Job("S3", ("S1", "S2")), Job("S4", ("S3",))))
+    assert schedule.advance(added) == [Skip("S3", "S1"), Skip("S4", "S3")]
+
+
+def test_an_added_step_below_a_failed_optional_one_starts_at_once() -> None:
+    schedule, _ = started(Job("S1", optional=True), Job("S2"))
+    schedule.advance(done("S1", "failed"))
+    assert schedule.advance(PlanExtended((Job("S3", ("S1",)),))) == [launch("S3")]
+
+
+# --- cancelling ---------------------------------------------------------------------------------
+
+
+def test_cancelling_stops_what_runs_and_starts_nothing_more() -> None:
+    schedule, _ = started(*DIAMOND, Job("S5"), Job("S6"), at_once=2)
+    assert schedule.advance(Cancelled()) == [Cancel("S1"), Cancel("S5")]
+    assert schedule.advance(done("S1")) == []
+    assert schedule.advance(done("S5", "cancelled")) == [Finish("partial")]
+    assert [name for name, status in schedule.statuses.items() if status == "cancelled"] == [
+        "S2", "S3", "S4", "S5", "S6",
+    ]  # fmt: skip
+
+
+def test_a_cancelled_run_retries_nothing() -> None:
+    schedule, _ = started(Job("S1"))
+    schedule.advance(Cancelled())
+    assert schedule.advance(again("S1")) == [Finish("failed")]
+    assert schedule.statuses == {"S1": "cancelled"}
+
+
+def test_a_stage_added_to_a_cancelled_run_is_cancelled() -> None:
+    schedule, _ = started(Job("S1"))
+    schedule.advance(Cancelled())
+    assert schedule.advance(PlanExtended((Job("S2"),))) == []
+    assert schedule.statuses["S2"] == "cancelled"
+
+
+def test_a_run_cancelled_before_anything_started_is_over() -> None:
+    schedule, _ = started(Job("S1"), worker=0)
+    assert schedule.advance(Cancelled()) == [Finish("failed")]
+
+
+# --- events that do not fit ---------------------------------------------------------------------
+
+MISFITS: Mapping[str, tuple[Event, str]] = {
+    "an unknown step ends": (done("S9"), "S9 is unknown, so no attempt of it can finish"),
+    "a waiting step ends": (done("S3"), "S3 is waiting, so no"),
+    "a step ends twice": (done("S1"), "S1 is succeeded, so no"),
+    "a retry after the end": (again("S1"), "S1 is succeeded, so no"),
+    "a step is added twice": (PlanExtended((Job("S1"),)), "S1 is in the plan already"),
+    "a step is doubled": (PlanExtended((Job("S7"), Job("S7"))), "S7 is in the plan already"),
+    "a dependency is not there": (
+        PlanExtended((Job("S7"), Job("S8", ("S9",)))),
+        "S8 depends on S9, which is not there",
+    ),
+    "a dependency comes later": (
+        PlanExtended((Job("S7", ("S8",)), Job("S8"))),
+        "S7 depends on S8, which is not there",
+    ),
+}
+
+
+@pytest.mark.parametrize(("event", "words"), MISFITS.values(), ids=MISFITS)
+def test_a_misfit_is_refused_and_changes_nothing(event: Event, words: str) -> None:
+    schedule, _ = started(Job("S1"), Job("S2"), Job("S3", ("S2",)))
+    schedule.advance(done("S1"))
+    before = schedule.statuses
+    with pytest.raises(ValueError, match=words):
+        schedule.advance(event)
+    assert schedule.statuses == before
+    assert schedule.advance(done("S2")) == [launch("S3")]
