@@ -51,13 +51,14 @@ async def resume(name: str) -> SwarmResult:
 
 @asynccontextmanager
 async def _server() -> AsyncGenerator[PrefectClient]:
+    client = get_client()
     try:
-        async with get_client() as client:
+        async with client:
             yield client
     except (httpx.HTTPError, RuntimeError) as error:
         # Prefect's client raises a RuntimeError when it can't connect at all.
         raise ServerError(
-            f"The Prefect server can't be reached: {error}.",
+            f"The Prefect server at {client.api_url} can't be reached: {error}.",
             "Start it, or set PREFECT_API_URL to the one that the run was started on.",
         ) from error
 

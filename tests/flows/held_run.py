@@ -1,0 +1,103 @@
+"""A run in a process of its own, for tests to kill: `held_run.py PLAN|- CALLS HELD…`.
+
+Its model notes each call in the file CALLS and never answers a call whose name is among HELD. What
+happens is printed line by line, so that whoever reads it knows when to kill.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+from prefect_swarm.blocks.models import override_models
+from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.resume import resume
+from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.result import SwarmResult
+from prefect_swarm.task_ir import TaskIR, load_plan
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+OBJECTIVE = "Compare two things and say which is better"
+OPTIONS = SwarmOptions(model="test", seed=7, tier_concurrency={"worker": 4}, temperature=0.5)
+DRAFT = {
+    "create_subagent": [{"name": "Reader", "system_prompt": "You read."}],
+    "assign_task": [
+        {"agent": "Reader", "prompt": "one"},
+        {"agent": "Reader", "prompt": "two"},
+    ],
+}
+
+
+def model(calls: Path, held: Collection[str]) -> FunctionModel:
+    """Return a model that notes its calls: `plan`, `answer`, or a step's prompt.
+
+    A prompt `… fails once` is answered badly until it comes with feedback; the second call of it
+    is noted as `… fails once, again`.
+    """
+
+    async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        name = _name(messages, info)
+        with calls.open("a", encoding="utf-8") as file:
+            file.write(f"{name}\n")
+        _print("called", name)
+        if name in held:
+            await asyncio.Event().wait()
+        if name == "plan":
+            return ModelResponse([ToolCallPart(info.output_tools[0].name, DRAFT)])
+        if name.endswith("fails once"):
+            return ModelResponse([TextPart("not JSON")])
+        return ModelResponse([TextPart('{"by": "json"}' if "fails" in name else f"done: {name}")])
+
+    return FunctionModel(answer)
+
+
+def _name(messages: list[ModelMessage], info: AgentInfo) -> str:
+    if info.output_tools:
+        return "plan"
+    request = messages[-1]
+    assert isinstance(request, ModelRequest)
+    prompt = str(request.parts[-1].content)
+    if "Write the final answer." in prompt:
+        return "answer"
+    work = [part for part in prompt.split("\n\n") if part.startswith("do: ")]
+    name = work[0].removeprefix("do: ") if work else prompt
+    return f"{name}, again" if "was not accepted" in prompt else name
+
+
+def _say(progress: Progress) -> None:
+    _print(progress.kind, progress.step or progress.text)
+
+
+def _print(*words: str) -> None:
+    sys.stdout.write(" ".join(words) + "\n")
+    sys.stdout.flush()
+
+
+async def run(plan: TaskIR | None, calls: Path, held: Collection[str]) -> SwarmResult:
+    """Start a run."""
+    one = model(calls, held)
+    with override_models(worker=one, coder=one, architect=one, orchestrator=one):
+        return await swarm(OBJECTIVE, plan=plan, options=OPTIONS)
+
+
+async def go_on(name: str, calls: Path, control: RunControl | None = None) -> SwarmResult:
+    """Resume a run, with a model that answers everything."""
+    one = model(calls, ())
+    with (
+        override_models(worker=one, coder=one, architect=one, orchestrator=one),
+        controlled(control or RunControl()),
+    ):
+        return await resume(name)
+
+
+async def _main(plan: str, calls: str, *held: str) -> None:
+    with controlled(RunControl(listener=_say)):
+        await run(None if plan == "-" else load_plan(Path(plan)), Path(calls), held)
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(*sys.argv[1:]))

@@ -1,0 +1,249 @@
+"""A run that was killed or cancelled goes on where it ended, and does no finished step again."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextvars import Context
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from prefect.exceptions import CancelledRun
+from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
+from prefect_swarm.errors import (
+    RunAliveError,
+    RunCancelledError,
+    RunNotFoundError,
+    ServerError,
+)
+from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.flows.lock import exclusive
+from prefect_swarm.flows.resume import resume
+from prefect_swarm.runs import Run, find_run
+from prefect_swarm.settings import home
+from prefect_swarm.task_ir import load_plan
+
+SCRIPT = Path(__file__).with_name("held_run.py")
+_spec = importlib.util.spec_from_file_location("held_run", SCRIPT)
+assert _spec is not None
+assert _spec.loader is not None
+held_run = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(held_run)
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
+
+PLAN: dict[str, Any] = {
+    "objective": "Compare two things",
+    "agents": [{"name": "Reader", "system_prompt": "You read."}],
+    "steps": [
+        {"id": "S1", "agent": "Reader", "prompt": "do: one"},
+        {
+            "id": "S2",
+            "agent": "Reader",
+            "prompt": "do: two fails once",
+            "output": {"kind": "json", "schema": {"type": "object"}},
+        },
+        {"id": "S3", "agent": "Reader", "prompt": "do: three", "depends_on": ["S1"]},
+        {
+            "id": "S4",
+            "agent": "Reader",
+            "prompt": "do: four fails once",
+            "output": {"kind": "json"},
+            "timeout_s": 300,
+        },
+        {"id": "S5", "agent": "Reader", "prompt": "do: five", "depends_on": ["S2", "S3", "S4"]},
+        {"id": "S6", "agent": "Reader", "prompt": "do: six", "depends_on": ["S1", "S2"]},
+    ],
+}
+"""S2 fails, then succeeds; of S3 the first and of S4 the second attempt can be held."""
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Path:
+    return tmp_path / "calls"
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Path:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(PLAN), encoding="utf-8")
+    return path
+
+
+def _made(calls: Path) -> Counter[str]:
+    return Counter(calls.read_text(encoding="utf-8").splitlines())
+
+
+def _started(*arguments: str) -> subprocess.Popen[str]:
+    """Start the script in this test's Prefect home, against its server and its swarm home."""
+    api = get_current_settings().api.url
+    assert api is not None
+    return subprocess.Popen(
+        [sys.executable, str(SCRIPT), *arguments],
+        env={**os.environ, "PREFECT_API_URL": api},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _say_until(process: subprocess.Popen[str], *until: str) -> str:
+    """Read what the run says until all of that was said; return the run's id."""
+    assert process.stdout is not None
+    said: list[str] = []
+    for line in process.stdout:
+        said.append(line.rstrip("\n"))
+        if set(until) <= set(said):
+            return next(line for line in said if line.startswith("started ")).split()[1]
+    raise AssertionError(f"it ended before it said {until}: {said}")
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def _killed(process: subprocess.Popen[str], *until: str) -> str:
+    try:
+        return _say_until(process, *until)
+    finally:
+        _kill(process)
+
+
+@pytest.mark.slow
+def test_killed_among_its_steps_it_does_the_rest(calls: Path, plan: Path) -> None:
+    held = ("three", "four fails once, again")
+    name = _killed(
+        _started(str(plan), str(calls), *held),
+        "succeeded S6",
+        "called three",
+        "called four fails once, again",
+    )
+    assert find_run(name).finished_steps() == ("S1", "S2", "S6")
+
+    result = asyncio.run(held_run.go_on(name, calls))
+
+    assert result.status == "completed"
+    assert _made(calls) == {
+        "one": 1,
+        "two fails once": 1,
+        "two fails once, again": 1,
+        "six": 1,
+        "four fails once": 1,
+        "three": 2,
+        "four fails once, again": 2,
+        "five": 1,
+        "answer": 1,
+    }
+    assert [len(step.attempts) for step in result.steps] == [1, 2, 1, 2, 1, 1]
+    second = result.steps[1]
+    assert second.attempts[0].category == "FORMAT"
+    assert second.attempts[0].decision is not None
+    assert second.attempts[0].decision.action == "RETRY"
+    assert result.answer == "done: answer"
+    assert result.run_id == name
+    assert find_run(name).result() == result
+
+
+@pytest.mark.slow
+def test_killed_while_it_plans_it_plans_again(calls: Path) -> None:
+    name = _killed(_started("-", str(calls), "plan"), "called plan")
+    result = asyncio.run(held_run.go_on(name, calls))
+    assert result.status == "completed"
+    made = _made(calls)
+    assert made.pop("plan") > 1
+    assert made == {"one": 1, "two": 1, "answer": 1}
+
+
+@pytest.mark.slow
+def test_killed_while_it_answers_it_only_answers(calls: Path) -> None:
+    name = _killed(_started("-", str(calls), "answer"), "called answer")
+    plans = _made(calls)["plan"]
+    result = asyncio.run(held_run.go_on(name, calls))
+    assert result.status == "completed"
+    assert _made(calls) == {"plan": plans, "one": 1, "two": 1, "answer": 2}
+
+    assert asyncio.run(held_run.go_on(result.flow_run_id, calls)) == result
+    assert _made(calls)["answer"] == 2, "a completed run is only read"
+
+
+@pytest.mark.slow
+def test_a_run_that_is_alive_is_not_run_twice(calls: Path) -> None:
+    process = _started("-", str(calls), "plan")
+    try:
+        name = _say_until(process, "called plan")
+        with pytest.raises(RunAliveError, match=f"process {process.pid}"):
+            asyncio.run(resume(name))
+    finally:
+        _kill(process)
+
+
+def test_a_cancelled_run_goes_on(calls: Path, plan: Path) -> None:
+    control = _cancelling("succeeded", "S6")
+    with controlled(control), pytest.raises(CancelledRun):
+        asyncio.run(held_run.run(load_plan(plan), calls, {"three"}))
+    (folder,) = (home() / "runs").iterdir()
+
+    with pytest.raises(RunCancelledError, match=folder.name):
+        asyncio.run(held_run.go_on(folder.name, calls, _cancelling("launched", "S3")))
+    result = asyncio.run(held_run.go_on(folder.name, calls))
+
+    assert result.status == "completed"
+    once = {"one", "two fails once", "two fails once, again", "six", "five", "answer"}
+    assert {name for name, times in _made(calls).items() if times == 1} >= once
+
+
+def _cancelling(kind: str, step: str) -> RunControl:
+    """Cancel a run as soon as that is said of that step."""
+
+    def hear(progress: Progress) -> None:
+        if (progress.kind, progress.step) == (kind, step):
+            control.cancel.set()
+
+    control = RunControl(listener=hear)
+    return control
+
+
+def test_an_unknown_run_is_not_found() -> None:
+    with pytest.raises(RunNotFoundError, match="'nonesuch'"):
+        asyncio.run(resume("nonesuch"))
+
+
+def test_a_flow_run_of_another_server_is_not_found() -> None:
+    run = Run.of(str(uuid4()))
+    run.write("run.json", {"flow_run_id": str(uuid4()), "objective": "x"})
+    api = get_current_settings().api.url
+    with pytest.raises(RunNotFoundError, match=f"server at {api}"):
+        asyncio.run(resume(run.run_id))
+
+
+def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run.of(str(uuid4()))
+    run.write("run.json", {"flow_run_id": str(uuid4()), "objective": "x"})
+    with (
+        temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}),
+        pytest.raises(ServerError, match=r"server at http://127\.0\.0\.1:9/api"),
+    ):
+        asyncio.run(resume(run.run_id))
+
+
+def test_the_lock_goes_with_its_holder(swarm_home: Path) -> None:
+    run = Run(swarm_home / "runs" / "0123abcd")
+    with exclusive(run):
+        with exclusive(run):
+            assert (run.folder / "lock").read_text() == str(os.getpid())
+        with pytest.raises(RunAliveError, match="0123abcd"):
+            Context().run(_hold, run)
+    Context().run(_hold, run)
+
+
+def _hold(run: Run) -> None:
+    with exclusive(run):
+        pass
