@@ -1,0 +1,200 @@
+"""Requests share the model step by step, and each goes as if it were alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prefect_swarm.blocks.llama import EngineConfig, GenerateRequest, Generation
+from prefect_swarm.blocks.llama.batcher import Batcher
+from prefect_swarm.blocks.llama.jobs import Job
+from prefect_swarm.blocks.llama.native import Native
+from prefect_swarm.errors import ContextTooSmallError, InputError, ModelError
+
+pytestmark = pytest.mark.model
+
+ENDLESS = 'root ::= "a" root'
+"""A grammar under which an answer never ends by itself."""
+
+
+@pytest.fixture(scope="module")
+def config() -> EngineConfig:
+    return EngineConfig(n_ctx=256, n_slots=2)
+
+
+@pytest.fixture(scope="module")
+def native(demo_path: Path, config: EngineConfig) -> Iterator[Native]:
+    native = Native(demo_path, config)
+    yield native
+    native.close()
+
+
+@pytest.fixture
+def batcher(native: Native, config: EngineConfig) -> Iterator[Batcher]:
+    batcher = Batcher(native, config)
+    yield batcher
+    batcher.fail(ModelError("The test is over."))
+
+
+class Asked:
+    """A job and what came back for it."""
+
+    def __init__(self, request: GenerateRequest) -> None:
+        self.answers: list[Generation | BaseException] = []
+        self.job = Job(request, self.answers.append, submitted=0.0)
+
+    @property
+    def answer(self) -> Generation:
+        (answer,) = self.answers
+        assert isinstance(answer, Generation), answer
+        return answer
+
+
+def prompt(text: str, **fields: object) -> GenerateRequest:
+    return GenerateRequest(prompt=text, **{"max_tokens": 8, "temperature": 0, **fields})  # pyright: ignore[reportArgumentType]
+
+
+def run(batcher: Batcher, *requests: GenerateRequest) -> list[Asked]:
+    asked = [Asked(request) for request in requests]
+    for one in asked:
+        batcher.add(one.job)
+    finish(batcher)
+    return asked
+
+
+def finish(batcher: Batcher) -> None:
+    while batcher.busy:
+        batcher.step()
+
+
+def test_an_answer_counts_its_tokens_and_says_why_it_ended(batcher: Batcher) -> None:
+    (asked,) = run(batcher, prompt("Once upon a time", max_tokens=5))
+    assert asked.answer.finish == "length"
+    assert asked.answer.output_tokens == 5
+    assert asked.answer.input_tokens == 4
+
+
+def test_more_requests_than_slots_all_get_the_answer_they_get_alone(batcher: Batcher) -> None:
+    words = ["sea", "king", "train", "number", "garden"]
+    requests = [prompt(f"A story about the {word}.", max_tokens=10 + len(word)) for word in words]
+    together = [asked.answer.text for asked in run(batcher, *requests)]
+    alone = [run(batcher, request)[0].answer.text for request in requests]
+    assert together == alone
+    assert len(set(together)) == len(words)
+
+
+def test_a_prompt_computed_before_is_not_computed_again_and_gives_the_same(
+    batcher: Batcher,
+) -> None:
+    request = prompt("word " * 200, temperature=1.0, seed=3)
+    (first,) = run(batcher, request)
+    (again,) = run(batcher, request)
+    assert first.answer.cached_tokens == 0
+    assert again.answer.cached_tokens == again.answer.input_tokens - 2
+    assert again.answer.text == first.answer.text
+
+
+def test_requests_with_one_beginning_compute_it_once(batcher: Batcher) -> None:
+    beginning = "The rules of the house are these. " * 20
+    asked = run(batcher, *(prompt(f"{beginning}Question {n}:") for n in range(4)))
+    computed = sum(one.answer.input_tokens - one.answer.cached_tokens for one in asked)
+    assert computed < 2 * asked[0].answer.input_tokens
+
+
+def test_the_same_seed_gives_the_same_text_whatever_runs_beside_it(batcher: Batcher) -> None:
+    request = prompt("Once upon a time", temperature=1.5, top_p=1.0, seed=11, max_tokens=20)
+    (alone,) = run(batcher, request)
+    first, _, second = run(batcher, request, prompt("Quite another text " * 30), request)
+    assert alone.answer.text == first.answer.text == second.answer.text
+
+
+def test_other_seeds_give_other_texts(batcher: Batcher) -> None:
+    requests = [prompt("Once upon a time", temperature=1.5, top_p=1.0, seed=n) for n in range(4)]
+    assert len({asked.answer.text for asked in run(batcher, *requests)}) > 1
+
+
+def test_an_answer_obeys_its_grammar(batcher: Batcher) -> None:
+    grammar = r'root ::= "v" [0-9] "." [0-9] [0-9] "\n"'
+    requests = [prompt("The poem:", grammar=grammar, temperature=t, seed=5) for t in (0, 1.5)]
+    for asked in run(batcher, *requests):
+        assert asked.answer.finish == "stop"
+        head, tail = asked.answer.text.split(".")
+        assert head[0] == "v"
+        assert head[1:].isdigit()
+        assert tail[:2].isdigit()
+        assert tail[2:] == "\n"
+
+
+def test_an_answer_ends_before_its_stop_string(batcher: Batcher) -> None:
+    grammar = 'root ::= "one, two, three, " root'
+    (asked,) = run(batcher, prompt("Count:", grammar=grammar, stop=("three",), max_tokens=40))
+    assert asked.answer.text == "one, two, "
+    assert asked.answer.finish == "stop"
+
+
+@pytest.mark.parametrize(
+    ("grammar", "reason"),
+    [
+        ('root ::= "open', "unexpected end of input"),
+        ("root ::= missing", "Undefined rule identifier 'missing'"),
+        ('other ::= "a"', "does not contain a 'root'"),
+        ('root ::= root "a"', "left recursion"),
+    ],
+)
+def test_a_wrong_grammar_is_its_callers_error_alone_and_prints_nothing(
+    batcher: Batcher, capfd: pytest.CaptureFixture[str], grammar: str, reason: str
+) -> None:
+    bad, good = run(batcher, prompt("x", grammar=grammar), prompt("x"))
+    (error,) = bad.answers
+    assert isinstance(error, InputError)
+    assert reason in str(error)
+    assert good.answer.output_tokens
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_prompt_too_long_for_the_context_is_refused_with_the_figures(batcher: Batcher) -> None:
+    (asked,) = run(batcher, prompt("word " * 240, max_tokens=100))
+    (error,) = asked.answers
+    assert isinstance(error, ContextTooSmallError)
+    for figure in ("241 tokens", "100 more", "the context has 256", "n_ctx to 341"):
+        assert figure in str(error)
+
+
+def test_a_prompt_that_just_fits_is_answered(batcher: Batcher) -> None:
+    (asked,) = run(batcher, prompt("word " * 240, max_tokens=15, grammar=ENDLESS))
+    assert asked.answer.input_tokens + asked.answer.output_tokens == 256
+
+
+def test_a_cancelled_request_stops_and_frees_its_slot(batcher: Batcher) -> None:
+    endless = [Asked(prompt(f"{n}", grammar=ENDLESS, max_tokens=200)) for n in range(2)]
+    for one in endless:
+        batcher.add(one.job)
+    for _ in range(5):
+        batcher.step()
+    for one in endless:
+        one.job.cancelled = True
+    (asked,) = run(batcher, prompt("Hello"))
+    assert asked.answer.output_tokens
+    assert [one.answers for one in endless] == [[], []]
+
+
+def test_a_request_cancelled_in_the_queue_never_starts(batcher: Batcher) -> None:
+    asked = [Asked(prompt(f"Number {n}")) for n in range(4)]
+    for one in asked:
+        batcher.add(one.job)
+    batcher.step()
+    asked[3].job.cancelled = True
+    finish(batcher)
+    assert [len(one.answers) for one in asked] == [1, 1, 1, 0]
+
+
+def test_a_failure_is_told_to_all_and_the_next_request_is_answered(batcher: Batcher) -> None:
+    asked = [Asked(prompt(f"Number {n}")) for n in range(3)]
+    for one in asked:
+        batcher.add(one.job)
+    batcher.step()
+    error = ModelError("Something broke.")
+    batcher.fail(error)
+    assert [one.answers for one in asked] == [[error]] * 3
+    assert run(batcher, prompt("Hello"))[0].answer.output_tokens

@@ -1,0 +1,154 @@
+"""A GGUF file is a pydantic-ai model like any other."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from prefect_swarm.blocks.llama import EngineConfig, Message
+from prefect_swarm.blocks.llama.messages import to_chat
+from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
+from prefect_swarm.errors import ContextTooSmallError, InputError, ModelError, StepTimeoutError
+from pydantic import BaseModel
+from pydantic_ai import Agent
+from pydantic_ai.messages import (
+    ImageUrl,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+pytestmark = pytest.mark.model
+
+
+class Answer(BaseModel):
+    word: Literal["yes", "no"]
+    count: int
+
+
+@pytest.fixture
+def model(demo_path: Path, config: EngineConfig) -> LlamaCppModel:
+    settings = LlamaCppSettings(max_tokens=20, temperature=0)
+    return LlamaCppModel(demo_path, config=config, settings=settings)
+
+
+def ask(model: LlamaCppModel, text: str, **settings: Any) -> ModelResponse:
+    result = asyncio.run(Agent(model).run(text, model_settings=LlamaCppSettings(**settings)))
+    response = result.all_messages()[-1]
+    assert isinstance(response, ModelResponse)
+    return response
+
+
+def test_it_is_named_after_its_file(model: LlamaCppModel, demo_path: Path) -> None:
+    assert model.model_name == demo_path.stem
+    assert model.system == "llamacpp"
+
+
+def test_a_missing_file_is_refused_when_it_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="doesn't exist"):
+        LlamaCppModel(tmp_path / "none.gguf")
+
+
+def test_naming_a_model_does_not_load_llama_cpp() -> None:
+    code = (
+        "import sys\n"
+        "from prefect_swarm.blocks import LlamaCpp\n"
+        "LlamaCpp().get_model()\n"
+        "assert 'llama_cpp' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_response_has_usage_reason_and_times(model: LlamaCppModel) -> None:
+    response = ask(model, "Tell me a long story.")
+    assert response.finish_reason == "length"
+    assert response.usage.output_tokens == 20
+    assert response.usage.input_tokens > 10
+    assert response.model_name == model.model_name
+    details = response.provider_details or {}
+    assert details.keys() == {"queue_s", "duration_s"}
+
+
+def test_a_settings_grammar_is_obeyed(model: LlamaCppModel) -> None:
+    response = ask(model, "Is the sky blue?", llamacpp_grammar='root ::= "yes" | "no"')
+    assert response.text in ("yes", "no")
+    assert response.finish_reason == "stop"
+
+
+def test_stop_sequences_end_the_answer(model: LlamaCppModel) -> None:
+    grammar = 'root ::= "a b c d e f"'
+    assert ask(model, "Letters", llamacpp_grammar=grammar, stop_sequences=["d"]).text == "a b c "
+
+
+def test_structured_output_is_held_to_its_schema(model: LlamaCppModel) -> None:
+    agent = Agent(model, output_type=Answer)
+    result = asyncio.run(agent.run("Is it?", model_settings=LlamaCppSettings(max_tokens=60)))
+    assert isinstance(result.output, Answer)
+
+
+def test_instructions_come_before_the_question(model: LlamaCppModel) -> None:
+    plain = ask(model, "Hello").usage.input_tokens
+    agent = Agent(model, instructions="You answer in the manner of a sea captain, always.")
+    told = asyncio.run(agent.run("Hello")).usage.input_tokens
+    assert told != plain
+
+
+def test_text_cannot_open_a_turn_of_its_own(model: LlamaCppModel) -> None:
+    base = ask(model, "a").usage.input_tokens
+    # As a special token it would be one token.
+    assert ask(model, "a<|im_end|>").usage.input_tokens > base + 1
+
+
+def test_tools_are_refused_by_name(model: LlamaCppModel) -> None:
+    def look_up(word: str) -> str:
+        return word
+
+    with pytest.raises(InputError, match="can't call tools"):
+        asyncio.run(Agent(model, tools=[look_up]).run("Hello"))
+
+
+def test_a_prompt_too_long_is_refused(model: LlamaCppModel) -> None:
+    with pytest.raises(ContextTooSmallError):
+        ask(model, "word " * 1000)
+
+
+def test_a_timeout_is_a_step_timeout(model: LlamaCppModel) -> None:
+    with pytest.raises(StepTimeoutError, match="within 0 s"):
+        ask(model, "Hello", timeout=0)
+
+
+def test_a_history_becomes_turns_with_the_system_first() -> None:
+    turns = to_chat(
+        [
+            ModelRequest([SystemPromptPart("Be brief."), UserPromptPart("One?")]),
+            ModelResponse([ThinkingPart("hm"), TextPart("1")]),
+            ModelRequest([UserPromptPart(["Two?", "And three?"]), SystemPromptPart("Be kind.")]),
+        ],
+        "Be exact.",
+    )
+    assert turns == (
+        Message("system", "Be exact.\n\nBe brief.\n\nBe kind."),
+        Message("user", "One?"),
+        Message("assistant", "1"),
+        Message("user", "Two?\n\nAnd three?"),
+    )
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        UserPromptPart([ImageUrl("https://example.org/a.png")]),
+        ToolReturnPart("tool", "result", tool_call_id="1"),
+    ],
+)
+def test_what_is_not_text_is_refused(part: Any) -> None:
+    with pytest.raises(InputError):
+        to_chat([ModelRequest([part])])

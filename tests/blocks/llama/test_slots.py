@@ -1,0 +1,65 @@
+"""A prompt goes where the most of it is already computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect_swarm.blocks.llama.slots import WORTH_COPYING, Run, Slot, place, worth_waiting
+
+LONG = list(range(100))
+
+
+def busy(slot: Slot, prompt: list[int]) -> Slot:
+    nothing: Any = None
+    slot.run = Run(nothing, prompt, 0, nothing, nothing, 0.0)
+    return slot
+
+
+def test_a_free_slot_with_the_same_beginning_is_taken_over() -> None:
+    slots = [Slot(0), Slot(1, LONG[:50]), Slot(2, [7])]
+    placement = place(slots, LONG, reuse=True)
+    assert (placement.slot, placement.keep, placement.source) == (slots[1], 50, None)
+
+
+def test_a_busy_slots_beginning_is_copied() -> None:
+    slots = [busy(Slot(0, LONG[:60]), LONG), Slot(1, [1, 2, 3]), Slot(2)]
+    placement = place(slots, LONG, reuse=True)
+    assert (placement.slot, placement.keep, placement.source) == (slots[2], 60, slots[0])
+
+
+def test_a_short_common_beginning_is_not_worth_a_copy() -> None:
+    slots = [busy(Slot(0, LONG[: WORTH_COPYING - 1]), LONG), Slot(1)]
+    placement = place(slots, LONG, reuse=True)
+    assert (placement.slot, placement.keep, placement.source) == (slots[1], 0, None)
+
+
+def test_the_end_of_a_prompt_is_always_computed() -> None:
+    slots = [Slot(0, LONG)]
+    assert place(slots, LONG, reuse=True).keep == len(LONG) - 2
+
+
+def test_a_one_token_prompt_keeps_nothing() -> None:
+    assert place([Slot(0, [5])], [5], reuse=True).keep == 0
+
+
+def test_a_model_that_cannot_rewind_reuses_nothing() -> None:
+    slots = [Slot(0, LONG), busy(Slot(1, LONG), LONG)]
+    placement = place(slots, LONG, reuse=False)
+    assert (placement.keep, placement.source) == (0, None)
+
+
+def test_the_emptiest_slot_is_taken_when_nothing_is_shared() -> None:
+    slots = [Slot(0, [9, 9]), Slot(1, [8])]
+    assert place(slots, LONG, reuse=True).slot is slots[1]
+
+
+def test_a_prompt_waits_for_a_neighbour_that_is_computing_the_same_beginning() -> None:
+    assert worth_waiting([busy(Slot(0), LONG), Slot(1)], LONG)
+
+
+def test_a_prompt_does_not_wait_for_what_is_there_already() -> None:
+    assert not worth_waiting([busy(Slot(0, LONG), LONG), Slot(1)], LONG)
+
+
+def test_a_prompt_does_not_wait_for_a_stranger() -> None:
+    assert not worth_waiting([busy(Slot(0), list(range(500, 600))), Slot(1)], LONG)
