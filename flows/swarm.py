@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
-from pydantic import Field
 
 from ..blocks.models import resolve_model
 from ..errors import InputError, RunAliveError, RunFailedError
@@ -24,6 +23,7 @@ from .control import Progress, current_control
 from .execute import Execution
 from .lock import exclusive
 from .options import SwarmOptions
+from .parameters import PlanParameter
 from .task_run import run_task
 
 __all__ = ["swarm"]
@@ -43,20 +43,19 @@ def _flow_run_name() -> str:
     description="Decompose an objective, run its steps concurrently, answer it.",
 )
 async def swarm(
-    objective: Annotated[str, Field(description="What is wanted, in plain words.")],
+    objective: str,
     *,
-    plan: Annotated[
-        TaskIR | None,
-        Field(
-            description="A plan of your own; left empty, the orchestrator writes one.",
-            json_schema_extra={"format": "json-string"},
-        ),
-    ] = None,
+    plan: PlanParameter = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
 ) -> SwarmResult:
     """Run a swarm.
 
     A run that ends `partial` is a Completed state of the name Partial.
+
+    Args:
+        objective: What is wanted, in plain words.
+        plan: A plan of your own; left empty, the orchestrator writes one.
+        options: Models and budgets.
 
     Raises:
         InputError: The objective is empty or the plan breaks a rule.
