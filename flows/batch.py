@@ -97,19 +97,21 @@ async def _run_line(
     description="Run every line of a JSONL file as a swarm.",
 )
 async def swarm_batch(
-    input_path: Annotated[
-        str, Field(description="JSONL file, an absolute path: one objective or plan a line.")
-    ],
-    output_path: Annotated[
-        str, Field(description="Where the results go, a line for each, as an absolute path.")
-    ],
+    input_path: str,
+    output_path: str,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
-    concurrency: Annotated[int, Field(ge=1, description="Lines to run at once.")] = 1,
+    concurrency: Annotated[int, Field(ge=1)] = 1,
 ) -> BatchSummary:
     """Run every line of a file and write how each ended into another.
 
     The output appears whole when the batch ends; until then it grows as `OUTPUT.part`. It ends
     as a Completed state of the name Partial if some lines failed, and as Failed if all did.
+
+    Args:
+        input_path: JSONL file on the worker, an absolute path: one objective or plan a line.
+        output_path: File on the worker for the results, an absolute path: a line for each.
+        options: Models and budgets of every line that has none of its own.
+        concurrency: Lines to run at once.
 
     Raises:
         InputError: The input can't be read or the output can't be written.
