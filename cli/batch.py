@@ -1,0 +1,116 @@
+"""`prefect-swarm batch`: many objectives from one file."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from ..errors import InputError, RunCancelledError
+from ..flows.control import RunControl, controlled
+from ..flows.options import SwarmOptions
+from .run import check_models
+from .server import Server, prefect_server
+from .session import interruptible, say
+from .text import one_line, plural
+
+if TYPE_CHECKING:
+    from ..flows.batch import BatchLine
+
+__all__ = ["batch"]
+
+_Run = Callable[[Iterable[str], SwarmOptions, int], "AsyncGenerator[BatchLine]"]
+
+
+def batch(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.jsonl", help="One objective or plan a line; - is stdin.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Write the results here.")
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", min=1, help="Lines that run at once.")
+    ] = 1,
+    options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
+) -> int:
+    """Run every line of a file; the results are JSON, one line each, in the file's order."""
+    lines = _read(file)
+    if not any(line.strip() for line in lines):
+        raise InputError(f"{file} has no lines.", "Write one objective or plan a line.")
+    asyncio.run(check_models(options, planned=True))
+    with prefect_server(say) as server, _opened(output) as sink:
+        from ..flows.batch import run_batch
+
+        server.wait()
+        ended = asyncio.run(_each(run_batch, lines, options, concurrency, server, sink))
+    say(
+        f"{plural(ended.total(), 'line')}: " + ", ".join(f"{n} {name}" for name, n in ended.items())
+    )
+    if ended["completed"] == ended.total():
+        return 0
+    return 3 if ended["completed"] or ended["partial"] else 1
+
+
+async def _each(
+    run: _Run,
+    lines: list[str],
+    options: SwarmOptions,
+    concurrency: int,
+    server: Server,
+    sink: TextIO,
+) -> Counter[str]:
+    control, ended = RunControl(), Counter[str]()
+    with controlled(control):
+        async with (
+            interruptible(control, server, say),
+            aclosing(run(lines, options, concurrency)) as stream,
+        ):
+            async for line in stream:
+                print(line.to_json(), file=sink, flush=True)
+                ended[_status(line)] += 1
+                say(_told(line))
+    if control.cancel.is_set():
+        raise RunCancelledError(
+            f"Cancelled after {plural(ended['completed'], 'completed line')}.",
+            "Each run that was under way can be resumed; run the other lines again.",
+        )
+    return ended
+
+
+def _status(line: BatchLine) -> str:
+    return line.result.status if line.result is not None else "failed"
+
+
+def _told(line: BatchLine) -> str:
+    run = f"run {line.result.run_id}: " if line.result is not None else ""
+    status = _status(line)
+    why = line.error or (line.result.problem if line.result is not None else "")
+    return f"Line {line.number}: {run}{status}{f': {one_line(why, 300)}' if why else ''}"
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(f"The file {path} can't be read: {reason}.", "Check the path.") from None
+    # Not splitlines, which also splits at characters that JSON allows inside a string.
+    return text.split("\n")
+
+
+def _opened(output: Path | None) -> TextIO | nullcontext[TextIO]:
+    if output is None:
+        return nullcontext(sys.stdout)
+    try:
+        return output.open("w", encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"The output {output} can't be written: {error.strerror}.", "Give another path."
+        ) from None

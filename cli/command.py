@@ -1,0 +1,66 @@
+"""What all commands share: `--debug`, the run's options, and how they end."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from ..flows.options import SwarmOptions
+from .environment import quieten
+from .failure import failure_of, show
+from .options import option_parameters, options_from
+
+__all__ = ["AsJson", "command"]
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output.")]
+
+_DEBUG = inspect.Parameter(
+    "debug",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks and what Prefect logs.")
+    ],
+)
+
+
+def command(function: Callable[..., int]) -> Callable[..., None]:
+    """Make a command of a function that returns its exit code.
+
+    A parameter of type `SwarmOptions` becomes one option for each of its fields. Where the command
+    has `as_json`, a failure is written to stdout as JSON as well.
+    """
+    parameters: list[inspect.Parameter] = []
+    of_options: list[str] = []
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.annotation is SwarmOptions:
+            parameters += option_parameters()
+            of_options.append(parameter.name)
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @functools.wraps(function)
+    def wrapper(**given: Any) -> None:
+        debug: bool = given.pop("debug")
+        quieten(debug=debug)
+        try:
+            for name in of_options:
+                given[name] = options_from(given)
+            code = function(**given)
+        except (typer.Exit, BrokenPipeError):
+            raise
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it
+            failure = failure_of(error)
+            show(error, failure, debug=debug)
+            if given.get("as_json"):
+                typer.echo(json.dumps(failure.to_json()))
+            code = failure.exit_code
+        raise typer.Exit(code)
+
+    wrapper.__signature__ = inspect.Signature([*parameters, _DEBUG])  # type: ignore[attr-defined]
+    return wrapper

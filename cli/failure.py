@@ -1,0 +1,60 @@
+"""The one place where an exception becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import typer
+
+from ..errors import RunCancelledError, SwarmError
+
+__all__ = ["CANCELLED", "Failure", "failure_of", "show"]
+
+CANCELLED = 130
+"""The exit code of what SIGINT ended, as shells have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What to tell the user, and what to tell the shell."""
+
+    problem: str
+    fix: str
+    exit_code: int
+    kind: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `--json` prints in a result's place."""
+        status = "cancelled" if self.exit_code == CANCELLED else "error"
+        return {"status": status, "kind": self.kind, "problem": self.problem, "fix": self.fix}
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Say what went wrong; anything that isn't a deliberate error is an internal one."""
+    kind = type(error).__name__
+    if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+        return Failure("Cancelled.", "", CANCELLED, "RunCancelledError")
+    if isinstance(error, RunCancelledError):
+        return Failure(error.problem, error.fix, CANCELLED, kind)
+    if isinstance(error, SwarmError):
+        return Failure(error.problem, error.fix, error.exit_code, kind)
+    said = " ".join(str(error).split()) or "no message"
+    return Failure(
+        f"Internal error: {kind}: {said}", "Run with --debug for the traceback.", 1, kind
+    )
+
+
+def show(error: BaseException, failure: Failure, *, debug: bool) -> None:
+    """Write the message to stderr, below the traceback where that is wanted."""
+    if debug:
+        typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    if failure.exit_code == CANCELLED:
+        typer.secho(f"{failure.problem} {failure.fix}".rstrip(), err=True, fg="yellow")
+        return
+    prefix = "" if failure.problem.startswith("Internal error") else "Error: "
+    typer.secho(f"{prefix}{failure.problem}", err=True, fg="red")
+    if failure.fix:
+        typer.echo(f"  {failure.fix}", err=True)

@@ -1,0 +1,83 @@
+"""`SwarmOptions` as command-line options, one for each field, made from the fields themselves."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Any, get_args, get_origin
+
+import typer
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from ..errors import InputError
+from ..flows.options import SwarmOptions
+
+__all__ = ["flag_of", "option_parameters", "options_from"]
+
+_MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator"})
+
+
+def flag_of(field: str) -> str:
+    """Return a field's option: `max_steps` is `--max-steps`."""
+    return f"--{field.replace('_', '-')}"
+
+
+def option_parameters() -> list[inspect.Parameter]:
+    """Return a parameter for each field."""
+    return [_parameter(name, field) for name, field in SwarmOptions.model_fields.items()]
+
+
+def options_from(given: dict[str, Any]) -> SwarmOptions:
+    """Take the options out of a command's arguments.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+    fields = SwarmOptions.model_fields
+    values = {name: value for name in fields if (value := given.pop(name)) not in (None, [])}
+    for name, value in values.items():
+        if isinstance(value, list):
+            values[name] = dict(_pair(name, text) for text in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    try:
+        return SwarmOptions.model_validate(values)
+    except ValidationError as error:
+        raise InputError(_problem(error), "See --help for what each option takes.") from None
+
+
+def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+    option = typer.Option(
+        flag_of(name),
+        help=field.description,
+        metavar="TIER=N" if _is_mapping(field) else None,
+        rich_help_panel="Models" if name in _MODELS else "Budgets and limits",
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None if _is_mapping(field) else field.default,
+        annotation=Annotated[_type(field) | None, option],
+    )
+
+
+def _is_mapping(field: FieldInfo) -> bool:
+    return get_origin(field.annotation) is dict
+
+
+def _type(field: FieldInfo) -> Any:
+    if _is_mapping(field):
+        return list[str]
+    choices = [kind for kind in get_args(field.annotation) if kind is not type(None)]
+    return choices[0] if choices else field.annotation
+
+
+def _pair(name: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"{flag_of(name)} got {text!r}.", "Write it as worker=2.")
+    return key.strip(), value.strip()
+
+
+def _problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = str(first["loc"][0]) if first["loc"] else ""
+    return f"{flag_of(where)} got {first['input']!r}: {first['msg']}."

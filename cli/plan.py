@@ -1,0 +1,103 @@
+"""`prefect-swarm plan`: what would run, and nothing runs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+from ..flows.compile import CompiledPlan, StepDefaults, compile_plan
+from ..flows.options import SwarmOptions
+from ..result import Planning
+from ..task_ir import TaskIR
+from ..tasks.report import DagStep, mermaid
+from .command import AsJson
+from .output import print_json, print_section, print_table, print_text
+from .session import say
+from .source import ItemsFile, Join, Objective, PlanFile, Template, read_source
+from .text import one_line, plural
+
+__all__ = ["plan", "print_plan"]
+
+
+def plan(
+    objective: Objective = None,
+    plan: PlanFile = None,
+    items: ItemsFile = None,
+    template: Template = None,
+    join: Join = None,
+    options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
+    as_mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="Print a Mermaid flowchart instead of the table.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show the plan for an objective and run nothing; `run --plan` takes what --json prints."""
+    if as_mermaid and as_json:
+        raise InputError("--mermaid and --json were both given.", "Give one of them.")
+    source = read_source(objective, plan, items, template, join, options.max_steps)
+    task_ir = source.plan or asyncio.run(_ask(source.objective, options))
+    defaults = StepDefaults(options.step_timeout_s, options.max_attempts)
+    compiled = compile_plan(task_ir, defaults)
+    if as_json:
+        print_json(task_ir)
+    elif as_mermaid:
+        print_text(mermaid(_dag(compiled)))
+    else:
+        print_plan(compiled)
+    return 0
+
+
+def print_plan(plan: CompiledPlan) -> None:
+    """Print a plan as a table."""
+    roots = sum(not step.upstream for step in plan.steps)
+    longest = int(max(step.priority for step in plan.steps))
+    print_section(one_line(plan.objective, 200))
+    print_table(
+        ("Step", "Agent", "Tier", "Needs", "Priority", "Prompt"),
+        (
+            (
+                step.id,
+                one_line(step.agent, 30),
+                step.tier,
+                one_line(", ".join(step.upstream), 24),
+                f"{step.priority:g}",
+                one_line(step.prompt, 300),
+            )
+            for step in plan.steps
+        ),
+        right=frozenset({"Priority"}),
+    )
+    print_text(
+        f"{plural(len(plan.steps), 'step')}, {roots} can start at once, "
+        f"longest path {plural(longest, 'step')}. Priority: steps from there to the end."
+    )
+
+
+def _dag(plan: CompiledPlan) -> list[DagStep]:
+    return [
+        DagStep(step.id, step.agent, step.prompt, step.upstream, "waiting", "")
+        for step in plan.steps
+    ]
+
+
+async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
+    from ..tasks.decompose import Commission, plan_objective
+
+    commission = Commission(
+        run="plan",
+        objective=objective,
+        model=options.model_of("orchestrator"),
+        max_steps=options.max_steps,
+        seed=options.seed,
+    )
+    planned = await plan_objective(commission)
+    say(_origin(planned.planning))
+    return planned.plan
+
+
+def _origin(planning: Planning) -> str:
+    score = "" if planning.score is None else f", score {planning.score:.2f}"
+    return f"Planned by {planning.model}{score} ({planning.choice})."

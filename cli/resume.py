@@ -1,0 +1,30 @@
+"""`prefect-swarm resume`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+import typer
+
+from ..result import SwarmResult
+from .command import AsJson
+from .session import run_and_report
+
+__all__ = ["RunName", "resume"]
+
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its flow run's.")]
+
+
+def resume(run_name: RunName, as_json: AsJson = False) -> int:
+    """Go on with a run that was cancelled or killed; what had finished is not done again."""
+    from ..runs import find_run
+
+    objective = str(find_run(run_name).about().get("objective", run_name))
+    return run_and_report(objective, lambda: _begin(run_name), as_json=as_json)
+
+
+def _begin(run_name: str) -> Callable[[], Awaitable[SwarmResult]]:
+    from ..flows.resume import resume as resume_run
+
+    return lambda: resume_run(run_name)

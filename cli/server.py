@@ -1,0 +1,141 @@
+"""Which Prefect server a command uses: the configured one, or a temporary one of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ServerError
+
+__all__ = ["Server", "configured_url", "is_reachable", "prefect_server"]
+
+_START_S = 120.0
+_STOP_S = 8.0
+_POLL_S = 0.1
+
+
+@dataclass(slots=True)
+class Server:
+    """A Prefect server; `process` is set where it is a temporary one."""
+
+    url: str
+    process: subprocess.Popen[bytes] | None = None
+    log: Path | None = None
+
+    def wait(self) -> None:
+        """Return when it answers.
+
+        Raises:
+            ServerError: It doesn't.
+        """
+        if self.process is None:
+            if problem := is_reachable(self.url):
+                raise ServerError(
+                    f"No Prefect server answers at {self.url}: {problem}.",
+                    "Start it (`prefect server start`), or unset PREFECT_API_URL (`prefect config "
+                    "unset PREFECT_API_URL`) to use a temporary one.",
+                )
+            return
+        deadline = time.monotonic() + _START_S
+        while is_reachable(self.url, timeout_s=2.0):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise ServerError(
+                    f"The temporary Prefect server did not start: {self._last_words()}",
+                    f"See {self.log}, or start one yourself (`prefect server start`).",
+                )
+            time.sleep(_POLL_S)
+
+    def stop(self) -> None:
+        """End a temporary server."""
+        if self.process is None or self.process.stdin is None:
+            return
+        with suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def _last_words(self) -> str:
+        text = self.log.read_text(errors="replace") if self.log and self.log.is_file() else ""
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return lines[-1] if lines else "it said nothing."
+
+
+@contextmanager
+def prefect_server(say: Callable[[str], None]) -> Generator[Server]:
+    """Provide a server; one that is started may still be starting, so `wait` for it."""
+    url = configured_url()
+    if url is not None:
+        yield Server(url)
+        return
+    say("Starting a temporary Prefect server (5 to 10 s; set PREFECT_API_URL to use your own).")
+    server = _start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def configured_url() -> str | None:
+    """Return the address that Prefect's settings name, if they name one.
+
+    Raises:
+        ServerError: They name none and forbid a temporary server.
+    """
+    from prefect.settings import get_current_settings
+
+    settings = get_current_settings()
+    if settings.api.url is None and not settings.server.ephemeral.enabled:
+        raise ServerError(
+            "No Prefect server is configured, and the profile forbids a temporary one.",
+            "Run: prefect config set PREFECT_API_URL=http://127.0.0.1:4200/api",
+        )
+    return settings.api.url
+
+
+def is_reachable(url: str, timeout_s: float = 5.0) -> str:
+    """Return why the server at `url` does not answer; nothing if it does."""
+    import httpx
+    from prefect.settings import get_current_settings
+
+    settings = get_current_settings()
+    key = settings.api.key.get_secret_value() if settings.api.key else None
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        answer = httpx.get(f"{url.rstrip('/')}/health", timeout=timeout_s, headers=headers)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return str(error) or type(error).__name__
+    return "" if answer.is_success else f"it answers {answer.status_code}"
+
+
+def _start() -> Server:
+    from prefect.context import refresh_global_settings_context
+
+    from ..settings import home
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = home() / "server.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
+            [sys.executable, "-P", "-m", "prefect_swarm.cli.temporary_server", str(port)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    server = Server(f"http://127.0.0.1:{port}/api", process, log)
+    os.environ["PREFECT_API_URL"] = server.url
+    refresh_global_settings_context()
+    return server

@@ -1,0 +1,112 @@
+"""Run something that takes a while: server, progress, Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import typer
+
+from ..errors import RunCancelledError, RunFailedError
+from ..flows.control import RunControl, controlled
+from ..result import SwarmResult
+from .failure import CANCELLED
+from .live import LiveScreen
+from .output import print_json
+from .plain import PlainScreen
+from .server import Server, prefect_server
+from .summary import print_summary
+
+__all__ = ["exit_code_of", "interruptible", "run_and_report", "say"]
+
+_T = TypeVar("_T")
+_EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3}
+
+
+def say(text: str) -> None:
+    """Write a line to stderr."""
+    typer.echo(text, err=True)
+
+
+def exit_code_of(result: SwarmResult) -> int:
+    """Return what the shell gets: 0 completed, 1 failed, 3 partial."""
+    return _EXIT_CODES[result.status]
+
+
+def run_and_report(
+    title: str, start: Callable[[], Callable[[], Awaitable[SwarmResult]]], *, as_json: bool
+) -> int:
+    """Run a swarm, show its progress on stderr and its end on stdout.
+
+    Args:
+        title: What to call it before its own objective is known.
+        start: Imports what is needed, which takes seconds, and returns what starts the run.
+        as_json: Print the result as JSON and nothing else.
+    """
+    with prefect_server(say) as server:
+        begin = start()
+        server.wait()
+        result = asyncio.run(_watched(title, begin, server))
+        link = None if server.process else _link(result)
+    if as_json:
+        print_json(result)
+    else:
+        print_summary(result, link)
+    return exit_code_of(result)
+
+
+async def _watched(
+    title: str, begin: Callable[[], Awaitable[SwarmResult]], server: Server
+) -> SwarmResult:
+    from prefect.exceptions import CancelledRun
+
+    screen = LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
+    control = RunControl(listener=screen.hear)
+    with screen, controlled(control):
+        async with interruptible(control, server, screen.note):
+            try:
+                return await begin()
+            except RunFailedError as error:
+                if error.result is None:
+                    raise
+                return error.result
+            except (CancelledRun, RunCancelledError, asyncio.CancelledError):
+                raise _cancelled(screen.board.run_id) from None
+
+
+@asynccontextmanager
+async def interruptible(
+    control: RunControl, server: Server, note: Callable[[str], None]
+) -> AsyncGenerator[None]:
+    """Let the first Ctrl-C cancel what runs inside cleanly, and the second end it at once."""
+
+    def interrupt() -> None:
+        if control.cancel.is_set():
+            if server.process is not None:
+                server.process.kill()
+            os._exit(CANCELLED)
+        control.cancel.set()
+        note("Cancelling: running steps are stopped. Press Ctrl-C again to leave at once.")
+
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+def _cancelled(run_id: str) -> RunCancelledError:
+    fix = f"Resume with: prefect-swarm resume {run_id}" if run_id else ""
+    return RunCancelledError("Cancelled.", fix)
+
+
+def _link(result: SwarmResult) -> str | None:
+    from prefect.utilities.urls import url_for
+
+    return url_for("flow-run", obj_id=result.flow_run_id)

@@ -1,0 +1,113 @@
+"""What is to be run: an objective, a plan file, or a template and its items."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+from ..gates import GATES
+from ..task_ir import PlanRules, TaskIR, load_plan, parse_plan
+
+__all__ = ["ItemsFile", "Join", "Objective", "PlanFile", "Source", "Template", "read_source"]
+
+Objective = Annotated[str | None, typer.Argument(help="What is wanted, in plain words.")]
+PlanFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--plan", metavar="FILE", help="Run this plan (JSON; - is standard input); no model plans."
+    ),
+]
+ItemsFile = Annotated[
+    Path | None,
+    typer.Option("--items", metavar="FILE", help="Items, one a line, for --template."),
+]
+Template = Annotated[
+    str | None, typer.Option("--template", help="A prompt with {item}: one step for each item.")
+]
+Join = Annotated[
+    str | None, typer.Option("--join", help="The prompt of a last step that reads all the others.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An objective, and its plan where the user gave one."""
+
+    objective: str
+    plan: TaskIR | None
+
+
+def read_source(
+    objective: str | None,
+    plan: Path | None,
+    items: Path | None,
+    template: str | None,
+    join: str | None,
+    max_steps: int,
+) -> Source:
+    """Make one thing to run of what was given.
+
+    Raises:
+        InputError: Nothing was given, or things that don't go together.
+        PlanError: The plan can't be read or breaks a rule.
+    """
+    if objective is not None and not objective.strip():
+        raise InputError("The objective is empty.", "Say what is wanted in a sentence.")
+    mapped = (items, template, join) != (None, None, None)
+    if plan is not None and mapped:
+        raise InputError(
+            "--plan was given with --items, --template or --join.", "Give one or the other."
+        )
+    if plan is not None:
+        return _from_plan(_read_plan(plan, max_steps), objective)
+    if mapped:
+        return _from_plan(_map_items(items, template, join, objective), objective)
+    if objective is None:
+        raise InputError(
+            "There is nothing to run.",
+            "Give an OBJECTIVE, a --plan FILE, or --items FILE with --template.",
+        )
+    return Source(objective, None)
+
+
+def _from_plan(plan: TaskIR, objective: str | None) -> Source:
+    if objective is not None:
+        plan = plan.model_copy(update={"objective": objective})
+    return Source(plan.objective, plan)
+
+
+def _read_plan(path: Path, max_steps: int) -> TaskIR:
+    rules = PlanRules(max_steps=max_steps, gates=frozenset(GATES))
+    if str(path) == "-":
+        return parse_plan(sys.stdin.read(), rules, source="standard input")
+    return load_plan(path, rules)
+
+
+def _map_items(
+    items: Path | None, template: str | None, join: str | None, objective: str | None
+) -> TaskIR:
+    if items is None or template is None:
+        raise InputError(
+            f"{'--items' if items is None else '--template'} is missing.",
+            "Give --items FILE and --template 'a prompt with {item}' together.",
+        )
+    return TaskIR.from_items(template, read_lines(items), objective=objective, join=join)
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a file that hold anything; `-` is standard input.
+
+    Raises:
+        InputError: It can't be read.
+    """
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InputError(f"The file {path} can't be read: {reason}.", "Check the path.") from None
+    return [line.strip() for line in text.splitlines() if line.strip()]
