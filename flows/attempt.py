@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prefect.client.schemas.objects import State
+from pydantic_ai.exceptions import ModelAPIError
 
 from ..errors import BudgetExceededError, Category, SwarmError
 from ..gates import GateResult
@@ -126,12 +127,13 @@ class Attempts:
         )
         if isinstance(content, dict):
             return state, _within_run(Verdict.model_validate(content), assignment, record)
+        known = isinstance(content, SwarmError | ModelAPIError)
         verdict = Verdict(
             model=assignment.model,
             started_at=started,
             ended_at=self.clock(),
             category=Category.INFRASTRUCTURE,
-            error=str(content) if isinstance(content, SwarmError) else repr(content),
+            error=str(content) if known else repr(content),
         )
         return state, verdict
 

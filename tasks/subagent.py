@@ -13,6 +13,7 @@ from prefect.context import TaskRunContext
 from prefect.states import Failed
 from pydantic_ai import Agent, AgentRunResult
 from pydantic_ai.exceptions import (
+    ModelAPIError,
     ModelConnectionError,
     ModelContextWindowExceededError,
     ModelRateLimitError,
@@ -30,6 +31,7 @@ from ..errors import (
     Category,
     ContextTooSmallError,
     EmptyOutputError,
+    ModelError,
     StepTimeoutError,
     SwarmError,
 )
@@ -146,6 +148,13 @@ async def _ask(model: Model, assignment: Assignment) -> AgentRunResult[str]:
         raise ContextTooSmallError(
             f"The prompt of {assignment.step} does not fit {model.model_name}: {error}",
             "Lower max_input_chars, or use a model with a larger context.",
+        ) from error
+    except TRANSPORT_ERRORS:
+        raise
+    except ModelAPIError as error:
+        raise ModelError(
+            f"{model.model_name} refused the request for {assignment.step}: {error}.",
+            "Check the model's name, its key and its settings.",
         ) from error
     except UnexpectedModelBehavior as error:
         raise EmptyOutputError(
