@@ -247,7 +247,7 @@ def test_a_plan_is_frozen() -> None:
 
 
 def test_an_outputs_schema_is_written_as_schema() -> None:
-    output = Output(kind="json", json_schema={"type": "object"})
+    output = Output(kind="json", schema={"type": "object"})
     assert output.model_dump() == {"kind": "json", "schema": {"type": "object"}}
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.flows.compile import CompiledPlan, StepDefaults, compile_plan
 from prefect_swarm.gates import DEFAULT_GATES
-from prefect_swarm.task_ir import parse_plan
+from prefect_swarm.task_ir import OutputKind, parse_plan
 
 ROOT = Path(__file__).parents[2]
 PURE = ["flows/compile.py", "flows/schedule.py", "flows/events.py", "tasks/failure_router.py"]
@@ -56,6 +56,15 @@ def plan() -> dict[str, Any]:
     }
 
 
+def changed(**at: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the plan with other fields, of a step or of the `plan`."""
+    data = plan()
+    for name, fields in at.items():
+        target = data if name == "plan" else data["steps"][int(name[1:]) - 1]
+        target.update(fields)
+    return data
+
+
 def compiled(data: dict[str, Any] | None = None, **durations: float) -> CompiledPlan:
     return compile_plan(parse_plan(data or plan()), durations=durations)
 
@@ -75,21 +84,19 @@ def test_a_step_gets_the_gates_of_its_output_kind_where_it_names_none() -> None:
 
 
 def test_an_empty_list_of_gates_means_no_gate() -> None:
-    data = plan()
-    data["steps"][1]["gates"] = []
-    assert compiled(data).step("S2").gates == ()
+    assert compiled(changed(S2={"gates": []})).step("S2").gates == ()
 
 
 def test_the_plan_goes_before_the_defaults() -> None:
-    data = plan() | {"escalation": {"max_attempts": 7, "max_tier": "coder"}}
-    data["steps"][0]["gates"] = ["lint"]
+    escalation = {"max_attempts": 7, "max_tier": "coder"}
+    data = changed(plan={"escalation": escalation}, S1={"gates": ["lint"]})
     step = compiled(data).step("S1")
     assert (step.max_attempts, step.max_tier, step.gates) == (7, "coder", ("lint",))
     assert compiled(data).step("S3").timeout_s == 60
 
 
 def test_the_defaults_hold_where_the_plan_says_nothing() -> None:
-    gates = dict(DEFAULT_GATES) | {"text": ("spelling",)}
+    gates: dict[OutputKind, tuple[str, ...]] = {**DEFAULT_GATES, "text": ("spelling",)}
     defaults = StepDefaults(timeout_s=9, max_attempts=2, gates=gates)
     step = compile_plan(parse_plan(plan()), defaults).step("S1")
     assert (step.timeout_s, step.max_attempts, step.gates) == (9, 2, ("spelling",))
@@ -101,9 +108,8 @@ def test_the_edges_are_kept() -> None:
 
 def test_the_last_steps_are_those_that_no_other_step_reads() -> None:
     assert compiled().last_steps == ("S4",)
-    data = plan() | {"final_step": None}
-    data["steps"][3]["depends_on"] = ["S2"]
-    assert compiled(data).last_steps == ("S3", "S4")
+    unread = changed(plan={"final_step": None}, S4={"depends_on": ["S2"]})
+    assert compiled(unread).last_steps == ("S3", "S4")
 
 
 def test_a_step_that_is_not_there_is_a_key_error() -> None:
@@ -134,14 +140,6 @@ def test_the_hash_is_the_same_in_every_process(seed: str) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     command = [sys.executable, "-c", code]
     assert subprocess.check_output(command, env=environment, text=True).strip() == HASH
-
-
-def changed(**at: Mapping[str, Any]) -> dict[str, Any]:
-    data = plan()
-    for name, fields in at.items():
-        target = data if name == "plan" else data["steps"][int(name[1:]) - 1]
-        target.update(fields)
-    return data
 
 
 CHANGES = {

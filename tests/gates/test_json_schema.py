@@ -17,7 +17,7 @@ PERSON: dict[str, Any] = {
 
 
 def judged(artifact: str, schema: dict[str, Any] | None = None) -> GateResult:
-    return check(artifact, Output(kind="json", json_schema=schema))
+    return check(artifact, Output(kind="json", schema=schema))
 
 
 def test_the_gate_is_registered_and_json_has_it_by_default() -> None:

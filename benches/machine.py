@@ -1,0 +1,50 @@
+"""The machine and the versions that a figure was measured with."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+__all__ = ["describe_machine"]
+
+PACKAGES = ("prefect", "llama-cpp-python", "langgraph")
+
+
+def describe_machine() -> str:
+    """Say in one line what it ran on."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    parts = [
+        _processor(),
+        f"{os.cpu_count()} cores",
+        f"{memory:.0f} GiB",
+        _system(),
+        f"Python {platform.python_version()}",
+        *(f"{package} {_version(package)}" for package in PACKAGES),
+    ]
+    return " · ".join(parts)
+
+
+def _processor() -> str:
+    try:
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor() or platform.machine()
+    named = re.search(r"^model name\s*:\s*(.+)$", info, re.MULTILINE)
+    return named[1] if named else platform.machine()
+
+
+def _system() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return f"{platform.system()} {platform.release()}"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,55 @@
+"""Measure, and write docs/benchmarks.md: `python benches/run.py [name ...]`.
+
+Each bench is a module here whose `run()` returns its section. Sections of benches that did not run
+stay as they are, each with the machine that it was measured on.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from machine import describe_machine
+
+BENCHES = ("makespan", "scheduler_cost")
+REPORT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+HEAD = """\
+# Benchmarks
+
+Written by `make bench`; `python benches/run.py NAME` measures one bench again and keeps the rest.
+Every section says what it was measured on.
+"""
+
+
+def main(names: Sequence[str]) -> None:
+    """Run the named benches, or all of them."""
+    if unknown := set(names).difference(BENCHES):
+        sys.exit(f"There is no bench {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}.")
+    for name in names or BENCHES:
+        print(f"{name} …", file=sys.stderr)
+        section = f"{import_module(name).run().strip()}\n\n{describe_machine()}\n"
+        sections = read_sections() | {name: section}
+        write_report(sections)
+        print(section)
+
+
+def read_sections() -> dict[str, str]:
+    """Return the sections there are, by bench."""
+    if not REPORT.exists():
+        return {}
+    parts = re.split(r"^<!-- (\w+) -->\n", REPORT.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def write_report(sections: dict[str, str]) -> None:
+    """Write the sections in the benches' order."""
+    names = [name for name in BENCHES if name in sections]
+    texts = [f"<!-- {name} -->\n{sections[name].strip()}\n" for name in names]
+    REPORT.write_text("\n".join([HEAD, *texts]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
