@@ -27,7 +27,7 @@ __all__ = ["Candidate", "PlanDraft", "PlanUsage", "draft_plan"]
 
 _logger = logging.getLogger(__name__)
 _EXCERPT = 2000
-_WARMER = 0.4  # temperature added with each further sample
+_TEMPERATURES = (0.0, 0.5, 0.8)  # of the first sample, the second, and every further one
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,9 @@ class _Writer:
         most = min(self._rules.max_steps, GRAMMAR_STEPS)
         settings = {
             "max_tokens": self._max_tokens or 320,
-            "temperature": _WARMER * attempt,
+            "temperature": _temperature(attempt),
             "seed": self._seed + attempt,
-            "llamacpp_grammar": grammar(*_room(self._objective, most, attempt)),
+            "llamacpp_grammar": grammar(*_room(self._objective, most)),
         }
         answer = await model_request(
             self._model,
@@ -166,7 +166,7 @@ class _Writer:
         if self._max_tokens is not None:
             settings["max_tokens"] = self._max_tokens
         if attempt:
-            settings["temperature"] = min(_WARMER * attempt, 1.0)
+            settings["temperature"] = _temperature(attempt)
         return await request_plan(self._objective, self._model, self._rules, settings, self._used)
 
 
@@ -176,16 +176,14 @@ def _takes_grammar(model: Model) -> bool:
     return isinstance(model, LlamaCppModel)
 
 
-def _room(objective: str, most: int, attempt: int) -> tuple[int, int]:
-    """Return the most and the fewest lines for an attempt.
+def _temperature(attempt: int) -> float:
+    return _TEMPERATURES[min(attempt, len(_TEMPERATURES) - 1)]
 
-    The first is free. After a bad plan, an objective that lists things gets a line for each at
-    least, and two to begin and join; one that lists nothing gets few.
-    """
-    if attempt == 0:
-        return most, 1
+
+def _room(objective: str, most: int) -> tuple[int, int]:
+    """Return the most and the fewest lines: one for each thing listed, and one that joins them."""
     things = len(listed(objective))
-    return (min(most, things + 2), min(most, things)) if things else (min(most, 4), 1)
+    return (min(most, things + 1), min(most, things)) if things else (min(most, 3), 1)
 
 
 def _settled(candidate: Candidate, *, local: bool) -> bool:

@@ -24,17 +24,18 @@ __all__ = ["GRAMMAR_STEPS", "final_step", "grammar", "read_lines", "write_lines"
 GRAMMAR_STEPS = 12
 """Steps the grammar allows where nothing says otherwise."""
 
-_PROMPT_WORDS, _PERSONA_WORDS, _NAME_WORDS = 36, 16, 4
 # Words hold no white space of any alphabet: a prompt made of it would be empty once stripped.
 _SPACES = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u3000\ufeff"
+_ABROAD = r"\u00c0-\u167f\u1681-\u1fff\u2010-\u2027\u2060-\u2fff\u3001-\ufefe\uff00-\U0010ffff"
 _WORDS = rf"""
-name ::= first letter{{0,19}} (" " letter{{1,19}}){{0,{_NAME_WORDS - 1}}}
-first ::= [^{_SPACES}!-@\[-`a-z{{-~]
-letter ::= [^{_SPACES}:\[\]()]
-persona ::= " [" trait (" " trait){{0,{_PERSONA_WORDS - 1}}} "]"
-trait ::= [^{_SPACES}\[\]]{{1,24}}
-prompt ::= word (" " word){{1,{_PROMPT_WORDS - 1}}}
-word ::= ([^{_SPACES}(] | "(" [^{_SPACES}n]) [^{_SPACES}]{{0,30}}
+name ::= capital letter{{1,15}} (" " letter{{1,15}}){{0,3}}
+capital ::= [A-Z{_ABROAD}]
+letter ::= [A-Za-z0-9'&/.{_ABROAD}-]
+persona ::= " [" trait (" " trait){{0,15}} "]"
+trait ::= [A-Za-z0-9{_ABROAD}] [^{_SPACES}\[\]]{{0,23}}
+prompt ::= capital [^{_SPACES}]{{0,23}} (" " word){{1,31}}
+word ::= number | [^{_SPACES}0-9(] [^{_SPACES}]{{0,30}}
+number ::= [0-9]{{1,8}} ([.,:/-] [0-9]{{1,8}}){{0,2}} [^{_SPACES}0-9.:/-]{{0,8}}
 """
 
 _LINE = re.compile(
@@ -51,8 +52,9 @@ def grammar(max_steps: int = GRAMMAR_STEPS, min_steps: int = 1) -> str:
     """Return the GBNF of plans with `min_steps` to `max_steps` lines.
 
     Every step position has its own rule, and what it may need is an ascending list of the positions
-    before it. Lengths are bounded, so that every plan ends. A word may not begin with `(n`, which
-    keeps a prompt from being taken for what its step needs.
+    before it. Lengths are bounded, so that every plan ends. No word begins with `(`, which keeps a
+    prompt from being taken for what its step needs; names and prompts begin with a capital, and a
+    number is one number, since a small model would else count on instead of saying what to do.
     """
     rules = ["root ::= line1 more1"]
     for step in range(1, max_steps + 1):
@@ -108,7 +110,8 @@ class _Draft:
     asked: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
     def add(self, match: re.Match[str]) -> None:
-        name = self.agents.setdefault(match["name"].casefold(), _agent(match))["name"]
+        agent = _agent(match)
+        name = self.agents.setdefault(agent["name"].casefold(), agent)["name"]
         said = (name, match["prompt"].strip())
         if said not in self.asked:
             self.asked[said] = f"S{len(self.steps) + 1}"
@@ -125,14 +128,14 @@ class _Draft:
     def _needed(self, numbers: str) -> list[str]:
         # A number that isn't earlier stands as it is, for the plan's own rules to refuse.
         known = dict(enumerate(self.numbers, 1))
-        needs = [known.get(int(number), f"S{number}") for number in re.findall(r"\d+", numbers)]
-        return [*dict.fromkeys(needs)]
+        needs = {known.get(int(number), f"S{number}") for number in re.findall(r"\d+", numbers)}
+        return sorted(needs, key=_number)
 
 
 def _agent(match: re.Match[str]) -> dict[str, str]:
-    persona = (match["persona"] or "").strip()
-    prompt = _SYSTEM.format(name=match["name"], persona=f": {persona}" if persona else "")
-    return {"name": match["name"], "system_prompt": prompt}
+    name, persona = match["name"].strip(), (match["persona"] or "").strip()
+    prompt = _SYSTEM.format(name=name, persona=f": {persona}" if persona else "")
+    return {"name": name, "system_prompt": prompt}
 
 
 def write_lines(plan: TaskIR) -> str:
@@ -146,7 +149,7 @@ def write_lines(plan: TaskIR) -> str:
     personas = {agent.name: _persona(agent) for agent in plan.agents}
     lines: list[str] = []
     for number, step in enumerate(plan.steps, 1):
-        needs = ", ".join(need.removeprefix("S") for need in step.depends_on)
+        needs = ", ".join(map(str, sorted(map(_number, step.depends_on))))
         persona = personas.pop(step.agent, "")
         lines.append(
             f"{number}. {step.agent}{persona}: {step.prompt}{f' (needs {needs})' if needs else ''}"
@@ -165,8 +168,12 @@ def final_step(steps: Sequence[Step]) -> str | None:
     return ends[0] if len(ends) == 1 else None
 
 
-def _graph(plan: TaskIR) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    return [(step.id, step.agent, step.prompt, step.depends_on) for step in plan.steps]
+def _graph(plan: TaskIR) -> list[tuple[str, str, str, frozenset[str]]]:
+    return [(step.id, step.agent, step.prompt, frozenset(step.depends_on)) for step in plan.steps]
+
+
+def _number(step_id: str) -> int:
+    return int(step_id.removeprefix("S"))
 
 
 def _persona(agent: Agent) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -11,7 +13,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-__all__ = ["EXAMPLES", "LINES", "STRUCTURED", "lines_messages"]
+from .plan_score import listed
+
+__all__ = ["LINES", "STRUCTURED", "examples", "lines_messages"]
 
 LINES = (
     "You split an objective into steps for a team. Each line is one step: its number, who does it, "
@@ -33,32 +37,102 @@ earlier assignments whose output is really read; assignments on different things
 nothing. Where the results belong together, let a last assignment join them. Don't ask the same
 thing twice. A simple objective is one assignment."""
 
-EXAMPLES = (
+Example = tuple[str, str]
+
+_ONE = (
+    ("What is the longest river in Asia?", "1. Geographer: Say what the longest river in Asia is"),
+    ("Write a letter to my aunt", "1. Writer: Write a letter to my aunt"),
+    ("Explain how a motor works", "1. Engineer: Explain how a motor works"),
+)
+_LANES = (
     (
-        "Compare tea, coffee and water as drinks for the morning",
-        "1. Tea Expert: List what is good and bad about tea in the morning\n"
-        "2. Coffee Expert: List what is good and bad about coffee in the morning\n"
-        "3. Water Expert: List what is good and bad about water in the morning\n"
-        "4. Judge: Compare tea, coffee and water and say which is best (needs 1, 2, 3)",
+        "Write a shop sign for bread, cheese, fish and fruit",
+        "1. Bread Writer: Write a shop sign for bread\n"
+        "2. Cheese Writer: Write a shop sign for cheese\n"
+        "3. Fish Writer: Write a shop sign for fish\n"
+        "4. Fruit Writer: Write a shop sign for fruit",
     ),
     (
-        "Write a poem about the sea, then translate it into French",
-        "1. Poet: Write a poem about the sea\n"
-        "2. Translator: Translate the poem into French (needs 1)",
+        "Describe the work of a baker and a miner",
+        "1. Baker: Describe the work of a baker\n2. Miner: Describe the work of a miner",
     ),
     (
-        "Explain how bees and ants live and what they eat",
-        "1. Bee Expert: Explain how bees live and what they eat\n"
-        "2. Ant Expert: Explain how ants live and what they eat\n"
-        "3. Editor: Join both answers into one text (needs 1, 2)",
+        "1. Draw a house 2. Draw a boat 3. Draw a tree",
+        "1. House Artist: Draw a house\n2. Boat Artist: Draw a boat\n3. Tree Artist: Draw a tree",
     ),
 )
+_CHAIN = (
+    (
+        "Find the leak in the roof and repair it",
+        "1. Finder: Find the leak in the roof\n2. Roofer: Repair the leak in the roof (needs 1)",
+    ),
+    (
+        "Collect facts about bees, write a report from them and give it a title",
+        "1. Researcher: Collect facts about bees\n"
+        "2. Writer: Write a report from the facts about bees (needs 1)\n"
+        "3. Editor: Give the report about bees a title (needs 2)",
+    ),
+    (
+        "Write a poem about the sea, then translate it into French, then count its verbs",
+        "1. Poet: Write a poem about the sea\n"
+        "2. Translator: Translate the poem into French (needs 1)\n"
+        "3. Counter: Count the verbs of the French poem (needs 2)",
+    ),
+)
+_JOIN = (
+    (
+        "Explain iron and gold and join both into one article",
+        "1. Iron Expert: Explain iron\n"
+        "2. Gold Expert: Explain gold\n"
+        "3. Editor: Join the texts on iron and gold into one article (needs 1, 2)",
+    ),
+    (
+        "Should we travel by train or by plane? Look at both and decide",
+        "1. Train Expert: Say what speaks for the train\n"
+        "2. Plane Expert: Say what speaks for the plane\n"
+        "3. Judge: Decide between train and plane (needs 1, 2)",
+    ),
+    (
+        "Compare tea, coffee and water as drinks for the morning",
+        "1. Tea Expert: Describe tea as a drink for the morning\n"
+        "2. Coffee Expert: Describe coffee as a drink for the morning\n"
+        "3. Water Expert: Describe water as a drink for the morning\n"
+        "4. Judge: Compare tea, coffee and water as drinks for the morning (needs 1, 2, 3)",
+    ),
+)
+_ALWAYS = (_ONE[0], _CHAIN[0], _LANES[1], _JOIN[0])
+
+_JOINS = re.compile(
+    r"\b(?:advise|against|best|better|choose|compare|conclu\w+|decide|join\w*|judge|or|rank"
+    r"|sum\b.*\bup|verdict|versus|vs|weigh|which)\b",
+    re.IGNORECASE,
+)
+_CHAINS = re.compile(r"\b(?:then|afterwards|finally|its?|them)\b", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?:^|\s)(?:[-*•]|1[.)])\s")
+
+
+def examples(objective: str) -> tuple[Example, ...]:
+    """Return an example of every kind of plan, and last the ones whose objective reads alike.
+
+    A small model copies the shape of what it saw last.
+    """
+    if not listed(objective):
+        near = _ONE
+    elif _NUMBERED.search(objective):
+        near = _LANES
+    elif _JOINS.search(objective):
+        near = _JOIN
+    elif _CHAINS.search(objective):
+        near = _CHAIN
+    else:
+        near = _LANES
+    return (*(example for example in _ALWAYS if example not in near), *near)
 
 
 def lines_messages(objective: str) -> list[ModelMessage]:
     """Return the conversation whose next turn is a plan in lines: the examples as earlier turns."""
     turns: list[ModelMessage] = []
-    for asked, plan in EXAMPLES:
+    for asked, plan in examples(objective):
         turns += [ModelRequest([UserPromptPart(asked)]), ModelResponse([TextPart(plan)])]
     turns.append(ModelRequest([UserPromptPart(" ".join(objective.split()))]))
     return [ModelRequest([SystemPromptPart(LINES)]), *turns]

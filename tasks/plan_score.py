@@ -1,6 +1,7 @@
 """How good a plan looks for its objective, by counting words: cheap, and the same on every machine.
 
-    score = (0.4 * covered + 0.6 * separate) * (1 - repeated) * (1 - stray) * (0.5 if lumped else 1)
+    score = (0.4 * covered + 0.6 * separate) * (1 - repeated) * (1 - stray)
+            * (0.5 if lumped else 1) * (0.6 if unlinked else 1)
 
 Every term lies in 0..1. A plan below `THRESHOLD` is worth sampling again; none is
 refused.
@@ -16,7 +17,7 @@ from ..task_ir import Step, TaskIR
 
 __all__ = ["THRESHOLD", "PlanScore", "listed", "score", "words"]
 
-THRESHOLD = 0.7
+THRESHOLD = 0.75
 """The least score of a plan that is taken without sampling another."""
 
 _SAME = 0.8  # of all words in two prompts, shared: one asks what the other asks
@@ -27,12 +28,15 @@ _STOP = frozenset(
     will with you your""".split()  # noqa: SIM905 (a list of one word a line)
 )
 _BULLET = re.compile(r"(?:^|(?<=\s))(?:[-*•]|\(?\d{1,2}[.)])\s+")
-_CHAIN = re.compile(
-    r"[;\n]+|[,.]?\s+(?:and\s+)?(?:then|afterwards|finally)\b,?|[.?!]\s+", re.IGNORECASE
-)
+_SENTENCE = re.compile(r"\n+|[.?!]\s+")
+_CHAIN = re.compile(r";|,?\s+(?:and\s+)?(?:then|afterwards|finally)\b,?", re.IGNORECASE)
 _COMMA = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|versus|vs\.?)\s+", re.IGNORECASE)
-_LEAD = re.compile(r".*(?::|\b(?:of|for|about|between|on|from|in|as)\b)\s+(?=\S)", re.IGNORECASE)
 _TAIL = re.compile(r"\s+(?:for|as|in|to|by|from|with|on|at|of)\s.*", re.IGNORECASE)
+_LINKS = re.compile(
+    r"\b(?:afterwards|best|better|choose|compar\w+|conclu\w+|decide|finally|from (?:it|them)"
+    r"|join\w*|judge|rank|sum\b.*\bup|then|verdict|versus|vs|weigh)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,8 @@ class PlanScore:
         repeated: Share of the steps that ask what an earlier one asks, or repeat their own words.
         stray: Share of the steps that need no other and share no word with the objective.
         lumped: One step although the objective lists several things.
+        unlinked: Several steps of which none needs another, although the objective compares, joins
+            or says "then".
         reasons: What is wrong, one clause each.
     """
 
@@ -54,13 +60,15 @@ class PlanScore:
     repeated: float
     stray: float
     lumped: bool
+    unlinked: bool
     reasons: tuple[str, ...] = ()
 
     @property
     def value(self) -> float:
         """The score, 0 (useless) to 1."""
         good = 0.4 * self.covered + 0.6 * self.separate
-        return good * (1 - self.repeated) * (1 - self.stray) * (0.5 if self.lumped else 1.0)
+        good *= (1 - self.repeated) * (1 - self.stray)
+        return good * (0.5 if self.lumped else 1.0) * (0.6 if self.unlinked else 1.0)
 
     @property
     def good_enough(self) -> bool:
@@ -83,30 +91,39 @@ def score(plan: TaskIR, objective: str) -> PlanScore:
         if not step.depends_on and wanted and not prompt & wanted
     ]
     lumped = len(plan.steps) == 1 and len(things) > 1
+    unlinked = (
+        len(plan.steps) > 1
+        and _LINKS.search(objective) is not None
+        and not any(step.depends_on for step in plan.steps)
+    )
     reasons = [f"{step} repeats" for step in repeats] + [f"{step} strays" for step in strays]
     if things and taken < len(things):
         reasons.append(f"{taken} of {len(things)} listed things have a step of their own")
     if lumped:
         reasons.append("one step does several things")
+    if unlinked:
+        reasons.append("no step needs another")
     return PlanScore(
         covered=covered,
         separate=_share(taken, len(things)) if things else covered,
         repeated=_share(len(repeats), len(plan.steps), 0.0),
         stray=_share(len(strays), len(plan.steps), 0.0),
         lumped=lumped,
+        unlinked=unlinked,
         reasons=tuple(reasons),
     )
 
 
 def listed(objective: str) -> tuple[str, ...]:
-    """Return the things an objective lists: numbered or bulleted, told in turn, or with commas.
+    """Return the things an objective lists: bulleted, told in turn, in commas, or in sentences.
 
     Empty if it lists fewer than two. "Compare tea, coffee and water" lists three.
     """
+    sentences = _kept(_SENTENCE.split(objective))
     bulleted = _kept(_BULLET.split(objective)[1:])
-    chain, commas = _split(_CHAIN, objective), _enumerated(objective)
-    found = bulleted if len(bulleted) > 1 else max(chain, commas, key=len)
-    return found if len(found) > 1 else ()
+    commas = max((_enumerated(sentence) for sentence in sentences), key=len, default=())
+    ways = (bulleted, _kept(_CHAIN.split(objective)), commas, sentences)
+    return next((way for way in ways if len(way) > 1), ())
 
 
 def words(text: str) -> frozenset[str]:
@@ -119,16 +136,14 @@ def words(text: str) -> frozenset[str]:
     )
 
 
-def _split(pattern: re.Pattern[str], text: str) -> tuple[str, ...]:
-    return _kept(pattern.split(text))
-
-
-def _enumerated(objective: str) -> tuple[str, ...]:
-    parts = list(_split(_COMMA, objective))
+def _enumerated(sentence: str) -> tuple[str, ...]:
+    parts = list(_kept(_COMMA.split(sentence.rpartition(":")[2])))
     if len(parts) > 1:
-        parts[0] = _LEAD.sub("", parts[0])
         parts[-1] = _TAIL.sub("", parts[-1])
-    return tuple(parts)
+        # "Compare solar panels, wind turbines": what stands before the first thing is longer.
+        longest = max(len(part.split()) for part in parts[1:])
+        parts[0] = " ".join(parts[0].split()[-longest:])
+    return _kept(parts)
 
 
 def _kept(parts: Sequence[str]) -> tuple[str, ...]:

@@ -126,5 +126,5 @@ def _unusable(
 
 
 def _text(answer: ModelResponse) -> str:
-    calls = [str(call.args) for call in answer.tool_calls]
+    calls = [call.args_as_json_str() for call in answer.tool_calls]
     return "\n".join([answer.text or "", *calls]).strip()

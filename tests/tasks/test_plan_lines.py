@@ -16,18 +16,18 @@ from prefect_swarm.task_ir import Agent, PlanRules, Step, TaskIR
 from prefect_swarm.tasks.plan_lines import grammar, read_lines, write_lines
 
 PUMP = """\
-1. Physicist: Explain how a heat pump moves heat (in winter)
+1. Physicist: Explain how a heat pump moves heat, in winter
 2. Economist [trusts only figures]: Say what it costs: buying, running
 3. Judge: Weigh both (needs 1, 2)"""
 
-_LETTERS = "abzABZÄñ語9-'.,/&"
-_WORD = st.text(_LETTERS + "():[]!", min_size=1, max_size=12).filter(
-    lambda word: word != "(" and not word.startswith("(n")
+_LETTERS = "abzABZÄñ語'.&/-"
+_WORD = st.text(_LETTERS + "):[]!9", min_size=1, max_size=12).filter(lambda word: word[0] != "9")
+_NUMBER = st.sampled_from(["3", "10:30,", "2024-05-01", "1.5", "3rd", "50%"])
+_NAME_WORD = st.text(_LETTERS + "9", min_size=1, max_size=8)
+_NAMES = st.lists(_NAME_WORD, min_size=1, max_size=4).map(lambda words: "A" + " ".join(words))
+_PERSONA = st.lists(
+    st.text(_LETTERS + "():", max_size=9).map(lambda word: "a" + word), min_size=1, max_size=4
 )
-_NAMES = st.lists(st.text(_LETTERS, min_size=1, max_size=8), min_size=1, max_size=4).map(
-    lambda words: "A" + " ".join(words)
-)
-_PERSONA = st.lists(st.text(_LETTERS + "():", min_size=1, max_size=9), min_size=1, max_size=4)
 
 
 @st.composite
@@ -37,7 +37,7 @@ def admitted(draw: st.DrawFn) -> str:
     lines: list[str] = []
     for number in range(1, draw(st.integers(1, 12)) + 1):
         persona = draw(st.none() | _PERSONA)
-        prompt = "D" + " ".join(draw(st.lists(_WORD, min_size=2, max_size=4)))
+        prompt = "Do " + " ".join(draw(st.lists(_WORD | _NUMBER, min_size=1, max_size=4)))
         needs = sorted(draw(st.sets(st.integers(1, number - 1)))) if number > 1 else []
         lines.append(
             f"{number}. {draw(st.sampled_from(names))}"
@@ -60,7 +60,7 @@ def test_lines_create_agents_and_assign_tasks() -> None:
     plan = read_lines(PUMP, "Advise on heat pumps")
     assert [agent.name for agent in plan.agents] == ["Physicist", "Economist", "Judge"]
     assert "trusts only figures" in plan.agents[1].system_prompt
-    assert plan.steps[0].prompt == "Explain how a heat pump moves heat (in winter)"
+    assert plan.steps[0].prompt == "Explain how a heat pump moves heat, in winter"
     assert plan.steps[2].depends_on == ("S1", "S2")
     assert plan.final_step == "S3"
     assert write_lines(plan) == PUMP
@@ -180,6 +180,8 @@ def test_llama_takes_what_is_written(reader: _Reader, text: str) -> None:
         "1. Poet: Write it\n3. Critic: Judge it",
         "1. Poet: Write it\n",
         "1. Poet Write it",
+        "1. poet: Write it",
+        "1. Poet: Write 1. 2. 3.",
         "1. Poet: Write" + 40 * " more",
         "\n".join(f"{number}. Poet: Write it" for number in range(1, 14)),
     ],
