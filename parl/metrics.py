@@ -1,9 +1,9 @@
 """How much of the critical path a run really cut. Pure.
 
-CriticalSteps = Σ_t (S_main(t) + max_i S_sub,i(t)) is Kimi K2.5's measure (arXiv 2602.02276), stage
-by stage. A run here has no stages to wait for, so the inner maximum becomes the longest path through
-the executed DAG, each step weighing its model calls; with one stage of independent steps the two are
-the same number.
+CriticalSteps = Σ_t (S_main(t) + max_i S_sub,i(t)) is Kimi K2.5's measure (arXiv 2602.02276),
+stage by stage. A run here has no stages to wait for, so the inner maximum becomes the longest path
+through the executed DAG, each step weighing its model calls; with one stage of independent steps
+the two are the same number.
 """
 
 from __future__ import annotations

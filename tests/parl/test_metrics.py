@@ -1,0 +1,78 @@
+"""The metrics say how much of the critical path was cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prefect_swarm.parl.metrics import StepRun, critical_path, measure, slacks
+
+
+def step(name: str, start: float, work: float, *upstream: str, calls: int = 1) -> StepRun:
+    return StepRun(name, upstream, start, start + work, work, calls)
+
+
+UNEVEN = (
+    step("S1", 0, 5),
+    step("S2", 0, 20),
+    step("S3", 5, 5, "S1", calls=2),
+    step("S4", 20, 1, "S3", "S2"),
+)
+
+
+def test_an_uneven_plan_is_measured() -> None:
+    found = measure(UNEVEN, orchestrator_calls=1)
+    assert found.makespan_s == 21
+    assert found.work_s == 31
+    assert found.critical_path_s == 21
+    assert found.parallelism == pytest.approx(31 / 21)
+    assert found.speedup == pytest.approx(31 / 21)
+    assert found.critical_steps == 1 + 1 + 2 + 1  # orchestrator, S1, S3 twice, S4
+
+
+def test_slack_is_what_a_step_could_have_lost() -> None:
+    assert slacks(UNEVEN) == {"S1": 10, "S2": 0, "S3": 10, "S4": 0}
+
+
+def test_the_critical_path_is_the_longest_chain() -> None:
+    assert critical_path(UNEVEN) == ("S2", "S4")
+
+
+def test_a_run_in_which_nothing_ran_has_zeros() -> None:
+    found = measure((), orchestrator_calls=2)
+    assert (found.critical_steps, found.makespan_s, found.speedup) == (2, 0, 0)
+    assert critical_path(()) == ()
+
+
+def test_upstream_that_never_ran_counts_for_nothing() -> None:
+    assert critical_path((step("S2", 0, 3, "S1"),)) == ("S2",)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[StepRun, ...]:
+    made: list[StepRun] = []
+    for n in range(draw(st.integers(1, 12))):
+        names = [run.id for run in made]
+        upstream = draw(st.sets(st.sampled_from(names))) if names else set[str]()
+        start = max((run.ended_at for run in made if run.id in upstream), default=0.0)
+        made.append(step(f"S{n}", start, draw(st.integers(0, 50)), *sorted(upstream)))
+    return tuple(made)
+
+
+@given(runs())
+def test_work_divides_into_path_and_parallelism(plan: tuple[StepRun, ...]) -> None:
+    found = measure(plan, orchestrator_calls=0)
+    assert found.critical_path_s <= found.work_s
+    # Started as early as their inputs allow, the plan ends with its critical path.
+    assert found.makespan_s == pytest.approx(found.critical_path_s)
+
+
+@given(runs())
+def test_the_critical_path_is_a_chain_without_slack(plan: tuple[StepRun, ...]) -> None:
+    path, slack = critical_path(plan), slacks(plan)
+    by_name = {run.id: run for run in plan}
+    assert all(slack[name] == pytest.approx(0) for name in path)
+    assert all(before in by_name[after].upstream for before, after in pairwise(path))
+    assert sum(by_name[name].work_s for name in path) == measure(plan, 0).critical_path_s
