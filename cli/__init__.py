@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 __all__ = ["main"]
@@ -19,3 +20,6 @@ def main() -> None:
         # Whoever read the output has left, as `head` does. Python would complain at its own end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    finally:
+        # Prefect sends its last logs when the interpreter ends; Ctrl-C then needs no traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -17,7 +17,7 @@ from ..flows.control import RunControl, controlled
 from ..flows.options import SwarmOptions
 from .run import check_models
 from .server import Server, prefect_server
-from .session import interruptible, say
+from .session import interruptible, say, waiting
 from .text import one_line, plural
 
 if TYPE_CHECKING:
@@ -45,10 +45,12 @@ def batch(
     if not any(line.strip() for line in lines):
         raise InputError(f"{file} has no lines.", "Write one objective or plan a line.")
     asyncio.run(check_models(options, planned=True))
-    with prefect_server(say) as server, _opened(output) as sink:
-        from ..flows.batch import run_batch
+    server = prefect_server(say)
+    with _opened(output) as sink:
+        with waiting("Starting"):
+            from ..flows.batch import run_batch
 
-        server.wait()
+            server.wait()
         ended = asyncio.run(_each(run_batch, lines, options, concurrency, server, sink))
     say(
         f"{plural(ended.total(), 'line')}: " + ", ".join(f"{n} {name}" for name, n in ended.items())

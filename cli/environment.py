@@ -15,8 +15,10 @@ def quieten(*, debug: bool) -> None:
 
     The console is muted, not the log: what runs log still goes to the Prefect server.
     """
-    # A machine without a network would otherwise log an error at each start of a server.
+    # Nothing leaves the machine unasked, and without a network it would only log errors.
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
     if debug:
         return
     if "PREFECT_LOGGING_LEVEL" not in os.environ:

@@ -39,8 +39,14 @@ def print_json(content: BaseModel | dict[str, Any]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text that someone else wrote, as it is but for control characters."""
-    print(clean(text))  # noqa: T201 - the command's own output
+    """Print a text that someone else wrote, without its control characters.
+
+    A terminal gets it wrapped between words, a pipe as it is.
+    """
+    if sys.stdout.isatty():
+        console().print(Text(clean(text)))
+    else:
+        print(clean(text))  # noqa: T201 - the command's own output
 
 
 def print_section(title: str, lines: Iterable[str] = ()) -> None:

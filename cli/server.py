@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ..errors import ServerError
 
@@ -44,7 +46,7 @@ class Server:
                 )
             return
         deadline = time.monotonic() + _START_S
-        while is_reachable(self.url, timeout_s=2.0):
+        while not self._listens():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise ServerError(
                     f"The temporary Prefect server did not start: {self._last_words()}",
@@ -52,17 +54,13 @@ class Server:
                 )
             time.sleep(_POLL_S)
 
-    def stop(self) -> None:
-        """End a temporary server."""
-        if self.process is None or self.process.stdin is None:
-            return
-        with suppress(OSError):
-            self.process.stdin.close()
+    def _listens(self) -> bool:
+        address = urlsplit(self.url)
         try:
-            self.process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            socket.create_connection((address.hostname, address.port), timeout=2.0).close()
+        except OSError:
+            return False
+        return True
 
     def _last_words(self) -> str:
         text = self.log.read_text(errors="replace") if self.log and self.log.is_file() else ""
@@ -70,19 +68,13 @@ class Server:
         return lines[-1] if lines else "it said nothing."
 
 
-@contextmanager
-def prefect_server(say: Callable[[str], None]) -> Generator[Server]:
+def prefect_server(say: Callable[[str], None]) -> Server:
     """Provide a server; one that is started may still be starting, so `wait` for it."""
     url = configured_url()
     if url is not None:
-        yield Server(url)
-        return
+        return Server(url)
     say("Starting a temporary Prefect server (5 to 10 s; set PREFECT_API_URL to use your own).")
-    server = _start()
-    try:
-        yield server
-    finally:
-        server.stop()
+    return _start()
 
 
 def configured_url() -> str | None:
@@ -135,7 +127,20 @@ def _start() -> Server:
             stderr=output,
             start_new_session=True,
         )
+    # Prefect sends its last logs when the interpreter ends; functions of atexit come after that.
+    atexit.register(_stop, process)
     server = Server(f"http://127.0.0.1:{port}/api", process, log)
     os.environ["PREFECT_API_URL"] = server.url
     refresh_global_settings_context()
     return server
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
+    try:
+        process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

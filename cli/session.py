@@ -6,11 +6,12 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TypeVar
 
 import typer
+from rich.console import Console
 
 from ..errors import RunCancelledError, RunFailedError
 from ..flows.control import RunControl, controlled
@@ -22,7 +23,7 @@ from .plain import PlainScreen
 from .server import Server, prefect_server
 from .summary import print_summary
 
-__all__ = ["exit_code_of", "interruptible", "run_and_report", "say"]
+__all__ = ["exit_code_of", "interruptible", "run_and_report", "say", "waiting"]
 
 _T = TypeVar("_T")
 _EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3}
@@ -31,6 +32,16 @@ _EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3}
 def say(text: str) -> None:
     """Write a line to stderr."""
     typer.echo(text, err=True)
+
+
+@contextmanager
+def waiting(text: str) -> Generator[None]:
+    """Show on a terminal that something takes a while."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(text):
+        yield
 
 
 def exit_code_of(result: SwarmResult) -> int:
@@ -48,15 +59,15 @@ def run_and_report(
         start: Imports what is needed, which takes seconds, and returns what starts the run.
         as_json: Print the result as JSON and nothing else.
     """
-    with prefect_server(say) as server:
+    server = prefect_server(say)
+    with waiting("Starting"):
         begin = start()
         server.wait()
-        result = asyncio.run(_watched(title, begin, server))
-        link = None if server.process else _link(result)
+    result = asyncio.run(_watched(title, begin, server))
     if as_json:
         print_json(result)
     else:
-        print_summary(result, link)
+        print_summary(result, None if server.process else _link(result))
     return exit_code_of(result)
 
 
