@@ -21,7 +21,8 @@ from .live import LiveScreen
 from .output import print_json
 from .plain import PlainScreen
 from .server import Server, prefect_server
-from .summary import print_summary
+from .summary import example_step, print_summary
+from .text import one_line
 
 __all__ = ["exit_code_of", "interruptible", "run_and_report", "say", "waiting"]
 
@@ -68,6 +69,7 @@ def run_and_report(
         print_json(result)
     else:
         print_summary(result, None if server.process else _link(result))
+    _tell_trouble(result)
     return exit_code_of(result)
 
 
@@ -110,6 +112,14 @@ async def interruptible(
         yield
     finally:
         loop.remove_signal_handler(signal.SIGINT)
+
+
+def _tell_trouble(result: SwarmResult) -> None:
+    if result.status == "completed":
+        return
+    what = "Failed" if result.status == "failed" else "Partly completed"
+    typer.secho(f"{what}: {one_line(result.problem, 600)}", err=True, fg="red")
+    say(f"  Look closer: prefect-swarm inspect {result.run_id} --step {example_step(result)}")
 
 
 def _cancelled(run_id: str) -> RunCancelledError:

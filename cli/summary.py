@@ -7,7 +7,7 @@ from .output import console, print_section, print_table, print_text
 from .text import duration, one_line, plural
 from .timeline import LEGEND, timeline
 
-__all__ = ["metrics_line", "print_summary"]
+__all__ = ["example_step", "metrics_line", "print_summary"]
 
 _RIGHT = frozenset({"Tries", "Tokens", "Work"})
 
@@ -31,7 +31,9 @@ def print_summary(result: SwarmResult, link: str | None = None) -> None:
         print_text(result.problem)
     print_section(f"Run {result.run_id} is {result.status}.")
     print_text(metrics_line(result))
-    print_text(f"Look closer: prefect-swarm inspect {result.run_id} [--step {_example(result)}]")
+    print_text(
+        f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
+    )
     if link:
         print_text(f"Prefect UI:  {link}")
 
@@ -80,7 +82,9 @@ def _print_steps(result: SwarmResult) -> None:
     print_table(header, rows, right=_RIGHT)
 
 
-def _example(result: SwarmResult) -> str:
+def example_step(result: SwarmResult) -> str:
+    """Return the step that is most worth a closer look."""
+
     def trouble(step: StepResult) -> bool:
         return step.status != "succeeded"
 

@@ -1,0 +1,49 @@
+"""Running commands, in this process and in one of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+COMMAND = [sys.executable, "-c", "from prefect_swarm.cli import main; main()"]
+
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture
+def invoke(swarm_home: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """Run a command in this process."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def call(*arguments: object, stdin: str | None = None) -> Result:
+        from prefect_swarm.cli.app import app
+
+        return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+    return call
+
+
+@pytest.fixture
+def in_process_of_its_own(swarm_home: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command as a user does; variables are added to the environment."""
+
+    def call(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, **variables},
+            check=False,
+        )
+
+    return call

@@ -1,0 +1,54 @@
+"""The command starts quickly and has an option for everything a run can be told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+from prefect_swarm.cli.options import flag_of
+from prefect_swarm.flows.options import SwarmOptions
+
+from .conftest import Invoke
+
+HEAVY = ("prefect", "pydantic_ai", "llama_cpp", "torch", "httpx")
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_help_does_not_wait_for_prefect(argument: str) -> None:
+    code = f"""
+import sys
+from prefect_swarm.cli import main
+sys.argv = ["prefect-swarm", {argument!r}]
+try:
+    main()
+except SystemExit as left:
+    assert not left.code
+print(sorted(set({HEAVY!r}) & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_the_packages(invoke: Invoke) -> None:
+    assert invoke("--version").stdout == f"prefect-swarm {version('prefect-swarm')}\n"
+
+
+@pytest.mark.parametrize("name", ["run", "plan", "batch", "resume", "inspect", "doctor"])
+def test_every_command_says_what_it_does(name: str, invoke: Invoke) -> None:
+    result = invoke(name, "--help")
+    assert result.exit_code == 0
+    assert "--debug" in result.stdout
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "batch", "doctor"])
+def test_every_option_of_a_run_can_be_given(command: str, invoke: Invoke) -> None:
+    text = invoke(command, "--help").stdout
+    assert [name for name in SwarmOptions.model_fields if flag_of(name) not in text] == []
+
+
+def test_without_arguments_there_is_help(invoke: Invoke) -> None:
+    assert "Usage" in invoke().stdout + invoke().stderr
