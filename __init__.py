@@ -1,1 +1,67 @@
-"""Prefect Swarm: an objective becomes a Prefect flow run of concurrent subagents."""
+"""Prefect Swarm: an objective becomes a Prefect flow run of concurrent subagents.
+
+The public names are imported when they are first used, since Prefect takes seconds to import.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .blocks import LlamaCpp, ModelProvider, override_models
+    from .blocks.llama.model import LlamaCppModel
+    from .errors import SwarmError
+    from .flows.batch import swarm_batch
+    from .flows.compile import CompiledPlan, compile_plan
+    from .flows.control import Progress, RunControl, controlled
+    from .flows.options import SwarmOptions
+    from .flows.resume import resume
+    from .flows.swarm import swarm
+    from .result import SwarmResult
+    from .task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
+
+__all__ = [
+    "Agent",
+    "CompiledPlan",
+    "LlamaCpp",
+    "LlamaCppModel",
+    "ModelProvider",
+    "Output",
+    "Progress",
+    "RunControl",
+    "Step",
+    "SwarmError",
+    "SwarmOptions",
+    "SwarmResult",
+    "TaskIR",
+    "compile_plan",
+    "controlled",
+    "load_plan",
+    "override_models",
+    "parse_plan",
+    "resume",
+    "swarm",
+    "swarm_batch",
+]
+
+_HOMES = {
+    "blocks": ("LlamaCpp", "ModelProvider", "override_models"),
+    "blocks.llama.model": ("LlamaCppModel",),
+    "errors": ("SwarmError",),
+    "flows.batch": ("swarm_batch",),
+    "flows.compile": ("CompiledPlan", "compile_plan"),
+    "flows.control": ("Progress", "RunControl", "controlled"),
+    "flows.options": ("SwarmOptions",),
+    "flows.resume": ("resume",),
+    "flows.swarm": ("swarm",),
+    "result": ("SwarmResult",),
+    "task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f".{home}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

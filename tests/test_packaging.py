@@ -169,7 +169,7 @@ for name in {declared_packages()!r}:
     ("group", "name", "value"),
     [
         ("console_scripts", "prefect-swarm", "prefect_swarm.cli:main"),
-        ("prefect.collections", "prefect_swarm", "prefect_swarm"),
+        ("prefect.collections", "prefect_swarm", "prefect_swarm.blocks"),
     ],
 )
 def test_the_entry_points_lead_into_the_wheel(
