@@ -10,7 +10,7 @@ from typing import Annotated, Any, TextIO
 
 from prefect import flow
 from prefect.exceptions import CancelledRun
-from prefect.states import Completed, Failed
+from prefect.states import Completed
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import InputError, RunFailedError, SwarmError
@@ -105,7 +105,7 @@ async def swarm_batch(
     """Run every line of a file and write how each ended into another.
 
     The output appears whole when the batch ends; until then it grows as `OUTPUT.part`. It ends
-    as a Completed state of the name Partial if some lines failed, and as Failed if all did.
+    as a Completed state of the name Partial if some lines failed.
 
     Args:
         input_path: JSONL file on the worker, an absolute path: one objective or plan a line.
@@ -115,23 +115,25 @@ async def swarm_batch(
 
     Raises:
         InputError: The input can't be read or the output can't be written.
+        RunFailedError: Every line failed; the output has the reasons.
     """
     lines = _read(Path(input_path))
+    _check_output(input_path, output_path)
     summary = BatchSummary(output_path=output_path)
     with _whole(Path(output_path)) as file:
         async with aclosing(run_batch(lines, options, concurrency)) as ended:
             async for line in ended:
                 print(line.to_json(), file=file, flush=True)
                 summary = summary.count(line)
-    return _state_of(summary)
+    return _ending(summary)
 
 
-def _state_of(summary: BatchSummary) -> Any:
-    # Prefect takes a state in a result's place; callers still get the result.
-    message = f"{summary.failed} of {summary.lines} lines failed; see {summary.output_path}"
+def _ending(summary: BatchSummary) -> Any:
+    message = f"{summary.failed} of {summary.lines} lines failed; see {summary.output_path}."
     if summary.lines and summary.failed == summary.lines:
-        return Failed(message=message, data=summary)
+        raise RunFailedError(message)
     if summary.failed or summary.partial:
+        # Prefect takes a state in a result's place; callers still get the result.
         return Completed(name="Partial", message=message, data=summary)
     return summary
 
@@ -146,6 +148,11 @@ def _read(path: Path) -> list[str]:
             f"The batch's input {path} can't be read: {reason}.",
             "Give the path of a JSONL file that is there on the worker.",
         ) from None
+
+
+def _check_output(input_path: str, output_path: str) -> None:
+    if Path(output_path).resolve() == Path(input_path).resolve():
+        raise InputError(f"The batch's output {output_path} is its input too.", "Give another.")
 
 
 @contextmanager

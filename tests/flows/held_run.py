@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Collection
 from pathlib import Path
+from typing import cast
 
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.control import Progress, RunControl, controlled
@@ -18,7 +19,13 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.task_ir import TaskIR, load_plan
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 OBJECTIVE = "Compare two things and say which is better"
@@ -58,9 +65,7 @@ def model(calls: Path, held: Collection[str]) -> FunctionModel:
 def _name(messages: list[ModelMessage], info: AgentInfo) -> str:
     if info.output_tools:
         return "plan"
-    request = messages[-1]
-    assert isinstance(request, ModelRequest)
-    prompt = str(request.parts[-1].content)
+    prompt = str(cast("UserPromptPart", messages[-1].parts[-1]).content)
     if "Write the final answer." in prompt:
         return "answer"
     work = [part for part in prompt.split("\n\n") if part.startswith("do: ")]

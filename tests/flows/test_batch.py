@@ -1,0 +1,213 @@
+"""A batch runs each line of a file, and a bad line costs only itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from prefect_swarm.blocks.models import override_models
+from prefect_swarm.errors import InputError, RunFailedError
+from prefect_swarm.flows.batch import BatchLine, run_batch, swarm_batch
+from prefect_swarm.flows.batch_line import read_line
+from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.flows.options import SwarmOptions
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+OPTIONS = SwarmOptions(model="test", max_attempts=1)
+
+
+def _plan(prompt: str = "greet", **step: Any) -> dict[str, Any]:
+    return {
+        "objective": "Be polite",
+        "agents": [{"name": "Greeter", "system_prompt": "You greet."}],
+        "steps": [{"id": "S1", "agent": "Greeter", "prompt": prompt, **step}],
+    }
+
+
+def test_a_string_is_an_objective() -> None:
+    job = read_line('"Be polite"', OPTIONS)
+    assert (job.objective, job.plan, job.options) == ("Be polite", None, OPTIONS)
+
+
+def test_an_object_has_an_objective_and_perhaps_a_plan() -> None:
+    assert read_line('{"objective": "Greet"}', OPTIONS).plan is None
+    job = read_line(json.dumps({"objective": "Greet", "plan": _plan()}), OPTIONS)
+    assert job.objective == "Greet"
+    assert job.plan is not None
+    assert job.plan.steps[0].prompt == "greet"
+
+
+def test_a_plan_brings_its_own_objective() -> None:
+    job = read_line(json.dumps(_plan()), OPTIONS)
+    assert job.objective == "Be polite"
+    assert job.plan is not None
+
+
+def test_a_template_is_mapped_over_its_items() -> None:
+    line = {"prompt_template": "Greet {item}", "items": ["a", "b"], "join": "Join them"}
+    job = read_line(json.dumps(line), OPTIONS)
+    assert job.plan is not None
+    assert [step.prompt for step in job.plan.steps] == ["Greet a", "Greet b", "Join them"]
+
+
+def test_a_lines_options_go_before_the_batchs() -> None:
+    job = read_line('{"objective": "Greet", "options": {"seed": 3}}', OPTIONS)
+    assert job.options == OPTIONS.model_copy(update={"seed": 3})
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "not JSON"),
+        ("plain words", "not JSON"),
+        ("[]", "The line is a list."),
+        ("5", "The line is a number."),
+        ("null", "The line is null."),
+        ("[" * 100_000, "not JSON"),
+        ("{}", "objective: Field required"),
+        ('""', "objective"),
+        ('{"objective": "  "}', "The objective is empty."),
+        ('{"objective": "x", "plna": {}}', "plna: Extra inputs"),
+        ('{"objective": "x", "options": []}', '"options" is a list.'),
+        ('{"objective": "x", "options": {"max_steps": 0}}', "max_steps"),
+        ('{"objective": "x", "plan": {"objective": "y"}}', "steps: Field required"),
+        (json.dumps(_plan(gates=["nonesuch"])), "unknown gate 'nonesuch'"),
+        (json.dumps({**_plan(), "options": {"max_steps": 1}, "steps": []}), "steps"),
+        ('{"prompt_template": "Greet", "items": ["a", "b"]}', "{item}"),
+        ('{"prompt_template": "Greet {item}", "items": [1, 2]}', "items.0"),
+        (
+            '{"prompt_template": "{item}", "items": ["a", "b"], "options": {"max_steps": 1}}',
+            "2 steps are more than the limit of 1",
+        ),
+    ],
+)
+def test_a_bad_line_says_what_is_wrong(line: str, problem: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_line(line, OPTIONS)
+    assert problem in str(caught.value)
+
+
+class Greeter:
+    """A model that greets; it waits at prompts with `wait` until `open` is set."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.asked: list[str] = []
+        self.model = FunctionModel(self._answer)
+
+    async def _answer(self, messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        prompt = str(cast("UserPromptPart", messages[-1].parts[-1]).content)
+        self.asked.append(prompt)
+        if "wait" in prompt:
+            await self.open.wait()
+        if "last" in prompt:
+            self.open.set()
+        return ModelResponse([TextPart("" if "say nothing" in prompt else f"done: {prompt}")])
+
+
+@pytest.fixture
+def greeter() -> Iterator[Greeter]:
+    greeter = Greeter()
+    with override_models(worker=greeter.model, coder=greeter.model, architect=greeter.model):
+        yield greeter
+
+
+def _ended(lines: Iterable[str], concurrency: int = 1) -> list[BatchLine]:
+    async def collect() -> list[BatchLine]:
+        return [line async for line in run_batch(lines, OPTIONS, concurrency)]
+
+    return asyncio.run(collect())
+
+
+@pytest.mark.usefixtures("prefect_server", "swarm_home")
+def test_one_lines_trouble_is_not_the_others(greeter: Greeter) -> None:
+    lines = [
+        json.dumps(_plan()),
+        "",
+        "{",
+        json.dumps({"objective": "Greet", "plan": _plan("say nothing")}),
+        json.dumps(_plan("greet again")),
+    ]
+    ended = _ended(lines)
+    assert [line.number for line in ended] == [1, 3, 4, 5]
+    first, bad, failed, last = ended
+    assert first.result is not None
+    assert first.result.answer == "done: greet"
+    assert first.error == ""
+    assert bad.result is None
+    assert "not JSON" in bad.error
+    assert failed.result is not None
+    assert failed.result.status == "failed"
+    assert "No step succeeded" in failed.error
+    assert last.result is not None
+    assert BatchLine.model_validate_json(last.to_json()) == last
+    assert "\n" not in last.to_json()
+
+
+@pytest.mark.usefixtures("prefect_server", "swarm_home")
+def test_concurrent_lines_keep_their_order(greeter: Greeter) -> None:
+    lines = [json.dumps(_plan(prompt)) for prompt in ("wait here", "wait there", "last")]
+    ended = _ended(lines, concurrency=3)
+    answers = [line.result.answer for line in ended if line.result is not None]
+    assert answers == ["done: wait here", "done: wait there", "done: last"]
+
+
+@pytest.mark.usefixtures("prefect_server", "swarm_home")
+def test_a_cancelled_batch_starts_nothing_more(greeter: Greeter) -> None:
+    def hear(progress: Progress) -> None:
+        if progress.kind == "launched":
+            control.cancel.set()
+
+    control = RunControl(listener=hear)
+    with controlled(control):
+        ended = _ended([json.dumps(_plan("wait")), json.dumps(_plan())])
+    assert "cancelled" in ended[0].error
+    assert ended[1].error == "The batch was cancelled before this line."
+    assert len(greeter.asked) <= 1
+
+
+def test_a_concurrency_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="concurrency of 0"):
+        _ended(['"x"'], concurrency=0)
+
+
+@pytest.mark.usefixtures("prefect_server", "swarm_home", "greeter")
+class TestTheFlow:
+    def run(self, folder: Path, text: str) -> Any:
+        source = folder / "in.jsonl"
+        source.write_text(text, encoding="utf-8")
+        return asyncio.run(swarm_batch(str(source), str(folder / "new" / "out.jsonl"), OPTIONS))
+
+    def test_it_writes_a_line_for_each(self, tmp_path: Path) -> None:
+        text = json.dumps(_plan("greet \u2028 them"), ensure_ascii=False)
+        summary = self.run(tmp_path, f"\ufeff{text}\r\n\n{text}\nnonsense\n")
+        assert (summary.lines, summary.completed, summary.failed) == (3, 2, 1)
+        lines = Path(summary.output_path).read_text(encoding="utf-8").split("\n")
+        assert [json.loads(line)["number"] for line in lines if line] == [1, 3, 4]
+        assert [path.name for path in Path(summary.output_path).parent.iterdir()] == ["out.jsonl"]
+
+    def test_an_empty_file_is_an_empty_batch(self, tmp_path: Path) -> None:
+        summary = self.run(tmp_path, "")
+        assert summary.lines == 0
+        assert Path(summary.output_path).read_text() == ""
+
+    def test_it_fails_if_every_line_does(self, tmp_path: Path) -> None:
+        with pytest.raises(RunFailedError, match="1 of 1 lines failed"):
+            self.run(tmp_path, "nonsense")
+
+    def test_a_missing_input_is_said_to_be(self, tmp_path: Path) -> None:
+        missing = tmp_path / "nonesuch.jsonl"
+        with pytest.raises(InputError, match=r"nonesuch\.jsonl can't be read: No such file"):
+            asyncio.run(swarm_batch(str(missing), str(tmp_path / "out"), OPTIONS))
+
+    def test_the_input_is_never_written_over(self, tmp_path: Path) -> None:
+        source = tmp_path / "in.jsonl"
+        source.write_text('"x"')
+        with pytest.raises(InputError, match="is its input too"):
+            asyncio.run(swarm_batch(str(source), str(source), OPTIONS))
+        assert source.read_text() == '"x"'

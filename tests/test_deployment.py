@@ -1,0 +1,169 @@
+"""`prefect.yaml` deploys as it stands, and a worker runs what it deploys."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+import pytest
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.deployments import run_deployment
+from prefect.exceptions import PrefectHTTPStatusError
+from prefect.settings import get_current_settings
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.runs import find_run
+
+T = TypeVar("T")
+ROOT = Path(__file__).parents[1]
+PLAN: dict[str, Any] = {
+    "objective": "Be polite",
+    "agents": [{"name": "Greeter", "system_prompt": "You greet."}],
+    "steps": [
+        {"id": "S1", "agent": "Greeter", "prompt": "Say hello."},
+        {"id": "S2", "agent": "Greeter", "prompt": "Say goodbye.", "depends_on": ["S1"]},
+    ],
+}
+OPTIONS = {"max_output_tokens": 8}
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.model,
+    pytest.mark.usefixtures("prefect_server", "swarm_home"),
+]
+
+
+def _prefect(*arguments: str) -> str:
+    """Run a command of Prefect's in the repository, as a person would, and return what it says."""
+    api = get_current_settings().api.url
+    assert api is not None
+    done = subprocess.run(
+        [sys.executable, "-m", "prefect", "--no-prompt", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PREFECT_API_URL": api, "COLUMNS": "400"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _ask(question: Callable[[PrefectClient], Awaitable[T]]) -> T:
+    async def ask() -> T:
+        async with get_client() as client:
+            return await question(client)
+
+    return asyncio.run(ask())
+
+
+def _start(deployment: str, parameters: dict[str, Any]) -> UUID:
+    async def start() -> UUID:
+        run = await run_deployment(deployment, parameters=parameters, timeout=0)  # pyright: ignore
+        return run.id
+
+    return asyncio.run(start())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def deployed(prefect_server: None) -> None:
+    _prefect("work-pool", "create", "swarm", "--type", "process", "--overwrite")
+    _prefect("deploy", "--all")
+
+
+def _work() -> None:
+    """Let a worker run what is due; it ends by itself."""
+    _prefect("worker", "start", "--pool", "swarm", "--run-once")
+
+
+def test_the_form_has_a_field_for_each_option() -> None:
+    deployment = _ask(lambda client: client.read_deployment_by_name("swarm/swarm"))
+    form = cast("dict[str, Any]", deployment.parameter_openapi_schema)
+    fields = form["definitions"]["SwarmOptions"]["properties"]
+    assert set(fields) == set(SwarmOptions.model_fields)
+    assert all(field["description"] for field in (*fields.values(), *form["properties"].values()))
+    assert form["properties"]["plan"]["anyOf"][0]["format"] == "json-string"
+    assert deployment.enforce_parameter_schema
+
+
+def test_the_batch_has_a_schedule_that_is_off() -> None:
+    deployment = _ask(lambda client: client.read_deployment_by_name("swarm-batch/swarm-batch"))
+    (schedule,) = deployment.schedules
+    assert not schedule.active
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(json.dumps(PLAN), id="the form's text"),
+        pytest.param({"__prefect_kind": "json", "value": json.dumps(PLAN)}, id="JSON input"),
+        pytest.param(PLAN, id="an object"),
+        pytest.param("", id="an empty form"),
+        pytest.param(None, id="nothing"),
+    ],
+)
+def test_what_the_form_sends_is_let_in(plan: object) -> None:
+    parameters = {"objective": "Be polite", "plan": plan, "options": OPTIONS}
+    run = _start("swarm/swarm", parameters)
+    _ask(lambda client: client.delete_flow_run(run))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"plan": 5}, {"options": {"max_steps": 0}}, {"options": {"modle": "demo"}}]
+)
+def test_what_is_wrong_is_refused_before_a_run_is_made(wrong: dict[str, Any]) -> None:
+    with pytest.raises(PrefectHTTPStatusError, match="Validation failed"):
+        _start("swarm/swarm", {"objective": "Be polite", **wrong})
+
+
+def test_a_worker_runs_them(tmp_path: Path) -> None:
+    jobs, results = tmp_path / "jobs.jsonl", tmp_path / "out" / "results.jsonl"
+    jobs.write_text(
+        "\n".join([json.dumps({"objective": "Be polite", "plan": PLAN}), "", "{", '"Name a bee"'])
+    )
+    _prefect(
+        "deployment",
+        "run",
+        "swarm/swarm",
+        "--param",
+        "objective=Be polite",
+        "--param",
+        f"plan={json.dumps(PLAN)}",
+        "--param",
+        f"options={json.dumps(OPTIONS)}",
+    )
+    one = _start(
+        "swarm/swarm", {"objective": "Be it", "plan": json.dumps(PLAN), "options": OPTIONS}
+    )
+    batch = _start(
+        "swarm-batch/swarm-batch",
+        {"input_path": str(jobs), "output_path": str(results), "options": OPTIONS},
+    )
+
+    _work()
+
+    runs = _ask(lambda client: client.read_flow_runs())
+    names = {run.name: run for run in runs}
+    for name in ("Be polite", "Be it"):
+        assert names[name].state_name == "Completed", names[name].state
+    result = find_run(str(one)).result()
+    assert result is not None
+    assert result.answer
+    assert [step.status for step in result.steps] == ["succeeded", "succeeded"]
+
+    state = _ask(lambda client: client.read_flow_run(batch)).state
+    assert state is not None
+    assert state.name == "Partial"
+    assert state.message == f"1 of 3 lines failed; see {results}."
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    assert [line["number"] for line in lines] == [1, 3, 4]
+    assert [bool(line["result"]) for line in lines] == [True, False, True]
+    assert "not JSON" in lines[1]["error"]
+    assert not list(results.parent.glob("*.part"))
