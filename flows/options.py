@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
 from ..task_ir import MAX_STEPS, TIERS, Tier, TierName
 
@@ -31,8 +31,8 @@ class SwarmOptions(BaseModel):
         default=MAX_STEPS, ge=1, le=MAX_STEPS, description="Steps a plan may have."
     )
     max_concurrency: int = Field(default=8, ge=1, description="Attempts that may run at once.")
-    tier_concurrency: dict[Tier, int] = Field(
-        default_factory=dict[Tier, int], description="Attempts that may run at once on a tier."
+    tier_concurrency: dict[Tier, PositiveInt] = Field(
+        default_factory=dict[Tier, PositiveInt], description="Attempts that may run at once on a tier."
     )
     max_tokens: int | None = Field(
         default=None, ge=1, description="Tokens the run may read and write."
