@@ -1,0 +1,175 @@
+"""`inspect` tells a run from its files alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from prefect_swarm.errors import Category
+from prefect_swarm.flows.compile import compile_plan
+from prefect_swarm.gates import GateResult
+from prefect_swarm.result import (
+    Attempt,
+    Cost,
+    Decision,
+    Metrics,
+    Planning,
+    StepResult,
+    SwarmResult,
+    Usage,
+)
+from prefect_swarm.runs import Run
+from prefect_swarm.task_ir import load_plan
+
+from .conftest import EXAMPLES, Invoke
+
+FLOW_RUN = "0123abcd-0000-0000-0000-000000000000"
+PLAN = load_plan(EXAMPLES / "report.json")
+REFUSED = Attempt(
+    number=1,
+    tier="worker",
+    model="small",
+    started_at=100.0,
+    ended_at=103.0,
+    queue_s=1.0,
+    usage=Usage(requests=1, input_tokens=10, output_tokens=5),
+    category=Category.SCHEMA,
+    error="gate schema: seats is no integer",
+    gates=(GateResult(gate="schema", status="failed", diagnostics=("seats is no integer",)),),
+    decision=Decision(action="RETRY", rule="schema", reason="once more", tier="worker"),
+)
+DONE = REFUSED.model_copy(
+    update={"number": 2, "started_at": 103.0, "ended_at": 105.0, "category": None}
+    | {"error": None, "gates": (), "decision": None}
+)
+RESULT = SwarmResult(
+    run_id="0123abcd",
+    flow_run_id=FLOW_RUN,
+    status="partial",
+    answer="Welcome to \x1b]0;evil\x07the café.",
+    plan=PLAN,
+    content_hash="c" * 64,
+    planning=Planning(source="user"),
+    steps=(
+        StepResult(
+            id="S1", agent="Clerk", status="succeeded", attempts=(REFUSED, DONE), critical=True
+        ),
+        StepResult(id="S2", agent="Writer", status="failed", reason="TIMEOUT: too slow"),
+        StepResult(id="S3", agent="Writer", status="succeeded", attempts=(DONE,), slack_s=1.5),
+    ),
+    metrics=Metrics(
+        critical_steps=3,
+        makespan_s=5.0,
+        critical_path_s=4.0,
+        work_s=6.0,
+        parallelism=1.5,
+        speedup=1.2,
+    ),
+    cost=Cost(calls=3, tokens=45),
+    problem="S2: TIMEOUT: too slow",
+)
+
+
+@pytest.fixture
+def stored(swarm_home: object) -> Run:
+    """A run that was started and has two finished steps."""
+    Run.of.cache_clear()
+    run = Run.of(FLOW_RUN)
+    run.write("run.json", {"flow_run_id": FLOW_RUN, "objective": PLAN.objective})
+    run.write("plan.json", compile_plan(PLAN).to_json())
+    run.write("outputs/S1.txt", '{"name": "Blue", "seats": 4}')
+    run.write("outputs/S3.txt", "Welcome.")
+    return run
+
+
+@pytest.fixture
+def ended(stored: Run) -> Run:
+    stored.write("result.json", RESULT)
+    return stored
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Describe a small café as data",
+        "S2    Writer          failed         0       0  0.0 s  TIMEOUT: too slow",
+        "Run 0123abcd is partial.",
+        "makespan 5.0 s · critical path 4.0 s · work 6.0 s · parallelism 1.50 · speedup 1.20 · "
+        "critical steps 3 · 3 calls, 45 tokens",
+        "Look closer: prefect-swarm inspect 0123abcd [--step S2]",
+        "Welcome to ]0;evilthe café.",
+    ],
+)
+def test_an_ended_run_is_told_whole(line: str, ended: Run, invoke: Invoke) -> None:
+    result = invoke("inspect", "0123abcd")
+    assert result.exit_code == 0
+    assert line in result.stdout.splitlines()
+
+
+def test_the_timeline_has_every_attempt(ended: Run, invoke: Invoke) -> None:
+    lines = [line for line in invoke("inspect", "0123abcd").stdout.splitlines() if "|" in line]
+    assert [line.split("|")[0].rstrip() for line in lines] == [
+        "* S1 Clerk",
+        "* S1 Clerk #2",
+        "  S3 Writer #2",
+    ]
+    assert lines[-1].endswith("3.0 to 5.0 s, slack 1.5 s")
+
+
+def test_as_json_it_is_the_stored_result(ended: Run, invoke: Invoke) -> None:
+    result = invoke("inspect", FLOW_RUN, "--json")
+    assert SwarmResult.model_validate_json(result.stdout) == RESULT
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "S1 Clerk: succeeded",
+        "small on tier worker: 2.0 s, after 1.0 s of waiting; 10 tokens read, 5 written",
+        "gate schema: failed seats is no integer",
+        "failed: SCHEMA: gate schema: seats is no integer",
+        "decision: RETRY on worker by schema: once more",
+        '{"name": "Blue", "seats": 4}',
+    ],
+)
+def test_a_step_has_its_output_attempts_gates_and_decisions(
+    line: str, ended: Run, invoke: Invoke
+) -> None:
+    assert line in invoke("inspect", "0123abcd", "--step", "s1").stdout.splitlines()
+
+
+def test_a_step_as_json_has_its_whole_output(ended: Run, invoke: Invoke) -> None:
+    step = json.loads(invoke("inspect", "0123abcd", "--step", "S1", "--json").stdout)
+    assert step["output"] == '{"name": "Blue", "seats": 4}'
+    assert [attempt["number"] for attempt in step["attempts"]] == [1, 2]
+
+
+def test_a_step_that_is_not_there_is_named(ended: Run, invoke: Invoke) -> None:
+    result = invoke("inspect", "0123abcd", "--step", "S9")
+    assert result.exit_code == 2
+    assert "has no step 'S9'" in result.stderr
+    assert "S1 to S3" in result.stderr
+
+
+def test_an_unfinished_run_says_what_is_done_and_how_to_go_on(stored: Run, invoke: Invoke) -> None:
+    result = invoke("inspect", "0123abcd")
+    assert result.exit_code == 0
+    assert "2 of 3 steps finished." in result.stdout
+    assert "prefect-swarm resume 0123abcd" in result.stdout
+
+
+def test_an_unfinished_run_as_json_lists_what_is_done(stored: Run, invoke: Invoke) -> None:
+    told = json.loads(invoke("inspect", "0123abcd", "--json").stdout)
+    assert (told["status"], told["finished_steps"]) == ("unfinished", ["S1", "S3"])
+
+
+def test_a_run_without_a_plan_says_so(stored: Run, invoke: Invoke) -> None:
+    (stored.folder / "plan.json").unlink()
+    assert "It had no plan yet." in invoke("inspect", "0123abcd").stdout
+
+
+def test_a_damaged_run_is_named(ended: Run, invoke: Invoke) -> None:
+    ended.write("result.json", "{")
+    result = invoke("inspect", "0123abcd")
+    assert result.exit_code == 2
+    assert "damaged" in result.stderr

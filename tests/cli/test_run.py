@@ -1,0 +1,111 @@
+"""`run`, `batch` and `resume` with a scripted model on a real Prefect server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prefect_swarm.blocks.models import override_models
+from prefect_swarm.result import SwarmResult
+from prefect_swarm.runs import find_run
+from prefect_swarm.task_ir import load_plan
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from .conftest import EXAMPLES, Invoke
+
+UNEVEN = EXAMPLES / "uneven.json"
+REPORT = EXAMPLES / "report.json"
+
+
+def obliging(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
+    return ModelResponse(parts=[TextPart("Here it is.")])
+
+
+def silent(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
+    return ModelResponse(parts=[TextPart("")])
+
+
+@pytest.fixture(autouse=True)
+def scripted(prefect_server: None) -> Iterator[None]:
+    with override_models(worker=FunctionModel(obliging), orchestrator=FunctionModel(obliging)):
+        yield
+
+
+def test_json_alone_is_on_standard_output_and_progress_on_the_other(invoke: Invoke) -> None:
+    result = invoke("run", "--plan", UNEVEN, "--json")
+    assert result.exit_code == 0, result.stderr
+    told = SwarmResult.model_validate_json(result.stdout)
+    assert (told.status, told.answer) == ("completed", "Here it is.")
+    assert told.plan == load_plan(UNEVEN)
+    lines = result.stderr.splitlines()
+    assert any("S5 Editor: done" in line for line in lines)
+    assert not any("|" in line for line in lines)
+
+
+def test_the_report_has_plan_timeline_answer_figures_and_what_to_do_next(invoke: Invoke) -> None:
+    result = invoke("run", "--plan", UNEVEN)
+    lines = result.stdout.splitlines()
+    (run_line,) = [line for line in lines if line.startswith("Run ")]
+    run_id = run_line.split()[1]
+    assert run_line == f"Run {run_id} is completed."
+    assert lines[1] == "Plan of 5 steps (given)"
+    assert sum("|" in line for line in lines) == 5
+    assert lines[lines.index("Answer") + 1] == "Here it is."
+    assert f"Look closer: prefect-swarm inspect {run_id} [--step S5]" in lines
+    assert any(line.startswith("Prefect UI:  http") for line in lines)
+    assert find_run(run_id).result() is not None
+
+
+def test_a_run_that_is_partly_completed_leaves_with_3(invoke: Invoke) -> None:
+    result = invoke("run", "--plan", REPORT, "--max-attempts", "1")
+    assert result.exit_code == 3
+    assert "Partly completed: S1: " in result.stderr
+    assert "--step S1" in result.stderr
+    assert "Problems" in result.stdout
+
+
+def test_a_run_that_is_completed_can_be_resumed_and_is_not_run_again(invoke: Invoke) -> None:
+    first = SwarmResult.model_validate_json(invoke("run", "--plan", UNEVEN, "--json").stdout)
+    again = invoke("resume", first.run_id, "--json")
+    assert again.exit_code == 0, again.stderr
+    assert SwarmResult.model_validate_json(again.stdout) == first
+
+
+def batch_file(folder: Path, *lines: object) -> Path:
+    path = folder / "batch.jsonl"
+    path.write_text(
+        "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    )
+    return path
+
+
+MAPPED = {"prompt_template": "Describe {item}", "items": ["tea", "coffee"], "join": "Compare"}
+
+
+def test_a_bad_line_of_a_batch_is_named_and_the_others_run(tmp_path: Path, invoke: Invoke) -> None:
+    result = invoke("batch", batch_file(tmp_path, MAPPED, "{", "", MAPPED))
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [line["number"] for line in lines] == [1, 2, 4]
+    assert [line["result"] is not None for line in lines] == [True, False, True]
+    assert result.exit_code == 3
+    assert "Line 2: failed: The line is not JSON" in result.stderr
+    assert "3 lines: 2 completed, 1 failed" in result.stderr
+
+
+def test_a_batch_that_is_completed_leaves_with_0_and_fills_its_file(
+    tmp_path: Path, invoke: Invoke
+) -> None:
+    results = tmp_path / "results.jsonl"
+    result = invoke("batch", "-", "--output", results, stdin=json.dumps(MAPPED))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert json.loads(results.read_text())["result"]["status"] == "completed"
+
+
+def test_a_batch_in_which_nothing_succeeds_leaves_with_1(tmp_path: Path, invoke: Invoke) -> None:
+    with override_models(worker=FunctionModel(silent)):
+        result = invoke("batch", batch_file(tmp_path, MAPPED), "--max-attempts", "1")
+    assert result.exit_code == 1
+    assert "Line 1: run " in result.stderr
