@@ -182,8 +182,14 @@ def _closed_error(path: Path) -> ModelError:
     return ModelError(f"The engine of {path} was closed.", "Ask get_engine for it again.")
 
 
+def _start_afresh() -> None:
+    """In a forked child: threads don't survive a fork, and the lock may have been held by one."""
+    global _lock
+    _lock = threading.Lock()
+    _engines.clear()
+
+
 # A thread that is inside llama.cpp while the interpreter takes itself apart can crash the process.
 atexit.register(close_engines)
 if hasattr(os, "register_at_fork"):
-    # Threads don't survive a fork: the child starts engines of its own.
-    os.register_at_fork(after_in_child=_engines.clear)
+    os.register_at_fork(after_in_child=_start_afresh)

@@ -96,7 +96,8 @@ def _make_chain(request: GenerateRequest, seed: int) -> lib.llama_sampler_p:
         lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_top_k(request.top_k))
     lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_top_p(request.top_p, 1))
     lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_temp(request.temperature))
-    lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(seed & 0xFFFFFFFF))
+    # llama.cpp takes the one seed that this leaves out for "any".
+    lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(seed % 0xFFFFFFFF))
     return chain
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -128,6 +130,42 @@ def test_closing_answers_what_is_under_way(demo_path: Path) -> None:
         assert all(isinstance(outcome, ModelError) for outcome in outcomes)
 
     asyncio.run(main())
+
+
+BUSY = """
+import asyncio, os, sys, threading
+from prefect_swarm.blocks.llama import EngineConfig, GenerateRequest, demo_model_path, get_engine
+
+def ask(text, max_tokens, grammar=None):
+    engine = get_engine(demo_model_path(), EngineConfig(n_ctx=512, n_slots=2))
+    request = GenerateRequest(prompt=text, max_tokens=max_tokens, grammar=grammar)
+    return asyncio.run(engine.generate(request))
+
+def endless():
+    try:
+        ask("a", 500, 'root ::= "a" root')
+    except Exception:
+        pass
+
+threading.Thread(target=endless, daemon=True).start()
+ask("Another one, so that the first is under way.", 3)
+"""
+
+
+def test_a_process_ends_cleanly_while_a_request_is_under_way() -> None:
+    done = subprocess.run([sys.executable, "-c", BUSY], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_forked_child_has_engines_of_its_own() -> None:
+    fork = """
+child = os.fork()
+if child == 0:
+    os._exit(40 + ask("In the child.", 2).output_tokens)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", BUSY + fork], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (42, "")
 
 
 @pytest.mark.parametrize(

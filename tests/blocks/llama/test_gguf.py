@@ -80,7 +80,7 @@ def test_the_demo_model_is_found_without_importing_its_package() -> None:
 
 
 def test_a_missing_demo_model_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gguf, "find_spec", lambda _: None)
+    monkeypatch.setattr(gguf, "find_spec", {}.get)
     with pytest.raises(ModelError, match=r"pip install 'prefect-swarm\[demo\]'"):
         demo_model_path()
 
