@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import cast
 from uuid import UUID
 
 import httpx
@@ -89,4 +88,4 @@ async def _go_on(run: Run, flow_run: FlowRun) -> SwarmResult:
         raise RunCancelledError(
             f"Run {run.run_id} was cancelled.", f"Resume it with: resume {run.run_id}."
         ) from None
-    return cast("SwarmResult", result)
+    return SwarmResult.model_validate(result)
