@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
+from ..errors import RunCancelledError
 from ..result import Attempt, SwarmResult
 from .compile import CompiledPlan
 
 __all__ = ["Progress", "RunControl", "controlled", "current_control"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,24 @@ class RunControl:
 
     listener: Callable[[Progress], None] = lambda _: None
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await some work, and stop it when the run is cancelled.
+
+        Raises:
+            RunCancelledError: The run was cancelled first.
+        """
+        task = asyncio.create_task(work)
+        cancel = asyncio.create_task(self.cancel.wait())
+        try:
+            await asyncio.wait({task, cancel}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+        finally:
+            cancel.cancel()
+            task.cancel()
+            await asyncio.gather(task, cancel, return_exceptions=True)
+        raise RunCancelledError("The run was cancelled on request.")
 
 
 _control: ContextVar[RunControl | None] = ContextVar("swarm_run_control", default=None)

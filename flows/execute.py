@@ -8,6 +8,7 @@ from typing import Any
 
 from prefect.client.schemas.objects import State
 
+from ..errors import RunCancelledError
 from ..parl.metrics import measure
 from ..result import Cost, SwarmResult, Usage, excerpt
 from ..runs import Run
@@ -44,8 +45,12 @@ class Execution:
     def __post_init__(self) -> None:
         self._records = {step.id: StepRecord(step) for step in self.plan.steps}
 
-    async def run_to_end(self) -> SwarmResult | None:
-        """Return the result, its pages made; None if the run was cancelled."""
+    async def run_to_end(self) -> SwarmResult:
+        """Return the result, its pages made.
+
+        Raises:
+            RunCancelledError: The run was cancelled; what had finished is kept.
+        """
         self.run.write("plan.json", self.plan.to_json())
         driver = self._driver()
         page = DagPage(self.plan, self._records, lambda: driver.statuses, self.run.run_id)
@@ -56,7 +61,7 @@ class Execution:
         try:
             status = await driver.drive()
             if "cancelled" in driver.statuses.values():
-                return None
+                raise RunCancelledError("The run was cancelled on request.")
             result = await self._conclude(driver, status)
             critical = frozenset(step.id for step in result.steps if step.critical)
         finally:
@@ -132,12 +137,13 @@ class Execution:
             model=self.options.model_of("orchestrator"),
             limits=self.options.call_limits(),
         )
-        _, content = await run_task(
+        asked = run_task(
             synthesise,
             assignment,
             name="Answer · orchestrator",
             wait_for=[record.state for record in last],
         )
+        _, content = await self.control.unless_cancelled(asked)
         if not isinstance(content, dict):
             return as_they_are(outputs), Usage(), f"The answer could not be written: {content!r}"
         verdict = Verdict.model_validate(content)

@@ -32,7 +32,8 @@ class SwarmOptions(BaseModel):
     )
     max_concurrency: int = Field(default=8, ge=1, description="Attempts that may run at once.")
     tier_concurrency: dict[Tier, PositiveInt] = Field(
-        default_factory=dict[Tier, PositiveInt], description="Attempts that may run at once on a tier."
+        default_factory=dict[Tier, PositiveInt],
+        description="Attempts that may run at once on a tier.",
     )
     max_tokens: int | None = Field(
         default=None, ge=1, description="Tokens the run may read and write."

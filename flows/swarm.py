@@ -12,7 +12,7 @@ from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
 
 from ..blocks.models import resolve_model
-from ..errors import InputError, RunAliveError, RunFailedError
+from ..errors import InputError, RunAliveError, RunCancelledError, RunFailedError
 from ..gates import GATES
 from ..result import Planning, SwarmResult
 from ..runs import Run
@@ -67,6 +67,8 @@ async def swarm(
     try:
         with exclusive(run):
             return await _execute(run, objective, plan, options)
+    except RunCancelledError as error:
+        return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:
         # Leaves the flow run's state to the process that holds the run.
         raise Abort(str(error)) from error
@@ -80,7 +82,8 @@ async def _execute(
     control.listener(Progress("started", time.time(), text=run.run_id))
     await _check_models(options, planned=plan is None)
     started = time.time()
-    chosen, state = await _plan(objective, plan, options, flow_run_id)
+    planning = _plan(objective, plan, options, flow_run_id)
+    chosen, state = await control.unless_cancelled(planning)
     defaults = StepDefaults(options.step_timeout_s, options.max_attempts)
     execution = Execution(
         plan=compile_plan(chosen.plan, defaults),
@@ -93,8 +96,6 @@ async def _execute(
         started_at=started,
     )
     result = await execution.run_to_end()
-    if result is None:
-        return _as(Cancelled(message=f"Cancelled on request; resume with: resume {run.run_id}"))
     if result.status == "failed":
         raise RunFailedError(
             f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result

@@ -379,3 +379,28 @@ def test_a_cancelled_run_ends_as_cancelled_and_stops_what_runs(swarm_home: Path)
     state = asyncio.run(cancel())
     assert state.type.value == "CANCELLED"
     assert list(swarm_home.glob("runs/*/result.json")) == []
+
+
+@pytest.mark.parametrize("kind", ["started", "synthesising"])
+def test_a_run_can_be_cancelled_while_the_orchestrator_is_at_work(
+    kind: str, swarm_home: Path
+) -> None:
+    async def never(messages: Any, info: Any) -> ModelResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def cancel() -> State[Any]:
+        control = RunControl(
+            listener=lambda progress: control.cancel.set() if progress.kind == kind else None
+        )
+        worker = Script().model()
+        held = override_models(
+            worker=worker, coder=worker, architect=worker, orchestrator=FunctionModel(never)
+        )
+        plan = None if kind == "started" else plan_of({"id": "S1"}, {"id": "S2"})
+        flow: Any = swarm
+        with held, controlled(control):
+            return await flow("Find out", plan=plan, return_state=True)
+
+    assert asyncio.run(cancel()).type.value == "CANCELLED"
+    assert list(swarm_home.glob("runs/*/result.json")) == []
