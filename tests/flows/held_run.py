@@ -1,4 +1,4 @@
-"""A run in a process of its own, for tests to kill: `held_run.py PLAN|- CALLS HELD…`.
+"""A run in a process of its own, for tests to kill: `held_run.py PLAN|LINES.jsonl|- CALLS HELD…`.
 
 Its model notes each call in the file CALLS and never answers a call whose name is among HELD. What
 happens is printed line by line, so that whoever reads it knows when to kill.
@@ -12,7 +12,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import cast
 
+from prefect.client.schemas.objects import FlowRun
+from prefect.flow_engine import run_flow_async
 from prefect_swarm.blocks.models import override_models
+from prefect_swarm.flows.batch import BatchSummary, swarm_batch
 from prefect_swarm.flows.control import Progress, RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
@@ -89,6 +92,23 @@ async def run(plan: TaskIR | None, calls: Path, held: Collection[str]) -> SwarmR
         return await swarm(OBJECTIVE, plan=plan, options=OPTIONS)
 
 
+async def run_batch(lines: Path, calls: Path, held: Collection[str]) -> BatchSummary:
+    """Start a batch; its output goes beside its input."""
+    one = model(calls, held)
+    with override_models(worker=one, coder=one, architect=one, orchestrator=one):
+        return await swarm_batch(str(lines), f"{lines}.out", OPTIONS)
+
+
+async def go_on_with_batch(flow_run: FlowRun, calls: Path) -> BatchSummary:
+    """Run a batch's flow run again, as a worker does."""
+    one = model(calls, ())
+    with override_models(worker=one, coder=one, architect=one, orchestrator=one):
+        summary = await run_flow_async(
+            swarm_batch, flow_run=flow_run, parameters=flow_run.parameters
+        )
+    return BatchSummary.model_validate(summary)
+
+
 async def go_on(name: str, calls: Path, control: RunControl | None = None) -> SwarmResult:
     """Resume a run, with a model that answers everything."""
     one = model(calls, ())
@@ -101,7 +121,10 @@ async def go_on(name: str, calls: Path, control: RunControl | None = None) -> Sw
 
 async def _main(plan: str, calls: str, *held: str) -> None:
     with controlled(RunControl(listener=_say)):
-        await run(None if plan == "-" else load_plan(Path(plan)), Path(calls), held)
+        if plan.endswith(".jsonl"):
+            await run_batch(Path(plan), Path(calls), held)
+        else:
+            await run(None if plan == "-" else load_plan(Path(plan)), Path(calls), held)
 
 
 if __name__ == "__main__":

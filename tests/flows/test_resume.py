@@ -16,8 +16,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterName
+from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import CancelledRun
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
+from prefect.states import AwaitingRetry
 from prefect_swarm.errors import (
     RunAliveError,
     RunCancelledError,
@@ -172,6 +176,32 @@ def test_killed_while_it_answers_it_only_answers(calls: Path) -> None:
 
     assert asyncio.run(held_run.go_on(result.flow_run_id, calls)) == result
     assert _made(calls)["answer"] == 2, "a completed run is only read"
+
+
+@pytest.mark.slow
+def test_a_killed_batch_goes_on_at_its_line(calls: Path, tmp_path: Path) -> None:
+    lines = tmp_path / "lines.jsonl"
+    steps = PLAN["steps"]
+    lines.write_text(
+        "\n".join(json.dumps({**PLAN, "steps": some}) for some in (steps[:1], [steps[0], steps[2]]))
+    )
+    _killed(_started(str(lines), str(calls), "three"), "called three")
+
+    flow_run = asyncio.run(_crash(f"batch {lines}"))
+    summary = asyncio.run(held_run.go_on_with_batch(flow_run, calls))
+
+    assert (summary.lines, summary.completed) == (2, 2)
+    assert _made(calls) == {"one": 2, "three": 2}
+    assert len(list((home() / "runs").iterdir())) == 2
+
+
+async def _crash(name: str) -> FlowRun:
+    """Put a flow run into the state that an automation puts a crashed one into."""
+    async with get_client() as client:
+        named = FlowRunFilter(name=FlowRunFilterName(any_=[name]))
+        (found,) = await client.read_flow_runs(flow_run_filter=named)
+        await client.set_flow_run_state(found.id, AwaitingRetry(), force=True)
+        return await client.read_flow_run(found.id)
 
 
 @pytest.mark.slow
