@@ -1,7 +1,7 @@
 # `make` alone lists the targets. PYTHON and OBJECTIVE may be given on the command line.
 
 PYTHON ?= python3
-OBJECTIVE ?= Compare solar, wind and hydro power for a small island and recommend one
+OBJECTIVE ?= Compare trains, buses and bicycles as a way to travel
 
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq

@@ -15,10 +15,10 @@ import typer
 from ..errors import InputError, RunCancelledError
 from ..flows.control import RunControl, controlled
 from ..flows.options import SwarmOptions
+from ..text import one_line, plural
 from .run import check_models
 from .server import Server, prefect_server
 from .session import interruptible, say, waiting
-from .text import one_line, plural
 
 if TYPE_CHECKING:
     from ..flows.batch import BatchLine

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from ..flows.options import SwarmOptions
+from ..text import clean
 from .checks import Check, check_all
 from .command import AsJson
 from .output import print_json, print_text
-from .text import clean
 
 __all__ = ["doctor"]
 

@@ -9,11 +9,11 @@ import typer
 
 from ..errors import InputError
 from ..result import Attempt, StepResult, SwarmResult
+from ..text import duration, one_line, plural
 from .command import AsJson
 from .output import print_json, print_section, print_table, print_text
 from .resume import RunName
 from .summary import print_summary
-from .text import duration, one_line, plural
 
 if TYPE_CHECKING:
     from ..runs import Run

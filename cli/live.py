@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..flows.control import Progress
+from ..text import duration, one_line, plural
 from .board import Board, Row, reduce, running_path
-from .text import duration, one_line, plural
 
 __all__ = ["LiveScreen", "draw", "shown_rows"]
 

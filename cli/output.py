@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.text import Text
 
+from ..text import clean
 from .table import table_lines
-from .text import clean
 
 __all__ = ["console", "print_json", "print_section", "print_table", "print_text"]
 

@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Self
 
 from ..flows.control import Progress
+from ..text import duration, one_line, plural
 from .board import Board, reduce, running_path
-from .text import duration, one_line, plural
 
 __all__ = ["PlainScreen", "line_of"]
 

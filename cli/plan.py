@@ -13,11 +13,11 @@ from ..flows.options import SwarmOptions
 from ..result import Planning
 from ..task_ir import TaskIR
 from ..tasks.report import DagStep, mermaid
+from ..text import one_line, plural
 from .command import AsJson
 from .output import print_json, print_section, print_table, print_text
 from .session import say
 from .source import ItemsFile, Join, Objective, PlanFile, Template, read_source
-from .text import one_line, plural
 
 __all__ = ["plan", "print_plan"]
 

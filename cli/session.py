@@ -16,13 +16,13 @@ from rich.console import Console
 from ..errors import RunCancelledError, RunFailedError
 from ..flows.control import RunControl, controlled
 from ..result import SwarmResult
+from ..text import one_line
 from .failure import CANCELLED
 from .live import LiveScreen
 from .output import print_json
 from .plain import PlainScreen
 from .server import Server, prefect_server
 from .summary import example_step, print_summary
-from .text import one_line
 
 __all__ = ["exit_code_of", "interruptible", "run_and_report", "say", "waiting"]
 

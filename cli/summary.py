@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..result import StepResult, SwarmResult
+from ..tasks.timeline import LEGEND, timeline
+from ..text import duration, one_line, plural
 from .output import console, print_section, print_table, print_text
-from .text import duration, one_line, plural
-from .timeline import LEGEND, timeline
 
 __all__ = ["example_step", "metrics_line", "print_summary"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from .text import one_line
+from ..text import one_line
 
 __all__ = ["table_lines"]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..result import Attempt, StepResult, SwarmResult
+from ..result import StepResult, SwarmResult
+from .timeline import LEGEND, timeline
 
 __all__ = ["DagStep", "dag_markdown", "mermaid", "timeline_markdown"]
 
 _MOST_NODES = 80  # Mermaid gives up at 500 edges and 50,000 characters; people much earlier
 _MOST_EDGES = 300
+_WIDTH = 104  # characters that fit beside the page's margin
 _LOOK = {
     "waiting": "fill:#eceff1,stroke:#90a4ae,color:#37474f",
     "ready": "fill:#fff8e1,stroke:#ffb300,color:#5d4037",
@@ -69,7 +71,7 @@ def dag_markdown(objective: str, steps: Sequence[DagStep]) -> str:
 
 
 def timeline_markdown(result: SwarmResult) -> str:
-    """Write the timeline's page: Gantt chart, critical path, slack, attempts and decisions."""
+    """Write the timeline's page: bars, critical path, figures, slack, attempts and decisions."""
     metrics, cost = result.metrics, result.cost
     money = f", ${cost.money_usd:.4f}" if cost.money_usd is not None else ""
     figures = [
@@ -87,7 +89,7 @@ def timeline_markdown(result: SwarmResult) -> str:
     if result.problem:
         parts.append(_plain(result.problem, 600))
     if ran and len(ran) <= _MOST_NODES:
-        parts.append(f"```mermaid\n{_gantt(ran)}\n```")
+        parts.append("\n".join(["```", *timeline(ran, _WIDTH), "", LEGEND, "```"]))
     parts.append(_table(("Figure", "Value"), figures))
     columns = ("Step", "Agent", "Status", "Start", "Work", "Waited", "Slack", "Tokens", "Model")
     rows = [_timeline_row(step, _origin(ran)) for step in result.steps]
@@ -97,25 +99,6 @@ def timeline_markdown(result: SwarmResult) -> str:
         header = ("Step", "Attempt", "Failure", "Decision", "Rule", "Why")
         parts.append("### Decisions\n\n" + _table(header, decisions))
     return "\n\n".join(parts)
-
-
-def _gantt(steps: Sequence[StepResult]) -> str:
-    lines = ["gantt", "    dateFormat x", "    axisFormat %M:%S"]
-    for step in steps:
-        lines.append(f"    section {step.id}")
-        for attempt in step.attempts:
-            lines += _bars(step, attempt)
-    return "\n".join(lines)
-
-
-def _bars(step: StepResult, attempt: Attempt) -> list[str]:
-    start, end = int(attempt.started_at * 1000), int(attempt.ended_at * 1000)
-    turn = min(end, start + int(attempt.queue_s * 1000))
-    look = "crit, " if step.critical else ""
-    look += "active, " if attempt.category is None else "done, "
-    name = f"{_plain(step.agent, 30)} {attempt.number}".replace(":", " ").replace("#", " ")
-    bars = [f"    {name} :{look}{turn}, {max(end, turn + 1)}"]
-    return [f"    waits :done, {start}, {turn}", *bars] if turn > start else bars
 
 
 def _timeline_row(step: StepResult, origin: float) -> tuple[str, ...]:

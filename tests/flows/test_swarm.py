@@ -259,7 +259,8 @@ def test_the_timeline_marks_the_critical_path_and_gives_slack() -> None:
     assert steps["S4"].slack_s == 0
     assert not (steps["S2"].critical and steps["S1"].critical)
     page = pages(result.flow_run_id)["swarm-timeline"]
-    assert "gantt" in page
+    assert "* S4 Reader" in page
+    assert "█" in page
     assert "Critical path: **S" in page
     assert result.metrics.critical_steps == 3  # S1, S3, S4: nobody planned or synthesised
     assert result.metrics.critical_path_s <= result.metrics.work_s

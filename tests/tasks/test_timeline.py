@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from prefect_swarm.cli.table import table_lines
-from prefect_swarm.cli.timeline import bars, timeline
 from prefect_swarm.errors import Category
 from prefect_swarm.result import Attempt, StepResult
+from prefect_swarm.tasks.timeline import bars, timeline
 
 
 def step(name: str, *attempts: Attempt, critical: bool = False) -> StepResult:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..result import Attempt, StepResult
-from .text import duration, one_line
+from ..text import duration, one_line
 
 __all__ = ["LEGEND", "Bar", "bars", "timeline"]
 
