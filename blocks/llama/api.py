@@ -63,6 +63,8 @@ class GenerateRequest:
         temperature: 0 always takes the likeliest token.
         top_p: Sample among the likeliest tokens that together have this probability.
         top_k: Sample among this many likeliest tokens; 0 for all.
+        repeat_penalty: Divides the logits of what was written in the last 128 tokens; 1 is none.
+            Only free text is penalised: under a grammar repeating may be what is asked for.
         seed: Same request, same seed: same text. None takes the engine's seed.
         stop: The text ends before the first of these.
         grammar: GBNF that the text obeys; its start rule is `root`.
@@ -74,6 +76,7 @@ class GenerateRequest:
     temperature: float = 0.2
     top_p: float = 0.9
     top_k: int = 40
+    repeat_penalty: float = 1.1
     seed: int | None = None
     stop: tuple[str, ...] = ()
     grammar: str | None = None
@@ -84,6 +87,7 @@ class GenerateRequest:
         _at_least("max_tokens", self.max_tokens, 1)
         _at_least("temperature", self.temperature, 0)
         _at_least("top_k", self.top_k, 0)
+        _at_least("repeat_penalty", self.repeat_penalty, 1)
         if not 0 < self.top_p <= 1:
             raise InputError(f"top_p is {self.top_p}.", "Give more than 0 and at most 1.")
 

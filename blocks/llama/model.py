@@ -38,6 +38,9 @@ class LlamaCppSettings(ModelSettings, total=False):
     llamacpp_grammar: str
     """GBNF that the answer obeys; its start rule is `root`."""
 
+    llamacpp_repeat_penalty: float
+    """Divides the logits of what was written lately; 1 is none. Free text alone is penalised."""
+
 
 class LlamaCppModel(Model):
     """Answers with llama.cpp in this process. Cheap to make: the file loads at the first request.
@@ -166,6 +169,7 @@ def _to_request(
         temperature=given.get("temperature", defaults.temperature),
         top_p=given.get("top_p", defaults.top_p),
         top_k=given.get("top_k", defaults.top_k),
+        repeat_penalty=given.get("llamacpp_repeat_penalty", defaults.repeat_penalty),
         seed=given.get("seed"),
         stop=tuple(given.get("stop_sequences", ())),
         grammar=given.get("llamacpp_grammar") or _json_grammar(parameters),

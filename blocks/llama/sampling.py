@@ -16,6 +16,7 @@ from .native import Native
 
 __all__ = ["Sampler"]
 
+_PENALTY_TOKENS = 128
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
@@ -30,7 +31,7 @@ class Sampler:
         """
         self._native = native
         with ExitStack() as closing:
-            self._chain = _make_chain(request, seed)
+            self._chain = _make_chain(request, seed, native.n_vocab)
             closing.callback(lib.llama_sampler_free, self._chain)
             self._grammar = _make_grammar(native, request.grammar) if request.grammar else None
             if self._grammar is not None:
@@ -87,8 +88,13 @@ def _apply(sampler: lib.llama_sampler_p, array: lib.llama_token_data_array) -> N
     lib.llama_sampler_apply(sampler, cast("Any", ctypes.byref(array)))
 
 
-def _make_chain(request: GenerateRequest, seed: int) -> lib.llama_sampler_p:
+def _make_chain(request: GenerateRequest, seed: int, n_vocab: int) -> lib.llama_sampler_p:
     chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
+    if request.repeat_penalty != 1 and not request.grammar:
+        penalties = lib.llama_sampler_init_penalties(
+            n_vocab, _PENALTY_TOKENS, request.repeat_penalty, 0.0, 0.0
+        )
+        lib.llama_sampler_chain_add(chain, penalties)
     if request.temperature == 0:
         lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
         return chain

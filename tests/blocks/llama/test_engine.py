@@ -48,6 +48,17 @@ def test_a_question_is_answered_in_the_models_own_chat_format(engine: Engine) ->
     assert answer.duration_s > 0
 
 
+def test_a_repeat_penalty_keeps_free_text_from_going_round_in_circles(engine: Engine) -> None:
+    async def distinct_words(penalty: float) -> int:
+        question = Message("user", "Describe trains as a way to travel")
+        request = GenerateRequest(
+            messages=(question,), max_tokens=120, temperature=0, repeat_penalty=penalty
+        )
+        return len(set((await engine.generate(request)).text.split()))
+
+    assert asyncio.run(distinct_words(1.1)) > asyncio.run(distinct_words(1.0))
+
+
 def test_concurrent_requests_each_get_their_own_answer(engine: Engine) -> None:
     async def main() -> list[Generation]:
         return await asyncio.gather(*(engine.generate(letters(char)) for char in "bcdfg"))
@@ -178,6 +189,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         {"prompt": "a", "temperature": float("nan")},
         {"prompt": "a", "top_p": 0},
         {"prompt": "a", "top_k": -1},
+        {"prompt": "a", "repeat_penalty": 0.5},
     ],
 )
 def test_a_senseless_request_cannot_be_made(fields: dict[str, object]) -> None:
