@@ -47,7 +47,7 @@ def test_a_llama_cpp_block_is_saved_without_its_file_and_says_so_when_used(tmp_p
 @pytest.mark.parametrize("field", ["n_ctx", "n_threads", "n_slots", "max_tokens"])
 def test_a_senseless_figure_is_refused_in_the_form(field: str) -> None:
     with pytest.raises(ValidationError, match=field):
-        LlamaCpp(**{field: 0})
+        LlamaCpp.model_validate({"model_path": "", field: 0})
 
 
 @pytest.mark.parametrize("name", ["openai:qwen2.5:7b", "qwen2.5:7b"])

@@ -96,7 +96,7 @@ def test_overrides_nest_and_reach_tasks_started_inside() -> None:
     outer, inner = TestModel(), TestModel()
 
     async def both() -> list[Model]:
-        return await asyncio.gather(resolve_model("demo", "worker"), resolve_model("", "coder"))
+        return [*await asyncio.gather(resolve_model("demo", "worker"), resolve_model("", "coder"))]
 
     with override_models(worker=outer, coder=outer):
         with override_models(coder=inner):
