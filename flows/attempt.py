@@ -123,7 +123,6 @@ class Attempts:
             assignment,
             name=f"{assignment.step} · {record.step.agent} · attempt {launch.attempt}",
             wait_for=self._edges(record),
-            tags=[f"agent: {record.step.agent}", f"tier: {assignment.tier}"],
         )
         if isinstance(content, dict):
             return state, _within_run(Verdict.model_validate(content), assignment, record)
