@@ -19,6 +19,7 @@ __all__ = [
     "EmptyOutputError",
     "InputError",
     "ModelError",
+    "NoPlanError",
     "PlanError",
     "RunAliveError",
     "RunCancelledError",
@@ -75,6 +76,12 @@ class PlanError(InputError):
         super().__init__(problem, fix)
         self.args = (problem, fix, text)
         self.text = text
+
+
+class NoPlanError(PlanError):
+    """The orchestrator wrote no plan that can be read; `text` is what it wrote last."""
+
+    exit_code = 1
 
 
 class RunNotFoundError(InputError):

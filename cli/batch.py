@@ -42,9 +42,11 @@ def batch(
 ) -> int:
     """Run every line of a file; the results are JSON, one line each, in the file's order."""
     lines = _read(file)
+    if output is not None and output.resolve() == file.resolve():
+        raise InputError(f"The output {output} is the input too.", "Give another path.")
     if not any(line.strip() for line in lines):
         raise InputError(f"{file} has no lines.", "Write one objective or plan a line.")
-    asyncio.run(check_models(options, planned=True))
+    asyncio.run(check_models(options, orchestrated=True))
     server = prefect_server(say)
     with _opened(output) as sink:
         with waiting("Starting"):

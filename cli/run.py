@@ -9,6 +9,7 @@ from typing import cast
 from ..flows.options import SwarmOptions
 from ..result import SwarmResult
 from ..task_ir import TIERS, TierName
+from ..tasks.plan_lines import is_orchestrated
 from .command import AsJson
 from .session import run_and_report
 from .source import ItemsFile, Join, Objective, PlanFile, Source, Template, read_source
@@ -27,7 +28,7 @@ def run(
 ) -> int:
     """Plan an objective and run it; or run a plan, or a template over many items."""
     source = read_source(objective, plan, items, template, join, options.max_steps)
-    asyncio.run(check_models(options, planned=source.plan is None))
+    asyncio.run(check_models(options, orchestrated=is_orchestrated(source.plan)))
     return run_and_report(source.objective, lambda: _begin(source, options), as_json=as_json)
 
 
@@ -38,7 +39,7 @@ def _begin(source: Source, options: SwarmOptions) -> Callable[[], Awaitable[Swar
     return lambda: run_swarm(source.objective, plan=source.plan, options=options)
 
 
-async def check_models(options: SwarmOptions, *, planned: bool) -> None:
+async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     """Find out about a model that can't be had before a server is started for it.
 
     Raises:
@@ -47,7 +48,7 @@ async def check_models(options: SwarmOptions, *, planned: bool) -> None:
     """
     from ..blocks.models import resolve_model
 
-    tiers: list[TierName] = [*TIERS, "orchestrator"] if planned else [*TIERS]
+    tiers: list[TierName] = [*TIERS, "orchestrator"] if orchestrated else [*TIERS]
     for tier in tiers:
         # Blocks are kept on the Prefect server; the flow looks them up itself.
         if not options.model_of(tier).startswith("block:"):

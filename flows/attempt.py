@@ -55,7 +55,7 @@ class Attempts:
         record = self.records[launch.step]
         assignment = self._assignment(record, launch)
         try:
-            assignment = self._reserve(assignment)
+            assignment = self.reserve(assignment)
         except BudgetExceededError as error:
             record.category, record.reason = error.category, str(error)
             return AttemptFinished(launch.step, "failed")
@@ -102,7 +102,12 @@ class Attempts:
             if record.text is not None
         )
 
-    def _reserve(self, assignment: Assignment) -> Assignment:
+    def reserve(self, assignment: Assignment) -> Assignment:
+        """Return the assignment, cut to the run's time, if the run can afford it.
+
+        Raises:
+            BudgetExceededError: It could exceed a bound; the message has the figures.
+        """
         budget = Budget(self.options.max_tokens, self.options.timeout_s)
         elapsed = self.clock() - self.started_at
         chars = len(assignment.instructions) + len(prompt_of(assignment))

@@ -8,7 +8,7 @@ from typing import Any
 
 from prefect.client.schemas.objects import State
 
-from ..errors import RunCancelledError
+from ..errors import BudgetExceededError, RunCancelledError
 from ..parl.metrics import measure
 from ..result import Cost, SwarmResult, Usage, excerpt
 from ..runs import Run
@@ -93,7 +93,7 @@ class Execution:
 
     async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
         last = frontier(self.plan, self._records)
-        answer, usage, trouble = await self._answer(last)
+        answer, usage, trouble = await self._answer(last, driver.attempts)
         if trouble and status == "completed":
             status = "partial"
         records = list(self._records.values())
@@ -120,7 +120,9 @@ class Execution:
             problem=excerpt(" ".join([*problems, trouble]).strip(), 2000),
         )
 
-    async def _answer(self, last: tuple[StepRecord, ...]) -> tuple[str, Usage, str]:
+    async def _answer(
+        self, last: tuple[StepRecord, ...], attempts: Attempts
+    ) -> tuple[str, Usage, str]:
         """Return the answer, what it took, and what went wrong with it."""
         outputs = tuple(
             Upstream(step=record.step.id, agent=record.step.agent, text=record.text or "")
@@ -128,15 +130,23 @@ class Execution:
         )
         if len(outputs) <= 1:
             return (outputs[0].text if outputs else ""), Usage(), ""
-        self.control.listener(Progress("synthesising", time.time()))
         assignment = synthesis(
             self.plan.objective,
             outputs,
             key=f"{self.flow_run_id}.{self.plan.content_hash[:16]}",
             run=self.flow_run_id,
             model=self.options.model_of("orchestrator"),
-            limits=self.options.call_limits(),
+            limits={
+                **self.options.call_limits(),
+                "seed": self.options.seed,
+                "timeout_s": self.options.step_timeout_s,
+            },
         )
+        try:
+            assignment = attempts.reserve(assignment)
+        except BudgetExceededError as error:
+            return as_they_are(outputs), Usage(), f"The answer could not be written: {error}"
+        self.control.listener(Progress("synthesising", time.time()))
         asked = run_task(
             synthesise,
             assignment,

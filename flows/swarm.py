@@ -18,6 +18,7 @@ from ..result import Planning, SwarmResult
 from ..runs import Run
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
 from ..tasks.decompose import Commission, Planned, decompose
+from ..tasks.plan_lines import is_orchestrated
 from .compile import StepDefaults, compile_plan
 from .control import Progress, current_control
 from .execute import Execution
@@ -60,7 +61,7 @@ async def swarm(
     Raises:
         InputError: The objective is empty or the plan breaks a rule.
         ModelError: A tier's model can't be had.
-        PlanError: The orchestrator wrote no plan that can be read.
+        NoPlanError: The orchestrator wrote no plan that can be read.
         RunFailedError: No step succeeded; its `result` tells it all.
     """
     run = Run.of(str(flow_run.id))
@@ -80,7 +81,7 @@ async def _execute(
     flow_run_id, control = str(flow_run.id), current_control()
     _begin(run, flow_run_id, objective, options)
     control.listener(Progress("started", time.time(), text=run.run_id))
-    await _check_models(options, planned=plan is None)
+    await _check_models(options, orchestrated=is_orchestrated(plan))
     started = time.time()
     planning = _plan(objective, plan, options, flow_run_id)
     chosen, state = await control.unless_cancelled(planning)
@@ -118,10 +119,10 @@ def _begin(run: Run, flow_run_id: str, objective: str, options: SwarmOptions) ->
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
 
 
-async def _check_models(options: SwarmOptions, *, planned: bool) -> None:
+async def _check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     """Find out before anything starts whether each tier's model can be had."""
     tiers: list[TierName] = ["worker", "coder", "architect"]
-    if planned:
+    if orchestrated:
         tiers.append("orchestrator")
     for tier in tiers:
         await resolve_model(options.model_of(tier), tier)

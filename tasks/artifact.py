@@ -34,6 +34,7 @@ def extract(text: str, kind: OutputKind) -> str:
 def _is_json(text: str) -> bool:
     try:
         json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
+        # Not JSON, or a number of thousands of digits, or thousands of brackets.
         return False
     return True

@@ -9,8 +9,10 @@ from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from pydantic import BaseModel, ConfigDict
+from pydantic_ai.exceptions import ModelAPIError
 
 from ..blocks.models import resolve_model
+from ..errors import ModelError
 from ..gates import GATES
 from ..result import Planning, Usage
 from ..task_ir import PlanRules, TaskIR
@@ -64,17 +66,29 @@ async def decompose(
     """Have the orchestrator write a plan.
 
     Raises:
-        PlanError: No plan it wrote can be read.
+        ModelError: It can't be reached, or refuses.
+        NoPlanError: No plan it wrote can be read.
     """
     planned = await plan_objective(Commission.model_validate(commission))
     return planned.model_dump(mode="json")
 
 
 async def plan_objective(commission: Commission) -> Planned:
-    """Have the orchestrator write a plan, without Prefect; `decompose` and a dry run share it."""
+    """Have the orchestrator write a plan, without Prefect; `decompose` and a dry run share it.
+
+    Raises:
+        ModelError: It can't be reached, or refuses.
+        NoPlanError: No plan it wrote can be read.
+    """
     model = await resolve_model(commission.model, "orchestrator")
     rules = PlanRules(max_steps=commission.max_steps, gates=frozenset(GATES))
-    draft = await draft_plan(commission.objective, model, rules=rules, seed=commission.seed)
+    try:
+        draft = await draft_plan(commission.objective, model, rules=rules, seed=commission.seed)
+    except ModelAPIError as error:
+        raise ModelError(
+            f"{model.model_name} can't be asked for a plan: {error}.",
+            "Check that it is served, its name, its key and its settings.",
+        ) from error
     return Planned(plan=draft.plan, planning=_planning(draft, model.model_name))
 
 

@@ -16,7 +16,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RunUsage
 
 from ..blocks.llama.model import LlamaCppModel
-from ..errors import InputError, PlanError
+from ..errors import InputError, NoPlanError, PlanError
 from ..task_ir import PlanRules, TaskIR
 from .plan_lines import GRAMMAR_STEPS, grammar, read_lines
 from .plan_prompt import lines_messages
@@ -96,7 +96,7 @@ async def draft_plan(
 
     Raises:
         InputError: The objective is empty.
-        PlanError: No plan that was written can be read; it has the last one's text.
+        NoPlanError: No plan that was written can be read; it has the last one's text.
     """
     objective = objective.strip()
     if not objective:
@@ -201,7 +201,7 @@ def _choose(candidates: list[Candidate], usage: PlanUsage) -> PlanDraft:
             best = candidate.plan, candidate.score
     if best is None:
         last = candidates[-1]
-        raise PlanError(f"No plan could be read: {last.error}", "Ask another model.", last.text)
+        raise NoPlanError(f"No plan could be read: {last.error}", "Ask another model.", last.text)
     plan, value = best
     _logger.info(
         "Chose a plan of %d steps that scores %.2f, of %d written (%s)%s",

@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import PlanError
 from ..task_ir import Agent, PlanRules, Step, TaskIR, parse_plan
 
-__all__ = ["GRAMMAR_STEPS", "final_step", "grammar", "read_lines", "write_lines"]
+__all__ = ["GRAMMAR_STEPS", "final_step", "grammar", "is_orchestrated", "read_lines", "write_lines"]
 
 GRAMMAR_STEPS = 12
 """Steps the grammar allows where nothing says otherwise."""
@@ -166,6 +166,11 @@ def final_step(steps: Sequence[Step]) -> str | None:
     # A step that nothing needs is the last of some chain; if it is the only one, all lead to it.
     ends = [step.id for step in steps if step.id not in needed]
     return ends[0] if len(ends) == 1 else None
+
+
+def is_orchestrated(plan: TaskIR | None) -> bool:
+    """Say whether the orchestrator has a plan to write, or an answer from several ends."""
+    return plan is None or (plan.final_step or final_step(plan.steps)) is None
 
 
 def _graph(plan: TaskIR) -> list[tuple[str, str, str, frozenset[str]]]:

@@ -37,6 +37,7 @@ from ..errors import (
 )
 from ..result import Usage
 from ..runs import Run
+from .artifact import extract
 from .assignment import Assignment, Verdict, prompt_of
 
 __all__ = ["TRANSPORT_ERRORS", "answer", "retry_transport", "subagent", "usage_of"]
@@ -59,10 +60,8 @@ async def retry_transport(_task: object, _run: TaskRun, state: State[Any]) -> bo
     """Tell Prefect to retry natively only after a transport error."""
     try:
         await state.result()
-    except TRANSPORT_ERRORS:
-        return True
-    except Exception:  # noqa: BLE001 - whatever else failed is not for a native retry
-        return False
+    except Exception as error:  # noqa: BLE001 - looked at, not handled
+        return any(isinstance(cause, TRANSPORT_ERRORS) for cause in (error, error.__cause__))
     return False
 
 
@@ -100,11 +99,6 @@ async def answer(assignment: Assignment) -> Verdict:
     try:
         async with asyncio.timeout(assignment.timeout_s):
             result = await _ask(model, assignment)
-        if not result.output.strip():
-            raise EmptyOutputError(
-                f"{model.model_name} answered {assignment.step} with nothing.",
-                "Ask differently, or use another model.",
-            )
     except TimeoutError:
         error = StepTimeoutError(
             f"{assignment.step} was not answered within {assignment.timeout_s:g} s "
@@ -119,7 +113,7 @@ async def answer(assignment: Assignment) -> Verdict:
         result.all_messages_json().decode(),
     )
     responses = [m for m in result.new_messages() if isinstance(m, ModelResponse)]
-    return Verdict(
+    verdict = Verdict(
         text=result.output.strip(),
         model=model.model_name,
         started_at=started,
@@ -127,6 +121,13 @@ async def answer(assignment: Assignment) -> Verdict:
         queue_s=sum(_queue_s(response) for response in responses),
         usage=sum((usage_of(response) for response in responses), Usage()),
     )
+    if extract(verdict.text, assignment.output).strip():
+        return verdict
+    nothing = EmptyOutputError(
+        f"{model.model_name} answered {assignment.step} with nothing.",
+        "Ask differently, or use another model.",
+    )
+    return verdict.model_copy(update={"category": nothing.category, "error": str(nothing)})
 
 
 # One agent serves all personas: making one costs more than a Prefect task run does.

@@ -15,6 +15,8 @@ from prefect_swarm.tasks.artifact import extract
         ("json", 'Here:\n```json\n{"a": 1}\n```\nDone.', '{"a": 1}'),
         ("json", 'Here:\n```\n{"a": 1}\n```', '{"a": 1}'),
         ("json", "no JSON at all", "no JSON at all"),
+        pytest.param("json", "[" * 100_000, "[" * 100_000, id="nested too deeply to read"),
+        pytest.param("json", "9" * 5_000, "9" * 5_000, id="a number too long to read"),
         ("python", "```python\nx = 1\n```\n```python\ny = 2\n```", "x = 1"),
         ("python", "```sh\nls\n```\n```py\nx = 1\n```", "x = 1"),
         ("shell", "```bash\nls -l\n```", "ls -l"),

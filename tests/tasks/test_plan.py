@@ -12,7 +12,7 @@ import pytest
 from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
-from prefect_swarm.errors import InputError, PlanError
+from prefect_swarm.errors import InputError, NoPlanError, PlanError
 from prefect_swarm.task_ir import PlanRules, TaskIR, parse_plan
 from prefect_swarm.tasks.plan import PlanDraft, draft_plan
 from pydantic_ai.messages import (
@@ -108,9 +108,10 @@ def test_a_line_that_the_token_limit_cut_off_is_left_out() -> None:
 
 @pytest.mark.parametrize("text", ["", "I can't do that."])
 def test_no_readable_plan_is_a_plan_error_with_the_text(text: str) -> None:
-    with pytest.raises(PlanError) as caught:
+    with pytest.raises(NoPlanError) as caught:
         _draft(COMPARE, Scripted(text, text), samples=2)
     assert caught.value.text == text
+    assert caught.value.exit_code == 1, "it is the model's failure, not wrong usage"
 
 
 @pytest.mark.parametrize("objective", ["", " \n "])
