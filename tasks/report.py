@@ -41,7 +41,7 @@ def mermaid(steps: Sequence[DagStep]) -> str:
     """Draw the steps as a Mermaid flowchart, coloured by status, the critical path thick."""
     lines = ["flowchart LR"]
     for step in steps:
-        label = f"{step.id} · {_plain(step.agent, 40)}<br/>{_plain(step.prompt, 60)}"
+        label = f"{step.id} · {_label(step.agent, 40)}<br/>{_label(step.prompt, 60)}"
         lines.append(f'    {step.id}["{label}"]:::{step.status}')
     critical = {step.id for step in steps if step.critical}
     for step in steps:
@@ -64,7 +64,7 @@ def dag_markdown(objective: str, steps: Sequence[DagStep]) -> str:
     else:
         parts.append(f"The graph has {edges} edges, too many to draw; the table has them all.")
     rows = [
-        (s.id, s.agent, _plain(s.prompt, 120), _needs(s.upstream), s.status, s.why) for s in steps
+        (s.id, s.agent, _bounded(s.prompt, 120), _needs(s.upstream), s.status, s.why) for s in steps
     ]
     parts.append(_table(("Step", "Agent", "Prompt", "Needs", "Status", "Why"), rows))
     return "\n\n".join(parts)
@@ -124,7 +124,7 @@ def _decision_rows(step: StepResult) -> list[tuple[str, ...]]:
         (
             step.id,
             str(attempt.number),
-            _plain(f"{attempt.category}: {attempt.error or ''}", 200),
+            _bounded(f"{attempt.category}: {attempt.error or ''}", 200),
             decision.action + (f" on {decision.tier}" if decision.tier else ""),
             decision.rule,
             decision.reason,
@@ -148,20 +148,32 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-_ESCAPES: Mapping[str, str] = {
+# What Markdown or HTML gives a meaning to: a link, or an image that is fetched, among others.
+_MARKDOWN: Mapping[str, str] = {
+    **{char: f"&#{ord(char)};" for char in "|[]*_~\\"},
     "&": "&amp;",
     '"': "&quot;",
     "<": "&lt;",
     ">": "&gt;",
-    "|": "&#124;",
     "`": "'",
-    "\n": " ",
 }
+_MERMAID: Mapping[str, str] = {char: f"#{ord(char)};" for char in '#&"<>'} | {"`": "'"}
 
 
 def _plain(text: str, limit: int) -> str:
     """Bound a text that a model may have written and take its power over the page away."""
+    return _escaped(_bounded(text, limit), _MARKDOWN)
+
+
+def _label(text: str, limit: int) -> str:
+    """Do the same for the label of a Mermaid node."""
+    return _escaped(_bounded(text, limit), _MERMAID)
+
+
+def _bounded(text: str, limit: int) -> str:
     short = " ".join(text.split())
-    if len(short) > limit:
-        short = short[: limit - 1].rstrip() + "…"
-    return "".join(_ESCAPES.get(char, char) for char in short)
+    return short if len(short) <= limit else short[: limit - 1].rstrip() + "…"
+
+
+def _escaped(text: str, escapes: Mapping[str, str]) -> str:
+    return "".join(escapes.get(char, char) for char in text)

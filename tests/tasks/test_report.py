@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 from prefect_swarm.tasks.report import DagStep, dag_markdown, mermaid
 
 
@@ -31,6 +34,23 @@ def test_text_cannot_break_out_of_its_place() -> None:
     assert row.count("|") == 7
     node = next(line for line in page.splitlines() if line.strip().startswith("S1["))
     assert node.count('"') == 2
+
+
+def test_text_can_neither_load_an_image_nor_link_nor_look_like_the_page_itself() -> None:
+    hostile = "![x](http://far.away/?q) **[click](http://far.away)** _it_"
+    page = dag_markdown(hostile, [step("S1", agent=hostile, why=hostile)])
+    outside = page.replace(mermaid([step("S1", agent=hostile, why=hostile)]), "")
+    assert "](" not in outside
+    assert "**" not in outside.removeprefix("**").replace("**\n", "\n", 1)
+
+
+def test_text_is_read_as_it_was_written() -> None:
+    written = 'Say "a|b" & <c> #35;'
+    page = dag_markdown("Much", [step("S1", prompt=written)])
+    row = next(line for line in page.splitlines() if line.startswith("| S1"))
+    assert html.unescape(row.split(" | ")[2]) == written
+    label = mermaid([step("S1", prompt=written)]).partition("<br/>")[2].partition('"]')[0]
+    assert html.unescape(re.sub(r"#(\d+);", r"&#\1;", label)) == written
 
 
 def test_a_plan_too_large_to_draw_is_a_table() -> None:
