@@ -32,7 +32,7 @@ def override_models(
     Example:
         ```python
         with override_models(worker=TestModel(), orchestrator=my_model):
-            await run_swarm("...")
+            await swarm("...")
         ```
     """
     given = {

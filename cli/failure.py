@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from ..errors import RunCancelledError, SwarmError
+from ..text import clean
 
 __all__ = ["CANCELLED", "Failure", "failure_of", "show"]
 
@@ -52,9 +53,9 @@ def show(error: BaseException, failure: Failure, *, debug: bool) -> None:
     if debug:
         typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     if failure.exit_code == CANCELLED:
-        typer.secho(f"{failure.problem} {failure.fix}".rstrip(), err=True, fg="yellow")
+        typer.secho(clean(f"{failure.problem} {failure.fix}").rstrip(), err=True, fg="yellow")
         return
     prefix = "" if failure.problem.startswith("Internal error") else "Error: "
-    typer.secho(f"{prefix}{failure.problem}", err=True, fg="red")
+    typer.secho(clean(f"{prefix}{failure.problem}"), err=True, fg="red")
     if failure.fix:
-        typer.echo(f"  {failure.fix}", err=True)
+        typer.echo(clean(f"  {failure.fix}"), err=True)

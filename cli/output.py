@@ -53,7 +53,7 @@ def print_section(title: str, lines: Iterable[str] = ()) -> None:
     """Print a heading and lines that must not be wrapped."""
     out = console()
     out.print()
-    out.print(Text(title, style="bold"))
+    out.print(Text(clean(title), style="bold"))
     for line in lines:
         out.print(Text(line), no_wrap=True, overflow="ellipsis", crop=True)
 

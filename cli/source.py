@@ -56,6 +56,8 @@ def read_source(
         InputError: Nothing was given, or things that don't go together.
         PlanError: The plan can't be read or breaks a rule.
     """
+    for text in (objective, template, join):
+        _check_text(text)
     if objective is not None and not objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted in a sentence.")
     mapped = (items, template, join) != (None, None, None)
@@ -73,6 +75,13 @@ def read_source(
             "Give an OBJECTIVE, a --plan FILE, or --items FILE with --template.",
         )
     return Source(objective, None)
+
+
+def _check_text(text: str | None) -> None:
+    try:
+        (text or "").encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{text!r} is not UTF-8 text.", "Write it as UTF-8.") from None
 
 
 def _from_plan(plan: TaskIR, objective: str | None) -> Source:

@@ -12,8 +12,8 @@ import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.cli.failure import failure_of
-from prefect_swarm.errors import ContextTooSmallError, RunCancelledError
+from prefect_swarm.cli.failure import failure_of, show
+from prefect_swarm.errors import ContextTooSmallError, ModelError, RunCancelledError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -109,6 +109,34 @@ def test_a_batch_without_lines_is_refused(tmp_path: Path, invoke: Invoke) -> Non
     result = invoke("batch", path)
     assert result.exit_code == 2
     assert "has no lines" in result.stderr
+
+
+def test_a_batch_is_not_written_over_its_own_input(tmp_path: Path, invoke: Invoke) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_text('"x"\n')
+    result = invoke("batch", path, "--output", path)
+    assert result.exit_code == 2
+    assert "is the input too" in result.stderr
+    assert path.read_text() == '"x"\n'
+
+
+def test_bytes_that_are_no_text_are_refused(invoke: Invoke) -> None:
+    result = invoke("plan", "caf\udce9")
+    assert result.exit_code == 2
+    assert "is not UTF-8 text" in result.stderr
+
+
+def test_an_orchestrator_that_is_not_there_is_named(invoke: Invoke) -> None:
+    result = invoke("plan", "x", "--model", "openai:far@http://127.0.0.1:9/v1")
+    assert result.exit_code == 1
+    assert "far can't be asked for a plan" in result.stderr
+    assert "Internal error" not in result.stderr
+
+
+def test_a_message_can_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    error = ModelError("far said \x1b[2J", "Ask \x9b1m others.")
+    show(error, failure_of(error), debug=False)
+    assert capsys.readouterr().err == "Error: far said [2J\n  Ask 1m others.\n"
 
 
 def test_a_model_file_that_is_missing_is_named(invoke: Invoke) -> None:
