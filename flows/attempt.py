@@ -80,6 +80,7 @@ class Attempts:
             key=f"{self.key}.{step.id}.{launch.attempt}",
             run=self.flow_run_id,
             step=step.id,
+            agent=step.agent,
             attempt=launch.attempt,
             tier=tier,
             model=options.model_of(tier),

@@ -68,15 +68,15 @@ class Driver:
         cancel = asyncio.create_task(self.control.cancel.wait())
         watched: set[asyncio.Task[bool]] = {cancel}
         try:
-            status = self._carry_out(self._schedule.advance(PlanExtended(self.plan.steps)))
+            status = await self._carry_out(self._schedule.advance(PlanExtended(self.plan.steps)))
             while status is None:
                 done, _ = await asyncio.wait(
                     {*self._running.values(), *watched}, return_when=asyncio.FIRST_COMPLETED
                 )
                 if watched & done:
                     watched.clear()
-                    status = self._carry_out(self._schedule.advance(Cancelled()))
-                status = self._take_ended() or status
+                    status = await self._carry_out(self._schedule.advance(Cancelled()))
+                status = await self._take_ended() or status
         finally:
             cancel.cancel()
             for task in self._running.values():
@@ -84,7 +84,7 @@ class Driver:
             await asyncio.gather(*self._running.values(), return_exceptions=True)
         return status
 
-    def _take_ended(self) -> RunStatus | None:
+    async def _take_ended(self) -> RunStatus | None:
         status: RunStatus | None = None
         for step, task in list(self._running.items()):
             if not task.done():
@@ -92,16 +92,18 @@ class Driver:
             del self._running[step]
             event = AttemptFinished(step, "cancelled") if task.cancelled() else task.result()
             self._tell_end(event)
-            status = self._carry_out(self._schedule.advance(event)) or status
+            status = await self._carry_out(self._schedule.advance(event)) or status
         return status
 
-    def _carry_out(self, commands: Sequence[Command]) -> RunStatus | None:
+    async def _carry_out(self, commands: Sequence[Command]) -> RunStatus | None:
         status: RunStatus | None = None
         for command in commands:
             match command:
                 case Launch(step, attempt, tier):
                     self._say("launched", step, f"attempt {attempt} on {tier}")
                     self._running[step] = asyncio.create_task(self.attempts.run_attempt(command))
+                    # Or steps that start together would all ask their models after the last one.
+                    await asyncio.sleep(0)
                 case Skip(step, cause, category):
                     self._skip(step, cause, category)
                 case Cancel(step):

@@ -22,9 +22,6 @@ async def run_task(
 ) -> tuple[State[Any], Any]:
     """Run a task and return its state with its result, or with the exception it failed by.
 
-    It has no tags: for each set of tags Prefect asks the server for its limits first, over a client
-    and in a thread of its own, and every step waits for that: 20 times as long for 100 agents.
-
     Args:
         task: An async task of two parameters, the payload and the task run's name; giving each call
             a name this way costs a third of a millisecond, `with_options` ten times that.

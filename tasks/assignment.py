@@ -34,6 +34,7 @@ class Assignment(_Frozen):
     key: str
     run: str
     step: str
+    agent: str
     attempt: int
     tier: TierName
     model: str

@@ -18,6 +18,7 @@ from ..result import Planning, Usage
 from ..task_ir import PlanRules, TaskIR
 from .plan import PlanDraft, draft_plan
 from .subagent import retry_transport
+from .tags import tag_task_run
 
 __all__ = ["Commission", "Planned", "decompose", "plan_objective"]
 
@@ -69,6 +70,7 @@ async def decompose(
         ModelError: It can't be reached, or refuses.
         NoPlanError: No plan it wrote can be read.
     """
+    tag_task_run("tier: orchestrator")
     planned = await plan_objective(Commission.model_validate(commission))
     return planned.model_dump(mode="json")
 

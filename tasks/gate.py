@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..gates import GATES
 from ..task_ir import Output
+from .tags import tag_task_run
 
 __all__ = ["Inspection", "gate"]
 
@@ -42,6 +43,7 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
 async def gate(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 - the run's name
     """Hold an artifact against a gate; a failed gate is a Failed state that carries the verdict."""
     asked = Inspection.model_validate(inspection)
+    tag_task_run(f"gate: {asked.gate}")
     result = GATES[asked.gate](asked.artifact, asked.output)
     content = result.model_dump(mode="json")
     if result.status in ("passed", "skipped"):

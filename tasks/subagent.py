@@ -39,6 +39,7 @@ from ..result import Usage
 from ..runs import Run
 from .artifact import extract
 from .assignment import Assignment, Verdict, prompt_of
+from .tags import tag_task_run
 
 __all__ = ["TRANSPORT_ERRORS", "answer", "retry_transport", "subagent", "usage_of"]
 
@@ -81,7 +82,9 @@ async def subagent(assignment: dict[str, Any], name: str) -> Any:  # noqa: ARG00
     The verdict is kept under the assignment's key even then, so that a resumed run takes the same
     decisions without asking the model again.
     """
-    verdict = await answer(Assignment.model_validate(assignment))
+    asked = Assignment.model_validate(assignment)
+    tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
+    verdict = await answer(asked)
     content = verdict.model_dump(mode="json")
     if verdict.category is None:
         return content

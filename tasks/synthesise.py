@@ -36,6 +36,7 @@ def synthesis(
         key=f"{key}.answer.1",
         run=run,
         step="answer",
+        agent="Orchestrator",
         attempt=1,
         tier="orchestrator",
         model=model,

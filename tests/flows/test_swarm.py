@@ -123,7 +123,8 @@ def test_each_attempt_is_a_task_run_with_the_edges_of_its_dependencies() -> None
     edges = runs["S4 · Reader · attempt 1"].task_inputs["wait_for"]
     needed = {str(item.id) for item in edges if isinstance(item, TaskRunResult)}
     assert needed == {str(runs[f"S{n} · Reader · attempt 1"].id) for n in (2, 3)}
-    assert not runs["S1 · Reader · attempt 1"].tags, "tags cost a request each"
+    tags = ["S1", "agent: Reader", "swarm", "tier: worker"]
+    assert sorted(runs["S1 · Reader · attempt 1"].tags) == tags
 
 
 def test_the_answer_is_synthesised_from_the_last_steps_bounded() -> None:
