@@ -14,7 +14,7 @@ from pydantic_ai.exceptions import ModelAPIError
 from ..blocks.models import resolve_model
 from ..errors import ModelError
 from ..gates import GATES
-from ..result import Planning, Usage
+from ..result import Planning
 from ..task_ir import PlanRules, TaskIR
 from .plan import PlanDraft, draft_plan
 from .subagent import retry_transport
@@ -102,9 +102,5 @@ def _planning(draft: PlanDraft, model: str) -> Planning:
         score=draft.score.value,
         candidates=len(draft.candidates),
         choice=f"best of {', '.join(scores)}",
-        usage=Usage(
-            requests=draft.usage.requests,
-            input_tokens=draft.usage.input_tokens,
-            output_tokens=draft.usage.output_tokens,
-        ),
+        usage=draft.usage,
     )

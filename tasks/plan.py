@@ -10,41 +10,26 @@ from dataclasses import dataclass
 from typing import cast
 
 from pydantic_ai.direct import model_request
+from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import RunUsage
 
 from ..blocks.llama.model import LlamaCppModel
 from ..errors import InputError, NoPlanError, PlanError
+from ..result import Usage
 from ..task_ir import PlanRules, TaskIR
 from .plan_lines import GRAMMAR_STEPS, grammar, read_lines
 from .plan_prompt import lines_messages
 from .plan_score import PlanScore, listed, score
 from .plan_structured import request_plan
+from .usage import usage_of
 
-__all__ = ["Candidate", "PlanDraft", "PlanUsage", "draft_plan"]
+__all__ = ["Candidate", "PlanDraft", "draft_plan"]
 
 _logger = logging.getLogger(__name__)
 _EXCERPT = 2000
 _TEMPERATURES = (0.0, 0.5, 0.8)  # of the first sample, the second, and every further one
-
-
-@dataclass(frozen=True)
-class PlanUsage:
-    """What writing a plan used.
-
-    Attributes:
-        requests: Requests to the model.
-        input_tokens: Tokens of all prompts.
-        output_tokens: Tokens written.
-        queue_s: Seconds that requests waited for a local model.
-    """
-
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    queue_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +56,7 @@ class PlanDraft:
     plan: TaskIR
     score: PlanScore
     candidates: tuple[Candidate, ...]
-    usage: PlanUsage
+    usage: Usage
 
 
 async def draft_plan(
@@ -119,13 +104,11 @@ class _Writer:
         self.local = _takes_grammar(model)
         self._objective, self._model, self._rules = objective, model, rules
         self._seed, self._max_tokens = seed, max_tokens
-        self._used = RunUsage()
-        self._queue_s = 0.0
+        self._answers: list[ModelMessage] = []
 
     @property
-    def usage(self) -> PlanUsage:
-        used = self._used
-        return PlanUsage(used.requests, used.input_tokens, used.output_tokens, self._queue_s)
+    def usage(self) -> Usage:
+        return usage_of(self._answers)
 
     async def write(self, attempt: int) -> Candidate:
         text = ""
@@ -152,9 +135,7 @@ class _Writer:
             lines_messages(self._objective),
             model_settings=cast("ModelSettings", settings),
         )
-        self._used.incr(answer.usage)
-        self._used.requests += 1
-        self._queue_s += float((answer.provider_details or {}).get("queue_s") or 0.0)
+        self._answers.append(answer)
         text = answer.text or ""
         if answer.finish_reason == "length":
             # The line that the limit cut off says half a thing; the lines before it are whole.
@@ -167,7 +148,9 @@ class _Writer:
             settings["max_tokens"] = self._max_tokens
         if attempt:
             settings["temperature"] = _temperature(attempt)
-        return await request_plan(self._objective, self._model, self._rules, settings, self._used)
+        return await request_plan(
+            self._objective, self._model, self._rules, settings, self._answers
+        )
 
 
 def _takes_grammar(model: Model) -> bool:
@@ -192,7 +175,7 @@ def _settled(candidate: Candidate, *, local: bool) -> bool:
     return candidate.score.good_enough
 
 
-def _choose(candidates: list[Candidate], usage: PlanUsage) -> PlanDraft:
+def _choose(candidates: list[Candidate], usage: Usage) -> PlanDraft:
     best: tuple[TaskIR, PlanScore] | None = None
     for candidate in candidates:
         if candidate.plan is None or candidate.score is None:

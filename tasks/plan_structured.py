@@ -10,7 +10,6 @@ from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import RunUsage
 
 from ..errors import PlanError
 from ..task_ir import PlanRules, TaskIR, Tier, parse_plan
@@ -78,11 +77,15 @@ class StructuredPlan(BaseModel):
 
 
 async def request_plan(
-    objective: str, model: Model, rules: PlanRules, settings: ModelSettings, usage: RunUsage
+    objective: str,
+    model: Model,
+    rules: PlanRules,
+    settings: ModelSettings,
+    said: list[ModelMessage],
 ) -> tuple[TaskIR, str]:
     """Ask for a plan; on a broken rule say which, once. Return the plan and the text it came as.
 
-    `usage` counts what was used, whether it succeeds or not.
+    `said` gets the conversation, whether it succeeds or not.
 
     Raises:
         PlanError: The mended plan breaks a rule as well; it has the text.
@@ -103,9 +106,11 @@ async def request_plan(
 
     with capture_run_messages() as messages:
         try:
-            result = await agent.run(objective, model_settings=settings, usage=usage)
+            result = await agent.run(objective, model_settings=settings)
         except UnexpectedModelBehavior as error:
             raise _unusable(last, messages, error) from error
+        finally:
+            said += messages
     return result.output.plan(objective, rules), result.output.model_dump_json()
 
 

@@ -40,8 +40,9 @@ from ..runs import Run
 from .artifact import extract
 from .assignment import Assignment, Verdict, prompt_of
 from .tags import tag_task_run
+from .usage import usage_of
 
-__all__ = ["TRANSPORT_ERRORS", "answer", "retry_transport", "subagent", "usage_of"]
+__all__ = ["TRANSPORT_ERRORS", "answer", "retry_transport", "subagent"]
 
 TRANSPORT_ERRORS = (
     ModelConnectionError,
@@ -122,7 +123,7 @@ async def answer(assignment: Assignment) -> Verdict:
         started_at=started,
         ended_at=time.time(),
         queue_s=sum(_queue_s(response) for response in responses),
-        usage=sum((usage_of(response) for response in responses), Usage()),
+        usage=usage_of(responses),
     )
     if extract(verdict.text, assignment.output).strip():
         return verdict
@@ -165,20 +166,6 @@ async def _ask(model: Model, assignment: Assignment) -> AgentRunResult[str]:
             f"{model.model_name} gave {assignment.step} no usable answer: {error}",
             "Ask differently, or use another model.",
         ) from error
-
-
-def usage_of(response: ModelResponse) -> Usage:
-    """Return what a response took; its price only where it is known."""
-    try:
-        cost = float(response.cost().total_price)
-    except (LookupError, ValueError, AssertionError):
-        cost = None
-    return Usage(
-        requests=1,
-        input_tokens=response.usage.input_tokens,
-        output_tokens=response.usage.output_tokens,
-        cost_usd=cost,
-    )
 
 
 def _queue_s(response: ModelResponse) -> float:

@@ -53,7 +53,6 @@ class Scripted(LlamaCppModel):
         return ModelResponse(
             [TextPart(next(self._texts))],
             usage=RequestUsage(input_tokens=10, output_tokens=5),
-            provider_details={"queue_s": 0.5},
             finish_reason=self._finish_reason,
         )
 
@@ -70,7 +69,6 @@ def test_a_good_first_plan_is_taken() -> None:
     assert draft.plan.final_step == "S3"
     assert model.asked[0]["temperature"] == 0
     assert (draft.usage.requests, draft.usage.input_tokens, draft.usage.output_tokens) == (1, 10, 5)
-    assert draft.usage.queue_s == 0.5
 
 
 def test_a_bad_plan_is_sampled_again_and_the_best_is_taken(
@@ -160,6 +158,19 @@ def test_a_broken_rule_is_told_and_mended_once() -> None:
     assert len(draft.plan.steps) == 3
     assert "step S2 depends on S3, which comes later" in str(seen[1][-1])
     assert draft.usage.requests == 2
+
+
+def test_what_planning_costs_is_known_where_the_price_is() -> None:
+    parts = iter([TextPart("no plan"), ToolCallPart("final_result", _structured([], [], [1, 2]))])
+
+    def answer(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
+        usage = RequestUsage(input_tokens=1_000_000)
+        return ModelResponse([next(parts)], usage=usage, provider_name="openai")
+
+    draft = _draft(COMPARE, FunctionModel(answer, model_name="gpt-4o"))
+    assert draft.usage.requests == 2
+    assert draft.usage.cost_usd is not None
+    assert draft.usage.cost_usd > 1
 
 
 def test_a_rule_broken_twice_is_a_plan_error_with_the_text() -> None:
