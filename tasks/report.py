@@ -12,7 +12,7 @@ __all__ = ["DagStep", "dag_markdown", "mermaid", "timeline_markdown"]
 
 _MOST_NODES = 80  # Mermaid gives up at 500 edges and 50,000 characters; people much earlier
 _MOST_EDGES = 300
-_WIDTH = 104  # characters that fit beside the page's margin
+_WIDTH = 64  # characters of a code block that fit on a page
 _LOOK = {
     "waiting": "fill:#eceff1,stroke:#90a4ae,color:#37474f",
     "ready": "fill:#fff8e1,stroke:#ffb300,color:#5d4037",
@@ -89,7 +89,7 @@ def timeline_markdown(result: SwarmResult) -> str:
     if result.problem:
         parts.append(_plain(result.problem, 600))
     if ran and len(ran) <= _MOST_NODES:
-        parts.append("\n".join(["```", *timeline(ran, _WIDTH), "", LEGEND, "```"]))
+        parts.append("\n".join(["```", *timeline(ran, _WIDTH, figures=False), "", LEGEND, "```"]))
     parts.append(_table(("Figure", "Value"), figures))
     columns = ("Step", "Agent", "Status", "Start", "Work", "Waited", "Slack", "Tokens", "Model")
     rows = [_timeline_row(step, _origin(ran)) for step in result.steps]

@@ -46,12 +46,15 @@ def bars(steps: Sequence[StepResult]) -> list[Bar]:
     return [_bar(step, attempt, origin) for step, attempt in tries]
 
 
-def timeline(steps: Sequence[StepResult], width: int) -> list[str]:
+def timeline(steps: Sequence[StepResult], width: int, *, figures: bool = True) -> list[str]:
     """Draw the attempts, a line each, in `width` characters; empty if nothing ran."""
     drawn = bars(steps)
     total_s = max((bar.end_s for bar in drawn), default=0.0)
-    room = max(10, width - _NAME - 36)
-    return [f"{_label(bar)} |{bar.drawn(room, total_s)}| {_figures(bar)}" for bar in drawn]
+    room = max(10, width - _NAME - (36 if figures else 3))
+    lines = [f"{_label(bar)} |{bar.drawn(room, total_s)}|" for bar in drawn]
+    if not figures:
+        return lines
+    return [f"{line} {_figures(bar)}" for line, bar in zip(lines, drawn, strict=True)]
 
 
 def _bar(step: StepResult, attempt: Attempt, origin: float) -> Bar:
