@@ -76,6 +76,20 @@ class Run:
         text = self.read("result.json")
         return SwarmResult.model_validate_json(text) if text else None
 
+    def begun_again(self) -> dict[str, int]:
+        """How often each step was begun again; those that never were are left out."""
+        return json.loads(self.read("again.json") or "{}")
+
+    def begin_again(self, result: SwarmResult) -> None:
+        """Let the steps that failed in this result be tried afresh, and put the result away.
+
+        What failed for want of a key, a server or time would else fail again from the cache.
+        """
+        failed = [step.id for step in result.steps if step.attempts and step.status != "succeeded"]
+        before = self.begun_again()
+        self.write("again.json", before | {step: before.get(step, 0) + 1 for step in failed})
+        (self.folder / "result.json").unlink()
+
     def finished_steps(self) -> tuple[str, ...]:
         """Ids of the steps whose outputs are stored, in the order of their numbers."""
         stems = (path.stem for path in (self.folder / "outputs").glob("S*.txt"))

@@ -35,6 +35,7 @@ class Attempts:
 
     Attributes:
         key: Begins the cache key of each attempt: flow run and plan.
+        again: How often each step was begun again after its run had failed; see `Run.begin_again`.
         waits_for: The Prefect state that a step without upstream waits for; the plan's.
         tokens: Tokens spent so far, planning included.
     """
@@ -46,6 +47,7 @@ class Attempts:
     records: Mapping[str, StepRecord]
     waits_for: State[Any] | None
     started_at: float
+    again: Mapping[str, int] = field(default_factory=dict[str, int])
     tokens: int = 0
     clock: Callable[[], float] = time.time
     _reserved: dict[str, int] = field(default_factory=dict[str, int])
@@ -76,8 +78,9 @@ class Attempts:
         tier = record.attempts[-1].decision.tier if record.attempts else None  # pyright: ignore[reportOptionalMemberAccess]
         tier = tier or step.tier
         schema = step.output.json_schema
+        again = self.again.get(step.id, 0)
         return Assignment(
-            key=f"{self.key}.{step.id}.{launch.attempt}",
+            key=f"{self.key}.{step.id}{f'-{again}' if again else ''}.{launch.attempt}",
             run=self.flow_run_id,
             step=step.id,
             agent=step.agent,
@@ -111,8 +114,8 @@ class Attempts:
         """
         budget = Budget(self.options.max_tokens, self.options.timeout_s)
         elapsed = self.clock() - self.started_at
-        chars = len(assignment.instructions) + len(prompt_of(assignment))
-        needed = estimate_tokens(chars, assignment.max_output_tokens)
+        prompt = assignment.instructions + prompt_of(assignment)
+        needed = estimate_tokens(prompt, assignment.max_output_tokens)
         check(budget, Spending(self.tokens, sum(self._reserved.values()), elapsed), needed)
         self._reserved[assignment.step] = needed
         if budget.timeout_s is None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from ..errors import BudgetExceededError
 
-__all__ = ["CHARS_PER_TOKEN", "Budget", "Spending", "check", "estimate_tokens"]
+__all__ = ["BYTES_PER_TOKEN", "Budget", "Spending", "check", "estimate_tokens"]
 
-CHARS_PER_TOKEN = 3.0
-"""Characters of a prompt a token covers, on the low side so that estimates err upwards."""
+BYTES_PER_TOKEN = 3.0
+"""Bytes of a prompt a token covers, on the low side so that estimates err upwards, in any script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Spending:
     elapsed_s: float = 0.0
 
 
-def estimate_tokens(prompt_chars: int, max_output_tokens: int) -> int:
+def estimate_tokens(prompt: str, max_output_tokens: int) -> int:
     """Return the tokens a call may take: its prompt's, estimated, and its output's limit."""
-    return int(prompt_chars / CHARS_PER_TOKEN) + 1 + max_output_tokens
+    return int(len(prompt.encode()) / BYTES_PER_TOKEN) + 1 + max_output_tokens
 
 
 def check(budget: Budget, spending: Spending, needed_tokens: int) -> None:

@@ -80,6 +80,7 @@ class Execution:
             records=self._records,
             waits_for=self.planned,
             started_at=self.started_at,
+            again=self.run.begun_again(),
             tokens=self.source.planning.usage.tokens,
         )
         return Driver(

@@ -42,8 +42,10 @@ async def resume(name: str) -> SwarmResult:
         async with _server() as client:
             flow_run = await _read(client, run)
             completed = flow_run.state is not None and flow_run.state.is_completed()
-            if completed and (result := run.result()) is not None:
-                return result
+            if (result := run.result()) is not None:
+                if completed:
+                    return result
+                run.begin_again(result)
             flow_run = await _reopen(client, flow_run)
         return await _go_on(run, flow_run)
 

@@ -10,6 +10,7 @@ from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TaskRunContext
+from prefect.runtime import task_run
 from prefect.states import Failed
 from pydantic_ai import Agent, AgentRunResult
 from pydantic_ai.exceptions import (
@@ -52,6 +53,7 @@ TRANSPORT_ERRORS = (
     ModelUnavailableError,
 )
 """What another try of the very same call may mend; everything else is the router's to decide."""
+_RETRIES = 2
 
 
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
@@ -73,7 +75,7 @@ async def retry_transport(_task: object, _run: TaskRun, state: State[Any]) -> bo
     cache_policy=CacheKeyFnPolicy(cache_key_fn=_key),
     persist_result=True,
     result_serializer="json",
-    retries=2,
+    retries=_RETRIES,
     retry_delay_seconds=[1, 4],
     retry_condition_fn=retry_transport,
 )
@@ -85,7 +87,20 @@ async def subagent(assignment: dict[str, Any], name: str) -> Any:  # noqa: ARG00
     """
     asked = Assignment.model_validate(assignment)
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
-    verdict = await answer(asked)
+    started = time.time()
+    try:
+        verdict = await answer(asked)
+    except TRANSPORT_ERRORS as error:
+        if task_run.run_count <= _RETRIES:
+            raise
+        verdict = Verdict(
+            model=asked.model,
+            started_at=started,
+            ended_at=time.time(),
+            usage=Usage(requests=task_run.run_count),
+            category=Category.INFRASTRUCTURE,
+            error=str(error),
+        )
     content = verdict.model_dump(mode="json")
     if verdict.category is None:
         return content

@@ -38,4 +38,5 @@ def test_what_passes_can_never_exceed_the_bound(
 
 
 def test_an_estimate_counts_the_prompt_and_all_it_may_write() -> None:
-    assert estimate_tokens(300, 50) == 151
+    assert estimate_tokens("a" * 300, 50) == 151
+    assert estimate_tokens("茶" * 300, 50) == 351

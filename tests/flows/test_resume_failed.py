@@ -1,0 +1,66 @@
+"""A run that failed, or whose model could not be reached for a while, goes on where it was."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from prefect.exceptions import CancelledRun
+from prefect_swarm.errors import RunFailedError
+from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.resume import resume
+from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.task_ir import TaskIR, parse_plan
+from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
+from scripted import Script, scripted
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
+
+
+def chain(*prompts: str) -> TaskIR:
+    steps = [
+        {
+            "id": f"S{n}",
+            "agent": "Reader",
+            "prompt": prompt,
+            "depends_on": [f"S{n - 1}"] if n > 1 else [],
+        }
+        for n, prompt in enumerate(prompts, 1)
+    ]
+    agents = [{"name": "Reader", "system_prompt": "You read closely."}]
+    return parse_plan({"objective": "Find out", "agents": agents, "steps": steps})
+
+
+def test_what_failed_is_tried_afresh() -> None:
+    with scripted(Script(lambda _: ModelHTTPError(401, "far"))), pytest.raises(RunFailedError) as e:
+        asyncio.run(swarm("Find out", plan=chain("one"), options=SwarmOptions()))
+    assert e.value.result is not None
+    with scripted(Script(lambda _: "found")) as mended:
+        result = asyncio.run(resume(e.value.result.run_id))
+    assert (result.status, result.answer) == ("completed", "found")
+    assert len(mended.prompts) == 1
+
+
+def test_a_step_that_was_reached_at_its_second_attempt_is_not_run_again() -> None:
+    errors = [ModelConnectionError("far", "no route")] * 3
+    names: list[str] = []
+    control = RunControl(lambda told: hear(told))
+
+    def hear(told: Progress) -> None:
+        if told.kind == "started":
+            names.append(told.text)
+        if told.kind == "launched" and told.step == "S2":
+            control.cancel.set()
+
+    def reply(prompt: str) -> str | Exception:
+        return errors.pop() if errors and prompt == "one" else f"done: {prompt[-3:]}"
+
+    with scripted(Script(reply)), controlled(control), pytest.raises(CancelledRun):
+        asyncio.run(swarm("Find out", plan=chain("one", "two"), options=SwarmOptions()))
+    with scripted(Script(reply)) as script:
+        result = asyncio.run(resume(names[0]))
+    assert [prompt[-3:] for prompt in script.prompts] == ["two"]
+    first, second = result.steps[0].attempts
+    assert (first.category, second.category) == ("INFRASTRUCTURE", None)
+    assert first.usage.requests == 3
