@@ -109,11 +109,16 @@ def find_run(name: str) -> Run:
         there = f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."
         raise RunNotFoundError(f"No run {name!r} is stored in {root}.", there)
     try:
-        run.about()
+        flow_run_id = str(run.about().get("flow_run_id", ""))
         run.result()
     except (json.JSONDecodeError, ValidationError) as error:
         raise RunNotFoundError(
             f"The files of run {name!r} in {run.folder} are damaged: {error}.",
             "Remove the damaged file; resuming the run writes it anew.",
         ) from None
+    if name.strip() not in (run.run_id, flow_run_id, flow_run_id.replace("-", "")):
+        raise RunNotFoundError(
+            f"Run {run.run_id} in {root} is flow run {flow_run_id}, not {name!r}.",
+            "Check the name.",
+        )
     return run

@@ -9,7 +9,7 @@ from ..errors import BudgetExceededError
 __all__ = ["BYTES_PER_TOKEN", "Budget", "Spending", "check", "estimate_tokens"]
 
 BYTES_PER_TOKEN = 3.0
-"""Bytes of a prompt a token covers, on the low side so that estimates err upwards, in any script."""
+"""Bytes of a prompt a token covers, on the low side so that estimates err upwards in any script."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,15 @@ def test_a_run_without_a_plan_says_so(stored: Run, invoke: Invoke) -> None:
     assert "It had no plan yet." in invoke("inspect", "0123abcd").stdout
 
 
+@pytest.mark.parametrize("name", ["0123abcdef", FLOW_RUN[:-1]])
+def test_a_name_that_only_begins_like_a_runs_is_no_name_of_it(
+    name: str, stored: Run, invoke: Invoke
+) -> None:
+    result = invoke("inspect", name)
+    assert result.exit_code == 2
+    assert f"not '{name}'" in result.stderr
+
+
 def test_a_damaged_run_is_named(ended: Run, invoke: Invoke) -> None:
     ended.write("result.json", "{")
     result = invoke("inspect", "0123abcd")
