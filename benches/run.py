@@ -14,7 +14,7 @@ from pathlib import Path
 
 from machine import describe_machine
 
-BENCHES = ("makespan", "scheduler_cost")
+BENCHES = ("makespan", "scheduler_cost", "prefect_overhead", "langgraph_shapes", "engine")
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEAD = """\
 # Benchmarks

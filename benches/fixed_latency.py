@@ -1,0 +1,80 @@
+"""The flow over models that take a fixed time: what is left of a makespan is the flow's own."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter, process_time
+
+from prefect_swarm.blocks.models import override_models
+from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.task_ir import TaskIR
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from shapes import waiting
+
+__all__ = ["Taken", "independent", "run_plan"]
+
+_WAIT = re.compile(waiting(0).replace("0", r"(\d+(?:\.\d+)?)"))
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a run took.
+
+    Attributes:
+        inside: Seconds from the flow's first line to its last.
+        cpu: Seconds of this process's CPU, the start and the end of the flow run included.
+    """
+
+    inside: float
+    cpu: float
+
+
+async def run_plan(plan: TaskIR, slots: int) -> Taken:
+    """Run a plan and check that it succeeded."""
+    heard: dict[str, float] = {}
+
+    def hear(progress: Progress) -> None:
+        heard[progress.kind] = perf_counter()
+
+    cpu = process_time()
+    with _fixed_latency(), controlled(RunControl(listener=hear)):
+        result = await swarm(plan.objective, plan=plan, options=SwarmOptions(max_concurrency=slots))
+    assert result.status == "completed", result.problem
+    return Taken(heard["finished"] - heard["started"], process_time() - cpu)
+
+
+def independent(count: int, seconds: float) -> TaskIR:
+    """Return a plan of so many steps, none of which needs another."""
+    items = [f"{number}: {waiting(seconds)}" for number in range(1, count + 1)]
+    return TaskIR.from_items("{item}", items)
+
+
+@contextmanager
+def _fixed_latency() -> Generator[None]:
+    worker, orchestrator = FunctionModel(_wait), FunctionModel(_answer)
+    with override_models(worker=worker, coder=worker, architect=worker, orchestrator=orchestrator):
+        yield
+
+
+async def _wait(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    seconds = float(_WAIT.findall(_prompt(messages))[-1])
+    if seconds:
+        await asyncio.sleep(seconds)
+    return await _answer(messages, info)
+
+
+async def _answer(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+    return ModelResponse(parts=[TextPart("Done.")])
+
+
+def _prompt(messages: list[ModelMessage]) -> str:
+    request = messages[-1]
+    assert isinstance(request, ModelRequest)
+    return "\n".join(str(p.content) for p in request.parts if isinstance(p, UserPromptPart))

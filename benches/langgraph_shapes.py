@@ -1,0 +1,101 @@
+"""Uneven plans here and in LangGraph, whose supersteps end when their slowest node does."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import os
+import sys
+from time import perf_counter
+from typing import Annotated, Any, TypedDict
+
+from fixed_latency import run_plan
+from langgraph.graph import END, START, StateGraph
+from own_prefect import run_with_prefect
+from shapes import SHAPES, Part, Shape
+
+__all__ = ["run"]
+
+SLOTS = 100
+HEAD = """\
+## Uneven plans, beside LangGraph
+
+Makespan ÷ critical path of the same plans in one run, and what the longest step of each level would
+add up to. Ours goes through a real Prefect server and is counted from the flow's first line to its
+last. LangGraph's graph is compiled beforehand, its nodes sleep in memory, and nothing is stored; a
+node that needs several others has one edge from their list.
+
+| Shape, seconds | Critical path | By levels | Ours | LangGraph |
+|---|---:|---:|---:|---:|"""
+
+
+class Seen(TypedDict):
+    """What the nodes share."""
+
+    done: Annotated[list[str], operator.add]
+
+
+def run() -> str:
+    """Measure beside a server of our own and return the table."""
+    return run_with_prefect(__file__)
+
+
+async def measure() -> str:
+    """Measure on the Prefect server that is configured."""
+    os.environ["LANGSMITH_TRACING"] = "false"
+    await run_plan(_warm_up().plan(), SLOTS)
+    await _langgraph(_warm_up())
+    return "\n".join([HEAD, *[await _row(shape) for shape in SHAPES]])
+
+
+async def _row(shape: Shape) -> str:
+    best = shape.critical_path
+    ours = (await run_plan(shape.plan(), SLOTS)).inside
+    theirs = await _langgraph(shape)
+    return (
+        f"| {shape.name} | {best:g} | {shape.with_barriers:g} "
+        f"| {ours / best:.3f} × | {theirs / best:.3f} × |"
+    )
+
+
+async def _langgraph(shape: Shape) -> float:
+    graph = _graph(shape)
+    start = perf_counter()
+    seen = await graph.ainvoke({"done": []})
+    seconds = perf_counter() - start
+    assert sorted(seen["done"]) == sorted(shape.parts)
+    return seconds
+
+
+def _graph(shape: Shape) -> Any:
+    graph = StateGraph(Seen)
+    for name, part in shape.parts.items():
+        graph.add_node(name, _node(name, part.seconds))
+    for name, part in shape.parts.items():
+        match part.needs:
+            case ():
+                graph.add_edge(START, name)
+            case (needed,):
+                graph.add_edge(needed, name)
+            case needs:
+                graph.add_edge(list(needs), name)
+    read = {needed for part in shape.parts.values() for needed in part.needs}
+    for name in shape.parts.keys() - read:
+        graph.add_edge(name, END)
+    return graph.compile()
+
+
+def _node(name: str, seconds: float) -> Any:
+    async def sleep(_: Seen) -> dict[str, list[str]]:
+        await asyncio.sleep(seconds)
+        return {"done": [name]}
+
+    return sleep
+
+
+def _warm_up() -> Shape:
+    return Shape("Warm-up", {f"part_{n}": Part(0.1) for n in range(10)})
+
+
+if __name__ == "__main__":
+    print(asyncio.run(measure()) if "--here" in sys.argv else run())

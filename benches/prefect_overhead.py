@@ -1,0 +1,90 @@
+"""What the flow adds to the work: through a real Prefect server, with models of a fixed latency."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from bare_tasks import run_bare
+from fixed_latency import Taken, independent, run_plan
+from own_prefect import run_with_prefect
+from shapes import BESIDE
+
+__all__ = ["run"]
+
+SLOTS = 100
+STEPS = 100
+SECONDS = 2.0
+SIZES = (100, 300)
+ROUNDS = 3
+HEAD = f"""\
+## The flow through Prefect
+
+A real server (`prefect server start`, SQLite, a home of its own) on the same machine. The plan is
+given, the subagents' model waits a fixed time, the orchestrator's answers at once. Counted is
+everything between the flow's first and last line: task runs, results, edges, pages, the answer. One
+run before these, of {STEPS} steps, is not counted.
+
+| | Measured | At best | Ratio | Goal |
+|---|---:|---:|---:|---|"""
+OVERHEAD = f"""
+Independent steps whose model takes no time, {SLOTS} at once, beside as many bare task runs of
+Prefect's that do nothing, with the same persistence and caching: the makespan divided by their
+number, in the quickest of {ROUNDS} rounds in which they take turns. The CPU is that of the flow's
+process, starting and ending the flow run included; the server's is not in it, but shares its cores.
+
+| Steps | A subagent | A bare task run | Ours | CPU, a subagent | CPU, a bare task run |
+|---:|---:|---:|---:|---:|---:|"""
+
+
+def run() -> str:
+    """Measure beside a server of our own and return the tables."""
+    return run_with_prefect(__file__)
+
+
+async def measure() -> str:
+    """Measure on the Prefect server that is configured."""
+    await run_plan(independent(STEPS, 0), SLOTS)
+    lines = [HEAD, await _beside(), await _together(), OVERHEAD]
+    return "\n".join([*lines, *[await _overhead(size) for size in SIZES]])
+
+
+async def _beside() -> str:
+    taken = await run_plan(BESIDE.plan(), SLOTS)
+    best, barriers = BESIDE.critical_path, BESIDE.with_barriers
+    return (
+        f"| {BESIDE.name} s; {barriers:g} s with a barrier | {taken.inside:.2f} s | {best:g} s "
+        f"| {taken.inside / best:.3f} | {best:g} s and overhead |"
+    )
+
+
+async def _together() -> str:
+    taken = await run_plan(independent(STEPS, SECONDS), SLOTS)
+    return (
+        f"| {STEPS} steps of {SECONDS:g} s, {SLOTS} at once | {taken.inside:.2f} s | {SECONDS:g} s "
+        f"| {taken.inside / SECONDS:.3f} | ≤ 1.6 |"
+    )
+
+
+async def _overhead(size: int) -> str:
+    ours, bare = await _taking_turns(
+        partial(run_plan, independent(size, 0), SLOTS), partial(run_bare, size, SLOTS)
+    )
+    wall = ours.inside / size, bare.inside / size
+    cpu = ours.cpu / size, bare.cpu / size
+    cells = [wall[0], wall[1], wall[0] - wall[1], cpu[0], cpu[1]]
+    return f"| {size} | " + " | ".join(f"{1000 * cell:.1f} ms" for cell in cells) + " |"
+
+
+async def _taking_turns(*ways: Callable[[], Awaitable[Taken]]) -> list[Taken]:
+    rounds = [[await way() for way in ways] for _ in range(ROUNDS)]
+    return [
+        Taken(min(taken.inside for taken in way), min(taken.cpu for taken in way))
+        for way in zip(*rounds, strict=True)
+    ]
+
+
+if __name__ == "__main__":
+    print(asyncio.run(measure()) if "--here" in sys.argv else run())
