@@ -20,8 +20,8 @@ __all__ = ["Run", "find_run", "run_id_of"]
 
 
 def run_id_of(flow_run_id: str) -> str:
-    """Return the short name of a run: the first eight digits of its flow run's id."""
-    return flow_run_id.replace("-", "")[:8]
+    """Return the short name of a run: the first twelve digits of its flow run's id."""
+    return flow_run_id.replace("-", "")[:12]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from prefect.client.schemas.objects import State
 from pydantic_ai.exceptions import ModelAPIError
@@ -15,13 +15,14 @@ from ..errors import BudgetExceededError, Category, SwarmError
 from ..gates import GateResult
 from ..result import Attempt, Decision
 from ..runs import Run
+from ..task_ir import Tier
 from ..tasks.artifact import extract
-from ..tasks.assignment import Assignment, Upstream, Verdict, prompt_of
+from ..tasks.assignment import Assignment, Upstream, Verdict
 from ..tasks.failure_router import Failure, Policy, route
 from ..tasks.gate import Inspection, gate
 from ..tasks.subagent import subagent
-from .budget import Budget, Spending, check, estimate_tokens
 from .events import AttemptFinished, Launch
+from .ledger import Ledger
 from .options import SwarmOptions
 from .records import StepRecord
 from .task_run import run_task
@@ -36,8 +37,9 @@ class Attempts:
     Attributes:
         key: Begins the cache key of each attempt: flow run and plan.
         again: How often each step was begun again after its run had failed; see `Run.begin_again`.
+        inputs: The plan's own inputs, which steps without upstream read.
         waits_for: The Prefect state that a step without upstream waits for; the plan's.
-        tokens: Tokens spent so far, planning included.
+        ledger: What the run may still spend.
     """
 
     run: Run
@@ -46,37 +48,36 @@ class Attempts:
     options: SwarmOptions
     records: Mapping[str, StepRecord]
     waits_for: State[Any] | None
-    started_at: float
+    ledger: Ledger
+    inputs: tuple[Upstream, ...] = ()
     again: Mapping[str, int] = field(default_factory=dict[str, int])
-    tokens: int = 0
     clock: Callable[[], float] = time.time
-    _reserved: dict[str, int] = field(default_factory=dict[str, int])
 
     async def run_attempt(self, launch: Launch) -> AttemptFinished:
         """Run one attempt to its end and decide what follows."""
         record = self.records[launch.step]
         assignment = self._assignment(record, launch)
         try:
-            assignment = self.reserve(assignment)
+            assignment = await self.ledger.reserve(assignment)
         except BudgetExceededError as error:
-            record.category, record.reason = error.category, str(error)
-            return AttemptFinished(launch.step, "failed")
+            record.category, record.reason = error.category, f"{error.category}: {error}"
+            return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
+        tokens: int | None = None
         try:
             state, verdict = await self._ask(record, assignment, launch)
+            tokens = verdict.usage.tokens or None
         finally:
-            del self._reserved[launch.step]
-        self.tokens += verdict.usage.tokens
+            self.ledger.settle(launch.step, tokens)
         record.state = state
         artifact = extract(verdict.text, record.step.output.kind)
         gates: tuple[GateResult, ...] = ()
         if verdict.category is None:
             gates = await self._check(record, assignment, artifact)
-        return self._conclude(record, launch, assignment, verdict, gates, artifact)
+        return self._conclude(record, launch, verdict, gates, artifact)
 
     def _assignment(self, record: StepRecord, launch: Launch) -> Assignment:
         step, options = record.step, self.options
-        tier = record.attempts[-1].decision.tier if record.attempts else None  # pyright: ignore[reportOptionalMemberAccess]
-        tier = tier or step.tier
+        tier = cast("Tier", launch.tier)
         schema = step.output.json_schema
         again = self.again.get(step.id, 0)
         return Assignment(
@@ -89,7 +90,7 @@ class Attempts:
             model=options.model_of(tier),
             instructions=step.instructions,
             prompt=step.prompt,
-            upstream=self._upstream(step.upstream),
+            upstream=self._upstream(step.upstream) if step.upstream else self.inputs,
             feedback=_feedback(record.attempts),
             output=step.output.kind,
             output_schema=json.dumps(schema, sort_keys=True) if schema else "",
@@ -106,23 +107,6 @@ class Attempts:
             if record.text is not None
         )
 
-    def reserve(self, assignment: Assignment) -> Assignment:
-        """Return the assignment, cut to the run's time, if the run can afford it.
-
-        Raises:
-            BudgetExceededError: It could exceed a bound; the message has the figures.
-        """
-        budget = Budget(self.options.max_tokens, self.options.timeout_s)
-        elapsed = self.clock() - self.started_at
-        prompt = assignment.instructions + prompt_of(assignment)
-        needed = estimate_tokens(prompt, assignment.max_output_tokens)
-        check(budget, Spending(self.tokens, sum(self._reserved.values()), elapsed), needed)
-        self._reserved[assignment.step] = needed
-        if budget.timeout_s is None:
-            return assignment
-        left = budget.timeout_s - elapsed
-        return assignment.model_copy(update={"timeout_s": min(assignment.timeout_s, left)})
-
     async def _ask(
         self, record: StepRecord, assignment: Assignment, launch: Launch
     ) -> tuple[State[Any], Verdict]:
@@ -134,7 +118,7 @@ class Attempts:
             wait_for=self._edges(record),
         )
         if isinstance(content, dict):
-            return state, _within_run(Verdict.model_validate(content), assignment, record)
+            return state, _within_run(Verdict.model_validate(content), record)
         known = isinstance(content, SwarmError | ModelAPIError)
         verdict = Verdict(
             model=assignment.model,
@@ -177,7 +161,6 @@ class Attempts:
         self,
         record: StepRecord,
         launch: Launch,
-        assignment: Assignment,
         verdict: Verdict,
         gates: tuple[GateResult, ...],
         artifact: str,
@@ -185,7 +168,7 @@ class Attempts:
         category, error = _failure(verdict, gates)
         attempt = Attempt(
             number=launch.attempt,
-            tier=assignment.tier,  # pyright: ignore[reportArgumentType]
+            tier=cast("Tier", launch.tier),
             model=verdict.model,
             started_at=verdict.started_at,
             ended_at=verdict.ended_at,
@@ -228,13 +211,14 @@ def _feedback(attempts: Sequence[Attempt]) -> str:
     return decision.feedback if decision is not None else ""
 
 
-def _within_run(verdict: Verdict, assignment: Assignment, record: StepRecord) -> Verdict:
+def _within_run(verdict: Verdict, record: StepRecord) -> Verdict:
     """Blame the run's budget, not the step, for an attempt that the run's end cut short."""
-    if verdict.category is not Category.TIMEOUT or assignment.timeout_s >= record.step.timeout_s:
+    limit = verdict.timeout_s
+    if verdict.category is not Category.TIMEOUT or limit is None or limit >= record.step.timeout_s:
         return verdict
     error = (
-        f"The run's time ended {assignment.timeout_s:.1f} s into this attempt, which might have "
-        f"taken {record.step.timeout_s:g} s. Raise timeout_s."
+        f"The run's time ended {limit:.1f} s into this attempt, which might have taken "
+        f"{record.step.timeout_s:g} s. Raise timeout_s."
     )
     return verdict.model_copy(update={"category": Category.BUDGET, "error": error})
 

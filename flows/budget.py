@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..errors import BudgetExceededError
 
-__all__ = ["BYTES_PER_TOKEN", "Budget", "Spending", "check", "estimate_tokens"]
+__all__ = ["BYTES_PER_TOKEN", "Budget", "Spending", "admits", "estimate_tokens"]
 
 BYTES_PER_TOKEN = 3.0
 """Bytes of a prompt a token covers, on the low side so that estimates err upwards in any script."""
@@ -34,22 +34,23 @@ def estimate_tokens(prompt: str, max_output_tokens: int) -> int:
     return int(len(prompt.encode()) / BYTES_PER_TOKEN) + 1 + max_output_tokens
 
 
-def check(budget: Budget, spending: Spending, needed_tokens: int) -> None:
-    """Let a launch pass, or not.
+def admits(budget: Budget, spending: Spending, needed_tokens: int) -> bool:
+    """Say whether a launch may go ahead now; False if it may once running ones have ended.
 
     Raises:
-        BudgetExceededError: It could exceed a bound; the message has the figures.
+        BudgetExceededError: It could exceed a bound whenever it starts; the message says by what.
     """
     if budget.timeout_s is not None and spending.elapsed_s >= budget.timeout_s:
         raise BudgetExceededError(
             f"The run's time is spent: {spending.elapsed_s:.1f} s of {budget.timeout_s:g} s.",
             "Raise timeout_s.",
         )
-    total = spending.tokens + spending.reserved + needed_tokens
-    if budget.max_tokens is not None and total > budget.max_tokens:
+    if budget.max_tokens is None:
+        return True
+    if spending.tokens + needed_tokens > budget.max_tokens:
         raise BudgetExceededError(
-            f"The run's tokens don't suffice: {spending.tokens} spent, {spending.reserved} "
-            f"reserved by running steps and up to {needed_tokens} needed are more than "
-            f"{budget.max_tokens}.",
+            f"The run's tokens don't suffice: {spending.tokens} spent and up to {needed_tokens} "
+            f"needed are more than {budget.max_tokens}.",
             "Raise max_tokens or lower max_output_tokens.",
         )
+    return spending.tokens + spending.reserved + needed_tokens <= budget.max_tokens

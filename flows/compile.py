@@ -61,6 +61,7 @@ class CompiledPlan:
     Attributes:
         last_steps: Ids of the steps no other step reads, in the plan's order.
         final_step: The step whose output is the answer as it stands, if the plan names one.
+        inputs: Names and texts that the steps without upstream read.
         content_hash: SHA-256 over what running the plan depends on; the same in every process and
             Python version. Priorities do not count: they change when, not what.
     """
@@ -69,6 +70,7 @@ class CompiledPlan:
     steps: tuple[CompiledStep, ...]
     last_steps: tuple[str, ...]
     final_step: str | None
+    inputs: tuple[tuple[str, str], ...]
     content_hash: str
 
     def step(self, step_id: str) -> CompiledStep:
@@ -103,7 +105,7 @@ def compile_plan(
         CompiledStep(
             id=step.id,
             agent=step.agent,
-            instructions=agents[step.agent].system_prompt,
+            instructions=_instructions(agents[step.agent].system_prompt, plan),
             prompt=step.prompt,
             tier=agents[step.agent].tier,
             max_tier=plan.escalation.max_tier,
@@ -123,8 +125,16 @@ def compile_plan(
         steps=steps,
         last_steps=tuple(step.id for step in steps if step.id not in read),
         final_step=plan.final_step,
+        inputs=tuple(plan.inputs.items()),
         content_hash=_content_hash(plan, steps),
     )
+
+
+def _instructions(system_prompt: str, plan: TaskIR) -> str:
+    lines = [system_prompt]
+    lines += [f"Keep to this: {constraint}" for constraint in plan.constraints]
+    lines += [f"Take this for granted: {assumption}" for assumption in plan.assumptions]
+    return "\n".join(lines)
 
 
 def _expected(steps: Sequence[Step], durations: Mapping[str, float]) -> dict[str, float]:
@@ -152,7 +162,7 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
     context = {
         "objective": plan.objective,
         "inputs": plan.inputs,
-        "constraints": plan.constraints,
+        "definition_of_done": plan.definition_of_done,
         "final_step": plan.final_step,
         "steps": content,
     }

@@ -90,10 +90,21 @@ class Driver:
             if not task.done():
                 continue
             del self._running[step]
-            event = AttemptFinished(step, "cancelled") if task.cancelled() else task.result()
+            event = self._event(step, task)
             self._tell_end(event)
             status = await self._carry_out(self._schedule.advance(event)) or status
         return status
+
+    def _event(self, step: str, task: asyncio.Task[AttemptFinished]) -> AttemptFinished:
+        if task.cancelled():
+            return AttemptFinished(step, "cancelled")
+        if error := task.exception():
+            # A full disk, a server that went away: it costs this step, not what others have done.
+            record = self.records[step]
+            record.category = Category.INFRASTRUCTURE
+            record.reason = f"{record.category}: {error!r}"
+            return AttemptFinished(step, "failed")
+        return task.result()
 
     async def _carry_out(self, commands: Sequence[Command]) -> RunStatus | None:
         status: RunStatus | None = None

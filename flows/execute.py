@@ -17,10 +17,12 @@ from ..tasks.decompose import Planned
 from ..tasks.synthesise import as_they_are, synthesis, synthesise
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
+from .budget import Budget
 from .compile import CompiledPlan
 from .control import Progress, RunControl
 from .drive import Driver
 from .events import Limits, RunStatus
+from .ledger import Ledger
 from .options import SwarmOptions
 from .records import StepRecord, frontier, step_results, step_runs
 from .task_run import run_task
@@ -41,9 +43,15 @@ class Execution:
     planned: State[Any] | None
     started_at: float
     _records: dict[str, StepRecord] = field(init=False)
+    _ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
         self._records = {step.id: StepRecord(step) for step in self.plan.steps}
+        self._ledger = Ledger(
+            budget=Budget(self.options.max_tokens, self.options.timeout_s),
+            started_at=self.started_at,
+            spent=self.source.planning.usage.tokens,
+        )
 
     async def run_to_end(self) -> SwarmResult:
         """Return the result, its pages made.
@@ -79,9 +87,9 @@ class Execution:
             options=self.options,
             records=self._records,
             waits_for=self.planned,
-            started_at=self.started_at,
+            ledger=self._ledger,
+            inputs=tuple(Upstream(agent=name, text=text) for name, text in self.plan.inputs),
             again=self.run.begun_again(),
-            tokens=self.source.planning.usage.tokens,
         )
         return Driver(
             plan=self.plan,
@@ -94,7 +102,7 @@ class Execution:
 
     async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
         last = frontier(self.plan, self._records)
-        answer, usage, trouble = await self._answer(last, driver.attempts)
+        answer, usage, trouble = await self._answer(last)
         if trouble and status == "completed":
             status = "partial"
         records = list(self._records.values())
@@ -121,9 +129,7 @@ class Execution:
             problem=excerpt(" ".join([*problems, trouble]).strip(), 2000),
         )
 
-    async def _answer(
-        self, last: tuple[StepRecord, ...], attempts: Attempts
-    ) -> tuple[str, Usage, str]:
+    async def _answer(self, last: tuple[StepRecord, ...]) -> tuple[str, Usage, str]:
         """Return the answer, what it took, and what went wrong with it."""
         outputs = tuple(
             Upstream(step=record.step.id, agent=record.step.agent, text=record.text or "")
@@ -134,6 +140,7 @@ class Execution:
         assignment = synthesis(
             self.plan.objective,
             outputs,
+            done_when=self.source.plan.definition_of_done,
             key=f"{self.flow_run_id}.{self.plan.content_hash[:16]}",
             run=self.flow_run_id,
             model=self.options.model_of("orchestrator"),
@@ -144,7 +151,7 @@ class Execution:
             },
         )
         try:
-            assignment = attempts.reserve(assignment)
+            assignment = await self._ledger.reserve(assignment)
         except BudgetExceededError as error:
             return as_they_are(outputs), Usage(), f"The answer could not be written: {error}"
         self.control.listener(Progress("synthesising", time.time()))

@@ -22,13 +22,14 @@ from .swarm import swarm
 __all__ = ["resume"]
 
 
-async def resume(name: str) -> SwarmResult:
+async def resume(name: str, *, retry_failed: bool = False) -> SwarmResult:
     """Run what is left of a run, as the flow run it was; what had finished is not done again.
 
     A run that is completed, wholly or partially, only has its result read.
 
     Args:
         name: The run's id, or its flow run's.
+        retry_failed: Try the failed steps of a partial run again, and what depends on them.
 
     Raises:
         RunNotFoundError: No such run is stored, or the server has no such flow run.
@@ -43,7 +44,7 @@ async def resume(name: str) -> SwarmResult:
             flow_run = await _read(client, run)
             completed = flow_run.state is not None and flow_run.state.is_completed()
             if (result := run.result()) is not None:
-                if completed:
+                if completed and not (retry_failed and result.status == "partial"):
                     return result
                 run.begin_again(result)
             flow_run = await _reopen(client, flow_run)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import Category
 from ..result import Usage, excerpt
 from ..task_ir import OutputKind, TierName
+from .share import cut, shares
 
 __all__ = ["Assignment", "Upstream", "Verdict", "prompt_of"]
 
@@ -18,9 +20,12 @@ class _Frozen(BaseModel):
 
 
 class Upstream(_Frozen):
-    """A finished step's output, as a step that depends on it may read it."""
+    """A text that a step may read: a finished step's output, or an input of the plan by its name.
 
-    step: str
+    `step` is None for an input, and `agent` its name.
+    """
+
+    step: str | None = None
     agent: str
     text: str
 
@@ -67,6 +72,7 @@ class Verdict(_Frozen):
     usage: Usage = Usage()
     category: Category | None = None
     error: str = ""
+    timeout_s: float | None = Field(default=None, description="The limit it ran under.")
 
 
 _FORMS: dict[OutputKind, str] = {
@@ -79,15 +85,11 @@ _FORMS: dict[OutputKind, str] = {
 
 
 def prompt_of(assignment: Assignment) -> str:
-    """Write the user's message: the inputs, bounded and each under its step's name, then the work.
+    """Write the user's message: what there is to read, each text under its name, then the work.
 
-    The upstream outputs share `max_input_chars` evenly, so that no one of them crowds out another.
+    The texts and their labels take at most `max_input_chars` together.
     """
-    share = assignment.max_input_chars // max(1, len(assignment.upstream))
-    parts = [
-        f"Result of {given.step} ({given.agent}):\n{excerpt(given.text, share)}"
-        for given in assignment.upstream
-    ]
+    parts = _readings(assignment.upstream, assignment.max_input_chars)
     parts.append(assignment.prompt)
     if form := _FORMS[assignment.output]:
         parts.append(form)
@@ -96,3 +98,21 @@ def prompt_of(assignment: Assignment) -> str:
     if assignment.feedback:
         parts.append(f"Your last answer was not accepted: {excerpt(assignment.feedback)}")
     return "\n\n".join(parts)
+
+
+def _readings(given: Sequence[Upstream], limit: int) -> list[str]:
+    labels = [_label(text) for text in given]
+    if sum(map(len, labels)) > limit // 2:
+        labels = [f"{text.step or text.agent}: " for text in given]
+    room = limit - sum(len(label) + 2 for label in labels)
+    lengths = shares([len(text.text) for text in given], room)
+    return [
+        label + cut(text.text, length)
+        for label, text, length in zip(labels, given, lengths, strict=True)
+    ]
+
+
+def _label(text: Upstream) -> str:
+    if text.step is None:
+        return f"Input {text.agent}:\n"
+    return f"Result of {text.step} ({text.agent}):\n"

@@ -124,9 +124,9 @@ async def answer(assignment: Assignment) -> Verdict:
             f"by {model.model_name}.",
             "Raise its timeout_s, or use a faster model.",
         )
-        return _failed(model, started, error)
+        return _failed(model, started, error, assignment.timeout_s)
     except SwarmError as error:
-        return _failed(model, started, error)
+        return _failed(model, started, error, assignment.timeout_s)
     Run.of(assignment.run).write(
         f"transcripts/{assignment.step}.{assignment.attempt}.json",
         result.all_messages_json().decode(),
@@ -187,7 +187,7 @@ def _queue_s(response: ModelResponse) -> float:
     return float((response.provider_details or {}).get("queue_s") or 0.0)
 
 
-def _failed(model: Model, started: float, error: SwarmError) -> Verdict:
+def _failed(model: Model, started: float, error: SwarmError, limit: float) -> Verdict:
     return Verdict(
         model=model.model_name,
         started_at=started,
@@ -195,4 +195,5 @@ def _failed(model: Model, started: float, error: SwarmError) -> Verdict:
         usage=Usage(requests=1) if error.category is not Category.BUDGET else Usage(),
         category=error.category,
         error=str(error),
+        timeout_s=limit,
     )

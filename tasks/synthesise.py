@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .assignment import Assignment, Upstream
@@ -22,6 +22,7 @@ def synthesis(
     objective: str,
     outputs: tuple[Upstream, ...],
     *,
+    done_when: Sequence[str] = (),
     key: str,
     run: str,
     model: str,
@@ -30,6 +31,7 @@ def synthesis(
     """Return the orchestrator's assignment to answer an objective from these outputs.
 
     Args:
+        done_when: What the plan calls done.
         limits: What bounds every call of the run, by the names of an assignment's fields.
     """
     return Assignment(
@@ -41,7 +43,14 @@ def synthesis(
         tier="orchestrator",
         model=model,
         instructions=_INSTRUCTIONS,
-        prompt=f"Objective: {objective}\n\nWrite the final answer.",
+        prompt="\n".join(
+            [
+                f"Objective: {objective}",
+                *(f"It is done when: {condition}" for condition in done_when),
+                "",
+                "Write the final answer.",
+            ]
+        ),
         upstream=outputs,
         **limits,
     )

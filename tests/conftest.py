@@ -17,6 +17,8 @@ _PREFECT_LEAKS = (
     "ignore:unclosed <socket:ResourceWarning",
     "ignore:unclosed transport:ResourceWarning",
     "ignore:unclosed event loop:ResourceWarning",
+    # A read of a stored result that a cancellation interrupts.
+    "ignore:unclosed file <_io.* name='.*/storage/.*:ResourceWarning",
 )
 _home = pytest.StashKey[str]()
 

@@ -43,7 +43,7 @@ DONE = REFUSED.model_copy(
     | {"error": None, "gates": (), "decision": None}
 )
 RESULT = SwarmResult(
-    run_id="0123abcd",
+    run_id="0123abcd0000",
     flow_run_id=FLOW_RUN,
     status="partial",
     answer="Welcome to \x1b]0;evil\x07the café.",
@@ -93,21 +93,21 @@ def ended(stored: Run) -> Run:
     [
         "Describe a small café as data",
         "S2    Writer          failed         0       0  0.0 s  TIMEOUT: too slow",
-        "Run 0123abcd is partial.",
+        "Run 0123abcd0000 is partial.",
         "makespan 5.0 s · critical path 4.0 s · work 6.0 s · parallelism 1.50 · speedup 1.20 · "
         "critical steps 3 · 3 calls, 45 tokens",
-        "Look closer: prefect-swarm inspect 0123abcd [--step S2]",
+        "Look closer: prefect-swarm inspect 0123abcd0000 [--step S2]",
         "Welcome to ]0;evilthe café.",
     ],
 )
 def test_an_ended_run_is_told_whole(line: str, ended: Run, invoke: Invoke) -> None:
-    result = invoke("inspect", "0123abcd")
+    result = invoke("inspect", "0123abcd0000")
     assert result.exit_code == 0
     assert line in result.stdout.splitlines()
 
 
 def test_the_timeline_has_every_attempt(ended: Run, invoke: Invoke) -> None:
-    lines = [line for line in invoke("inspect", "0123abcd").stdout.splitlines() if "|" in line]
+    lines = [line for line in invoke("inspect", "0123abcd0000").stdout.splitlines() if "|" in line]
     assert [line.split("|")[0].rstrip() for line in lines] == [
         "* S1 Clerk",
         "* S1 Clerk #2",
@@ -135,40 +135,40 @@ def test_as_json_it_is_the_stored_result(ended: Run, invoke: Invoke) -> None:
 def test_a_step_has_its_output_attempts_gates_and_decisions(
     line: str, ended: Run, invoke: Invoke
 ) -> None:
-    assert line in invoke("inspect", "0123abcd", "--step", "s1").stdout.splitlines()
+    assert line in invoke("inspect", "0123abcd0000", "--step", "s1").stdout.splitlines()
 
 
 def test_a_step_as_json_has_its_whole_output(ended: Run, invoke: Invoke) -> None:
-    step = json.loads(invoke("inspect", "0123abcd", "--step", "S1", "--json").stdout)
+    step = json.loads(invoke("inspect", "0123abcd0000", "--step", "S1", "--json").stdout)
     assert step["output"] == '{"name": "Blue", "seats": 4}'
     assert [attempt["number"] for attempt in step["attempts"]] == [1, 2]
 
 
 def test_a_step_that_is_not_there_is_named(ended: Run, invoke: Invoke) -> None:
-    result = invoke("inspect", "0123abcd", "--step", "S9")
+    result = invoke("inspect", "0123abcd0000", "--step", "S9")
     assert result.exit_code == 2
     assert "has no step 'S9'" in result.stderr
     assert "S1 to S3" in result.stderr
 
 
 def test_an_unfinished_run_says_what_is_done_and_how_to_go_on(stored: Run, invoke: Invoke) -> None:
-    result = invoke("inspect", "0123abcd")
+    result = invoke("inspect", "0123abcd0000")
     assert result.exit_code == 0
     assert "2 of 3 steps finished." in result.stdout
-    assert "prefect-swarm resume 0123abcd" in result.stdout
+    assert "prefect-swarm resume 0123abcd0000" in result.stdout
 
 
 def test_an_unfinished_run_as_json_lists_what_is_done(stored: Run, invoke: Invoke) -> None:
-    told = json.loads(invoke("inspect", "0123abcd", "--json").stdout)
+    told = json.loads(invoke("inspect", "0123abcd0000", "--json").stdout)
     assert (told["status"], told["finished_steps"]) == ("unfinished", ["S1", "S3"])
 
 
 def test_a_run_without_a_plan_says_so(stored: Run, invoke: Invoke) -> None:
     (stored.folder / "plan.json").unlink()
-    assert "It had no plan yet." in invoke("inspect", "0123abcd").stdout
+    assert "It had no plan yet." in invoke("inspect", "0123abcd0000").stdout
 
 
-@pytest.mark.parametrize("name", ["0123abcdef", FLOW_RUN[:-1]])
+@pytest.mark.parametrize("name", ["0123abcd0000ef", FLOW_RUN[:-1]])
 def test_a_name_that_only_begins_like_a_runs_is_no_name_of_it(
     name: str, stored: Run, invoke: Invoke
 ) -> None:
@@ -179,6 +179,6 @@ def test_a_name_that_only_begins_like_a_runs_is_no_name_of_it(
 
 def test_a_damaged_run_is_named(ended: Run, invoke: Invoke) -> None:
     ended.write("result.json", "{")
-    result = invoke("inspect", "0123abcd")
+    result = invoke("inspect", "0123abcd0000")
     assert result.exit_code == 2
     assert "damaged" in result.stderr

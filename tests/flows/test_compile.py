@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PURE = ["flows/compile.py", "flows/schedule.py", "flows/events.py", "tasks/failure_router.py"]
 IMPURE = ["asyncio", "httpx", "io", "os", "pathlib", "prefect", "random", "subprocess", "time"]
 
-HASH = "07e06367a489a9320ed4f47489e6334a1fcd7667ff9fffe8af9630d925cc706c"
+HASH = "1af636643ca9dfbeb5dd970b329bb55852103c43a5b46783b693d1541896cdfe"
 
 
 def plan() -> dict[str, Any]:
@@ -74,8 +74,11 @@ def compiled(data: dict[str, Any] | None = None, **durations: float) -> Compiled
 
 def test_a_step_gets_its_agents_persona_and_tier() -> None:
     first, last = compiled().step("S1"), compiled().step("S4")
-    assert (first.instructions, first.tier) == ("You know physics.", "worker")
-    assert (last.instructions, last.tier) == ("You decide.", "architect")
+    assert (first.instructions, first.tier) == (
+        "You know physics.\nKeep to this: No diesel",
+        "worker",
+    )
+    assert (last.instructions, last.tier) == ("You decide.\nKeep to this: No diesel", "architect")
 
 
 def test_a_step_gets_the_gates_of_its_output_kind_where_it_names_none() -> None:
