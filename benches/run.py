@@ -14,7 +14,14 @@ from pathlib import Path
 
 from machine import describe_machine
 
-BENCHES = ("makespan", "scheduler_cost", "prefect_overhead", "langgraph_shapes", "engine")
+BENCHES = (
+    "makespan",
+    "scheduler_cost",
+    "prefect_overhead",
+    "langgraph_shapes",
+    "engine",
+    "planning",
+)
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEAD = """\
 # Benchmarks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -65,16 +66,16 @@ class Execution:
         driver.tell = _both(self.control, page)
         page.start()
         self.control.listener(Progress("planned", time.time(), plan=self.plan))
-        critical: frozenset[str] = frozenset()
         try:
             status = await driver.drive()
             if "cancelled" in driver.statuses.values():
                 raise RunCancelledError("The run was cancelled on request.")
             result = await self._conclude(driver, status)
-            critical = frozenset(step.id for step in result.steps if step.critical)
-        finally:
-            await page.close(critical)
-        await publish_timeline(result)
+        except BaseException:
+            await page.close(frozenset())
+            raise
+        critical = frozenset(step.id for step in result.steps if step.critical)
+        await asyncio.gather(page.close(critical), publish_timeline(result))
         self.run.write("result.json", result)
         self.control.listener(Progress("finished", time.time(), result=result))
         return result

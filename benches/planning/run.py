@@ -86,12 +86,17 @@ async def main() -> None:
     parser.add_argument("--show", action="store_true", help="print every plan")
     given = parser.parse_args()
     model = LlamaCppModel(given.model or demo_model_path())
+    print(table(await measure_all(model, given.samples, show=given.show)))
+
+
+async def measure_all(model: LlamaCppModel, samples: int, *, show: bool) -> list[Result]:
+    """Plan every objective of the file, one after another."""
     results: list[Result] = []
     for wanted in load(Path(__file__).with_name("objectives.jsonl")):
-        results.append(await measure(wanted, model, given.samples))
-        if given.show:
+        results.append(await measure(wanted, model, samples))
+        if show:
             _show(results[-1])
-    print(table(results))
+    return results
 
 
 if __name__ == "__main__":
