@@ -27,7 +27,7 @@ class Subagent(BaseModel):
     tier: Tier = "worker"
 
 
-class Assignment(BaseModel):
+class PlannedTask(BaseModel):
     """A piece of work for one subagent."""
 
     agent: str = Field(description="The name of a created subagent.")
@@ -45,7 +45,7 @@ class StructuredPlan(BaseModel):
     """Who works, and on what."""
 
     create_subagent: list[Subagent]
-    assign_task: list[Assignment]
+    assign_task: list[PlannedTask]
 
     def plan(self, objective: str, rules: PlanRules | None = None) -> TaskIR:
         """Return the plan it stands for.
