@@ -193,6 +193,6 @@ def _context_error(prompt: int, max_tokens: int, limit: int) -> ContextTooSmallE
     return ContextTooSmallError(
         f"The prompt has {prompt:,} tokens and the answer may take {max_tokens:,} more, but the "
         f"context has {limit:,}.",
-        f"Shorten the prompt, ask for a shorter answer, or raise n_ctx to {prompt + max_tokens:,} or "
-        "more in a llama-cpp block, if the model was trained for it.",
+        "Shorten the prompt, ask for a shorter answer, or, if the model was trained for it, raise "
+        f"n_ctx to {prompt + max_tokens:,} or more in a llama-cpp block.",
     )
