@@ -65,7 +65,8 @@ class Attempts:
         tokens: int | None = None
         try:
             state, verdict = await self._ask(record, assignment, launch)
-            tokens = verdict.usage.tokens or None
+            # What a model wrote before its time was up nobody counted.
+            tokens = None if verdict.category is Category.TIMEOUT else verdict.usage.tokens
         finally:
             self.ledger.settle(launch.step, tokens)
         record.state = state

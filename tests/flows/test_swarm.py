@@ -358,6 +358,20 @@ def test_a_step_waits_for_tokens_that_others_only_reserve() -> None:
     assert script.most_at_once < 4
 
 
+def test_a_refused_request_spends_no_tokens() -> None:
+    plan = plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]}, {"id": "S3"})
+    plan = plan.model_copy(
+        update={"steps": tuple(s.model_copy(update={"optional": True}) for s in plan.steps)}
+    )
+
+    def reply(prompt: str) -> str | Exception:
+        return ModelHTTPError(401, "far away") if prompt == "do S1" else "fine"
+
+    with scripted(Script(reply)):
+        result = run(plan, max_tokens=530, max_output_tokens=250, max_attempts=1)
+    assert steps_of(result)["S2"].status == "succeeded"
+
+
 def test_inputs_constraints_and_the_definition_of_done_reach_the_models() -> None:
     plan = plan_of(
         {"id": "S1"},
