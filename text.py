@@ -1,4 +1,4 @@
-"""Texts and figures as the terminal shows them. Pure."""
+"""Texts and figures as people are shown them, on a terminal or a page. Pure."""
 
 from __future__ import annotations
 

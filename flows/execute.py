@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +55,11 @@ class Execution:
             spent=self.source.planning.usage.tokens,
         )
 
+    @property
+    def _key(self) -> str:
+        """What the cache keys of this run and plan begin with."""
+        return f"{self.flow_run_id}.{self.plan.content_hash[:16]}"
+
     async def run_to_end(self) -> SwarmResult:
         """Return the result, its pages made.
 
@@ -61,9 +67,8 @@ class Execution:
             RunCancelledError: The run was cancelled; what had finished is kept.
         """
         self.run.write("plan.json", self.plan.to_json())
-        driver = self._driver()
         page = DagPage(self.plan, self._records, lambda: driver.statuses, self.run.run_id)
-        driver.tell = _both(self.control, page)
+        driver = self._driver(_both(self.control, page))
         page.start()
         self.control.listener(Progress("planned", time.time(), plan=self.plan))
         try:
@@ -80,11 +85,11 @@ class Execution:
         self.control.listener(Progress("finished", time.time(), result=result))
         return result
 
-    def _driver(self) -> Driver:
+    def _driver(self, tell: Callable[[Progress], None]) -> Driver:
         attempts = Attempts(
             run=self.run,
             flow_run_id=self.flow_run_id,
-            key=f"{self.flow_run_id}.{self.plan.content_hash[:16]}",
+            key=self._key,
             options=self.options,
             records=self._records,
             waits_for=self.planned,
@@ -98,7 +103,7 @@ class Execution:
             attempts=attempts,
             control=self.control,
             limits=Limits(self.options.max_concurrency, {**self.options.tier_concurrency}),
-            tell=self.control.listener,
+            tell=tell,
         )
 
     async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
@@ -142,7 +147,7 @@ class Execution:
             self.plan.objective,
             outputs,
             done_when=self.source.plan.definition_of_done,
-            key=f"{self.flow_run_id}.{self.plan.content_hash[:16]}",
+            key=self._key,
             run=self.flow_run_id,
             model=self.options.model_of("orchestrator"),
             limits={
@@ -172,7 +177,7 @@ class Execution:
         return verdict.text, verdict.usage, ""
 
 
-def _both(control: RunControl, page: DagPage) -> Any:
+def _both(control: RunControl, page: DagPage) -> Callable[[Progress], None]:
     def tell(progress: Progress) -> None:
         page.hear(progress)
         control.listener(progress)

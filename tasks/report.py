@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..result import StepResult, SwarmResult
+from ..text import one_line
 from .timeline import LEGEND, timeline
 
 __all__ = ["DagStep", "dag_markdown", "mermaid", "timeline_markdown"]
@@ -64,7 +65,7 @@ def dag_markdown(objective: str, steps: Sequence[DagStep]) -> str:
     else:
         parts.append(f"The graph has {edges} edges, too many to draw; the table has them all.")
     rows = [
-        (s.id, s.agent, _bounded(s.prompt, 120), _needs(s.upstream), s.status, s.why) for s in steps
+        (s.id, s.agent, one_line(s.prompt, 120), _needs(s.upstream), s.status, s.why) for s in steps
     ]
     parts.append(_table(("Step", "Agent", "Prompt", "Needs", "Status", "Why"), rows))
     return "\n\n".join(parts)
@@ -124,7 +125,7 @@ def _decision_rows(step: StepResult) -> list[tuple[str, ...]]:
         (
             step.id,
             str(attempt.number),
-            _bounded(f"{attempt.category}: {attempt.error or ''}", 200),
+            one_line(f"{attempt.category}: {attempt.error or ''}", 200),
             decision.action + (f" on {decision.tier}" if decision.tier else ""),
             decision.rule,
             decision.reason,
@@ -162,17 +163,12 @@ _MERMAID: Mapping[str, str] = {char: f"#{ord(char)};" for char in '#&"<>'} | {"`
 
 def _plain(text: str, limit: int) -> str:
     """Bound a text that a model may have written and take its power over the page away."""
-    return _escaped(_bounded(text, limit), _MARKDOWN)
+    return _escaped(one_line(text, limit), _MARKDOWN)
 
 
 def _label(text: str, limit: int) -> str:
     """Do the same for the label of a Mermaid node."""
-    return _escaped(_bounded(text, limit), _MERMAID)
-
-
-def _bounded(text: str, limit: int) -> str:
-    short = " ".join(text.split())
-    return short if len(short) <= limit else short[: limit - 1].rstrip() + "…"
+    return _escaped(one_line(text, limit), _MERMAID)
 
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:
