@@ -12,20 +12,6 @@ import pytest
 from hypothesis import settings
 
 _FORGOTTEN = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_UI_URL")
-# Prefect's clients leave sockets and loops to the garbage collector.
-_PREFECT_LEAKS = (
-    "ignore:unclosed <socket:ResourceWarning",
-    "ignore:unclosed transport:ResourceWarning",
-    "ignore:unclosed event loop:ResourceWarning",
-    # A read of a stored result that a cancellation interrupts.
-    "ignore:unclosed file <_io.* name='.*/storage/.*:ResourceWarning",
-)
-# The server's threads draw random delays; Hypothesis, which compares the generator's state before and
-# after a strategy, takes that for the strategy's doing.
-_OTHER_THREADS = (
-    "ignore:Do not use the `random` module inside strategies"
-    ":hypothesis.errors.HypothesisDeprecationWarning"
-)
 _home = pytest.StashKey[str]()
 
 
@@ -38,8 +24,6 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PREFECT_HOME"] = folder
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
-    for leak in (*_PREFECT_LEAKS, _OTHER_THREADS):
-        config.addinivalue_line("filterwarnings", leak)
     settings.register_profile("shared-machine", deadline=None)
     settings.load_profile("shared-machine")
 
