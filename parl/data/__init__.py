@@ -1,0 +1,1 @@
+"""Training pairs for the orchestrator, made from patterns and word lists."""

@@ -1,0 +1,192 @@
+"""From a pattern to one pair of an objective and its plan."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from ...errors import InputError, PlanError
+from ...tasks.plan_lines import read_lines, write_lines
+from .marked import Marked
+from .pattern import Pattern, StepPattern
+from .render import Scene, draw_scene
+
+__all__ = ["MAX_STEPS", "MAX_WORDS", "Expansion", "Misfit", "draw", "expand"]
+
+MAX_STEPS = 14
+MAX_WORDS = 48
+_TRIES = 40
+_NAME = re.compile(r"[A-Z][A-Za-z0-9'&/.-]{0,14}(?: [A-Za-z0-9'&/.-]{1,15}){0,3}")
+_FULL_STOP = re.compile(r"(?<!\betc)(?<!\.\.)\.$")
+
+
+class Misfit(ValueError):
+    """One random draw breaks a limit; another may not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """One draw of a pattern.
+
+    Attributes:
+        plan: The numbered lines.
+        needs: For each step, the indices of the steps it needs.
+        asked, told: The variables in the objective and in the plan.
+    """
+
+    objective: Marked
+    plan: str
+    needs: tuple[tuple[int, ...], ...]
+    asked: frozenset[str]
+    told: frozenset[str]
+
+
+def expand(pattern: Pattern, rng: random.Random) -> Expansion:
+    """Draw until a plan fits.
+
+    Raises:
+        InputError: None of many draws fits.
+    """
+    problem = ""
+    for _ in range(_TRIES):
+        try:
+            return draw(pattern, rng)
+        except Misfit as error:
+            problem = str(error)
+    fix = "Shorten it, or run the check on its file."
+    raise InputError(f"{pattern.where}: no draw of the pattern fits: {problem}.", fix)
+
+
+def draw(pattern: Pattern, rng: random.Random) -> Expansion:
+    """Draw once.
+
+    Raises:
+        Misfit: The plan breaks a limit.
+    """
+    scene = draw_scene(pattern, rng)
+    objective = scene.render(rng.choice(pattern.asks)[1], rng)
+    asked = frozenset(scene.used)
+    scene.used.clear()
+    lines, needs = _lines(pattern, scene, rng)
+    plan = "\n".join(lines)
+    _check_objective(objective.plain())
+    _check_round_trip(plan, objective.plain())
+    return Expansion(objective, plan, tuple(needs), asked, frozenset(scene.used))
+
+
+def _lines(
+    pattern: Pattern, scene: Scene, rng: random.Random
+) -> tuple[list[str], list[tuple[int, ...]]]:
+    lines: list[str] = []
+    all_needs: list[tuple[int, ...]] = []
+    made: dict[str, list[tuple[dict[str, int], int]]] = {}
+    steps = {step.label: step for step in pattern.steps}
+    for step in pattern.steps:
+        # One seed for all entries: alternatives are drawn once for each place in the pattern.
+        seed = rng.getrandbits(32)
+        made[step.label] = []
+        for place in _places(step, scene):
+            needs = sorted(_needs(step, place, steps, made))
+            _check_direct(needs, all_needs)
+            made[step.label].append((place, len(lines)))
+            all_needs.append(tuple(needs))
+            lines.append(_line(len(lines) + 1, step, scene, seed, place, needs))
+    if len(lines) > MAX_STEPS:
+        raise Misfit(f"{len(lines)} steps are more than {MAX_STEPS}")
+    return lines, all_needs
+
+
+def _places(step: StepPattern, scene: Scene) -> Iterator[dict[str, int]]:
+    counts = [range(len(scene.values[name].entries)) for name in step.over]
+    for indices in product(*counts):
+        yield dict(zip(step.over, indices, strict=True))
+
+
+def _needs(
+    step: StepPattern,
+    place: Mapping[str, int],
+    steps: Mapping[str, StepPattern],
+    made: Mapping[str, list[tuple[dict[str, int], int]]],
+) -> Iterator[int]:
+    link = step.over[-1] if step.chained else ""
+    later = bool(link) and place[link] > 0
+    if later:
+        before = {**place, link: place[link] - 1}
+        yield from (index for other, index in made[step.label] if other == before)
+    for label in step.needs:
+        if later and link not in steps[label].over:
+            continue
+        yield from _of_label(steps[label], place, made[label])
+
+
+def _of_label(
+    needed: StepPattern, place: Mapping[str, int], made: list[tuple[dict[str, int], int]]
+) -> Iterator[int]:
+    """Yield the steps of a label that agree with a place; of a whole chain only the last."""
+    end = needed.over[-1] if needed.chained and needed.over[-1] not in place else ""
+    last = max((other[end] for other, _ in made), default=0) if end else 0
+    for other, index in made:
+        agrees = all(place.get(name, at) == at for name, at in other.items())
+        if agrees and (not end or other[end] == last):
+            yield index
+
+
+def _check_direct(needs: list[int], all_needs: list[tuple[int, ...]]) -> None:
+    for need in needs:
+        if twice := set(needs).intersection(all_needs[need]):
+            number, through = len(all_needs) + 1, min(twice) + 1
+            raise Misfit(f"step {number} needs {need + 1} and {through}, which {need + 1} needs")
+
+
+def _line(
+    number: int,
+    step: StepPattern,
+    scene: Scene,
+    seed: int,
+    place: Mapping[str, int],
+    needs: list[int],
+) -> str:
+    rng = random.Random(seed)
+    later = step.chained and place[step.over[-1]] > 0
+    agent = scene.render(step.agent, rng, place).plain()
+    prompt = scene.render(step.later if later else step.prompt, rng, place).plain()
+    if not _NAME.fullmatch(agent):
+        raise Misfit(f"line {step.line}: {agent!r} is no agent's name")
+    if problem := _prompt_problem(prompt):
+        raise Misfit(f"line {step.line}: {problem}: {prompt!r}")
+    said = ", ".join(str(need + 1) for need in needs)
+    return f"{number}. {agent}: {prompt}{f' (needs {said})' if said else ''}"
+
+
+def _prompt_problem(prompt: str) -> str:
+    words = prompt.split()
+    problems = {
+        f"the prompt has {len(words)} words, not 2 to {MAX_WORDS}": not 2
+        <= len(words)
+        <= MAX_WORDS,
+        "the prompt begins with no capital": not prompt[:1].isupper(),
+        "the prompt has a line break": "\n" in prompt,
+        "the prompt has a word that begins with (n": any(word.startswith("(n") for word in words),
+        "the prompt ends with a full stop": bool(_FULL_STOP.search(prompt)),
+        "the prompt has a word of more than 31 letters": any(len(word) > 31 for word in words),
+    }
+    return next((problem for problem, holds in problems.items() if holds), "")
+
+
+def _check_objective(objective: str) -> None:
+    if not objective or len(objective) > 2000:
+        raise Misfit(f"the objective has {len(objective)} characters, not 1 to 2000")
+
+
+def _check_round_trip(plan: str, objective: str) -> None:
+    try:
+        read = read_lines(plan, objective)
+        if len(read.steps) < len(plan.splitlines()):
+            raise Misfit(f"two steps ask one agent the same: {plan!r}")
+        if write_lines(read) != plan:
+            raise Misfit(f"the plan doesn't read back as it was written: {plan!r}")
+    except PlanError as error:
+        raise Misfit(error.problem) from None
