@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from ...errors import InputError
@@ -30,12 +31,15 @@ class EngineConfig:
         n_threads: Threads that compute; None takes every core this process may use.
         n_slots: The most requests decoded together.
         seed: The seed of a request that names none.
+        adapter: A GGUF file with a LoRA adapter that every answer is written with. Engines of one
+            file with different adapters, or none, share its weights.
     """
 
     n_ctx: int = 4096
     n_threads: int | None = None
     n_slots: int = 4
     seed: int = 0
+    adapter: Path | None = None
 
     def __post_init__(self) -> None:
         _at_least("n_ctx", self.n_ctx, 1)

@@ -11,11 +11,13 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from ...errors import ModelError
+from .adapter import check_adapter
 from .api import EngineConfig, GenerateRequest, Generation
 from .gguf import check_model_file
 from .jobs import Job
@@ -34,9 +36,12 @@ def get_engine(path: str | Path, config: EngineConfig | None = None) -> Engine:
     """The engine of a model file; loads nothing before its first request.
 
     Raises:
-        ModelError: The file can't be a model.
+        ModelError: The file can't be a model, or its adapter can't be one.
     """
-    key = (check_model_file(path), config or EngineConfig())
+    config = config or EngineConfig()
+    if config.adapter is not None:
+        config = replace(config, adapter=check_adapter(config.adapter))
+    key = (check_model_file(path), config)
     with _lock:
         if key not in _engines:
             _engines[key] = Engine(*key)

@@ -1,16 +1,17 @@
-"""Finding a model file and checking it before llama.cpp sees it."""
+"""Finding a GGUF file and checking it before llama.cpp sees it."""
 
 from __future__ import annotations
 
 import mmap
 import struct
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from ...errors import ModelError
 
-__all__ = ["check_model_file", "demo_model_path"]
+__all__ = ["check_gguf", "check_model_file", "demo_model_path", "read_strings"]
 
 _REDO = "Download it again."
 _SCALAR_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
@@ -37,7 +38,24 @@ def demo_model_path() -> Path:
 
 
 def check_model_file(path: str | Path) -> Path:
+    """Refuse what can't be a whole model file.
+
+    Returns:
+        The file's real path.
+
+    Raises:
+        ModelError: It is missing, a folder, unreadable, another format, or ends too early.
+    """
+    return check_gguf(path, "model file", "Check the path, or use the model `demo`.")
+
+
+def check_gguf(path: str | Path, noun: str, if_missing: str) -> Path:
     """Refuse what can't be a whole GGUF file.
+
+    Args:
+        path: Where it should be.
+        noun: What to call it.
+        if_missing: What to do where there is none.
 
     Returns:
         The file's real path.
@@ -47,54 +65,59 @@ def check_model_file(path: str | Path) -> Path:
     """
     path = Path(path).expanduser()
     if path.is_dir():
-        raise ModelError(
-            f"The model path {path} is a folder.", "Give the path of a .gguf file in it."
-        )
+        raise ModelError(f"The {noun} {path} is a folder.", "Give the path of a .gguf file in it.")
     try:
         stat = path.stat()
-        _check(path.resolve(), stat.st_size, stat.st_mtime_ns)
+        _read(path.resolve(), stat.st_size, stat.st_mtime_ns, noun)
     except FileNotFoundError:
-        raise ModelError(
-            f"The model file {path} doesn't exist.", "Check the path, or use the model `demo`."
-        ) from None
+        raise ModelError(f"The {noun} {path} doesn't exist.", if_missing) from None
     except OSError as error:
         raise ModelError(
-            f"The model file {path} can't be read: {error.strerror}.", "Check its permissions."
+            f"The {noun} {path} can't be read: {error.strerror}.", "Check its permissions."
         ) from None
     return path.resolve()
 
 
+def read_strings(path: Path, noun: str) -> Mapping[str, str]:
+    """Return the texts in the header of a file that `check_gguf` let through, by their keys."""
+    stat = path.stat()
+    return _read(path, stat.st_size, stat.st_mtime_ns, noun)
+
+
 @lru_cache(maxsize=64)
-def _check(path: Path, size: int, mtime_ns: int) -> None:  # noqa: ARG001 - part of the cache key
+def _read(path: Path, size: int, mtime_ns: int, noun: str) -> Mapping[str, str]:  # noqa: ARG001 - part of the cache key
     with path.open("rb") as file:
         magic = file.read(4)
         if magic != b"GGUF":
             raise ModelError(
-                f"The model file {path} is not GGUF: it begins with {magic!r}.",
+                f"The {noun} {path} is not GGUF: it begins with {magic!r}.",
                 "Give a GGUF file, the format of llama.cpp.",
             )
         try:
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                needed = _Reader(data).last_tensor_start()
+                reader = _Reader(data)
+                needed = reader.last_tensor_start()
         except (struct.error, _DamagedError):
             raise ModelError(
-                f"The model file {path} is damaged or ends too early ({size:,} bytes): "
+                f"The {noun} {path} is damaged or ends too early ({size:,} bytes): "
                 "its header can't be read.",
                 _REDO,
             ) from None
     # The last tensor's own length needs every type's size; llama.cpp checks that when it loads.
     if needed >= size:
         raise ModelError(
-            f"The model file {path} ends too early: it has {size:,} bytes, and a tensor begins at "
+            f"The {noun} {path} ends too early: it has {size:,} bytes, and a tensor begins at "
             f"{needed:,}.",
             _REDO,
         )
+    return reader.strings
 
 
 class _Reader:
     """Walks a GGUF header: magic, version, counts, key-values, tensor infos."""
 
     def __init__(self, data: mmap.mmap) -> None:
+        self.strings: dict[str, str] = {}
         self._data = data
         self._at = 8
 
@@ -106,6 +129,8 @@ class _Reader:
             kind = self._u32()
             if key == b"general.alignment" and kind == _UINT32:
                 alignment = self._u32()
+            elif kind == _STRING:
+                self.strings[_text(key)] = _text(self._string())
             else:
                 self._skip_value(kind)
         offsets = [self._tensor_offset() for _ in range(tensors)]
@@ -121,9 +146,7 @@ class _Reader:
         return self._u64()
 
     def _skip_value(self, kind: int) -> None:
-        if kind == _STRING:
-            self._string()
-        elif kind == _ARRAY:
+        if kind == _ARRAY:
             items, count = self._u32(), self._u64()
             if items == _STRING:
                 for _ in range(count):
@@ -158,3 +181,7 @@ class _Reader:
         (value,) = struct.unpack_from(form, self._data, min(self._at, len(self._data)))
         self._at += size
         return value
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")

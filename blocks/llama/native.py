@@ -1,4 +1,4 @@
-"""One loaded model and its context: the only place, with `sampling`, that calls llama.cpp.
+"""One context over a loaded model: with `weights` and `sampling`, all that calls llama.cpp.
 
 Import it late: it loads the shared library. Everything here belongs to the one thread that made it.
 """
@@ -9,12 +9,14 @@ import ctypes
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from ...errors import ModelError
 from . import logs
+from .adapter import check_base
 from .api import EngineConfig, usable_cores
 from .library import lib
+from .weights import lora_adapter, shared_model
 
 __all__ = ["Entry", "Native"]
 
@@ -32,13 +34,14 @@ class Entry(NamedTuple):
 
 
 class Native:
-    """Owns a llama.cpp model and a context with `n_slots` sequences, each with its own cache."""
+    """Owns a llama.cpp context with `n_slots` sequences, each with its own cache."""
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
-        """Load the weights and reserve the context.
+        """Load the weights, unless another context has, and reserve the context.
 
         Raises:
-            ModelError: The file can't be loaded, is no text generator, or memory is short.
+            ModelError: The file can't be loaded, is no text generator, its adapter doesn't fit it,
+                or memory is short.
         """
         logs.install()
         lib.llama_backend_init()
@@ -46,10 +49,12 @@ class Native:
         self._path = path
         self._config = config
         with ExitStack() as closing:
-            self._model = self._load()
-            closing.callback(lib.llama_model_free, self._model)
+            self._model = closing.enter_context(shared_model(path))
+            adapter = self._load_adapter(closing)
             self.context = self._make_context()
             closing.callback(lib.llama_free, self.context)
+            if adapter is not None:
+                self._wear(adapter)
             self._memory = self._find_memory()
             self._batch = lib.llama_batch_init(BATCH_TOKENS, 0, 1)
             closing.callback(lib.llama_batch_free, self._batch)
@@ -152,12 +157,21 @@ class Native:
         known = cast("int", token) >= 0
         return lib.llama_vocab_get_text(self.vocab, token).decode() if known else ""
 
-    def _load(self) -> lib.llama_model_p:
-        path = str(self._path).encode()
-        model = lib.llama_model_load_from_file(path, lib.llama_model_default_params())
-        if not model:
-            raise _load_error(self._path)
-        return model
+    def _load_adapter(self, closing: ExitStack) -> lib.llama_adapter_lora_p | None:
+        path = self._config.adapter
+        if path is None:
+            return None
+        check_base(path, self._path)
+        return closing.enter_context(lora_adapter(self._model, path))
+
+    def _wear(self, adapter: lib.llama_adapter_lora_p) -> None:
+        adapters = (lib.llama_adapter_lora_p_ctypes * 1)(adapter)
+        full = (ctypes.c_float * 1)(1.0)
+        if code := cast("Any", lib).llama_set_adapters_lora(self.context, adapters, 1, full):
+            raise ModelError(
+                f"llama.cpp can't use the adapter {self._config.adapter} (code {code}).",
+                "Use the model it was made for, or plan without an adapter.",
+            )
 
     def _make_context(self) -> lib.llama_context_p:
         config = self._config
@@ -188,10 +202,3 @@ class Native:
                 "Give a decoder model, best one tuned for chat.",
             )
         return memory
-
-
-def _load_error(path: Path) -> ModelError:
-    return ModelError(
-        f"llama.cpp can't load the model file {path}: {logs.first_error()}.",
-        "Download it again; if it is whole, this llama.cpp may be too old for it.",
-    )

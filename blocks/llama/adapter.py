@@ -1,0 +1,96 @@
+"""LoRA adapters: which one planning wears, and whether an adapter fits a model file."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from ...errors import ModelError
+from .gguf import check_gguf, read_strings
+
+__all__ = [
+    "PLANNER_BASE",
+    "check_adapter",
+    "check_base",
+    "file_hash",
+    "planner_adapter",
+    "why_without",
+]
+
+PLANNER_BASE = "SmolLM2-135M-Instruct.Q4_1"
+"""The model file that the shipped adapter was trained on."""
+
+_SHIPPED = Path(__file__).parents[2] / "parl" / "adapters" / "smollm2-135m-planner.gguf"
+_BASE = "swarm.base.sha256"
+_NOUN = "adapter"
+_ELSE = "Use the model it was made for, or plan without an adapter."
+_LARGEST_BASE = 256 * 2**20
+"""Bytes. No larger file is the base of the shipped adapter; hashing 40 GB would take a minute."""
+
+
+def planner_adapter(model: Path) -> Path | None:
+    """The shipped adapter, if it is made for this model file; None for any other.
+
+    Raises:
+        ModelError: The shipped adapter is damaged.
+    """
+    if not _SHIPPED.exists() or model.stat().st_size > _LARGEST_BASE:
+        return None
+    adapter = check_adapter(_SHIPPED)
+    return adapter if file_hash(model) == read_strings(adapter, _NOUN).get(_BASE) else None
+
+
+def why_without(model: Path) -> str:
+    """Say why a model file plans without the shipped adapter; empty if it wears it or none is."""
+    if not _SHIPPED.exists() or planner_adapter(model) is not None:
+        return ""
+    return f"The planner's adapter is for {PLANNER_BASE}; {model.name} plans without it."
+
+
+def check_adapter(path: str | Path) -> Path:
+    """Refuse what can't be a LoRA adapter.
+
+    Returns:
+        The file's real path.
+
+    Raises:
+        ModelError: It is missing, no whole GGUF file, or not an adapter of this kind.
+    """
+    path = check_gguf(path, _NOUN, "Check the path, or plan without an adapter.")
+    said = read_strings(path, _NOUN)
+    kinds = said.get("general.type", "model"), said.get("adapter.type", "nothing")
+    if kinds != ("adapter", "lora"):
+        raise ModelError(
+            f"The file {path} is no LoRA adapter: its general.type is {kinds[0]!r} and its "
+            f"adapter.type {kinds[1]!r}.",
+            "Give a GGUF file that holds a LoRA adapter, or plan without one.",
+        )
+    return path
+
+
+def check_base(adapter: Path, model: Path) -> None:
+    """Refuse an adapter that says it was made for another file; one that doesn't say is let in.
+
+    Raises:
+        ModelError: The hashes differ.
+    """
+    wanted = read_strings(adapter, _NOUN).get(_BASE)
+    if wanted and wanted != (found := file_hash(model)):
+        raise ModelError(
+            f"The adapter {adapter} was made for another model than {model}: its {_BASE} is "
+            f"{wanted[:12]}…, and the file's is {found[:12]}….",
+            _ELSE,
+        )
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal: about 0.1 s for 90 MB, and once a process."""
+    stat = path.stat()
+    return _hash(path, stat.st_size, stat.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _hash(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - part of the cache key
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
