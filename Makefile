@@ -6,6 +6,7 @@ OBJECTIVE ?= Compare trains, buses and bicycles as a way to travel
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq
 STAMP := .venv/.installed
+TRAIN_STAMP := .venv/.installed-train
 BENCH_STAMP := .venv/.installed-bench
 LLAMA := $(shell sed -n 's/^llama-cpp-python==//p' constraints.txt)
 
@@ -25,7 +26,7 @@ help: ## list the targets
 demo: $(STAMP) ## plan and run one objective on the embedded model (OBJECTIVE="…" for yours)
 	@.venv/bin/prefect-swarm run "$$OBJECTIVE"
 
-check: $(STAMP) ## lint, formatting and types
+check: $(TRAIN_STAMP) ## lint, formatting and types
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/pyright
@@ -33,7 +34,7 @@ check: $(STAMP) ## lint, formatting and types
 test: check ## check, then every test
 	.venv/bin/pytest
 
-test-fast: $(STAMP) ## the tests that take less than ten seconds each
+test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
 	.venv/bin/pytest -m "not slow"
 
 bench: $(BENCH_STAMP) ## measure, and write docs/benchmarks.md
@@ -88,6 +89,11 @@ $(STAMP): pyproject.toml constraints.txt | $(PY)
 	$(PIP) install -c constraints.txt -e '.[demo,dev]' || exit 1; \
 	mkdir -p .venv/src && ln -sfn ../.. .venv/src/prefect_swarm; \
 	echo "Installed after $$(( $$(date +%s) - start )) s." >&2
+	@touch $@
+
+$(TRAIN_STAMP): $(STAMP)
+	@echo "Installing what training the planner's adapter needs (PyTorch)" >&2
+	@$(PIP) install -c constraints.txt -e '.[train]'
 	@touch $@
 
 $(BENCH_STAMP): $(STAMP)

@@ -15,6 +15,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
+TRAINING_DATA = sorted((ROOT / "parl" / "data").glob("*/*.txt"))
+DATA_FOLDERS = {
+    f"prefect_swarm/parl/{name}" for name in ("adapters", "data/patterns", "data/words")
+}
 NOT_SHIPPED = {"benches", "build", "dist", "docs", "examples", "tests"}
 
 
@@ -100,8 +104,8 @@ def pins() -> dict[str, str]:
 def requirements() -> list[Requirement]:
     """What `make` installs by name."""
     extras = project()["project"]["optional-dependencies"]
-    lines = [*project()["project"]["dependencies"], *extras["demo"], *extras["dev"]]
-    return [Requirement(line) for line in [*lines, *extras["bench"]]]
+    lines = [line for extra in extras.values() for line in extra]
+    return [Requirement(line) for line in [*project()["project"]["dependencies"], *lines]]
 
 
 @pytest.mark.parametrize("requirement", requirements(), ids=str)
@@ -131,6 +135,13 @@ def test_the_wheel_holds_the_data_beside_the_code(contents: set[str]) -> None:
 
 
 @pytest.mark.slow
+def test_the_wheel_holds_the_training_data(contents: set[str]) -> None:
+    texts = {f"prefect_swarm/{path.relative_to(ROOT).as_posix()}" for path in TRAINING_DATA}
+    assert texts
+    assert texts <= contents
+
+
+@pytest.mark.slow
 def test_the_wheel_says_that_it_is_typed(contents: set[str]) -> None:
     assert "prefect_swarm/py.typed" in contents
 
@@ -142,11 +153,8 @@ def test_the_wheel_holds_the_licence(contents: set[str]) -> None:
 
 @pytest.mark.slow
 def test_the_wheel_holds_nothing_but_the_package(contents: set[str]) -> None:
-    outside = {
-        name
-        for name in contents
-        if name.rpartition("/")[0].replace("/", ".") not in declared_packages()
-    }
+    folders = {package.replace(".", "/") for package in declared_packages()} | DATA_FOLDERS
+    outside = {name for name in contents if name.rpartition("/")[0] not in folders}
     metadata = {name for name in outside if name.split("/")[0].endswith(".dist-info")}
     assert outside == metadata
 
