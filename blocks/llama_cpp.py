@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from prefect.blocks.core import Block
 from pydantic import Field
@@ -69,12 +70,20 @@ class LlamaCpp(Block):
         title="Temperature",
         description="How freely tokens are chosen; 0 always takes the likeliest.",
     )
+    planner_adapter: str = Field(
+        default="default",
+        title="Planner's Adapter",
+        min_length=1,
+        description="LoRA adapter that this model writes plans with, and nothing else: `default` "
+        "for the one that comes with the package if it fits the model, `none`, or the path of a "
+        "GGUF file.",
+    )
 
     def get_model(self) -> Model:
         """The model, ready for a pydantic-ai agent; its file loads at the first request.
 
         Raises:
-            ModelError: The file is missing or can't be a model.
+            ModelError: The file is missing or can't be a model, or the adapter can't be one.
         """
         from pydantic_ai.settings import ModelSettings
 
@@ -85,4 +94,10 @@ class LlamaCpp(Block):
             demo_model_path() if self.model_path == "demo" else self.model_path,
             config=EngineConfig(n_ctx=self.n_ctx, n_threads=self.n_threads, n_slots=self.n_slots),
             settings=ModelSettings(max_tokens=self.max_tokens, temperature=self.temperature),
+            planner_adapter=self._planner_adapter(),
         )
+
+    def _planner_adapter(self) -> Literal["default"] | Path | None:
+        if self.planner_adapter == "default":
+            return "default"
+        return None if self.planner_adapter == "none" else Path(self.planner_adapter)

@@ -21,7 +21,7 @@ from ..task_ir import Agent, PlanRules, Step, TaskIR, parse_plan
 
 __all__ = ["GRAMMAR_STEPS", "final_step", "grammar", "is_orchestrated", "read_lines", "write_lines"]
 
-GRAMMAR_STEPS = 12
+GRAMMAR_STEPS = 14
 """Steps the grammar allows where nothing says otherwise."""
 
 # Words hold no white space of any alphabet: a prompt made of it would be empty once stripped.
@@ -33,9 +33,10 @@ capital ::= [A-Z{_ABROAD}]
 letter ::= [A-Za-z0-9'&/.{_ABROAD}-]
 persona ::= " [" trait (" " trait){{0,15}} "]"
 trait ::= [A-Za-z0-9{_ABROAD}] [^{_SPACES}\[\]]{{0,23}}
-prompt ::= capital [^{_SPACES}]{{0,23}} (" " word){{1,31}}
-word ::= number | [^{_SPACES}0-9(] [^{_SPACES}]{{0,30}}
-number ::= [0-9]{{1,8}} ([.,:/-] [0-9]{{1,8}}){{0,2}} [^{_SPACES}0-9.:/-]{{0,8}}
+prompt ::= capital [^{_SPACES}]{{0,39}} (" " word){{1,47}}
+word ::= [^{_SPACES}0-9(] [^{_SPACES}]{{0,39}} | aside | number
+aside ::= "(" ([^{_SPACES}n] [^{_SPACES}]{{0,38}} | "n" ([^{_SPACES}e] [^{_SPACES}]{{0,37}})?)
+number ::= [0-9] ("."? [^{_SPACES}.]){{0,39}}
 """
 
 _LINE = re.compile(
@@ -52,9 +53,9 @@ def grammar(max_steps: int = GRAMMAR_STEPS, min_steps: int = 1) -> str:
     """Return the GBNF of plans with `min_steps` to `max_steps` lines.
 
     Every step position has its own rule, and what it may need is an ascending list of the positions
-    before it. Lengths are bounded, so that every plan ends. No word begins with `(`, which keeps a
-    prompt from being taken for what its step needs; names and prompts begin with a capital, and a
-    number is one number, since a small model would else count on instead of saying what to do.
+    before it. Lengths are bounded, so that every plan ends. No word begins with `(ne`, which keeps
+    a prompt from being taken for what its step needs; names and prompts begin with a capital, and
+    no number ends with a dot, since a small model would else count on instead of saying what to do.
     """
     rules = ["root ::= line1 more1"]
     for step in range(1, max_steps + 1):

@@ -1,4 +1,4 @@
-"""What the orchestrator model is told, and the examples it is shown."""
+"""What the orchestrator model is told, and the examples that an untrained one is shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from pydantic_ai.messages import (
 
 from .plan_score import listed
 
-__all__ = ["LINES", "STRUCTURED", "examples", "lines_messages"]
+__all__ = ["LINES", "STRUCTURED", "TRAINED", "examples", "lines_messages", "trained_messages"]
+
+TRAINED = "Split the objective into steps."
+"""All that a model is told that was trained to plan: it has the rest from its training."""
 
 LINES = (
     "You split an objective into steps for a team. Each line is one step: its number, who does it, "
@@ -136,3 +139,12 @@ def lines_messages(objective: str) -> list[ModelMessage]:
         turns += [ModelRequest([UserPromptPart(asked)]), ModelResponse([TextPart(plan)])]
     turns.append(ModelRequest([UserPromptPart(" ".join(objective.split()))]))
     return [ModelRequest([SystemPromptPart(LINES)]), *turns]
+
+
+def trained_messages(objective: str) -> list[ModelMessage]:
+    """Return the conversation whose next turn is a trained model's plan; no examples.
+
+    Training writes its prompts with this, so that a model is asked as it was taught.
+    """
+    lines = (" ".join(line.split()) for line in objective.strip().splitlines())
+    return [ModelRequest([SystemPromptPart(TRAINED), UserPromptPart("\n".join(lines))])]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models import Model, ModelRequestParameters
@@ -14,6 +15,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from ...errors import InputError, StepTimeoutError
+from .adapter import check_adapter, planner_adapter, why_without
 from .api import EngineConfig, GenerateRequest, Generation
 from .engine import get_engine
 from .gguf import check_model_file
@@ -40,6 +42,9 @@ class LlamaCppSettings(ModelSettings, total=False):
 
     llamacpp_repeat_penalty: float
     """Divides the logits of what was written lately; 1 is none. Free text alone is penalised."""
+
+    llamacpp_adapter: str
+    """A GGUF file with a LoRA adapter that this answer alone is written with."""
 
 
 class LlamaCppModel(Model):
@@ -70,6 +75,7 @@ class LlamaCppModel(Model):
         *,
         config: EngineConfig | None = None,
         settings: LlamaCppSettings | ModelSettings | None = None,
+        planner_adapter: Literal["default"] | Path | None = "default",
     ) -> None:
         """Take a model file.
 
@@ -77,13 +83,18 @@ class LlamaCppModel(Model):
             path: A GGUF file of a model that is tuned for chat.
             config: How it is served; models with the same file and config share one engine.
             settings: Defaults for its requests.
+            planner_adapter: The LoRA adapter that it writes plans with, and nothing else; by
+                default the shipped one, if it is made for this file.
 
         Raises:
-            ModelError: The file can't be a model.
+            ModelError: The file can't be a model, or the adapter can't be one.
         """
         super().__init__(settings=settings, profile=_PROFILE)
         self._path = check_model_file(path)
         self._config = config or EngineConfig()
+        self._planner_adapter = (
+            check_adapter(planner_adapter) if isinstance(planner_adapter, Path) else planner_adapter
+        )
 
     @property
     def model_name(self) -> str:
@@ -104,6 +115,21 @@ class LlamaCppModel(Model):
     def config(self) -> EngineConfig:
         """How it is served."""
         return self._config
+
+    @property
+    def planner_adapter(self) -> Path | None:
+        """The adapter that a plan is asked for with, by the setting `llamacpp_adapter`.
+
+        Raises:
+            ModelError: The shipped adapter is damaged.
+        """
+        chosen = self._planner_adapter
+        return planner_adapter(self._path) if isinstance(chosen, str) else chosen
+
+    @property
+    def why_without_adapter(self) -> str:
+        """Why it plans without the shipped adapter, in a sentence; empty if nobody need know."""
+        return why_without(self._path) if self._planner_adapter == "default" else ""
 
     async def request(
         self,
@@ -131,13 +157,18 @@ class LlamaCppModel(Model):
         seconds = (settings or {}).get("timeout")
         try:
             async with asyncio.timeout(seconds if isinstance(seconds, int | float) else None):
-                done = await get_engine(self._path, self._config).generate(request)
+                done = await get_engine(self._path, self._served(settings)).generate(request)
         except TimeoutError:
             raise StepTimeoutError(
                 f"The local model {self.model_name} did not answer within {seconds} s.",
                 "Give it more time or a lower max_tokens.",
             ) from None
         return self._response(done)
+
+    def _served(self, settings: ModelSettings | None) -> EngineConfig:
+        adapter = cast("LlamaCppSettings", settings or {}).get("llamacpp_adapter")
+        # Beside the bare engine this one gets few requests: its cache need not be as large.
+        return replace(self._config, adapter=Path(adapter), n_slots=1) if adapter else self._config
 
     def _response(self, done: Generation) -> ModelResponse:
         usage = RequestUsage(

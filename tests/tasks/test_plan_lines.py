@@ -21,8 +21,14 @@ PUMP = """\
 3. Judge: Weigh both (needs 1, 2)"""
 
 _LETTERS = "abzABZÄñ語'.&/-"
-_WORD = st.text(_LETTERS + "):[]!9", min_size=1, max_size=12).filter(lambda word: word[0] != "9")
-_NUMBER = st.sampled_from(["3", "10:30,", "2024-05-01", "1.5", "3rd", "50%"])
+_PLAIN = st.text(_LETTERS + "):[]!9", min_size=1, max_size=40).filter(lambda word: word[0] != "9")
+# Asides come close to what a step needs, and what they hold may look like it.
+_ASIDE = st.sampled_from(["(a", "(no", "(n", "(3", "((needs", "(Needs", "needs", "1,", "2)"])
+_NUMBER = st.sampled_from(
+    """3 3x4 10:30, 2024-05-01 1.5 1,200.50 9am 24/7 4-6 10-minute 50% 16:9 3rd 3D 1: 192.168.1.1
+    2024) 1e-3 100,000,000""".split()  # noqa: SIM905 - a list of one word a line
+)
+_WORD = _PLAIN | _ASIDE | _NUMBER
 _NAME_WORD = st.text(_LETTERS + "9", min_size=1, max_size=8)
 _NAMES = st.lists(_NAME_WORD, min_size=1, max_size=4).map(lambda words: "A" + " ".join(words))
 _PERSONA = st.lists(
@@ -35,9 +41,10 @@ def admitted(draw: st.DrawFn) -> str:
     """A text in the grammar's language, over few names so that they come back."""
     names = draw(st.lists(_NAMES, min_size=1, max_size=3))
     lines: list[str] = []
-    for number in range(1, draw(st.integers(1, 12)) + 1):
+    for number in range(1, draw(st.integers(1, 14)) + 1):
         persona = draw(st.none() | _PERSONA)
-        prompt = "Do " + " ".join(draw(st.lists(_WORD | _NUMBER, min_size=1, max_size=4)))
+        words = draw(st.lists(_WORD, min_size=1, max_size=4))
+        prompt = " ".join(["Do", *words, *words * draw(st.sampled_from([0, 0, 0, 10]))])
         needs = sorted(draw(st.sets(st.integers(1, number - 1)))) if number > 1 else []
         lines.append(
             f"{number}. {draw(st.sampled_from(names))}"
@@ -182,8 +189,11 @@ def test_llama_takes_what_is_written(reader: _Reader, text: str) -> None:
         "1. Poet Write it",
         "1. poet: Write it",
         "1. Poet: Write 1. 2. 3.",
-        "1. Poet: Write" + 40 * " more",
-        "\n".join(f"{number}. Poet: Write it" for number in range(1, 14)),
+        "1. Poet: Write (needs 1)",
+        "1. Poet: Write (needs much",
+        "1. Poet: Write a" + 40 * "h",
+        "1. Poet: Write" + 48 * " more",
+        "\n".join(f"{number}. Poet: Write it" for number in range(1, 16)),
     ],
 )
 def test_llama_refuses_what_is_no_plan(reader: _Reader, text: str) -> None:
