@@ -21,13 +21,11 @@ what fails.
 def run() -> str:
     """Measure."""
     from prefect_swarm.blocks.llama.engine import close_engines
-    from prefect_swarm.blocks.llama.gguf import demo_model_path
-    from prefect_swarm.blocks.llama.model import LlamaCppModel
 
-    from .run import measure_all, table
+    from .run import embedded_table
 
     try:
-        results = asyncio.run(measure_all(LlamaCppModel(demo_model_path()), 3, show=False))
+        table = asyncio.run(embedded_table())
     finally:
         close_engines()
-    return SECTION.format(table=table(results))
+    return SECTION.format(table=table)

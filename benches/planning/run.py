@@ -1,9 +1,11 @@
-"""How many of 30 objectives get a usable plan from a local model, and what a plan costs.
+"""What a planner's plans are worth, and what a plan costs.
 
-    python benches/planning/run.py [--model FILE.gguf] [--samples 3] [--show]
+    python benches/planning/run.py [--set heldout|usable|FILE.jsonl]
+        [--planner untrained|prompted|adapter|sampled] [--adapter FILE.gguf] [--model FILE.gguf]
+        [--samples 3] [--show] [--json FILE]
 
-The objectives are in `objectives.jsonl`, none of them among the prompt's examples nor used to find
-the prompt; what counts as usable is said in `rule.py`.
+`heldout` (or a file of the same form) is graded against the plans that are right: `grade.py` says
+how. `usable` is 30 objectives of which a looser rule says whether a plan is usable: `rule.py`.
 """
 
 from __future__ import annotations
@@ -11,96 +13,68 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from graded import graded_table, measure_graded, to_json
+from heldout import load_heldout
+from planner import PLANNERS, Planner, planner
 from prefect_swarm.blocks.llama.engine import close_engines
-from prefect_swarm.blocks.llama.gguf import demo_model_path
-from prefect_swarm.blocks.llama.model import LlamaCppModel
-from prefect_swarm.errors import PlanError
-from prefect_swarm.tasks.plan import PlanDraft, draft_plan
-from prefect_swarm.tasks.plan_lines import write_lines
-from rule import Objective, flaw, load
+from prefect_swarm.errors import SwarmError
+from usable import measure_usable, usable_table
+
+__all__ = ["embedded_table"]
+
+HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
-class Result:
-    """One objective's plan; `flaw` is empty if it is usable. `seconds` counts all samples."""
-
-    wanted: Objective
-    draft: PlanDraft | None
-    flaw: str
-    seconds: float
+async def embedded_table() -> str:
+    """Return the table of usable plans of the embedded model."""
+    plan = planner("prompted", path=None, adapter=None, samples=3)
+    return usable_table(await measure_usable(plan, show=False))
 
 
-async def measure(wanted: Objective, model: LlamaCppModel, samples: int) -> Result:
-    """Plan one objective."""
-    began = time.perf_counter()
-    try:
-        draft = await draft_plan(wanted.objective, model, samples=samples)
-    except PlanError as error:
-        return Result(wanted, None, str(error), time.perf_counter() - began)
-    return Result(wanted, draft, flaw(draft.plan, wanted), time.perf_counter() - began)
-
-
-def table(results: list[Result]) -> str:
-    """Return a markdown table, a row for each kind of objective."""
-    lines = [
-        "| Objectives | of | valid | usable | with repeats | samples | tokens written | s a plan |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    kinds = dict.fromkeys(result.wanted.kind for result in results)
-    rows = [_row(kind, [one for one in results if one.wanted.kind == kind]) for kind in kinds]
-    return "\n".join([*lines, *rows, _row("**all**", results)])
-
-
-def _row(name: str, results: list[Result]) -> str:
-    drafts = [result.draft for result in results if result.draft]
-    count = len(results)
-    figures = [
-        str(count),
-        str(len(drafts)),
-        str(sum(not result.flaw for result in results)),
-        str(sum(draft.score.repeated > 0 for draft in drafts)),
-        f"{sum(draft.usage.requests for draft in drafts) / count:.1f}",
-        f"{sum(draft.usage.output_tokens for draft in drafts) / count:.0f}",
-        f"{sum(result.seconds for result in results) / count:.1f}",
-    ]
-    return f"| {name} | {' | '.join(figures)} |"
-
-
-def _show(result: Result) -> None:
-    print(f"[{result.flaw or 'usable'}] {' '.join(result.wanted.objective.split())}")
-    if result.draft:
-        print(f"{write_lines(result.draft.plan)}\n")
-
-
-async def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, default=None, help="a GGUF file")
-    parser.add_argument("--samples", type=int, default=3)
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--set", default="heldout", help="heldout, usable, or a file")
+    parser.add_argument(
+        "--planner",
+        default="prompted",
+        choices=PLANNERS,
+        help="; ".join(f"{name}: {what}" for name, what in PLANNERS.items()),
+    )
+    parser.add_argument("--adapter", type=Path, help="a GGUF file with a LoRA adapter")
+    parser.add_argument("--model", type=Path, help="a GGUF file; the embedded model's if left out")
+    parser.add_argument("--samples", type=int, default=3, help="the most plans for an objective")
     parser.add_argument("--show", action="store_true", help="print every plan")
-    given = parser.parse_args()
-    model = LlamaCppModel(given.model or demo_model_path())
-    print(table(await measure_all(model, given.samples, show=given.show)))
+    parser.add_argument("--json", type=Path, help="where to write the plans and their grades")
+    return parser.parse_args()
 
 
-async def measure_all(model: LlamaCppModel, samples: int, *, show: bool) -> list[Result]:
-    """Plan every objective of the file, one after another."""
-    results: list[Result] = []
-    for wanted in load(Path(__file__).with_name("objectives.jsonl")):
-        results.append(await measure(wanted, model, samples))
-        if show:
-            _show(results[-1])
-    return results
+async def _main(given: argparse.Namespace) -> None:
+    plan = planner(given.planner, path=given.model, adapter=given.adapter, samples=given.samples)
+    if given.set == "usable":
+        print(usable_table(await measure_usable(plan, show=given.show)))
+    else:
+        await _graded(given, plan)
+
+
+async def _graded(given: argparse.Namespace, plan: Planner) -> None:
+    path = HERE / "heldout.jsonl" if given.set == "heldout" else Path(given.set)
+    results = await measure_graded(load_heldout(path), plan, show=given.show)
+    if given.json:
+        about = {key: str(getattr(given, key) or "") for key in ("set", "planner", "adapter")}
+        given.json.write_text(to_json(results, **about, samples=given.samples), encoding="utf-8")
+    print(graded_table(results))
 
 
 if __name__ == "__main__":
     try:
-        asyncio.run(main())
+        asyncio.run(_main(_arguments()))
+    except SwarmError as error:
+        sys.exit(str(error))
     finally:
         close_engines()

@@ -1,0 +1,128 @@
+"""Plan a set of objectives and grade every plan by the one that is right."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from grade import Grade, edge_f1, grade
+from heldout import Wanted
+from planner import Planned, Planner
+from prefect_swarm.tasks.plan_lines import write_lines
+
+__all__ = ["Measured", "figures", "graded_table", "measure_graded", "to_json"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One objective's plan and its grade. `seconds` counts all samples."""
+
+    wanted: Wanted
+    planned: Planned
+    grade: Grade
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """The plan in lines, or what can't be read as one."""
+        return write_lines(self.planned.plan) if self.planned.plan else self.planned.text
+
+
+async def measure_graded(
+    wanted: Sequence[Wanted], planner: Planner, *, show: bool
+) -> list[Measured]:
+    """Plan the objectives, one after another."""
+    results: list[Measured] = []
+    for one in wanted:
+        began = time.perf_counter()
+        planned = await planner(one.objective)
+        seconds = time.perf_counter() - began
+        results.append(Measured(one, planned, grade(planned.plan, one), seconds))
+        if show:
+            _show(results[-1])
+    return results
+
+
+def figures(results: Sequence[Measured]) -> dict[str, float | None]:
+    """Return what a row of the table says. Counts of plans, shares in 0..1, means a plan."""
+    grades = [result.grade for result in results]
+    serial = [one.serial for one in grades if one.serial is not None]
+    return {
+        "plans": len(grades),
+        "valid": sum(one.valid for one in grades),
+        "exact": sum(one.exact for one in grades),
+        "edge_f1": edge_f1(grades),
+        "coverage": _mean([one.coverage for one in grades]),
+        "faithful": sum(one.faithful for one in grades),
+        "serial": sum(serial) if serial else None,
+        "serial_of": len(serial),
+        "duplicates": _mean([one.duplicates for one in grades]),
+        "tokens": _mean([result.planned.tokens for result in results]),
+        "seconds": _mean([result.seconds for result in results]),
+    }
+
+
+def graded_table(results: Sequence[Measured]) -> str:
+    """Return a markdown table, a row for each kind of objective and one for all."""
+    lines = [
+        "| Objectives | of | valid | exact | edge F1 | coverage | faithful | serial left serial "
+        "| duplicates | tokens written | s a plan |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    kinds = dict.fromkeys(result.wanted.kind for result in results)
+    rows = [_row(kind, [one for one in results if one.wanted.kind == kind]) for kind in kinds]
+    return "\n".join([*lines, *rows, _row("**all**", results)])
+
+
+def to_json(results: Sequence[Measured], **about: str | int | None) -> str:
+    """Return all that was measured, with what it was measured on."""
+    kinds = dict.fromkeys(result.wanted.kind for result in results)
+    rows = {kind: figures([one for one in results if one.wanted.kind == kind]) for kind in kinds}
+    data: dict[str, Any] = {
+        **about,
+        "all": figures(results),
+        "kinds": rows,
+        "plans": [
+            {
+                "id": one.wanted.id,
+                "objective": one.wanted.objective,
+                "plan": one.text,
+                "grade": asdict(one.grade),
+                "samples": one.planned.samples,
+                "tokens": one.planned.tokens,
+                "seconds": round(one.seconds, 3),
+            }
+            for one in results
+        ],
+    }
+    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+def _row(name: str, results: Sequence[Measured]) -> str:
+    row = figures(results)
+    cells = [
+        f"{row['plans']}",
+        f"{row['valid']}",
+        f"{row['exact']}",
+        f"{row['edge_f1']:.2f}",
+        f"{row['coverage']:.2f}",
+        f"{row['faithful']}",
+        "" if row["serial"] is None else f"{row['serial']} of {row['serial_of']}",
+        f"{row['duplicates']:.2f}",
+        f"{row['tokens']:.0f}",
+        f"{row['seconds']:.1f}",
+    ]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _show(result: Measured) -> None:
+    flaws = "; ".join(result.grade.flaws) or "right"
+    print(f"{result.wanted.id} [{flaws}] {' '.join(result.wanted.objective.split())}")
+    print(f"{result.text}\n", flush=True)
