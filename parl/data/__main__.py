@@ -1,23 +1,24 @@
 """Check the pattern files, or show what they give.
 
-    python -m prefect_swarm.parl.data check [--notes] [FILE ...]
-    python -m prefect_swarm.parl.data show [--kind K] [-n 20] [--seed S] [FILE ...]
+python -m prefect_swarm.parl.data check [--notes] [FILE ...]
+python -m prefect_swarm.parl.data show [--kind K] [-n 20] [--seed S] [--dress] [FILE ...]
 """
 
 from __future__ import annotations
 
 import argparse
-import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 
 from ...errors import InputError
+from .chance import seeded
 from .check import check_pattern, table
 from .corpus import read_corpus
 from .expand import expand
 from .pattern import Pattern
+from .registers import dress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.kind:
         blocks = [one for one in blocks if one.kind == options.kind]
     if options.command == "show":
-        _say(_shown(blocks, options.count, options.seed))
+        _say(_shown(blocks, options.count, options.seed, dressed=options.dress))
         return 0
     findings = [check_pattern(block) for block in blocks]
     wrong = [f"{error}" for error in errors]
@@ -44,13 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if wrong else 0
 
 
-def _shown(blocks: Sequence[Pattern], count: int, seed: int) -> Iterator[str]:
-    rng = random.Random(seed)  # noqa: S311
+def _shown(blocks: Sequence[Pattern], count: int, seed: int, *, dressed: bool) -> Iterator[str]:
+    rng = seeded(seed)
     for _ in range(count if blocks else 0):
         block = rng.choice(blocks)
         try:
             example = expand(block, rng)
-            yield f"--- {block.kind} {block.where}\n{example.objective.plain()}\n\n{example.plan}\n"
+            asked = dress(example.objective, rng) if dressed else example.objective.plain()
+            yield f"--- {block.kind} {block.where}\n{asked}\n\n{example.plan}\n"
         except InputError as error:
             yield f"--- {block.kind} {block.where}\n{error}\n"
 
@@ -66,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kind", default="", help="only this kind")
     parser.add_argument("--notes", action="store_true", help="show the notes of the check")
     parser.add_argument("-n", dest="count", type=int, default=20, help="examples to show")
+    parser.add_argument("--dress", action="store_true", help="with small talk, typos and the like")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="another folder of patterns and words")
     return parser

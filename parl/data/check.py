@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from .expand import Expansion, Misfit, draw
+from .chance import seeded
+from .expand import Expansion, MisfitError, draw
 from .pattern import Pattern
 
 __all__ = ["Finding", "check_pattern", "depth", "table", "width"]
@@ -33,8 +33,8 @@ def check_pattern(pattern: Pattern, draws: int = DRAWS) -> Finding:
     bad: list[str] = []
     for seed in range(draws):
         try:
-            good.append(draw(pattern, random.Random(seed)))
-        except Misfit as misfit:
+            good.append(draw(pattern, seeded(seed)))
+        except MisfitError as misfit:
             bad.append(str(misfit))
     errors = list(_invented(pattern, good))
     notes: list[str] = []

@@ -10,8 +10,9 @@ from importlib.resources.abc import Traversable
 from typing import TypeVar
 
 from ...errors import InputError
+from .blocks import read_patterns
 from .lists import WordList, read_lists
-from .pattern import Pattern, read_patterns
+from .pattern import Pattern
 
 __all__ = ["Corpus", "patterns", "read_corpus"]
 
@@ -67,9 +68,7 @@ def _good(found: Iterable[_T | InputError], errors: list[InputError]) -> Iterato
             yield item
 
 
-def _texts(
-    folder: Traversable, kind: str, errors: list[InputError]
-) -> Iterator[tuple[str, str]]:
+def _texts(folder: Traversable, kind: str, errors: list[InputError]) -> Iterator[tuple[str, str]]:
     """Yield each file's name and text, by name: folders are listed in no certain order."""
     place = folder / kind
     if not place.is_dir():

@@ -10,11 +10,13 @@ from itertools import product
 
 from ...errors import InputError, PlanError
 from ...tasks.plan_lines import read_lines, write_lines
+from .chance import seeded
 from .marked import Marked
 from .pattern import Pattern, StepPattern
-from .render import Scene, draw_scene
+from .render import Renderer
+from .scene import Scene, draw_scene
 
-__all__ = ["MAX_STEPS", "MAX_WORDS", "Expansion", "Misfit", "draw", "expand"]
+__all__ = ["MAX_STEPS", "MAX_WORDS", "Expansion", "MisfitError", "draw", "expand"]
 
 MAX_STEPS = 14
 MAX_WORDS = 48
@@ -23,7 +25,7 @@ _NAME = re.compile(r"[A-Z][A-Za-z0-9'&/.-]{0,14}(?: [A-Za-z0-9'&/.-]{1,15}){0,3}
 _FULL_STOP = re.compile(r"(?<!\betc)(?<!\.\.)\.$")
 
 
-class Misfit(ValueError):
+class MisfitError(ValueError):
     """One random draw breaks a limit; another may not."""
 
 
@@ -54,7 +56,7 @@ def expand(pattern: Pattern, rng: random.Random) -> Expansion:
     for _ in range(_TRIES):
         try:
             return draw(pattern, rng)
-        except Misfit as error:
+        except MisfitError as error:
             problem = str(error)
     fix = "Shorten it, or run the check on its file."
     raise InputError(f"{pattern.where}: no draw of the pattern fits: {problem}.", fix)
@@ -64,21 +66,20 @@ def draw(pattern: Pattern, rng: random.Random) -> Expansion:
     """Draw once.
 
     Raises:
-        Misfit: The plan breaks a limit.
+        MisfitError: The plan breaks a limit.
     """
     scene = draw_scene(pattern, rng)
-    objective = scene.render(rng.choice(pattern.asks)[1], rng)
-    asked = frozenset(scene.used)
-    scene.used.clear()
-    lines, needs = _lines(pattern, scene, rng)
+    asking, telling = Renderer(scene), Renderer(scene)
+    objective = asking.write(rng.choice(pattern.asks), rng)
+    lines, needs = _lines(pattern, scene, telling, rng)
     plan = "\n".join(lines)
     _check_objective(objective.plain())
     _check_round_trip(plan, objective.plain())
-    return Expansion(objective, plan, tuple(needs), asked, frozenset(scene.used))
+    return Expansion(objective, plan, tuple(needs), *map(frozenset, (asking.used, telling.used)))
 
 
 def _lines(
-    pattern: Pattern, scene: Scene, rng: random.Random
+    pattern: Pattern, scene: Scene, telling: Renderer, rng: random.Random
 ) -> tuple[list[str], list[tuple[int, ...]]]:
     lines: list[str] = []
     all_needs: list[tuple[int, ...]] = []
@@ -93,9 +94,9 @@ def _lines(
             _check_direct(needs, all_needs)
             made[step.label].append((place, len(lines)))
             all_needs.append(tuple(needs))
-            lines.append(_line(len(lines) + 1, step, scene, seed, place, needs))
+            lines.append(_line(len(lines) + 1, step, telling, seed, place, needs))
     if len(lines) > MAX_STEPS:
-        raise Misfit(f"{len(lines)} steps are more than {MAX_STEPS}")
+        raise MisfitError(f"{len(lines)} steps are more than {MAX_STEPS}")
     return lines, all_needs
 
 
@@ -138,25 +139,27 @@ def _check_direct(needs: list[int], all_needs: list[tuple[int, ...]]) -> None:
     for need in needs:
         if twice := set(needs).intersection(all_needs[need]):
             number, through = len(all_needs) + 1, min(twice) + 1
-            raise Misfit(f"step {number} needs {need + 1} and {through}, which {need + 1} needs")
+            raise MisfitError(
+                f"step {number} needs {need + 1} and {through}, which {need + 1} needs"
+            )
 
 
 def _line(
     number: int,
     step: StepPattern,
-    scene: Scene,
+    telling: Renderer,
     seed: int,
     place: Mapping[str, int],
     needs: list[int],
 ) -> str:
-    rng = random.Random(seed)
+    rng = seeded(seed)
     later = step.chained and place[step.over[-1]] > 0
-    agent = scene.render(step.agent, rng, place).plain()
-    prompt = scene.render(step.later if later else step.prompt, rng, place).plain()
+    agent = telling.write(step.agent, rng, place).plain()
+    prompt = telling.write(step.later if later else step.prompt, rng, place).plain()
     if not _NAME.fullmatch(agent):
-        raise Misfit(f"line {step.line}: {agent!r} is no agent's name")
+        raise MisfitError(f"line {step.line}: {agent!r} is no agent's name")
     if problem := _prompt_problem(prompt):
-        raise Misfit(f"line {step.line}: {problem}: {prompt!r}")
+        raise MisfitError(f"line {step.line}: {problem}: {prompt!r}")
     said = ", ".join(str(need + 1) for need in needs)
     return f"{number}. {agent}: {prompt}{f' (needs {said})' if said else ''}"
 
@@ -178,15 +181,15 @@ def _prompt_problem(prompt: str) -> str:
 
 def _check_objective(objective: str) -> None:
     if not objective or len(objective) > 2000:
-        raise Misfit(f"the objective has {len(objective)} characters, not 1 to 2000")
+        raise MisfitError(f"the objective has {len(objective)} characters, not 1 to 2000")
 
 
 def _check_round_trip(plan: str, objective: str) -> None:
     try:
         read = read_lines(plan, objective)
         if len(read.steps) < len(plan.splitlines()):
-            raise Misfit(f"two steps ask one agent the same: {plan!r}")
+            raise MisfitError(f"two steps ask one agent the same: {plan!r}")
         if write_lines(read) != plan:
-            raise Misfit(f"the plan doesn't read back as it was written: {plan!r}")
+            raise MisfitError(f"the plan doesn't read back as it was written: {plan!r}")
     except PlanError as error:
-        raise Misfit(error.problem) from None
+        raise MisfitError(error.problem) from None

@@ -1,15 +1,15 @@
 """Word lists: what the slots of the patterns are filled with.
 
-    [capitals]                      a plain list, one entry a line
-    Paris
-    [functions: name, does]         records, whose fields stand between " :: "
-    parse_date :: turns an ISO date into a tuple
+[capitals]                      a plain list, one entry a line
+Paris
+[functions: name, does]         records, whose fields stand between " :: "
+parse_date :: turns an ISO date into a tuple
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...errors import InputError
@@ -17,7 +17,9 @@ from ...errors import InputError
 __all__ = ["SEPARATOR", "Entry", "WordList", "at_line", "read_lists"]
 
 SEPARATOR = "::"
-_HEAD = re.compile(r"\[\s*([a-z][a-z0-9_]*)\s*(?::\s*([a-z][a-z0-9_]*(?:\s*,\s*[a-z][a-z0-9_]*)*))?\s*\]")
+_HEAD = re.compile(
+    r"\[\s*([a-z][a-z0-9_]*)\s*(?::\s*([a-z][a-z0-9_]*(?:\s*,\s*[a-z][a-z0-9_]*)*))?\s*\]"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,3 @@ def _line(line: str, fields: tuple[str, ...] | None) -> str | Entry | tuple[str,
     if len(values) != max(1, len(fields)):
         return f"{line[:60]!r} has {len(values)} fields, not {len(fields)}."
     return Entry(values) if all(values) else f"{line[:60]!r} has an empty field."
-
-
-def by_name(lists: Iterable[WordList]) -> Mapping[str, WordList]:
-    """Index lists by their names."""
-    return {found.name: found for found in lists}

@@ -7,14 +7,13 @@ backslash makes the next sign a plain one; `\n` is a line break.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Choice", "Node", "Slot", "Template", "TemplateError", "parse_template", "slots_of"]
+__all__ = ["Choice", "Node", "Slot", "Template", "TemplateError", "parse_template"]
 
 
 class TemplateError(ValueError):
-    """A template can't be read; the text says why."""
+    """A template, or the line that holds it, breaks a rule; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +51,6 @@ def parse_template(text: str) -> Template:
         TemplateError: A bracket isn't closed, or what it holds is no slot and no alternatives.
     """
     return _Parser(text).sequence("")
-
-
-def slots_of(template: Template) -> Iterator[Slot]:
-    """Yield every slot of a template, those inside alternatives and list bodies included."""
-    for node in template:
-        if isinstance(node, Slot):
-            yield node
-            yield from slots_of(node.body or ())
-        elif isinstance(node, Choice):
-            for option in node.options:
-                yield from slots_of(option)
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

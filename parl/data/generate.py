@@ -1,0 +1,129 @@
+"""Training pairs for the orchestrator: objectives as people say them, and their plans in lines.
+
+    from prefect_swarm.parl.data.generate import generate, kinds
+
+    train = generate(seed=1, count=20_000)
+    development = generate(seed=1, count=500, part="development")
+    narrow_in_variety = generate(seed=1, count=20_000, kinds=kinds()[:4])
+
+A seed gives the same pairs on every machine and Python version. The development part is made from
+other patterns than the training part, so that it asks in words no training pair has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal
+
+from ...errors import InputError
+from .chance import seeded
+from .corpus import patterns
+from .expand import expand
+from .pattern import Pattern
+from .registers import dress
+
+__all__ = ["Pair", "Part", "generate", "kinds", "mix", "part_of", "split"]
+
+Part = Literal["train", "development"]
+_DEVELOPMENT = 0.12
+_TRIES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An objective, its plan as numbered lines, and the kind of pattern both come from."""
+
+    objective: str
+    plan: str
+    kind: str
+
+
+def generate(
+    seed: int, count: int, kinds: Sequence[str] | None = None, part: Part = "train"
+) -> list[Pair]:
+    """Return `count` pairs, no objective twice, of all kinds or of some.
+
+    Raises:
+        InputError: There is no such kind, a pattern file breaks a rule, or the patterns give fewer
+            than `count` objectives.
+    """
+    train, development = split(patterns())
+    blocks = train if part == "train" else development
+    if kinds is not None:
+        known = {block.kind for block in patterns()}
+        if unknown := [kind for kind in kinds if kind not in known]:
+            raise InputError(f"There is no kind {unknown[0]!r}.", "Take one of kinds().")
+        blocks = [block for block in blocks if block.kind in kinds]
+    return mix(blocks, seed, count)
+
+
+def kinds() -> tuple[str, ...]:
+    """Return every kind, so that the first few are a fair choice: a narrow one, a wide one, …
+
+    Among the narrow and among the wide ones, those of more patterns come first.
+    """
+    blocks = _by_kind(patterns())
+    ordered = sorted(blocks, key=lambda kind: (-len(blocks[kind]), kind))
+    narrow = [kind for kind in ordered if all(block.narrow for block in blocks[kind])]
+    wide = [kind for kind in ordered if kind not in narrow]
+    pairs = [kind for both in zip(narrow, wide, strict=False) for kind in both]
+    return (*pairs, *narrow[len(wide) :], *wide[len(narrow) :])
+
+
+def part_of(pattern: Pattern) -> Part:
+    """Return the part a pattern belongs to, which its text alone decides."""
+    digest = hashlib.sha256(pattern.text.encode()).digest()
+    share = int.from_bytes(digest[:8], "big") / 2**64
+    return "development" if share < _DEVELOPMENT else "train"
+
+
+def split(blocks: Iterable[Pattern]) -> tuple[list[Pattern], list[Pattern]]:
+    """Return the patterns for training and those for development."""
+    train: list[Pattern] = []
+    development: list[Pattern] = []
+    for block in blocks:
+        (train if part_of(block) == "train" else development).append(block)
+    return train, development
+
+
+def mix(blocks: Sequence[Pattern], seed: int, count: int) -> list[Pair]:
+    """Return `count` pairs of some patterns, every third at least of a narrow one.
+
+    A kind's share grows with the square root of the number of its patterns.
+
+    Raises:
+        InputError: They give fewer than `count` objectives, or none fits the limits.
+    """
+    rng = seeded(seed)
+    everything = _by_kind(blocks)
+    narrow = _by_kind([block for block in blocks if block.narrow]) or everything
+    pairs: dict[str, Pair] = {}
+    for _ in range(_TRIES * count if blocks else 0):
+        if len(pairs) == count:
+            break
+        block = _taken(everything if len(pairs) % 3 else narrow, rng)
+        example = expand(block, rng)
+        objective = dress(example.objective, rng)
+        pairs.setdefault(objective.casefold(), Pair(objective, example.plan, block.kind))
+    if len(pairs) < count:
+        fix = "Ask for fewer, or add patterns and words."
+        raise InputError(f"The patterns give {len(pairs)} objectives, not {count}.", fix)
+    found = list(pairs.values())
+    rng.shuffle(found)
+    return found
+
+
+def _by_kind(blocks: Iterable[Pattern]) -> dict[str, list[Pattern]]:
+    kinds: dict[str, list[Pattern]] = {}
+    for block in blocks:
+        kinds.setdefault(block.kind, []).append(block)
+    return dict(sorted(kinds.items()))
+
+
+def _taken(blocks: dict[str, list[Pattern]], rng: random.Random) -> Pattern:
+    kind = rng.choices([*blocks], [sqrt(len(found)) for found in blocks.values()])[0]
+    return rng.choice(blocks[kind])

@@ -1,0 +1,84 @@
+"""The `with` lines of a pattern: which words a slot may hold.
+
+with use = home_uses            one entry of a list
+with x = 2..5 pets/small_dogs   two to five entries of one of the lists
+with v = Compare | Weigh up     one of these; `A :: a | B :: b` has the fields 1 and 2
+with k = 3..8 count             the numbers from 1 to three, … or eight
+with t = each x tones           an entry for each entry of x
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from .lists import SEPARATOR, Entry, WordList
+from .pattern import Variable
+from .template import TemplateError
+
+__all__ = ["COUNT", "read_variable"]
+
+COUNT = "count"
+"""The list of the numbers from 1, which are taken in their order."""
+
+_VARIABLE = re.compile(r"([a-z][a-z0-9_]*)\s*=\s*(.+)")
+_EACH = re.compile(r"each\s+([a-z][a-z0-9_]*)\s+(\S.*)")
+_AMOUNT = re.compile(r"(?P<low>\d+)(?:\s*\.\.\s*(?P<high>\d+))?\s+(?P<rest>\S.*)")
+_LISTS = re.compile(r"[a-z][a-z0-9_]*(?:\s*/\s*[a-z][a-z0-9_]*)*")
+
+
+def read_variable(
+    line: str, known: Mapping[str, Variable], lists: Mapping[str, WordList]
+) -> Variable:
+    """Read a line without its `with`; `known` are the block's variables before it.
+
+    Raises:
+        TemplateError: It names no list there is, or breaks a rule.
+    """
+    match = _VARIABLE.fullmatch(line)
+    if match is None:
+        raise TemplateError(f"{line[:40]!r} gives no variable a value")
+    name, words = match.groups()
+    if name in known:
+        raise TemplateError(f"{name} is given twice")
+    if each := _EACH.fullmatch(words):
+        first = known.get(each[1])
+        if first is None or not first.plural:
+            raise TemplateError(f"{each[1]} is no variable of several entries given before")
+        return Variable(name, first.low, first.high, *_sources(each[2], lists), like=first.root)
+    amount = _AMOUNT.fullmatch(words)
+    # `5 minutes | 10 minutes` are alternatives, not five of something.
+    if amount is None or (amount["high"] is None and "|" in words):
+        return Variable(name, 0, 0, *_sources(words, lists))
+    low, high = int(amount["low"]), int(amount["high"] or amount["low"])
+    if not 1 <= low <= high:
+        raise TemplateError(f"{low}..{high} is no range")
+    if amount["rest"] == COUNT:
+        numbers = tuple(Entry((str(number),)) for number in range(1, high + 1))
+        return Variable(name, low, high, (WordList(COUNT, (), numbers),))
+    sources, inline = _sources(amount["rest"], lists)
+    if short := [found.name for found in sources if len(found.entries) < high]:
+        raise TemplateError(f"list {short[0]} has fewer than {high} entries")
+    return Variable(name, low, high, sources, inline)
+
+
+def _sources(words: str, lists: Mapping[str, WordList]) -> tuple[tuple[WordList, ...], bool]:
+    """Return the lists that entries are drawn from, and whether the line itself is the list."""
+    if "|" in words or not _LISTS.fullmatch(words):
+        return (_inline(words),), True
+    names = re.split(r"\s*/\s*", words)
+    for name in names:
+        if name not in lists or not lists[name].entries:
+            raise TemplateError(f"there is no list {name}, or it is empty")
+    return tuple(lists[name] for name in names), False
+
+
+def _inline(words: str) -> WordList:
+    entries = [
+        Entry(tuple(part.strip() for part in text.split(SEPARATOR))) for text in words.split("|")
+    ]
+    width = len(entries[0].values)
+    if any(len(entry.values) != width or "" in entry.values for entry in entries):
+        raise TemplateError("an alternative is empty, or has another number of fields")
+    fields = tuple(str(number) for number in range(1, width + 1)) if width > 1 else ()
+    return WordList("", fields, tuple(entries))
