@@ -1,16 +1,17 @@
 """How far a plan is the plan that is right for its objective: words and edges, no model.
 
-A plan's steps are paired with the expected ones, each with at most one, so that as many patterns
-as possible are shown; a step whose prompt doesn't show the item is never paired. Several pairings
-can be equally good in words, since a judge's prompt names the things that the others look at. Of
-those, one under which the edges are the expected ones is taken; else the one whose steps stand most
-alike.
+A plan's steps are paired with the expected ones, each with at most one, so that the shares of their
+patterns that are shown add up to the most; a step whose prompt doesn't show the item is never
+paired. Several pairings can be equally good in words, since a judge's prompt names the things that
+the others look at. Of those, one under which the edges are the expected ones is taken; else the one
+whose steps stand most alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import lcm
 
 from assign import Pairing, assign
 from heldout import Expected, Wanted, is_chain
@@ -65,14 +66,21 @@ class Grade:
 
     @property
     def edge_f1(self) -> float:
-        """Precision and recall of the edges, as one: 1 where none is expected and none is there."""
-        return edge_f1([self]) if self.valid else 0.0
+        """Precision and recall of the edges, as one."""
+        return edge_f1([self])
 
 
 def edge_f1(grades: Sequence[Grade]) -> float:
-    """Precision and recall of all plans' edges together, as one; 1 where there are none."""
+    """Precision and recall of all plans' edges together, as one.
+
+    Where no edge is expected and none is there it is 1, if every plan can be read.
+    """
     edges = sum(grade.said + grade.wanted for grade in grades)
-    return 2 * sum(grade.right for grade in grades) / edges if edges else 1.0
+    return (
+        2 * sum(grade.right for grade in grades) / edges
+        if edges
+        else float(all(grade.valid for grade in grades))
+    )
 
 
 def grade(plan: TaskIR | None, wanted: Wanted) -> Grade:
@@ -123,11 +131,12 @@ def _pair(
     needs: Sequence[frozenset[int]],
 ) -> tuple[bool, dict[int, int]]:
     """Return whether the graphs are the same, and the pairs: expected step to the plan's."""
-    shown = [[_shown(step, prompt) for prompt in prompts] for step in graph]
+    whole = lcm(*(len(step.must) for step in graph))  # what all patterns of a step weigh
+    shown = [[_shown(step, prompt, whole) for prompt in prompts] for step in graph]
     if len(graph) == len(prompts):
         fits = [
-            frozenset(n for n in tight if 2 * shown[row][n] >= len(graph[row].must))
-            for row, tight in enumerate(assign(shown).tight)
+            frozenset(n for n in tight if 2 * row[n] >= whole)
+            for row, tight in zip(shown, assign(shown).tight, strict=True)
         ]
         same = _same_graph(expected, needs, fits)
         if same is not None:
@@ -135,8 +144,10 @@ def _pair(
     return False, _likeliest(shown, expected, needs).pairs
 
 
-def _shown(step: Expected, prompt: str) -> int:
-    return len(step.must) - len(step.lacks(prompt)) if step.says_item(prompt) else 0
+def _shown(step: Expected, prompt: str, whole: int) -> int:
+    if not step.says_item(prompt):
+        return 0
+    return whole - whole // len(step.must) * len(step.lacks(prompt))
 
 
 def _same_graph(
@@ -172,7 +183,7 @@ def _likeliest(
 ) -> Pairing:
     """Pair by words, and where these leave a choice, by where in the graph the steps stand."""
     here, there = _places(expected), _places(needs)
-    above = 3 * len(expected) + 1  # one pattern counts for more than all places together
+    above = 3 * len(expected) + 1  # the words count for more than all places together
     return assign(
         [
             [

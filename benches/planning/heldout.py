@@ -41,10 +41,12 @@ class Expected(_Strict):
 
     key: str = Field(min_length=1)
     needs: _Texts
-    must: _Texts = Field(min_length=1)
+    must: _Texts
 
     @model_validator(mode="after")
     def _patterns_compile(self) -> Self:
+        if not self.must:
+            raise ValueError("must is empty")
         for pattern in self.must:
             try:
                 re.compile(pattern)

@@ -1,0 +1,105 @@
+"""The hand-written objectives can be read, and a line that is wrong is named."""
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect_swarm.errors import InputError
+
+PLANNING = Path(__file__).parents[2] / "benches" / "planning"
+CHAIN: list[dict[str, Any]] = [
+    {"key": "a", "needs": [], "must": ["poem"]},
+    {"key": "b", "needs": ["a"], "must": ["greek"]},
+    {"key": "c", "needs": ["b"], "must": ["print"]},
+]
+
+
+@pytest.fixture
+def heldout(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(PLANNING)
+    return import_module("heldout")
+
+
+def line(**other: Any) -> str:
+    given = {"id": "x", "kind": "chain", "objective": "Write a poem", "steps": CHAIN}
+    return json.dumps(given | other)
+
+
+def changed(number: int, **other: Any) -> list[dict[str, Any]]:
+    """The chain with one step changed."""
+    return [step | other if n == number else step for n, step in enumerate(CHAIN)]
+
+
+@pytest.fixture
+def ours(heldout: Any) -> list[Any]:
+    return heldout.load_heldout(PLANNING / "heldout.jsonl")
+
+
+def needs_of(heldout: Any, steps: tuple[Any, ...]) -> list[frozenset[int]]:
+    keys = [step.key for step in steps]
+    return [frozenset(map(keys.index, step.needs)) for step in steps]
+
+
+def test_there_are_a_hundred_and_twenty(ours: list[Any]) -> None:
+    assert len(ours) == 120
+
+
+def test_each_kind_stands_together(ours: list[Any]) -> None:
+    kinds = [one.kind for one in ours]
+    assert kinds == sorted(kinds, key=kinds.index)
+
+
+def test_over_a_third_is_one_step_or_a_chain(heldout: Any, ours: list[Any]) -> None:
+    serial = sum(heldout.is_chain(needs_of(heldout, one.steps)) for one in ours)
+    assert 0.35 <= serial / len(ours) <= 0.40
+
+
+def test_none_is_an_objective_of_the_looser_rule(ours: list[Any]) -> None:
+    lines = (PLANNING / "objectives.jsonl").read_text("utf-8").splitlines()
+    others = {json.loads(line)["objective"].casefold() for line in lines}
+    assert not others & {one.objective.casefold() for one in ours}
+
+
+@pytest.mark.parametrize(
+    ("needs", "chain"),
+    [
+        ([[]], True),
+        ([[], [0], [1]], True),
+        ([[], []], False),
+        ([[], [0], [0]], False),
+        ([[], [], [0, 1]], False),
+    ],
+)
+def test_a_chain_is_a_line_of_steps(heldout: Any, needs: list[list[int]], chain: bool) -> None:
+    assert heldout.is_chain([frozenset(need) for need in needs]) is chain
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("{", "Line 2 of .* is no objective: .*JSON"),
+        (line(id="y", colour="red"), "Line 2 .*colour"),
+        (line(id="y", steps=[]), "Line 2 .*0 steps are expected, not 1 to 14"),
+        (line(id="y", steps=changed(1, needs=["z"])), r"'b' needs \['z'\], which is no earlier"),
+        (line(id="y", steps=changed(1, needs=["c"])), r"'b' needs \['c'\], which is no earlier"),
+        (line(id="y", steps=changed(2, needs=["a", "b"])), r"'c' needs \['a'\] through another"),
+        (line(id="y", steps=changed(2, key="a")), "'a' is there twice"),
+        (line(id="y", steps=changed(0, must=[])), "must is empty"),
+        (line(id="y", steps=changed(0, must=["(a"])), "'\\(a' is no regular expression"),
+        (line(id="y", objective="Sing", alternatives=[[CHAIN[1]]]), "'b' needs"),
+        (line(objective="Sing"), "Line 2 .* has the id or the objective of 'x'"),
+        (line(id="y"), "Line 2 .* has the id or the objective of 'x'"),
+    ],
+)
+def test_a_wrong_line_is_named(heldout: Any, tmp_path: Path, wrong: str, said: str) -> None:
+    path = tmp_path / "set.jsonl"
+    path.write_text(f"{line()}\n{wrong}\n")
+    with pytest.raises(InputError, match=said):
+        heldout.load_heldout(path)
+
+
+def test_a_file_that_is_not_there_is_named(heldout: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.jsonl can't be read"):
+        heldout.load_heldout(tmp_path / "none.jsonl")
