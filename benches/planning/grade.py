@@ -47,7 +47,9 @@ class Grade:
             mostly what the objective doesn't.
         serial: Where one step or a chain is expected, whether the plan is one, as long as that.
             None elsewhere.
-        duplicates: Share of the steps that ask what another asks, or repeat their own words.
+        duplicates: Share of the steps that ask what another asks, or repeat their own words; as far
+            as there are steps that aren't all that an expected step has to be, since the lanes of
+            slide 1 and slide 2 read alike.
         steps: Steps of the plan.
         flaws: What is wrong, a clause each.
     """
@@ -95,13 +97,14 @@ def _grade(plan: TaskIR | None, graph: Sequence[Expected], objective: str) -> Gr
     edges = sum(map(len, expected))
     serial = is_chain(expected)
     if plan is None:
-        missing = False if serial else None
-        return Grade(False, False, 0, 0, edges, 0.0, False, missing, 0.0, 0, ("unreadable",))
+        cut = False if serial else None
+        return Grade(False, False, 0, 0, edges, 0.0, False, cut, 0.0, 0, ("unreadable",))
     ids = {step.id: n for n, step in enumerate(plan.steps)}
     needs = [frozenset(ids[need] for need in step.depends_on) for step in plan.steps]
     prompts = [step.prompt for step in plan.steps]
     exact, pairs = _pair(graph, prompts, expected, needs)
-    amiss = [*_missing(graph, prompts, pairs), *_strays(plan, objective)]
+    missing = _missing(graph, prompts, pairs)
+    amiss = [*missing, *_strays(plan, objective)]
     covered = assign([[int(step.says_item(prompt)) for prompt in prompts] for step in graph])
     right = sum(
         pairs[need] in needs[pairs[n]]
@@ -118,7 +121,7 @@ def _grade(plan: TaskIR | None, graph: Sequence[Expected], objective: str) -> Gr
         coverage=len(covered.pairs) / len(graph),
         faithful=not amiss,
         serial=(len(needs) == len(graph) and is_chain(needs)) if serial else None,
-        duplicates=score(plan, objective).repeated,
+        duplicates=_duplicates(plan, objective, len(graph) - len(missing)) / len(prompts),
         steps=len(plan.steps),
         flaws=(*([] if exact else ["not the expected graph"]), *amiss),
     )
@@ -213,6 +216,11 @@ def _missing(graph: Sequence[Expected], prompts: Sequence[str], pairs: dict[int,
         elif lacks := step.lacks(prompts[pairs[row]]):
             flaws.append(f"{step.key} doesn't say {', '.join(lacks)}")
     return flaws
+
+
+def _duplicates(plan: TaskIR, objective: str, good: int) -> int:
+    repeats = round(score(plan, objective).repeated * len(plan.steps))
+    return min(repeats, len(plan.steps) - good)
 
 
 def _strays(plan: TaskIR, objective: str) -> list[str]:

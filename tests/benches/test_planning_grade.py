@@ -1,5 +1,6 @@
 """What a plan is worth beside the one that is right."""
 
+import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -231,6 +232,17 @@ def test_fourteen_steps_that_all_say_everything_are_graded(grading: Any) -> None
     lines[0] = lines[0].removesuffix(" (needs 0)")
     found = grading.grade(plan(objective, *lines), wanted(objective, graph))
     assert (found.exact, found.coverage, found.said, found.wanted) == (False, 1.0, 13, 13)
+
+
+def test_every_objective_of_the_set_has_a_plan_that_is_worth_all(grading: Any) -> None:
+    heldout = import_module("heldout")
+    lines = Path(__file__).with_name("heldout_plans.jsonl").read_text("utf-8").splitlines()
+    plans = {plan["id"]: "\n".join(plan["plan"]) for plan in map(json.loads, lines)}
+    for one in heldout.load_heldout(PLANNING / "heldout.jsonl"):
+        found = grading.grade(read_lines(plans[one.id], one.objective), one)
+        assert (one.id, found.exact, found.flaws) == (one.id, True, ())
+        assert (found.edge_f1, found.coverage, found.duplicates) == (1.0, 1.0, 0.0)
+        assert found.serial is not False
 
 
 @st.composite
