@@ -149,6 +149,9 @@ class Planning(_Frozen):
     score: float | None = None
     candidates: int = 0
     choice: str = ""
+    adapter: str | None = Field(
+        default=None, description="SHA-256 of the adapter that the model planned with, if any."
+    )
     usage: Usage = Usage()
 
 

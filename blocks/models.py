@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, ModelError
@@ -13,7 +14,15 @@ from .remote import MODEL_FORMS, remote_model
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-__all__ = ["MODEL_FORMS", "forget_models", "override_models", "resolve_model"]
+    from .llama.model import LlamaCppModel
+
+__all__ = [
+    "MODEL_FORMS",
+    "forget_models",
+    "override_models",
+    "planner_adapter_of",
+    "resolve_model",
+]
 
 _resolved: dict[str, Model] = {}
 _overrides: ContextVar[Mapping[str, Model]] = ContextVar("model_overrides")
@@ -74,6 +83,20 @@ async def resolve_model(name: str, tier: str) -> Model:
     return _resolved[name]
 
 
+def planner_adapter_of(name: str) -> Path | None:
+    """The adapter that the model of a name plans with, as far as its name tells.
+
+    None for a model that someone else serves, a block, and what can't be had.
+    """
+    kind, _, path = name.partition(":")
+    try:
+        if name == "demo" or (kind == "llamacpp" and path):
+            return _local(path or None).planner_adapter
+    except ModelError:
+        pass  # Asking for the model says what is wrong.
+    return None
+
+
 def forget_models() -> None:
     """Make every model anew when it is next asked for, as after a block was edited."""
     _resolved.clear()
@@ -93,7 +116,7 @@ async def _make(name: str) -> Model:
     return remote_model(name)
 
 
-def _local(path: str | None) -> Model:
+def _local(path: str | None) -> LlamaCppModel:
     from .llama import demo_model_path
     from .llama.model import LlamaCppModel
 

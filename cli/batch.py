@@ -16,7 +16,7 @@ from ..errors import InputError, RunCancelledError
 from ..flows.control import RunControl, controlled
 from ..flows.options import SwarmOptions
 from ..text import one_line, plural
-from .run import check_models
+from .models import check_models
 from .server import Server, prefect_server
 from .session import interruptible, say, waiting
 
@@ -46,7 +46,7 @@ def batch(
         raise InputError(f"The output {output} is the input too.", "Give another path.")
     if not any(line.strip() for line in lines):
         raise InputError(f"{file} has no lines.", "Write one objective or plan a line.")
-    asyncio.run(check_models(options, orchestrated=True))
+    asyncio.run(check_models(options, orchestrated=True, plans=True))
     server = prefect_server(say)
     with _opened(output) as sink:
         with waiting("Starting"):

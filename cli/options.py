@@ -14,12 +14,17 @@ from ..flows.options import SwarmOptions
 
 __all__ = ["flag_of", "option_parameters", "options_from"]
 
-_MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator"})
+_MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "adapter"})
 
 
 def flag_of(field: str) -> str:
     """Return a field's option: `max_steps` is `--max-steps`."""
     return f"--{field.replace('_', '-')}"
+
+
+def _flags_of(name: str, field: FieldInfo) -> str:
+    flag = flag_of(name)
+    return f"{flag}/--no-{flag[2:]}" if field.annotation is bool else flag
 
 
 def option_parameters() -> list[inspect.Parameter]:
@@ -46,7 +51,7 @@ def options_from(given: dict[str, Any]) -> SwarmOptions:
 
 def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     option = typer.Option(
-        flag_of(name),
+        _flags_of(name, field),
         help=field.description,
         metavar="TIER=N" if _is_mapping(field) else None,
         rich_help_panel="Models" if name in _MODELS else "Budgets and limits",

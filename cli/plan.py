@@ -15,6 +15,7 @@ from ..task_ir import TaskIR
 from ..tasks.report import DagStep, mermaid
 from ..text import one_line, plural
 from .command import AsJson
+from .models import planner_note
 from .output import print_json, print_section, print_table, print_text
 from .session import say
 from .source import ItemsFile, Join, Objective, PlanFile, Template, read_source
@@ -86,12 +87,15 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
 async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
     from ..tasks.decompose import Commission, plan_objective
 
+    if note := await planner_note(options):
+        say(note)
     commission = Commission(
         run="plan",
         objective=objective,
         model=options.model_of("orchestrator"),
         max_steps=options.max_steps,
         seed=options.seed,
+        adapter=options.adapter,
     )
     planned = await plan_objective(commission)
     say(_origin(planned.planning))

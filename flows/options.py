@@ -27,6 +27,10 @@ class SwarmOptions(BaseModel):
     orchestrator: str | None = Field(
         default=None, description="Model that plans and joins the answer."
     )
+    adapter: bool = Field(
+        default=True,
+        description="Whether a local orchestrator plans with the adapter that was trained for it.",
+    )
     max_steps: int = Field(
         default=MAX_STEPS, ge=1, le=MAX_STEPS, description="Steps a plan may have."
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+from functools import cache
 from typing import Any
 
 from prefect import task
@@ -11,20 +13,26 @@ from prefect.context import TaskRunContext
 from pydantic import BaseModel, ConfigDict
 from pydantic_ai.exceptions import ModelAPIError
 
-from ..blocks.models import resolve_model
+from ..blocks.llama.adapter import file_hash
+from ..blocks.models import planner_adapter_of, resolve_model
 from ..errors import ModelError
 from ..gates import GATES
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR
-from .plan import PlanDraft, draft_plan
+from .plan import PlanDraft, draft_plan, why_without_adapter
 from .subagent import retry_transport
 from .tags import tag_task_run
 
 __all__ = ["Commission", "Planned", "decompose", "plan_objective"]
 
+_logger = logging.getLogger(__name__)
+
 
 class Commission(BaseModel):
-    """What the orchestrator is asked. `run` is the flow run it belongs to."""
+    """What the orchestrator is asked. `run` is the flow run it belongs to.
+
+    `adapter` says whether a local model wears its adapter for planning.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -33,6 +41,7 @@ class Commission(BaseModel):
     model: str
     max_steps: int
     seed: int
+    adapter: bool = True
 
 
 class Planned(BaseModel):
@@ -46,7 +55,10 @@ class Planned(BaseModel):
 
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     commission = Commission.model_validate(parameters["commission"])
-    asked = hashlib.sha256(commission.model_dump_json().encode()).hexdigest()[:16]
+    # Another adapter writes another plan.
+    adapter = planner_adapter_of(commission.model) if commission.adapter else None
+    said = commission.model_dump_json() + (file_hash(adapter) if adapter else "")
+    asked = hashlib.sha256(said.encode()).hexdigest()[:16]
     return f"{commission.run}.plan.{asked}"
 
 
@@ -84,14 +96,27 @@ async def plan_objective(commission: Commission) -> Planned:
     """
     model = await resolve_model(commission.model, "orchestrator")
     rules = PlanRules(max_steps=commission.max_steps, gates=frozenset(GATES))
+    if commission.adapter and (why := why_without_adapter(model)):
+        _tell_once(why)
     try:
-        draft = await draft_plan(commission.objective, model, rules=rules, seed=commission.seed)
+        draft = await draft_plan(
+            commission.objective,
+            model,
+            rules=rules,
+            seed=commission.seed,
+            adapter=commission.adapter,
+        )
     except ModelAPIError as error:
         raise ModelError(
             f"{model.model_name} can't be asked for a plan: {error}.",
             "Check that it is served, its name, its key and its settings.",
         ) from error
     return Planned(plan=draft.plan, planning=_planning(draft, model.model_name))
+
+
+@cache
+def _tell_once(why: str) -> None:
+    _logger.info(why)
 
 
 def _planning(draft: PlanDraft, model: str) -> Planning:
@@ -102,5 +127,6 @@ def _planning(draft: PlanDraft, model: str) -> Planning:
         score=draft.score.value,
         candidates=len(draft.candidates),
         choice=f"best of {', '.join(scores)}",
+        adapter=file_hash(draft.adapter) if draft.adapter else None,
         usage=draft.usage,
     )

@@ -1,13 +1,14 @@
 """Have a model write the plan: under a grammar where it takes one, as structured output elsewhere.
 
-A plan that scores below the threshold is written again, less greedily, and the best one is taken.
+A local model that has an adapter for planning wears it here, and nowhere else. A plan that scores
+below the threshold is written again, less greedily, and the best one is taken.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import cast
+from pathlib import Path
 
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelMessage
@@ -15,20 +16,24 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
-from ..blocks.llama.model import LlamaCppModel
+from ..blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from ..errors import InputError, NoPlanError, PlanError
 from ..result import Usage
 from ..task_ir import PlanRules, TaskIR
 from .plan_lines import GRAMMAR_STEPS, grammar, read_lines
-from .plan_prompt import lines_messages
-from .plan_score import PlanScore, listed, score
+from .plan_prompt import lines_messages, trained_messages
+from .plan_score import THRESHOLD, PlanScore, listed, score
 from .plan_structured import request_plan
 from .usage import usage_of
 
-__all__ = ["Candidate", "PlanDraft", "draft_plan"]
+__all__ = ["SAMPLES", "Candidate", "PlanDraft", "draft_plan", "why_without_adapter"]
+
+SAMPLES = 3
+"""The most plans that are written where nothing says otherwise."""
 
 _logger = logging.getLogger(__name__)
 _EXCERPT = 2000
+_TOKENS, _TRAINED_TOKENS = 320, 640
 _TEMPERATURES = (0.0, 0.5, 0.8)  # of the first sample, the second, and every further one
 
 
@@ -51,12 +56,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class PlanDraft:
-    """The chosen plan, and what it was chosen from."""
+    """The chosen plan, what it was chosen from, and the adapter that was worn, if any."""
 
     plan: TaskIR
     score: PlanScore
     candidates: tuple[Candidate, ...]
     usage: Usage
+    adapter: Path | None = None
 
 
 async def draft_plan(
@@ -64,9 +70,11 @@ async def draft_plan(
     model: Model,
     *,
     rules: PlanRules | None = None,
-    samples: int = 3,
+    samples: int = SAMPLES,
+    threshold: float = THRESHOLD,
     seed: int = 0,
     max_tokens: int | None = None,
+    adapter: bool = True,
 ) -> PlanDraft:
     """Decompose an objective into a plan.
 
@@ -76,32 +84,57 @@ async def draft_plan(
             repair round.
         rules: Limits on the plan.
         samples: The most plans to write; more than one only while the best scores too low.
+        threshold: The least score, 0 to 1, of a plan that is taken without writing another.
         seed: Seeds sampling; the same seed gives the same plan of a local model.
-        max_tokens: The most tokens a plan may take; by default 320 in lines, else the model's own.
+        max_tokens: The most tokens a plan may take; by default 640 with an adapter, 320 in lines
+            without one, else the model's own.
+        adapter: Whether a local model wears its adapter for planning.
 
     Raises:
         InputError: The objective is empty.
+        ModelError: The adapter doesn't fit the model.
         NoPlanError: No plan that was written can be read; it has the last one's text.
     """
     objective = objective.strip()
     if not objective:
         raise InputError("The objective is empty.", "Say what is wanted.")
-    writer = _Writer(objective, model, rules or PlanRules(), seed, max_tokens)
+    writer = _Writer(objective, model, rules or PlanRules(), seed, max_tokens, adapter=adapter)
     candidates: list[Candidate] = []
     for attempt in range(max(samples, 1)):
         candidates.append(await writer.write(attempt))
-        if _settled(candidates[-1], local=writer.local):
+        if writer.settled(candidates[-1], threshold):
             break
-    return _choose(candidates, writer.usage)
+    return _choose(candidates, writer)
+
+
+def why_without_adapter(model: Model) -> str:
+    """Return why a local model plans without the shipped adapter; empty for any other model."""
+    local = _local(model)
+    return local.why_without_adapter if local is not None else ""
+
+
+def _local(model: Model) -> LlamaCppModel | None:
+    while isinstance(model, WrapperModel):
+        model = model.wrapped
+    return model if isinstance(model, LlamaCppModel) else None
 
 
 class _Writer:
     """Writes plans for one objective and counts what it uses."""
 
     def __init__(
-        self, objective: str, model: Model, rules: PlanRules, seed: int, max_tokens: int | None
+        self,
+        objective: str,
+        model: Model,
+        rules: PlanRules,
+        seed: int,
+        max_tokens: int | None,
+        *,
+        adapter: bool,
     ) -> None:
-        self.local = _takes_grammar(model)
+        local = _local(model)
+        self._is_local = local is not None
+        self.adapter = local.planner_adapter if local is not None and adapter else None
         self._objective, self._model, self._rules = objective, model, rules
         self._seed, self._max_tokens = seed, max_tokens
         self._answers: list[ModelMessage] = []
@@ -113,7 +146,7 @@ class _Writer:
     async def write(self, attempt: int) -> Candidate:
         text = ""
         try:
-            if self.local:
+            if self._is_local:
                 text = await self._lines(attempt)
                 plan = read_lines(text, self._objective, self._rules)
             else:
@@ -122,19 +155,26 @@ class _Writer:
             return Candidate((error.text or text)[:_EXCERPT], error=str(error))
         return Candidate(text[:_EXCERPT], plan, score(plan, self._objective))
 
+    def settled(self, candidate: Candidate, threshold: float) -> bool:
+        if candidate.score is None:
+            return not self._is_local  # structured output has had its repair round
+        return candidate.score.value >= threshold
+
     async def _lines(self, attempt: int) -> str:
-        most = min(self._rules.max_steps, GRAMMAR_STEPS)
-        settings = {
-            "max_tokens": self._max_tokens or 320,
-            "temperature": _temperature(attempt),
-            "seed": self._seed + attempt,
-            "llamacpp_grammar": grammar(*_room(self._objective, most)),
-        }
-        answer = await model_request(
-            self._model,
-            lines_messages(self._objective),
-            model_settings=cast("ModelSettings", settings),
+        settings = LlamaCppSettings(
+            max_tokens=self._max_tokens or (_TRAINED_TOKENS if self.adapter else _TOKENS),
+            temperature=_temperature(attempt),
+            seed=self._seed + attempt,
         )
+        most = min(self._rules.max_steps, GRAMMAR_STEPS)
+        if self.adapter is None:
+            messages = lines_messages(self._objective)
+            settings["llamacpp_grammar"] = grammar(*_room(self._objective, most))
+        else:
+            messages = trained_messages(self._objective)
+            settings["llamacpp_grammar"] = grammar(most)
+            settings["llamacpp_adapter"] = str(self.adapter)
+        answer = await model_request(self._model, messages, model_settings=settings)
         self._answers.append(answer)
         text = answer.text or ""
         if answer.finish_reason == "length":
@@ -153,12 +193,6 @@ class _Writer:
         )
 
 
-def _takes_grammar(model: Model) -> bool:
-    while isinstance(model, WrapperModel):
-        model = model.wrapped
-    return isinstance(model, LlamaCppModel)
-
-
 def _temperature(attempt: int) -> float:
     return _TEMPERATURES[min(attempt, len(_TEMPERATURES) - 1)]
 
@@ -169,13 +203,7 @@ def _room(objective: str, most: int) -> tuple[int, int]:
     return (min(most, things + 1), min(most, things)) if things else (min(most, 3), 1)
 
 
-def _settled(candidate: Candidate, *, local: bool) -> bool:
-    if candidate.score is None:
-        return not local  # structured output has had its repair round
-    return candidate.score.good_enough
-
-
-def _choose(candidates: list[Candidate], usage: Usage) -> PlanDraft:
+def _choose(candidates: list[Candidate], writer: _Writer) -> PlanDraft:
     best: tuple[TaskIR, PlanScore] | None = None
     for candidate in candidates:
         if candidate.plan is None or candidate.score is None:
@@ -194,4 +222,4 @@ def _choose(candidates: list[Candidate], usage: Usage) -> PlanDraft:
         ", ".join(f"{c.score.value:.2f}" if c.score else "unreadable" for c in candidates),
         f": {'; '.join(value.reasons)}" if value.reasons else "",
     )
-    return PlanDraft(plan, value, tuple(candidates), usage)
+    return PlanDraft(plan, value, tuple(candidates), writer.usage, writer.adapter)

@@ -84,7 +84,7 @@ class LlamaCppModel(Model):
             config: How it is served; models with the same file and config share one engine.
             settings: Defaults for its requests.
             planner_adapter: The LoRA adapter that it writes plans with, and nothing else; by
-                default the shipped one, if it is made for this file.
+                default the config's, or the shipped one, if it is made for this file.
 
         Raises:
             ModelError: The file can't be a model, or the adapter can't be one.
@@ -124,12 +124,15 @@ class LlamaCppModel(Model):
             ModelError: The shipped adapter is damaged.
         """
         chosen = self._planner_adapter
-        return planner_adapter(self._path) if isinstance(chosen, str) else chosen
+        if isinstance(chosen, str):
+            return self._config.adapter or planner_adapter(self._path)
+        return chosen
 
     @property
     def why_without_adapter(self) -> str:
         """Why it plans without the shipped adapter, in a sentence; empty if nobody need know."""
-        return why_without(self._path) if self._planner_adapter == "default" else ""
+        shipped = self._planner_adapter == "default" and self._config.adapter is None
+        return why_without(self._path) if shipped else ""
 
     async def request(
         self,

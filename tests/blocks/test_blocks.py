@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from adapters import write_adapter
 from prefect.blocks.core import Block
 from prefect.testing.standard_test_suites.blocks import BlockStandardTestSuite
 from prefect_swarm.blocks import LlamaCpp, ModelProvider
@@ -36,6 +37,20 @@ def test_a_llama_cpp_block_makes_the_model_it_describes() -> None:
     assert model.path == demo_model_path().resolve()
     assert model.config == EngineConfig(n_ctx=1024, n_threads=1, n_slots=2)
     assert model.settings == {"max_tokens": 50, "temperature": 0.7}
+
+
+def test_a_llama_cpp_blocks_adapter_is_the_shipped_one_none_or_a_file(tmp_path: Path) -> None:
+    def planner_adapter(chosen: str) -> Path | None:
+        model = LlamaCpp(planner_adapter=chosen).get_model()
+        assert isinstance(model, LlamaCppModel)
+        return model.planner_adapter
+
+    own = write_adapter(tmp_path / "own.gguf")
+    assert planner_adapter("none") is None
+    assert planner_adapter(str(own)) == own
+    assert planner_adapter("default") == LlamaCppModel(demo_model_path()).planner_adapter
+    with pytest.raises(ModelError, match=r"gone\.gguf doesn't exist"):
+        planner_adapter(str(tmp_path / "gone.gguf"))
 
 
 def test_a_llama_cpp_block_is_saved_without_its_file_and_says_so_when_used(tmp_path: Path) -> None:

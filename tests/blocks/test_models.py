@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from adapters import write_adapter
 from prefect.blocks.system import Secret
 from prefect_swarm.blocks import LlamaCpp, ModelProvider, override_models, resolve_model
-from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama import adapter, demo_model_path
+from prefect_swarm.blocks.llama.adapter import file_hash
 from prefect_swarm.blocks.llama.model import LlamaCppModel
-from prefect_swarm.blocks.models import MODEL_FORMS, forget_models
+from prefect_swarm.blocks.models import MODEL_FORMS, forget_models, planner_adapter_of
 from prefect_swarm.errors import InputError, ModelError
 from pydantic import SecretStr
 from pydantic_ai.models import Model
@@ -102,6 +104,17 @@ def test_overrides_nest_and_reach_tasks_started_inside() -> None:
         with override_models(coder=inner):
             assert asyncio.run(both()) == [outer, inner]
         assert asyncio.run(both()) == [outer, outer]
+
+
+def test_the_name_of_a_local_model_tells_the_adapter_it_plans_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = demo_model_path().resolve()
+    shipped = write_adapter(tmp_path / "shipped.gguf", swarm__base__sha256=file_hash(base))
+    monkeypatch.setattr(adapter, "_SHIPPED", shipped)
+    assert planner_adapter_of("demo") == planner_adapter_of(f"llamacpp:{base}") == shipped
+    for name in ("block:llama-cpp/x", "openai:gpt-5", "llamacpp:", "llamacpp:/none.gguf"):
+        assert planner_adapter_of(name) is None
 
 
 @pytest.mark.slow

@@ -6,11 +6,19 @@ import json
 from pathlib import Path
 
 import pytest
+from adapters import write_adapter
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect_swarm.blocks.llama import adapter as adapters
+from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama.adapter import file_hash
+from prefect_swarm.blocks.models import override_models
 from prefect_swarm.task_ir import TaskIR, load_plan
+from scripted_local import Scripted
 
 from .conftest import EXAMPLES, Invoke
 
 UNEVEN = EXAMPLES / "uneven.json"
+NOWHERE = "http://127.0.0.1:9/api"
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.json")), ids=lambda path: path.name)
@@ -67,6 +75,47 @@ def test_a_template_makes_a_step_of_each_item(invoke: Invoke) -> None:
         "Compare them",
     ]
     assert plan.steps[-1].depends_on == ("S1", "S2", "S3")
+
+
+ONE = "1. Poet: Write a poem about the sea"
+
+
+@pytest.mark.parametrize(("flags", "worn"), [((), True), (("--no-adapter",), False)])
+def test_the_orchestrator_plans_with_its_adapter_unless_told_not_to(
+    flags: tuple[str, ...], worn: bool, tmp_path: Path, invoke: Invoke
+) -> None:
+    adapter = write_adapter(tmp_path / "a.gguf")
+    model = Scripted(ONE, ONE, ONE, adapter=adapter)
+    with override_models(orchestrator=model):
+        result = invoke("plan", "Write a poem about the sea", *flags)
+    assert result.exit_code == 0
+    assert ("llamacpp_adapter" in model.asked[0]) == worn
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "batch"])
+def test_a_model_that_the_adapter_is_not_made_for_is_said_to_plan_without(
+    command: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = f"{demo_model_path().name} plans without it."
+    monkeypatch.setattr(adapters, "_SHIPPED", write_adapter(tmp_path / "other.gguf"))
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('"Write a poem about the sea"')
+    asked = lines if command == "batch" else "Write a poem about the sea"
+    model = Scripted(*[ONE] * 6, adapter="default")
+    # Whether a plan is made or no server answers: it is said before.
+    with override_models(orchestrator=model), temporary_settings({PREFECT_API_URL: NOWHERE}):
+        assert invoke(command, asked).stderr.count(note) == 1
+        assert note not in invoke(command, asked, "--no-adapter").stderr
+
+
+def test_a_model_that_wears_its_adapter_is_said_nothing_of(
+    tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = file_hash(demo_model_path().resolve())
+    shipped = write_adapter(tmp_path / "shipped.gguf", swarm__base__sha256=base)
+    monkeypatch.setattr(adapters, "_SHIPPED", shipped)
+    with override_models(orchestrator=Scripted(*[ONE] * 3, adapter="default")):
+        assert "without" not in invoke("plan", "Write a poem about the sea").stderr
 
 
 @pytest.mark.model

@@ -6,9 +6,11 @@ import asyncio
 import json
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from adapters import write_adapter
 from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
@@ -21,11 +23,11 @@ from pydantic_ai.messages import (
     TextPart,
     ToolCallPart,
 )
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.wrapper import WrapperModel
-from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
+from scripted_local import Scripted
 
 COMPARE = "Compare tea and coffee"
 BAD = "1. Expert: Compare tea and coffee"
@@ -33,28 +35,6 @@ GOOD = """\
 1. Tea Expert: Describe tea
 2. Coffee Expert: Describe coffee
 3. Judge: Compare tea and coffee (needs 1, 2)"""
-
-
-class Scripted(LlamaCppModel):
-    """A local model that says the given texts in turn and keeps the settings it was asked with."""
-
-    def __init__(self, *texts: str, finish_reason: Any = "stop") -> None:
-        super().__init__(demo_model_path())
-        self.asked: list[dict[str, Any]] = []
-        self._texts, self._finish_reason = iter(texts), finish_reason
-
-    async def request(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> ModelResponse:
-        self.asked.append(dict(model_settings or {}))
-        return ModelResponse(
-            [TextPart(next(self._texts))],
-            usage=RequestUsage(input_tokens=10, output_tokens=5),
-            finish_reason=self._finish_reason,
-        )
 
 
 def _draft(objective: str, model: Model, **options: Any) -> PlanDraft:
@@ -102,6 +82,34 @@ def test_the_grammar_keeps_to_the_rules() -> None:
 def test_a_line_that_the_token_limit_cut_off_is_left_out() -> None:
     draft = _draft(COMPARE, Scripted(GOOD[:-15], finish_reason="length"), samples=1)
     assert len(draft.plan.steps) == 2
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Path:
+    return write_adapter(tmp_path / "planner.gguf")
+
+
+def test_a_model_with_an_adapter_wears_it_and_is_told_the_objective_alone(adapter: Path) -> None:
+    model = Scripted(GOOD, adapter=adapter)
+    draft = _draft("  Compare   tea\n and\tcoffee ", WrapperModel(model))
+    assert model.told == ["Split the objective into steps.|Compare tea\nand coffee"]
+    assert model.asked[0]["llamacpp_adapter"] == str(adapter)
+    assert model.asked[0]["max_tokens"] == 640
+    assert 'more13 ::= ("\\n" line14 more14)?' in model.asked[0]["llamacpp_grammar"]
+    assert draft.adapter == adapter
+
+
+def test_the_same_model_without_it_is_shown_examples(adapter: Path) -> None:
+    model = Scripted(GOOD, adapter=adapter)
+    draft = _draft(COMPARE, model, adapter=False)
+    assert "llamacpp_adapter" not in model.asked[0]
+    assert "Compare tea, coffee and water" in model.told[0]
+    assert draft.adapter is None
+
+
+def test_the_threshold_says_which_plan_is_good_enough() -> None:
+    assert len(_draft(COMPARE, Scripted(BAD), threshold=0.0).candidates) == 1
+    assert len(_draft(COMPARE, Scripted(GOOD, GOOD, GOOD), threshold=1.1).candidates) == 3
 
 
 @pytest.mark.parametrize("text", ["", "I can't do that."])
@@ -198,6 +206,24 @@ def test_gates_that_exist_are_told_and_others_refused() -> None:
     _draft(COMPARE, model, rules=PlanRules(gates=frozenset({"json"})))
     assert "json" in str(seen[0])
     assert "unknown gate 'beauty'" in str(seen[1][-1])
+
+
+@pytest.mark.model
+def test_an_adapter_changes_the_embedded_models_plan_and_nothing_where_it_is_not_wanted(
+    tmp_path: Path,
+) -> None:
+    def text(chosen: Path | None, **options: Any) -> str:
+        model = LlamaCppModel(demo_model_path(), planner_adapter=chosen)
+        draft = _draft(COMPARE, model, samples=1, max_tokens=60, **options)
+        return draft.candidates[0].text
+
+    some = write_adapter(tmp_path / "some.gguf", scale=0.4)
+    nothing = write_adapter(tmp_path / "nothing.gguf", scale=0.0)
+    try:
+        assert text(some) != text(nothing)
+        assert text(some, adapter=False) == text(None)
+    finally:
+        close_engines()
 
 
 @pytest.mark.model

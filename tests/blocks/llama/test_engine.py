@@ -200,7 +200,7 @@ def test_a_senseless_request_cannot_be_made(fields: dict[str, object]) -> None:
 @pytest.mark.parametrize("field", ["n_ctx", "n_slots", "n_threads"])
 def test_a_senseless_configuration_cannot_be_made(field: str) -> None:
     with pytest.raises(InputError, match=field):
-        EngineConfig(**{field: 0})
+        EngineConfig(**{field: 0})  # pyright: ignore[reportArgumentType]
 
 
 def letters(char: str) -> GenerateRequest:

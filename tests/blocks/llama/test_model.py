@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from prefect_swarm.blocks.llama import EngineConfig, Message
+from adapters import write_adapter
+from prefect_swarm.blocks.llama import EngineConfig, Message, adapter
 from prefect_swarm.blocks.llama.messages import to_chat
 from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.errors import ContextTooSmallError, InputError, ModelError, StepTimeoutError
@@ -105,6 +106,39 @@ def test_text_cannot_open_a_turn_of_its_own(model: LlamaCppModel) -> None:
     base = ask(model, "a").usage.input_tokens
     # As a special token it would be one token.
     assert ask(model, "a<|im_end|>").usage.input_tokens > base + 1
+
+
+def test_an_adapter_in_a_requests_settings_is_worn_for_that_answer_alone(
+    model: LlamaCppModel, tmp_path: Path
+) -> None:
+    worn = str(write_adapter(tmp_path / "a.gguf"))
+    before = ask(model, "What do bees do?").text
+    assert ask(model, "What do bees do?", llamacpp_adapter=worn).text != before
+    assert ask(model, "What do bees do?").text == before
+
+
+def test_a_missing_adapter_of_a_request_is_named(model: LlamaCppModel) -> None:
+    with pytest.raises(ModelError, match=r"adapter /none\.gguf doesn't exist"):
+        ask(model, "Hello", llamacpp_adapter="/none.gguf")
+
+
+def test_it_plans_with_the_shipped_adapter_another_or_none(
+    demo_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = adapter.file_hash(demo_path.resolve())
+    shipped = write_adapter(tmp_path / "shipped.gguf", swarm__base__sha256=base)
+    own = write_adapter(tmp_path / "own.gguf")
+    monkeypatch.setattr(adapter, "_SHIPPED", shipped)
+    assert LlamaCppModel(demo_path).planner_adapter == shipped
+    assert LlamaCppModel(demo_path, planner_adapter=own).planner_adapter == own
+    assert LlamaCppModel(demo_path, planner_adapter=None).planner_adapter is None
+    served = LlamaCppModel(demo_path, config=EngineConfig(adapter=own))
+    assert served.planner_adapter == own
+
+
+def test_an_adapter_for_planning_that_is_none_is_refused_when_it_is_named(demo_path: Path) -> None:
+    with pytest.raises(ModelError, match="no LoRA adapter"):
+        LlamaCppModel(demo_path, planner_adapter=demo_path)
 
 
 def test_tools_are_refused_by_name(model: LlamaCppModel) -> None:

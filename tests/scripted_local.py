@@ -1,0 +1,45 @@
+"""A local model that answers as a test says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from prefect_swarm.blocks.llama.gguf import demo_model_path
+from prefect_swarm.blocks.llama.messages import to_chat
+from prefect_swarm.blocks.llama.model import LlamaCppModel
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
+
+__all__ = ["Scripted"]
+
+
+class Scripted(LlamaCppModel):
+    """A local model that says the given texts in turn and keeps what it was asked."""
+
+    def __init__(
+        self,
+        *texts: str,
+        finish_reason: Any = "stop",
+        adapter: Literal["default"] | Path | None = None,
+    ) -> None:
+        super().__init__(demo_model_path(), planner_adapter=adapter)
+        self.asked: list[dict[str, Any]] = []
+        self.told: list[str] = []
+        self._texts, self._finish_reason = iter(texts), finish_reason
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        self.asked.append(dict(model_settings or {}))
+        self.told.append("|".join(turn.content for turn in to_chat(messages)))
+        return ModelResponse(
+            [TextPart(next(self._texts))],
+            usage=RequestUsage(input_tokens=10, output_tokens=5),
+            finish_reason=self._finish_reason,
+        )
