@@ -12,9 +12,13 @@ from adapters import write_adapter
 from prefect_swarm.blocks.llama import adapter as adapters
 from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.blocks.llama.adapter import file_hash
-from prefect_swarm.blocks.models import override_models
+from prefect_swarm.blocks.llama.engine import close_engines
+from prefect_swarm.blocks.models import forget_models, override_models
+from prefect_swarm.task_ir import TierName
 from prefect_swarm.tasks import decompose as module
+from prefect_swarm.tasks.assignment import Assignment
 from prefect_swarm.tasks.decompose import Commission, plan_objective
+from prefect_swarm.tasks.subagent import answer
 from scripted_local import Scripted
 
 COMPARE = "Compare tea and coffee"
@@ -85,3 +89,33 @@ def test_another_model_file_is_told_once_that_it_plans_without_the_adapter(
         asyncio.run(plan_objective(COMMISSION))
         asyncio.run(plan_objective(COMMISSION))
     assert caplog.text.count(f"{demo_model_path().name} plans without it.") == 1
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("tier", ["worker", "orchestrator"])
+def test_what_is_no_plan_is_written_on_the_bare_weights(
+    tier: TierName, shipped: Path, swarm_home: Path
+) -> None:
+    assignment = Assignment(
+        key="k",
+        run="r",
+        step="S1",
+        agent="Beekeeper",
+        attempt=1,
+        tier=tier,
+        model="demo",
+        instructions="You know bees.",
+        prompt="Say what bees do",
+        max_output_tokens=12,
+    )
+
+    def text() -> str:
+        forget_models()
+        return asyncio.run(answer(assignment)).text
+
+    try:
+        beside_the_adapter = text()
+        shipped.unlink()
+        assert text() == beside_the_adapter
+    finally:
+        close_engines()
