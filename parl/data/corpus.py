@@ -13,6 +13,7 @@ from ...errors import InputError
 from .blocks import read_patterns
 from .lists import WordList, read_lists
 from .pattern import Pattern
+from .variables import COUNT
 
 __all__ = ["Corpus", "patterns", "read_corpus"]
 
@@ -43,10 +44,10 @@ def read_corpus(folder: Traversable) -> Corpus:
     """Read `words/*.txt` and `patterns/*.txt` of a folder; errors are gathered, not raised."""
     errors: list[InputError] = []
     lists: dict[str, WordList] = {}
-    homes: dict[str, str] = {}
+    homes = {COUNT: "the language itself"}
     for name, text in _texts(folder, "words", errors):
         for found in _good(read_lists(text, name), errors):
-            if found.name in lists:
+            if found.name in homes:
                 problem = f"{name}: list {found.name} is in {homes[found.name]} already."
                 errors.append(InputError(problem, "Rename one of them."))
             else:

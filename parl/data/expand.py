@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
-from ...errors import InputError, PlanError
-from ...tasks.plan_lines import read_lines, write_lines
+from ...errors import InputError
 from .chance import seeded
+from .limits import name_problem, objective_problem, plan_problem, prompt_problem
 from .marked import Marked
 from .pattern import Pattern, StepPattern
 from .render import Renderer
 from .scene import Scene, draw_scene
 
-__all__ = ["MAX_STEPS", "MAX_WORDS", "Expansion", "MisfitError", "draw", "expand"]
+__all__ = ["Expansion", "MisfitError", "draw", "expand"]
 
-MAX_STEPS = 14
-MAX_WORDS = 48
 _TRIES = 40
-_NAME = re.compile(r"[A-Z][A-Za-z0-9'&/.-]{0,14}(?: [A-Za-z0-9'&/.-]{1,15}){0,3}")
-_FULL_STOP = re.compile(r"(?<!\betc)(?<!\.\.)\.$")
 
 
 class MisfitError(ValueError):
@@ -73,8 +68,8 @@ def draw(pattern: Pattern, rng: random.Random) -> Expansion:
     objective = asking.write(rng.choice(pattern.asks), rng)
     lines, needs = _lines(pattern, scene, telling, rng)
     plan = "\n".join(lines)
-    _check_objective(objective.plain())
-    _check_round_trip(plan, objective.plain())
+    if problem := objective_problem(objective.plain()) or plan_problem(plan, objective.plain()):
+        raise MisfitError(problem)
     return Expansion(objective, plan, tuple(needs), *map(frozenset, (asking.used, telling.used)))
 
 
@@ -95,8 +90,6 @@ def _lines(
             made[step.label].append((place, len(lines)))
             all_needs.append(tuple(needs))
             lines.append(_line(len(lines) + 1, step, telling, seed, place, needs))
-    if len(lines) > MAX_STEPS:
-        raise MisfitError(f"{len(lines)} steps are more than {MAX_STEPS}")
     return lines, all_needs
 
 
@@ -156,40 +149,7 @@ def _line(
     later = step.chained and place[step.over[-1]] > 0
     agent = telling.write(step.agent, rng, place).plain()
     prompt = telling.write(step.later if later else step.prompt, rng, place).plain()
-    if not _NAME.fullmatch(agent):
-        raise MisfitError(f"line {step.line}: {agent!r} is no agent's name")
-    if problem := _prompt_problem(prompt):
-        raise MisfitError(f"line {step.line}: {problem}: {prompt!r}")
+    if problem := name_problem(agent) or prompt_problem(prompt):
+        raise MisfitError(f"line {step.line}: {problem}")
     said = ", ".join(str(need + 1) for need in needs)
     return f"{number}. {agent}: {prompt}{f' (needs {said})' if said else ''}"
-
-
-def _prompt_problem(prompt: str) -> str:
-    words = prompt.split()
-    problems = {
-        f"the prompt has {len(words)} words, not 2 to {MAX_WORDS}": not 2
-        <= len(words)
-        <= MAX_WORDS,
-        "the prompt begins with no capital": not prompt[:1].isupper(),
-        "the prompt has a line break": "\n" in prompt,
-        "the prompt has a word that begins with (n": any(word.startswith("(n") for word in words),
-        "the prompt ends with a full stop": bool(_FULL_STOP.search(prompt)),
-        "the prompt has a word of more than 31 letters": any(len(word) > 31 for word in words),
-    }
-    return next((problem for problem, holds in problems.items() if holds), "")
-
-
-def _check_objective(objective: str) -> None:
-    if not objective or len(objective) > 2000:
-        raise MisfitError(f"the objective has {len(objective)} characters, not 1 to 2000")
-
-
-def _check_round_trip(plan: str, objective: str) -> None:
-    try:
-        read = read_lines(plan, objective)
-        if len(read.steps) < len(plan.splitlines()):
-            raise MisfitError(f"two steps ask one agent the same: {plan!r}")
-        if write_lines(read) != plan:
-            raise MisfitError(f"the plan doesn't read back as it was written: {plan!r}")
-    except PlanError as error:
-        raise MisfitError(error.problem) from None

@@ -15,9 +15,9 @@ LINED = ("bullets", "numbered", "lines")
 PICKS = ("first", "last", "rest", "most", "prev")
 """Filters that take some entries: all but the first, all but the last, the one before."""
 
-_SMALL = frozenset(
-    "a about after an and at before by during for from in into of on or the to with".split(" ")
-)
+_SMALL = """
+a about after an and at before by during for from in into of on or the to with
+"""
 
 
 def title(text: str) -> str:
@@ -32,7 +32,7 @@ def title(text: str) -> str:
     while len(words) > 1 and words[0].lower() in ("a", "an", "the"):
         words = words[1:]
     if len(words) > 3:
-        big = [word for word in words if word.lower() not in _SMALL]
+        big = [word for word in words if word.lower() not in _SMALL.split()]
         # A noun that no preposition follows stands last.
         words = big[:3] if len(big) < len(words) else big[-3:]
     return " ".join(word[0].upper() + word[1:] for word in words)

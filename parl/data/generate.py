@@ -16,6 +16,7 @@ import hashlib
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import sqrt
 from typing import Literal
 
@@ -30,7 +31,7 @@ __all__ = ["Pair", "Part", "generate", "kinds", "mix", "part_of", "split"]
 
 Part = Literal["train", "development"]
 _DEVELOPMENT = 0.12
-_TRIES = 60
+_PATIENCE = 200  # objectives in a row that are there already
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +63,19 @@ def generate(
 
 
 def kinds() -> tuple[str, ...]:
-    """Return every kind, so that the first few are a fair choice: a narrow one, a wide one, …
+    """Return every kind, so that the first few are a fair choice.
 
-    Among the narrow and among the wide ones, those of more patterns come first.
+    One of single steps comes first, then one of chains, then two of wider plans, and so on; among
+    their like, kinds of more patterns come earlier.
     """
     blocks = _by_kind(patterns())
     ordered = sorted(blocks, key=lambda kind: (-len(blocks[kind]), kind))
     narrow = [kind for kind in ordered if all(block.narrow for block in blocks[kind])]
+    single = [kind for kind in narrow if all(len(block.steps) == 1 for block in blocks[kind])]
+    chains = [kind for kind in narrow if kind not in single]
     wide = [kind for kind in ordered if kind not in narrow]
-    pairs = [kind for both in zip(narrow, wide, strict=False) for kind in both]
-    return (*pairs, *narrow[len(wide) :], *wide[len(narrow) :])
+    turns = zip_longest(single, chains, wide[::2], wide[1::2])
+    return tuple(kind for turn in turns for kind in turn if kind is not None)
 
 
 def part_of(pattern: Pattern) -> Part:
@@ -91,7 +95,7 @@ def split(blocks: Iterable[Pattern]) -> tuple[list[Pattern], list[Pattern]]:
 
 
 def mix(blocks: Sequence[Pattern], seed: int, count: int) -> list[Pair]:
-    """Return `count` pairs of some patterns, every third at least of a narrow one.
+    """Return `count` pairs of some patterns, a third of them narrow where those suffice.
 
     A kind's share grows with the square root of the number of its patterns.
 
@@ -99,15 +103,17 @@ def mix(blocks: Sequence[Pattern], seed: int, count: int) -> list[Pair]:
         InputError: They give fewer than `count` objectives, or none fits the limits.
     """
     rng = seeded(seed)
-    everything = _by_kind(blocks)
-    narrow = _by_kind([block for block in blocks if block.narrow]) or everything
+    narrow = _by_kind(block for block in blocks if block.narrow)
+    wide = _by_kind(block for block in blocks if not block.narrow)
     pairs: dict[str, Pair] = {}
-    for _ in range(_TRIES * count if blocks else 0):
-        if len(pairs) == count:
-            break
-        block = _taken(everything if len(pairs) % 3 else narrow, rng)
+    misses = 0
+    while blocks and len(pairs) < count and misses < _PATIENCE:
+        # Where one side has said all it can, the other goes on.
+        turn = (len(pairs) % 3 == 0) == (misses < _PATIENCE // 2)
+        block = _taken((narrow if turn else wide) or narrow or wide, rng)
         example = expand(block, rng)
         objective = dress(example.objective, rng)
+        misses = misses + 1 if objective.casefold() in pairs else 0
         pairs.setdefault(objective.casefold(), Pair(objective, example.plan, block.kind))
     if len(pairs) < count:
         fix = "Ask for fewer, or add patterns and words."

@@ -9,8 +9,8 @@ parse_date :: turns an ISO date into a tuple
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from ...errors import InputError
 
@@ -48,44 +48,45 @@ def at_line(file: str, line: int, problem: str, fix: str) -> InputError:
     return InputError(f"{file}:{line}: {problem}", fix)
 
 
-def read_lists(text: str, file: str) -> Iterable[WordList | InputError]:
-    """Yield the lists of a file in its order, and an error for each line that breaks a rule."""
-    heads: list[tuple[str, tuple[str, ...]]] = []
-    entries: dict[str, list[Entry]] = {}
+def read_lists(text: str, file: str) -> Iterator[WordList | InputError]:
+    """Yield an error for each line of a file that breaks a rule, then the lists in its order."""
+    lists: dict[str, _Open] = {}
+    current: _Open | None = None
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
-        found = _line(line, heads[-1][1] if heads else None)
-        if isinstance(found, str):
-            yield at_line(file, number, found, _FIX)
-        elif isinstance(found, Entry):
-            known = entries[heads[-1][0]]
-            if found in known:
-                yield at_line(file, number, f"{found.text!r} is in the list twice.", "Drop one.")
-            known.append(found)
-        elif found[0] in entries:
-            yield at_line(file, number, f"list {found[0]} is there twice.", "Rename one of them.")
-            heads.append((f"{found[0]} {number}", found[1]))
-            entries[heads[-1][0]] = []
+        problem = ""
+        if head := _HEAD.fullmatch(line):
+            problem = f"List {head[1]} is there already." if head[1] in lists else ""
+            current = _Open(tuple(re.findall(r"\w+", head[2] or "")))
+            lists.setdefault(head[1], current)
+        elif current is None:
+            problem = f"{line[:60]!r} stands before any list."
         else:
-            heads.append(found)
-            entries[found[0]] = []
-    for name, fields in heads:
-        if " " not in name:
-            yield WordList(name, fields, tuple(entries[name]))
+            problem = current.add(line)
+        if problem:
+            yield at_line(file, number, problem, _FIX)
+    for name, found in lists.items():
+        yield WordList(name, found.fields, tuple(found.entries))
 
 
 _FIX = "Write `[name]` or `[name: field, field]`, then an entry a line, its fields split by ` :: `."
 
 
-def _line(line: str, fields: tuple[str, ...] | None) -> str | Entry | tuple[str, tuple[str, ...]]:
-    """Return a list's name and fields, an entry, or what is wrong."""
-    if match := _HEAD.fullmatch(line):
-        return match[1], tuple(re.findall(r"[a-z][a-z0-9_]*", match[2] or ""))
-    if fields is None:
-        return f"{line[:60]!r} stands before any list."
-    values = tuple(part.strip() for part in line.split(SEPARATOR)) if fields else (line,)
-    if len(values) != max(1, len(fields)):
-        return f"{line[:60]!r} has {len(values)} fields, not {len(fields)}."
-    return Entry(values) if all(values) else f"{line[:60]!r} has an empty field."
+@dataclass
+class _Open:
+    fields: tuple[str, ...]
+    entries: dict[Entry, None] = field(default_factory=dict[Entry, None])
+
+    def add(self, line: str) -> str:
+        """Add a line's entry, or say what is wrong with it."""
+        values = tuple(map(str.strip, line.split(SEPARATOR))) if self.fields else (line,)
+        if len(values) != max(1, len(self.fields)):
+            return f"{line[:60]!r} has {len(values)} fields, not {len(self.fields)}."
+        if not all(values):
+            return f"{line[:60]!r} has an empty field."
+        if Entry(values) in self.entries:
+            return f"{line[:60]!r} is in the list already."
+        self.entries[Entry(values)] = None
+        return ""

@@ -98,6 +98,5 @@ class Renderer:
 
 
 def _is_phrase(text: str) -> bool:
-    """Say whether an alternative reads like the template's own words, not like a name."""
-    plain = re.fullmatch(r"[A-Za-z][a-z', -]*", text) is not None
-    return plain and (text.islower() or text.split()[0].lower() in IMPERATIVES)
+    """Say whether an alternative is a verb of the template's own, not something named."""
+    return text.split()[0].lower() in IMPERATIVES and re.fullmatch(r"\w[a-z -]*", text) is not None
