@@ -23,7 +23,7 @@ from .registers import dress
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one of the two commands; the exit status is 1 where a file has an error."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_intermixed_args(arguments)
     folder = options.folder or resources.files(__package__ or "")
     corpus = read_corpus(folder)
     errors = [error for error in corpus.errors if _wanted(str(error), options.files)]

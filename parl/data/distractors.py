@@ -97,7 +97,7 @@ ANYWHERE = _lines("""
     I retired last spring and I'm enjoying it.
     I work from home on Wednesdays.
     We're a team of five, spread over three time zones.
-    We only moved into this building last month.
+    We moved into this building last month.
     We've been talking about this for ages.
     We did something like this last year and it went fine.
     Nobody here has done this before.

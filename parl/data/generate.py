@@ -31,7 +31,7 @@ __all__ = ["Pair", "Part", "generate", "kinds", "mix", "part_of", "split"]
 
 Part = Literal["train", "development"]
 _DEVELOPMENT = 0.12
-_PATIENCE = 200  # objectives in a row that are there already
+_PATIENCE = 100  # objectives in a row that are there already
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +103,32 @@ def mix(blocks: Sequence[Pattern], seed: int, count: int) -> list[Pair]:
         InputError: They give fewer than `count` objectives, or none fits the limits.
     """
     rng = seeded(seed)
-    narrow = _by_kind(block for block in blocks if block.narrow)
-    wide = _by_kind(block for block in blocks if not block.narrow)
-    pairs: dict[str, Pair] = {}
+    sides = {True: _by_kind(one for one in blocks if one.narrow)}
+    sides[False] = _by_kind(one for one in blocks if not one.narrow)
+    pairs: list[Pair] = []
+    seen: set[str] = set()
     misses = 0
-    while blocks and len(pairs) < count and misses < _PATIENCE:
-        # Where one side has said all it can, the other goes on.
-        turn = (len(pairs) % 3 == 0) == (misses < _PATIENCE // 2)
-        block = _taken((narrow if turn else wide) or narrow or wide, rng)
+    while len(pairs) < count and any(sides.values()):
+        side = len(pairs) % 3 == 0
+        side = side if sides[side] else not side
+        block = _taken(sides[side], rng)
         example = expand(block, rng)
-        objective = dress(example.objective, rng)
-        misses = misses + 1 if objective.casefold() in pairs else 0
-        pairs.setdefault(objective.casefold(), Pair(objective, example.plan, block.kind))
+        pair = Pair(dress(example.objective, rng), example.plan, block.kind)
+        # The same request in other clothes teaches little: each is there once, dressed or not.
+        said = {example.objective.plain().casefold(), pair.objective.casefold()}
+        if seen.isdisjoint(said):
+            pairs.append(pair)
+            misses = 0
+        else:
+            misses += 1
+        seen |= said
+        if misses == _PATIENCE:
+            sides[side], misses = {}, 0  # it has said all it can
     if len(pairs) < count:
         fix = "Ask for fewer, or add patterns and words."
         raise InputError(f"The patterns give {len(pairs)} objectives, not {count}.", fix)
-    found = list(pairs.values())
-    rng.shuffle(found)
-    return found
+    rng.shuffle(pairs)
+    return pairs
 
 
 def _by_kind(blocks: Iterable[Pattern]) -> dict[str, list[Pattern]]:

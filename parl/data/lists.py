@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from ...errors import InputError
 
-__all__ = ["SEPARATOR", "Entry", "WordList", "at_line", "read_lists"]
+__all__ = ["Entry", "WordList", "at_line", "fields_of", "read_lists"]
 
-SEPARATOR = "::"
+_SEPARATOR = re.compile(r"(?:^|\s+)::(?:\s+|$)")
 _HEAD = re.compile(
     r"\[\s*([a-z][a-z0-9_]*)\s*(?::\s*([a-z][a-z0-9_]*(?:\s*,\s*[a-z][a-z0-9_]*)*))?\s*\]"
 )
@@ -46,6 +46,11 @@ class WordList:
 def at_line(file: str, line: int, problem: str, fix: str) -> InputError:
     """Return the error of a data file's line."""
     return InputError(f"{file}:{line}: {problem}", fix)
+
+
+def fields_of(text: str) -> tuple[str, ...]:
+    """Split a record at its ` :: `."""
+    return tuple(_SEPARATOR.split(text.strip()))
 
 
 def read_lists(text: str, file: str) -> Iterator[WordList | InputError]:
@@ -81,7 +86,7 @@ class _Open:
 
     def add(self, line: str) -> str:
         """Add a line's entry, or say what is wrong with it."""
-        values = tuple(map(str.strip, line.split(SEPARATOR))) if self.fields else (line,)
+        values = fields_of(line) if self.fields else (line,)
         if len(values) != max(1, len(self.fields)):
             return f"{line[:60]!r} has {len(values)} fields, not {len(self.fields)}."
         if not all(values):

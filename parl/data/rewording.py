@@ -59,7 +59,7 @@ def _slip(word: str, rng: random.Random) -> str:
 def shout(objective: Marked, rng: random.Random) -> None:
     """Write the first word or two in capitals."""
     count = rng.choice((1, 1, 2))
-    pattern = rf"[A-Za-z']+(?: [A-Za-z']+){{{count - 1}}}(?=[\s,:])"
+    pattern = rf"[A-Za-z']+(?: [A-Za-z']+){{0,{count - 1}}}(?=[\s,:])"
     if match := re.match(pattern, objective.text):
         objective.text = match[0].upper() + objective.text[match.end() :]
 

@@ -13,7 +13,7 @@ __all__ = ["ask_politely", "break_lines", "chat", "hurry", "leave_open", "thank"
 
 _ITEM = re.compile(r"(?:-|\d+\.) ")
 _ENDS = re.compile(r"[.?!…]['\"”)]?$")
-_SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!vs)(?<!etc)(?<=[.?!])[ ](?=\S)")
+_SENTENCE_END = re.compile(r"(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)(?<!etc\.)(?<=[.?!]) (?=\S)")
 
 
 def ask_politely(objective: Marked, rng: random.Random) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .lists import SEPARATOR, Entry, WordList
+from .lists import Entry, WordList, fields_of
 from .pattern import Variable
 from .template import TemplateError
 
@@ -74,9 +74,7 @@ def _sources(words: str, lists: Mapping[str, WordList]) -> tuple[tuple[WordList,
 
 
 def _inline(words: str) -> WordList:
-    entries = [
-        Entry(tuple(part.strip() for part in text.split(SEPARATOR))) for text in words.split("|")
-    ]
+    entries = [Entry(fields_of(text)) for text in words.split("|")]
     width = len(entries[0].values)
     if any(len(entry.values) != width or "" in entry.values for entry in entries):
         raise TemplateError("an alternative is empty, or has another number of fields")
