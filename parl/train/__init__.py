@@ -1,0 +1,57 @@
+"""Training of the orchestrator's adapter: examples in, a GGUF adapter out.
+
+Needs the `train` extra, and nothing that runs imports this package. The weights are those of the
+served file, the prompts are tokenised by the engine's own tokenizer, so what is trained is what is
+served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .config import SYSTEM, Report, TrainConfig, TrainResult
+from .extra import require_extra
+from .threads import sleeping_threads
+
+__all__ = ["SYSTEM", "Report", "TrainConfig", "TrainResult", "train"]
+
+
+def train(
+    pairs: Sequence[tuple[str, str]],
+    development: Sequence[tuple[str, str]],
+    config: TrainConfig,
+    folder: Path,
+    *,
+    base: Path,
+    resume: bool = False,
+    show: Callable[[Report], None] | None = None,
+) -> TrainResult:
+    """Train a low-rank adapter that turns an objective into a plan.
+
+    Args:
+        pairs: (objective, plan in lines) to learn from.
+        development: Pairs that are only measured; may be empty.
+        config: How to train and when to end.
+        folder: Where state, kept adapters and the log go.
+        base: The GGUF file that will serve with the adapter.
+        resume: Go on with the run that the folder holds.
+        show: Called with each report, if given.
+
+    Raises:
+        InputError: The `train` extra, an example or the run to resume is missing.
+        ModelError: The base can't be read, or is not of the llama architecture.
+    """
+    require_extra()
+    with sleeping_threads():
+        from .loop import run
+
+    return run(
+        pairs,
+        development,
+        config,
+        folder,
+        base=base,
+        resume=resume,
+        show=show or (lambda _: None),
+    )

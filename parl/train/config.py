@@ -1,0 +1,122 @@
+"""What a training run is told, and what it gives back. Free of torch."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import InputError
+
+__all__ = ["SYSTEM", "Report", "TrainConfig", "TrainResult"]
+
+SYSTEM = "Split the objective into steps."
+"""The system prompt of a model that wears the adapter: training needs no more, so neither may
+serving say anything else."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How an adapter is trained. At least one of `steps` and `minutes` ends the run.
+
+    Attributes:
+        rank: Rank of every pair of matrices.
+        alpha: The adapter's product is multiplied by alpha ÷ rank.
+        lr: Highest learning rate.
+        warmup: Share of the run in which it rises from 0; then it falls in a straight line.
+        final_lr: Share of `lr` at the end.
+        steps: The most optimiser steps.
+        minutes: The most minutes of training, over all resumed parts; evaluations count.
+        batch_tokens: Tokens of one step; an example is never cut.
+        eval_every: Steps between two evaluations; the adapter is kept at each.
+        save_every: Steps between two states from which a run can be resumed.
+        patience: End after this many evaluations without a better loss; None for never.
+        clip: The gradient's longest norm.
+        seed: Of the first matrices and of the order of the examples.
+        threads: Threads that compute; None takes every core this process may use.
+    """
+
+    rank: int = 16
+    alpha: float = 32.0
+    lr: float = 8e-4
+    warmup: float = 0.05
+    final_lr: float = 0.02
+    steps: int | None = None
+    minutes: float | None = None
+    batch_tokens: int = 1600
+    eval_every: int = 50
+    save_every: int = 25
+    patience: int | None = None
+    clip: float = 1.0
+    seed: int = 0
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rank", "batch_tokens", "eval_every", "save_every"):
+            _check(name, getattr(self, name), least=1)
+        for name in ("steps", "patience", "threads"):
+            if getattr(self, name) is not None:
+                _check(name, getattr(self, name), least=1)
+        for name in ("alpha", "lr", "clip"):
+            _check(name, getattr(self, name), above=0)
+        for name in ("warmup", "final_lr"):
+            _check(name, getattr(self, name), least=0, most=1)
+        if self.minutes is not None:
+            _check("minutes", self.minutes, above=0)
+        if self.steps is None and self.minutes is None:
+            raise InputError("Nothing says when training ends.", "Give steps, minutes or both.")
+
+
+@dataclass(frozen=True)
+class Report:
+    """One line of a training log.
+
+    Attributes:
+        loss: Mean loss of a plan's token since the last report.
+        dev_loss: The same on the development examples, where it was measured.
+        lr: Learning rate of the last step.
+        tokens_s: Tokens of examples trained on, shared prefixes counted each time, per second.
+        elapsed_s: Seconds of training so far, over all resumed parts.
+    """
+
+    step: int
+    loss: float
+    dev_loss: float | None
+    lr: float
+    tokens_s: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a run left behind.
+
+    Attributes:
+        steps: Optimiser steps done, those before a resume included.
+        best: The kept adapter with the lowest development loss; the last one without such.
+        checkpoints: Every kept adapter, in the order of steps.
+        dev_losses: Development loss by step.
+        stopped: What ended it.
+    """
+
+    steps: int
+    best: Path
+    checkpoints: tuple[Path, ...]
+    dev_losses: dict[int, float]
+    stopped: str
+
+
+def _check(
+    name: str,
+    value: float,
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+    above: float = -math.inf,
+) -> None:
+    # Comparisons that have to hold refuse NaN too.
+    if not (least <= value <= most and above < value < math.inf):
+        bounds = [f"at least {least}"] if least > -math.inf else []
+        bounds += [f"more than {above}"] if above > -math.inf else []
+        bounds += [f"at most {most}"] if most < math.inf else []
+        raise InputError(f"{name} is {value}.", f"Give {' and '.join(bounds)}.")

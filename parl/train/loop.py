@@ -1,0 +1,195 @@
+"""The training loop: seeded, limited by steps or minutes, resumable."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ...blocks.llama.api import usable_cores
+from ...errors import InputError
+from .base import Base, load_base
+from .batches import Batch, Example, batches, pack
+from .config import Report, TrainConfig, TrainResult
+from .folder import Folder, Progress, save_adapter
+from .lora import new_adapter
+from .memory import keep_memory
+from .model import Model
+from .schedule import ended, rate
+from .tokens import encode
+
+__all__ = ["Pairs", "run"]
+
+Pairs = Sequence[tuple[str, str]]
+
+REPORT_EVERY = 10
+
+
+def run(
+    pairs: Pairs,
+    development: Pairs,
+    config: TrainConfig,
+    folder: Path,
+    *,
+    base: Path,
+    resume: bool,
+    show: Callable[[Report], None],
+) -> TrainResult:
+    """Train an adapter; see `train`."""
+    if not pairs:
+        raise InputError("There is no example to train with.", "Give at least one pair.")
+    place = Folder(folder)
+    place.open(resume=resume)
+    torch.set_num_threads(config.threads or usable_cores())
+    keep_memory()
+    examples, unseen = encode(pairs, base), encode(development, base)
+    loaded = load_base(base)
+    return _Run(examples, unseen, config, place, loaded, show).train(resume=resume)
+
+
+class _Run:
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        unseen: Sequence[Example],
+        config: TrainConfig,
+        folder: Folder,
+        base: Base,
+        show: Callable[[Report], None],
+    ) -> None:
+        self._config = config
+        self._folder = folder
+        self._show = show
+        self._examples = examples
+        by_length = sorted(unseen, key=len)
+        self._unseen = [pack(some) for some in batches(by_length, config.batch_tokens, None)]
+        self._base = base
+        self._model = Model(base)
+        self._adapter = new_adapter(base, config.rank, config.alpha, config.seed)
+        self._optimiser = torch.optim.AdamW(
+            self._adapter.parameters(), lr=config.lr, weight_decay=0.0, fused=True
+        )
+        self._progress = Progress()
+        self._dealt: list[list[Example]] = []
+        self._since = _Since()
+
+    def train(self, *, resume: bool) -> TrainResult:
+        if resume:
+            self._progress = self._folder.restore(
+                self._adapter, self._optimiser, self._config, self._base.sha256
+            )
+        progress = self._progress
+        started = time.monotonic() - progress.elapsed_s
+        while not (reason := ended(self._config, progress)):
+            self._step(self._next_batch())
+            progress.elapsed_s = time.monotonic() - started
+            if progress.step % self._config.eval_every == 0:
+                self._evaluate()
+            elif progress.step % REPORT_EVERY == 0:
+                self._report(None)
+            if progress.step % self._config.save_every == 0:
+                self._save()
+        if not self._folder.adapter(progress.step).exists():
+            self._evaluate()
+        self._save()
+        return self._result(reason)
+
+    def _next_batch(self) -> Batch:
+        config, progress = self._config, self._progress
+        if not self._dealt or progress.batch == len(self._dealt):
+            if self._dealt:
+                progress.epoch, progress.batch = progress.epoch + 1, 0
+            seed = config.seed * 1_000_003 + progress.epoch
+            self._dealt = list(batches(self._examples, config.batch_tokens, seed))
+            # A resumed epoch may have been seen whole.
+            if progress.batch == len(self._dealt):
+                return self._next_batch()
+        progress.batch += 1
+        return pack(self._dealt[progress.batch - 1])
+
+    def _step(self, batch: Batch) -> None:
+        started = time.monotonic()
+        for group in self._optimiser.param_groups:
+            group["lr"] = rate(self._config, self._progress)
+        loss = self._model.loss(batch, self._adapter)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self._adapter.parameters(), self._config.clip)
+        self._optimiser.step()
+        self._optimiser.zero_grad()
+        self._progress.step += 1
+        self._since.add(batch, float(loss.detach()), time.monotonic() - started)
+
+    def _evaluate(self) -> None:
+        loss = None
+        if self._unseen:
+            with torch.no_grad():
+                sums = [
+                    float(self._model.loss(batch, self._adapter)) * len(batch.targets)
+                    for batch in self._unseen
+                ]
+            loss = sum(sums) / sum(len(batch.targets) for batch in self._unseen)
+            self._progress.dev_losses[self._progress.step] = loss
+        facts = {
+            "base.name": self._base.shape.name,
+            "base.sha256": self._base.sha256,
+            "steps": str(self._progress.step),
+            "seed": str(self._config.seed),
+        }
+        save_adapter(self._folder.adapter(self._progress.step), self._adapter, facts)
+        self._report(loss)
+
+    def _report(self, dev_loss: float | None) -> None:
+        report = Report(
+            step=self._progress.step,
+            loss=self._since.loss,
+            dev_loss=dev_loss,
+            lr=self._optimiser.param_groups[0]["lr"],
+            tokens_s=self._since.tokens_s,
+            elapsed_s=self._progress.elapsed_s,
+        )
+        self._since = _Since()
+        self._folder.log(report)
+        self._show(report)
+
+    def _save(self) -> None:
+        self._folder.save(
+            self._adapter, self._optimiser, self._progress, self._config, self._base.sha256
+        )
+
+    def _result(self, stopped: str) -> TrainResult:
+        step = self._progress.step if self._progress.best is None else self._progress.best
+        return TrainResult(
+            steps=self._progress.step,
+            best=self._folder.adapter(step),
+            checkpoints=self._folder.adapters(),
+            dev_losses=dict(self._progress.dev_losses),
+            stopped=stopped,
+        )
+
+
+@dataclass
+class _Since:
+    """What happened since the last report."""
+
+    losses: float = 0.0
+    targets: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, batch: Batch, loss: float, seconds: float) -> None:
+        self.losses += loss * len(batch.targets)
+        self.targets += len(batch.targets)
+        self.tokens += batch.size
+        self.seconds += seconds
+
+    @property
+    def loss(self) -> float:
+        return self.losses / self.targets if self.targets else math.nan
+
+    @property
+    def tokens_s(self) -> float:
+        return self.tokens / self.seconds if self.seconds else 0.0

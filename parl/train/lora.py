@@ -1,0 +1,126 @@
+"""Low-rank adapters of frozen matrices that share their input, as one operation.
+
+Autograd would keep and add whole outputs for every adapter; this adds the small products in place,
+which is worth a third of the time on two cores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from .base import Base, BaseShape
+
+__all__ = ["GROUPS", "Adapter", "adapted", "new_adapter", "sizes"]
+
+GROUPS = {
+    "qkv": ("attn_q", "attn_k", "attn_v"),
+    "out": ("attn_output",),
+    "up": ("ffn_gate", "ffn_up"),
+    "down": ("ffn_down",),
+}
+"""The matrices of a block, those together that read the same input."""
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """Trainable pairs of matrices by the GGUF name of what they adapt, such as `blk.0.attn_q`.
+
+    `a[name]` is (rank, inputs), `b[name]` is (outputs, rank); what is added to the frozen matrix
+    is `alpha ÷ rank · b @ a`.
+    """
+
+    rank: int
+    alpha: float
+    a: Mapping[str, Tensor]
+    b: Mapping[str, Tensor]
+
+    @property
+    def scale(self) -> float:
+        """What the product of the two matrices is multiplied by."""
+        return self.alpha / self.rank
+
+    def parameters(self) -> list[Tensor]:
+        """Every trainable matrix, always in the same order."""
+        return [*self.a.values(), *self.b.values()]
+
+
+def sizes(shape: BaseShape) -> dict[str, tuple[int, int]]:
+    """(outputs, inputs) of a block's adapted matrices."""
+    key = shape.kv_heads * shape.head
+    return {
+        "attn_q": (shape.width, shape.width),
+        "attn_k": (key, shape.width),
+        "attn_v": (key, shape.width),
+        "attn_output": (shape.width, shape.width),
+        "ffn_gate": (shape.hidden, shape.width),
+        "ffn_up": (shape.hidden, shape.width),
+        "ffn_down": (shape.width, shape.hidden),
+    }
+
+
+def new_adapter(base: Base, rank: int, alpha: float, seed: int) -> Adapter:
+    """An adapter that changes nothing yet: random `a`, zero `b`."""
+    generator = torch.Generator().manual_seed(seed)
+    a: dict[str, Tensor] = {}
+    b: dict[str, Tensor] = {}
+    for layer in range(base.shape.layers):
+        for name, (outputs, inputs) in sizes(base.shape).items():
+            bound = 1 / math.sqrt(inputs)
+            drawn = torch.empty(rank, inputs).uniform_(-bound, bound, generator=generator)
+            a[f"blk.{layer}.{name}"] = drawn.requires_grad_()
+            b[f"blk.{layer}.{name}"] = torch.zeros(outputs, rank).requires_grad_()
+    return Adapter(rank, alpha, a, b)
+
+
+def adapted(x: Tensor, weight: Tensor, scale: float, a: Tensor, b: Sequence[Tensor]) -> Tensor:
+    """`x @ weight.T` plus what the adapters add.
+
+    Args:
+        x: (tokens, inputs).
+        weight: Frozen, (outputs, inputs): the rows of all matrices of the group.
+        scale: alpha ÷ rank.
+        a: (matrices · rank, inputs).
+        b: (outputs of the matrix, rank) for each matrix.
+    """
+    return cast("Tensor", _Adapted.apply(x, weight, scale, a, *b))
+
+
+class _Adapted(torch.autograd.Function):
+    @staticmethod
+    def forward(  # type: ignore[override]
+        ctx: Any, x: Tensor, weight: Tensor, scale: float, a: Tensor, *b: Tensor
+    ) -> Tensor:
+        low = x @ a.T
+        y = x @ weight.T
+        for part, columns, matrix in _parts(y, low, b):
+            part.addmm_(columns, matrix.T, alpha=scale)
+        ctx.scale = scale
+        ctx.save_for_backward(x, weight, a, low, *b)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        x, weight, a, low, *b = cast("tuple[Tensor, ...]", ctx.saved_tensors)
+        grad_low = torch.empty_like(low)
+        grad_b: list[Tensor] = []
+        for (part, columns, matrix), into in zip(
+            _parts(grad, low, b), grad_low.split(low.shape[1] // len(b), 1), strict=True
+        ):
+            torch.mm(part, matrix, out=into)
+            grad_b.append((columns.T @ part).T.mul_(ctx.scale))
+        grad_low.mul_(ctx.scale)
+        grad_x = (grad @ weight).addmm_(grad_low, a) if ctx.needs_input_grad[0] else None
+        return grad_x, None, None, grad_low.T @ x, *grad_b
+
+
+def _parts(y: Tensor, low: Tensor, b: Sequence[Tensor]) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """The columns of each matrix: of the outputs, of the low-rank inputs, and the matrix."""
+    outputs = y.split([matrix.shape[0] for matrix in b], 1)
+    inputs = low.split(low.shape[1] // len(b), 1)
+    return list(zip(outputs, inputs, b, strict=True))

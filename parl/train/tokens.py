@@ -1,0 +1,44 @@
+"""Conversations as the very tokens that the engine computes: its own template and tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ...blocks.llama.api import EngineConfig, Message
+from ...blocks.llama.chat import ChatTemplate
+from ...blocks.llama.gguf import check_model_file
+from ...blocks.llama.native import Native
+from ...errors import InputError, ModelError
+from .batches import Example
+from .config import SYSTEM
+
+__all__ = ["encode"]
+
+
+def encode(pairs: Iterable[tuple[str, str]], base: Path) -> list[Example]:
+    """Turn (objective, plan) pairs into tokens.
+
+    Raises:
+        ModelError: The model file can't be loaded or has no chat template.
+        InputError: A plan's first token would melt into the prompt's last.
+    """
+    native = Native(check_model_file(base), EngineConfig(n_ctx=64, n_slots=1))
+    try:
+        if (source := native.chat_template) is None:
+            raise ModelError(
+                f"The model file {base} has no chat template.", "Give a model tuned for chat."
+            )
+        template = ChatTemplate(source, bos=native.bos, eos=native.eos)
+        return [_encode(objective, plan, native, template) for objective, plan in pairs]
+    finally:
+        native.close()
+
+
+def _encode(objective: str, plan: str, native: Native, template: ChatTemplate) -> Example:
+    text = template.render((Message("system", SYSTEM), Message("user", objective)))
+    prompt = native.tokenize(text)
+    whole = native.tokenize(text + plan + native.eos)
+    if whole[: len(prompt)] != prompt:
+        raise InputError(f"The plan begins as no token does: {plan[:40]!r}.", "Write `1. Name: …`.")
+    return Example(tuple(prompt), tuple(whole[len(prompt) :]))
