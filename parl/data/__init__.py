@@ -17,10 +17,10 @@ r"""Training pairs for the orchestrator: objectives as people say them, and thei
 One `ask` is taken at random, and all of them mean the same plan: its steps, in the order written
 (see `steps`). Templates have slots and alternatives (see `template`), slots have filters:
 
-    {x}  {x.field}  {x#}                an entry, or the list where x is several; a field; its number
+    {x}  {x.field}  {x#}                an entry, or a list of several; a field; its number
     {x: to {x}|or}                      a text for each entry, joined
-    {x|or}                              and, or, vs, commas, slash, semicolons; on lines of their own
-                                        bullets, numbered, lines
+    {x|or}                              and, or, vs, commas, slash, semicolons, and on lines of
+                                        their own bullets, numbered, lines
     {x|cap}                             cap, lower, title (for an agent's name), quote
     {x|first}                           first, last, rest, most (all but the last), prev; n counts
     <a|b|>                              alternatives; \< \{ \| are the plain signs, \n a line break
