@@ -14,7 +14,7 @@ from .config import SYSTEM, Report, TrainConfig, TrainResult
 from .extra import require_extra
 from .threads import sleeping_threads
 
-__all__ = ["SYSTEM", "Report", "TrainConfig", "TrainResult", "train"]
+__all__ = ["SYSTEM", "Report", "TrainConfig", "TrainResult", "export", "train"]
 
 
 def train(
@@ -55,3 +55,19 @@ def train(
         resume=resume,
         show=show or (lambda _: None),
     )
+
+
+def export(checkpoint: Path, target: Path, *, name: str = "Prefect Swarm orchestrator") -> Path:
+    """Write a kept adapter as a GGUF file, and return its path.
+
+    Its metadata name the base (`swarm.base.name`, `swarm.base.sha256`), the steps and the seed.
+
+    Raises:
+        InputError: The `train` extra or the adapter is missing, or it has no 16-bit form.
+    """
+    require_extra()
+    with sleeping_threads():
+        from .export import write_gguf
+
+    write_gguf(checkpoint, target, name)
+    return target

@@ -38,7 +38,6 @@ class Model:
                     self._norms[key] = norms[group]
                     weight = weight * norms[group]
                 self._weights[key] = weight
-        self._scale = 1.0
         half = torch.arange(0, base.shape.head, 2) / base.shape.head
         self._frequencies = base.shape.rope_base**-half
 
@@ -99,23 +98,19 @@ class Model:
             for part in (key, value)
         )
         own = F.scaled_dot_product_attention(
-            own_query, keys, values, attn_mask=batch.mask.repeat(group, 1)
+            own_query, keys, values, attn_mask=batch.mask.repeat(group, 1).to(query)
         )
         own = own.view(examples, kv_heads, group, longest, head).permute(0, 3, 1, 2, 4)
         own = cast("Tensor", _Unpadded.apply(own.reshape(-1, heads * head), batch.unpad))
         if not batch.prefix:
             return own
         first = F.scaled_dot_product_attention(
-            query[: batch.prefix].view(-1, heads, head).transpose(0, 1)[None],
-            key[: batch.prefix]
-            .view(-1, kv_heads, head)
-            .transpose(0, 1)
-            .repeat_interleave(group, 0)[None],
-            value[: batch.prefix]
-            .view(-1, kv_heads, head)
-            .transpose(0, 1)
-            .repeat_interleave(group, 0)[None],
+            *(
+                part[: batch.prefix].unflatten(1, (-1, head)).transpose(0, 1)[None]
+                for part in (query, key, value)
+            ),
             is_causal=True,
+            enable_gqa=True,
         )
         return torch.cat([first[0].transpose(0, 1).reshape(batch.prefix, -1), own])
 

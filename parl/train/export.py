@@ -1,0 +1,54 @@
+"""A trained adapter as the GGUF file that llama.cpp puts over its base."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+from ...errors import InputError
+from .folder import load_adapter
+from .lora import Adapter
+
+__all__ = ["write_adapter", "write_gguf"]
+
+
+def write_gguf(checkpoint: Path, target: Path, name: str) -> None:
+    """Write a kept adapter as GGUF; see `export`."""
+    adapter, facts = load_adapter(checkpoint)
+    write_adapter(adapter, target, {"name": name, **facts})
+
+
+def write_adapter(adapter: Adapter, target: Path, facts: dict[str, str]) -> None:
+    """Write a GGUF adapter in 16 bits; the file appears whole or not at all.
+
+    The rows of `attn_q` and `attn_k` need no reordering: the adapter was trained over weights in
+    the order of the file that serves (`Base` says more).
+
+    Args:
+        facts: `name` becomes `general.name`, all others are stored as `swarm.…`.
+
+    Raises:
+        InputError: A number is too large for 16 bits, or is none.
+    """
+    part = target.with_suffix(".part")
+    writer = gguf.GGUFWriter(part, "llama")
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", adapter.alpha)
+    for key, value in facts.items():
+        writer.add_string("general.name" if key == "name" else f"swarm.{key}", value)
+    for name, a in adapter.a.items():
+        for suffix, matrix in (("lora_a", a), ("lora_b", adapter.b[name])):
+            with np.errstate(over="ignore"):
+                half = matrix.detach().numpy().astype(np.float16)
+            if not np.isfinite(half).all():
+                raise InputError(f"The adapter of {name} has no finite 16-bit form.", "Lower lr.")
+            writer.add_tensor(f"{name}.weight.{suffix}", half)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    part.replace(target)
