@@ -21,8 +21,9 @@ from ..errors import InputError, NoPlanError, PlanError
 from ..result import Usage
 from ..task_ir import PlanRules, TaskIR
 from .plan_lines import GRAMMAR_STEPS, grammar, read_lines
+from .plan_lists import listed
 from .plan_prompt import lines_messages, trained_messages
-from .plan_score import THRESHOLD, PlanScore, listed, score
+from .plan_score import THRESHOLD, PlanScore, score
 from .plan_structured import request_plan
 from .usage import usage_of
 

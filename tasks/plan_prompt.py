@@ -13,7 +13,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from .plan_score import listed
+from .plan_lists import listed
 
 __all__ = ["LINES", "STRUCTURED", "TRAINED", "examples", "lines_messages", "trained_messages"]
 
