@@ -11,9 +11,9 @@ from typing import Any
 from grade import Grade, edge_f1, grade
 from heldout import Wanted
 from planner import Planned, Planner
-from prefect_swarm.tasks.plan_lines import write_lines
+from prefect_swarm.tasks.plan_lines import read_lines, write_lines
 
-__all__ = ["Measured", "figures", "graded_table", "measure_graded", "to_json"]
+__all__ = ["Measured", "figures", "from_json", "graded_table", "measure_graded", "to_json"]
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,22 @@ def to_json(results: Sequence[Measured], **about: str | int | None) -> str:
         ],
     }
     return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+def from_json(text: str, wanted: Sequence[Wanted]) -> list[Measured]:
+    """Grade the plans that `to_json` wrote once more, by the objectives as they are now.
+
+    Plans whose objective isn't among `wanted` any more are left out.
+    """
+    known = {one.objective: one for one in wanted}
+    results: list[Measured] = []
+    for saved in json.loads(text)["plans"]:
+        if (one := known.get(saved["objective"])) is None:
+            continue
+        plan = read_lines(saved["plan"], one.objective) if saved["grade"]["valid"] else None
+        planned = Planned(plan, saved["plan"], saved["samples"], saved["tokens"])
+        results.append(Measured(one, planned, grade(plan, one), saved["seconds"]))
+    return results
 
 
 def _row(name: str, results: Sequence[Measured]) -> str:

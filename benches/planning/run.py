@@ -3,9 +3,11 @@
     python benches/planning/run.py [--set heldout|usable|FILE.jsonl]
         [--planner untrained|prompted|adapter|sampled] [--adapter FILE.gguf] [--model FILE.gguf]
         [--samples 3] [--show] [--json FILE]
+    python benches/planning/run.py [--set heldout|FILE.jsonl] --again FILE
 
 `heldout` (or a file of the same form) is graded against the plans that are right: `grade.py` says
-how. `usable` is 30 objectives of which a looser rule says whether a plan is usable: `rule.py`.
+how; `--again` grades the plans that `--json` wrote once more. `usable` is 30 objectives of which a
+looser rule says whether a plan is usable: `rule.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from graded import graded_table, measure_graded, to_json
+from graded import from_json, graded_table, measure_graded, to_json
 from heldout import load_heldout
 from planner import PLANNERS, Planner, planner
 from prefect_swarm.blocks.llama.engine import close_engines
@@ -51,19 +53,24 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=3, help="the most plans for an objective")
     parser.add_argument("--show", action="store_true", help="print every plan")
     parser.add_argument("--json", type=Path, help="where to write the plans and their grades")
+    parser.add_argument("--again", type=Path, help="grade the plans of a --json file, write none")
     return parser.parse_args()
 
 
 async def _main(given: argparse.Namespace) -> None:
+    path = HERE / "heldout.jsonl" if given.set == "heldout" else Path(given.set)
+    if given.again:
+        saved = given.again.read_text(encoding="utf-8")
+        print(graded_table(from_json(saved, load_heldout(path))))
+        return
     plan = planner(given.planner, path=given.model, adapter=given.adapter, samples=given.samples)
     if given.set == "usable":
         print(usable_table(await measure_usable(plan, show=given.show)))
     else:
-        await _graded(given, plan)
+        await _graded(given, path, plan)
 
 
-async def _graded(given: argparse.Namespace, plan: Planner) -> None:
-    path = HERE / "heldout.jsonl" if given.set == "heldout" else Path(given.set)
+async def _graded(given: argparse.Namespace, path: Path, plan: Planner) -> None:
     results = await measure_graded(load_heldout(path), plan, show=given.show)
     if given.json:
         about = {key: str(getattr(given, key) or "") for key in ("set", "planner", "adapter")}

@@ -71,6 +71,13 @@ def test_the_json_has_every_plan_and_its_grade(graded: Any, results: list[Any]) 
     assert [plan["grade"]["valid"] for plan in data["plans"]] == [True, True, False]
 
 
+def test_saved_plans_are_graded_as_they_were(graded: Any, results: list[Any]) -> None:
+    wanted = [result.wanted for result in results]
+    again = graded.from_json(graded.to_json(results), wanted)
+    assert [result.grade for result in again] == [result.grade for result in results]
+    assert len(graded.from_json(graded.to_json(results), wanted[:2])) == 2
+
+
 def test_an_unknown_planner_is_named(planning: Any) -> None:
     with pytest.raises(InputError, match="no planner 'guess'"):
         planning.planner("guess", path=None, adapter=None, samples=3)
