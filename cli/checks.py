@@ -40,6 +40,7 @@ def check_all(options: SwarmOptions, *, deep: bool) -> list[Check]:
         ("python", _python),
         ("packages", _packages),
         ("model", lambda: _models(options, deep=deep)),
+        ("planner", lambda: _planner(options)),
         ("data", _data),
         ("prefect", _prefect),
     ]
@@ -88,6 +89,22 @@ def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Check
     size = f", {path.stat().st_size / 1e6:.0f} MB at {path}" if isinstance(path, Path) else ""
     said = f"; it says {asyncio.run(_try(model))!r}" if deep else ""
     return Check(title, "ok", f"{name}: {model.model_name}{size}{said}")
+
+
+def _planner(options: SwarmOptions) -> Iterable[Check]:
+    from ..blocks.models import planner_adapter_of
+    from .models import planner_note
+
+    name = options.model_of("orchestrator")
+    if options.adapter and (adapter := planner_adapter_of(name)) is not None:
+        yield Check("planner", "ok", f"plans with the adapter {adapter}")
+        return
+    try:
+        note = asyncio.run(planner_note(options))
+    except SwarmError:
+        return  # The model's own check says what is wrong.
+    if note:
+        yield Check("planner", "ok", note)
 
 
 async def _try(model: Any) -> str:

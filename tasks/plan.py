@@ -35,7 +35,8 @@ SAMPLES = 3
 _logger = logging.getLogger(__name__)
 _EXCERPT = 2000
 _TOKENS, _TRAINED_TOKENS = 320, 640
-_TEMPERATURES = (0.0, 0.5, 0.8)  # of the first sample, the second, and every further one
+# Of the first sample, the second, and every further one.
+_TEMPERATURES, _TRAINED_TEMPERATURES = (0.0, 0.5, 0.8), (0.0, 0.4, 0.7)
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class _Writer:
     async def _lines(self, attempt: int) -> str:
         settings = LlamaCppSettings(
             max_tokens=self._max_tokens or (_TRAINED_TOKENS if self.adapter else _TOKENS),
-            temperature=_temperature(attempt),
+            temperature=self._temperature(attempt),
             seed=self._seed + attempt,
         )
         most = min(self._rules.max_steps, GRAMMAR_STEPS)
@@ -188,14 +189,14 @@ class _Writer:
         if self._max_tokens is not None:
             settings["max_tokens"] = self._max_tokens
         if attempt:
-            settings["temperature"] = _temperature(attempt)
+            settings["temperature"] = self._temperature(attempt)
         return await request_plan(
             self._objective, self._model, self._rules, settings, self._answers
         )
 
-
-def _temperature(attempt: int) -> float:
-    return _TEMPERATURES[min(attempt, len(_TEMPERATURES) - 1)]
+    def _temperature(self, attempt: int) -> float:
+        ladder = _TRAINED_TEMPERATURES if self.adapter else _TEMPERATURES
+        return ladder[min(attempt, len(ladder) - 1)]
 
 
 def _room(objective: str, most: int) -> tuple[int, int]:

@@ -10,31 +10,43 @@ from ...errors import ModelError
 from .gguf import check_gguf, read_strings
 
 __all__ = [
+    "ANOTHER",
     "PLANNER_BASE",
     "check_adapter",
     "check_base",
     "file_hash",
+    "own_adapter",
     "planner_adapter",
     "why_without",
 ]
 
 PLANNER_BASE = "SmolLM2-135M-Instruct.Q4_1"
 """The model file that the shipped adapter was trained on."""
+ANOTHER = "Use the model it was made for, or plan without an adapter (--no-adapter)."
+"""What to do about an adapter that doesn't fit."""
 
 _SHIPPED = Path(__file__).parents[2] / "parl" / "adapters" / "smollm2-135m-planner.gguf"
 _BASE = "swarm.base.sha256"
 _NOUN = "adapter"
-_ELSE = "Use the model it was made for, or plan without an adapter."
 _LARGEST_BASE = 256 * 2**20
 """Bytes. No larger file is the base of the shipped adapter; hashing 40 GB would take a minute."""
 
 
+def own_adapter(model: Path) -> Path:
+    """Where an adapter lies that was trained here for a model file; there may be none."""
+    from ...settings import home
+
+    return home() / "adapters" / f"{model.stem}.gguf"
+
+
 def planner_adapter(model: Path) -> Path | None:
-    """The shipped adapter, if it is made for this model file; None for any other.
+    """The adapter trained here for this model file, else the shipped one if it is made for it.
 
     Raises:
-        ModelError: The shipped adapter is damaged.
+        ModelError: The adapter is damaged.
     """
+    if (own := own_adapter(model)).exists():
+        return check_adapter(own)
     if not _SHIPPED.exists() or model.stat().st_size > _LARGEST_BASE:
         return None
     adapter = check_adapter(_SHIPPED)
@@ -57,14 +69,14 @@ def check_adapter(path: str | Path) -> Path:
     Raises:
         ModelError: It is missing, no whole GGUF file, or not an adapter of this kind.
     """
-    path = check_gguf(path, _NOUN, "Check the path, or plan without an adapter.")
+    path = check_gguf(path, _NOUN, "Check the path, or plan without an adapter (--no-adapter).")
     said = read_strings(path, _NOUN)
     kinds = said.get("general.type", "model"), said.get("adapter.type", "nothing")
     if kinds != ("adapter", "lora"):
         raise ModelError(
             f"The file {path} is no LoRA adapter: its general.type is {kinds[0]!r} and its "
             f"adapter.type {kinds[1]!r}.",
-            "Give a GGUF file that holds a LoRA adapter, or plan without one.",
+            "Give a GGUF file that holds a LoRA adapter, or plan without one (--no-adapter).",
         )
     return path
 
@@ -80,7 +92,7 @@ def check_base(adapter: Path, model: Path) -> None:
         raise ModelError(
             f"The adapter {adapter} was made for another model than {model}: its {_BASE} is "
             f"{wanted[:12]}…, and the file's is {found[:12]}….",
-            _ELSE,
+            ANOTHER,
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from ...errors import ModelError
 from . import logs
-from .adapter import check_base
+from .adapter import ANOTHER, check_base
 from .api import EngineConfig, usable_cores
 from .library import lib
 from .weights import lora_adapter, shared_model
@@ -170,7 +170,7 @@ class Native:
         if code := cast("Any", lib).llama_set_adapters_lora(self.context, adapters, 1, full):
             raise ModelError(
                 f"llama.cpp can't use the adapter {self._config.adapter} (code {code}).",
-                "Use the model it was made for, or plan without an adapter.",
+                ANOTHER,
             )
 
     def _make_context(self) -> lib.llama_context_p:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ...errors import ModelError
 from . import logs
+from .adapter import ANOTHER
 from .library import lib
 
 __all__ = ["lora_adapter", "shared_model"]
@@ -71,7 +72,7 @@ def lora_adapter(model: lib.llama_model_p, path: Path) -> Generator[lib.llama_ad
     if not adapter:
         raise ModelError(
             f"llama.cpp refuses the adapter {path} for this model: {logs.first_error()}.",
-            "Use the model it was made for, or plan without an adapter.",
+            ANOTHER,
         )
     try:
         yield adapter

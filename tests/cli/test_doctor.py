@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapters import write_adapter
 from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect_swarm.blocks.llama import adapter as adapters
+from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama.adapter import file_hash
 
 from .conftest import Invoke
 
@@ -38,6 +42,21 @@ def test_a_model_that_is_missing_fails_and_the_other_checks_go_on(invoke: Invoke
     assert found["model coder"]["fix"]
     assert found["model worker, architect, orchestrator"]["status"] == "ok"
     assert found["prefect server"]["status"] == "ok"
+
+
+def test_it_says_whether_the_orchestrator_plans_with_an_adapter(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "shipped.gguf"
+    monkeypatch.setattr(adapters, "_SHIPPED", path)
+    assert "planner" not in checks(invoke("doctor", "--json").stdout)
+    write_adapter(path, swarm__base__sha256=file_hash(demo_model_path().resolve()))
+    found = checks(invoke("doctor", "--json").stdout)
+    assert found["planner"]["detail"] == f"plans with the adapter {path}"
+    assert "planner" not in checks(invoke("doctor", "--json", "--no-adapter").stdout)
+    write_adapter(path, swarm__base__sha256="ab" * 32)
+    found = checks(invoke("doctor", "--json").stdout)
+    assert "plans without it" in found["planner"]["detail"]
 
 
 def test_a_server_that_is_down_fails(invoke: Invoke) -> None:

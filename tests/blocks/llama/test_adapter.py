@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
@@ -148,6 +150,29 @@ class TestServing:
             say(engine(EngineConfig(n_ctx=256, n_slots=1, adapter=wide)))
         assert str(wide) in caught.value.problem
         assert "plan without" in caught.value.fix
+
+
+BOTH_AT_WORK = """
+import asyncio, sys
+from pathlib import Path
+from prefect_swarm.blocks.llama import EngineConfig, GenerateRequest, demo_model_path, get_engine
+
+async def main():
+    adapters = (None, Path(sys.argv[1]))
+    configs = [EngineConfig(n_ctx=64, n_slots=1, adapter=adapter) for adapter in adapters]
+    engines = [get_engine(demo_model_path(), config) for config in configs]
+    request = GenerateRequest(prompt="Bees", max_tokens=3)
+    await asyncio.gather(*(engine.generate(request) for engine in engines))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.model
+def test_a_process_ends_cleanly_with_engines_that_share_a_model(worn: EngineConfig) -> None:
+    command = [sys.executable, "-c", BOTH_AT_WORK, str(worn.adapter)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 class TestChecks:
