@@ -28,6 +28,7 @@ __all__ = [
     "ServerError",
     "StepTimeoutError",
     "SwarmError",
+    "WorseAdapterError",
 ]
 
 
@@ -96,6 +97,10 @@ class ModelError(SwarmError):
     """A model can't be found, loaded or reached."""
 
     category = Category.INFRASTRUCTURE
+
+
+class WorseAdapterError(SwarmError):
+    """A newly trained adapter plans worse than what it was to replace."""
 
 
 class ContextTooSmallError(ModelError):

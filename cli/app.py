@@ -14,6 +14,7 @@ from .inspect import inspect
 from .plan import plan
 from .resume import resume
 from .run import run
+from .train import train
 
 __all__ = ["app"]
 
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (run, plan, batch, resume, inspect, doctor):
+for function in (run, plan, batch, resume, inspect, doctor, train):
     app.command()(command(function))
 
 

@@ -1,0 +1,119 @@
+"""`prefect-swarm train`: teach a local model to plan."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+from ..parl.evaluate import Evaluation
+from ..parl.pairs import read_pairs
+from ..parl.retrain import Outcome, Source, retrain
+from ..parl.train import TrainConfig
+from ..parl.train.progress import shown
+from ..settings import home
+from .command import AsJson
+from .output import print_json, print_table, print_text
+from .session import say
+
+__all__ = ["train"]
+
+_FIGURES = ("Plans", "Readable", "Exact", "Edge F1", "Words kept", "Score", "s a plan")
+
+
+def train(
+    model: Annotated[
+        Path | None, typer.Option(help="GGUF file, llama family; the embedded model if none.")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help='Your own pairs: JSONL, {"objective": …, "plan": …} a line.'),
+    ] = None,
+    generated: Annotated[
+        int, typer.Option(min=0, help="Generated pairs to learn from beside your own.")
+    ] = Source.generated,
+    minutes: Annotated[
+        float | None, typer.Option(help="The most minutes; 60 if --steps is not given.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="The most optimiser steps.")] = None,
+    rank: Annotated[int, typer.Option(help="Rank of the adapter's matrices.")] = TrainConfig.rank,
+    lr: Annotated[float, typer.Option(help="Highest learning rate.")] = TrainConfig.lr,
+    seed: Annotated[int, typer.Option(help="Of the data, the matrices and the order.")] = 0,
+    judged: Annotated[
+        int, typer.Option(min=1, help="Held-back objectives that adapters are judged by.")
+    ] = Source.judged,
+    out: Annotated[
+        Path | None, typer.Option(help="The adapter's file; where planning looks, if none.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the training run's state and checkpoints lie.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a better adapter too.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Train the adapter that a local model plans with, on this machine.
+
+    Needs the extra: pip install 'prefect-swarm[train]'. An hour on two cores; Ctrl-C keeps what
+    --resume goes on with.
+    """
+    from ..blocks.llama import demo_model_path
+    from ..blocks.llama.adapter import own_adapter
+    from ..blocks.llama.gguf import check_model_file
+
+    own = read_pairs(data) if data else []
+    if not generated and not own:
+        raise InputError("There is nothing to learn from.", "Give --data, or --generated above 0.")
+    base = check_model_file(model) if model else demo_model_path()
+    config = TrainConfig(
+        rank=rank,
+        alpha=2.0 * rank,
+        lr=lr,
+        steps=steps,
+        minutes=60.0 if steps is None and minutes is None else minutes,
+        seed=seed,
+    )
+    with shown(config) as show:
+        outcome = retrain(
+            base,
+            Source(generated, own, seed, judged),
+            config,
+            folder or home() / "training" / base.stem,
+            out or own_adapter(base),
+            resume=resume,
+            force=force,
+            show=show,
+            say=say,
+        )
+    _print(outcome, as_json=as_json)
+    return 0
+
+
+def _print(outcome: Outcome, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**asdict(outcome), "file": str(outcome.file)})
+        return
+    print_table(
+        ("", "Plans", "Readable", "Exact", "Edge F1", "Words kept", "Score", "s a plan"),
+        (_row("before", outcome.before), _row("after", outcome.after)),
+        right=frozenset(
+            {"Plans", "Readable", "Exact", "Edge F1", "Words kept", "Score", "s a plan"}
+        ),
+    )
+    print_text(f"The adapter is in {outcome.file}")
+
+
+def _row(name: str, found: Evaluation) -> tuple[str, ...]:
+    return (
+        name,
+        str(found.plans),
+        f"{found.readable:.0%}",
+        f"{found.exact:.0%}",
+        f"{found.edge_f1:.2f}",
+        f"{found.faithful:.2f}",
+        f"{found.score:.3f}",
+        f"{found.seconds:.1f}",
+    )

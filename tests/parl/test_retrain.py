@@ -1,0 +1,76 @@
+"""Retraining puts an adapter in place, unless it plans worse than what is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama.adapter import check_adapter
+from prefect_swarm.errors import InputError, WorseAdapterError
+from prefect_swarm.parl import retrain as module
+from prefect_swarm.parl.evaluate import Evaluation
+from prefect_swarm.parl.retrain import Source, retrain
+from prefect_swarm.parl.train import TrainConfig
+
+CONFIG = TrainConfig(rank=2, alpha=4.0, steps=3, eval_every=2, batch_tokens=300)
+OWN = [
+    (f"Write a poem about {thing}", f"1. Poet: Write a poem about {thing}")
+    for thing in ("sun", "rain", "snow", "wind", "hail", "fog", "dew", "ice", "heat", "thunder")
+]
+
+
+def test_every_tenth_own_pair_is_held_back() -> None:
+    source = Source(generated=0, own=OWN)
+    assert source.learnt() == OWN[:9]
+    assert source.held_back() == OWN[9:]
+
+
+def test_generated_pairs_to_judge_by_are_not_learnt() -> None:
+    source = Source(generated=200, judged=50)
+    assert not {one for one, _ in source.learnt()} & {one for one, _ in source.held_back()}
+    assert (len(source.learnt()), len(source.held_back())) == (200, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_a_short_training_ends_in_an_adapter_that_plans(tmp_path: Path) -> None:
+    target = tmp_path / "adapters" / "poet.gguf"
+    said: list[str] = []
+    outcome = retrain(
+        demo_model_path(),
+        Source(generated=0, own=OWN),
+        CONFIG,
+        tmp_path / "run",
+        target,
+        force=True,
+        say=said.append,
+    )
+    assert check_adapter(outcome.file) == target.resolve()
+    assert outcome.after.plans == 1
+    assert outcome.after.readable == 1.0
+    assert "1 objective" in said[0]
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_a_worse_adapter_is_kept_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = iter([0.9, 0.5, 0.4, 0.3])
+
+    async def judged(*_: object) -> Evaluation:
+        score = next(scores)
+        return Evaluation(1, 1.0, score, score, score, 1.0)
+
+    monkeypatch.setattr(module, "evaluate", judged)
+    target = tmp_path / "poet.gguf"
+    with pytest.raises(WorseAdapterError, match=r"scores 0\.500, what plans now 0\.900") as caught:
+        retrain(demo_model_path(), Source(generated=0, own=OWN), CONFIG, tmp_path / "run", target)
+    assert not target.exists()
+    kept = Path(str(caught.value).split("kept in ")[1].split(";")[0])
+    assert check_adapter(kept)
+
+
+def test_something_has_to_be_left_to_judge_by(tmp_path: Path) -> None:
+    few = Source(generated=0, own=OWN[:9])
+    with pytest.raises(InputError, match="9 pairs leave none to judge by"):
+        retrain(demo_model_path(), few, CONFIG, tmp_path / "run", tmp_path / "out.gguf")
