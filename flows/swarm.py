@@ -141,6 +141,7 @@ async def _plan(
         model=options.model_of("orchestrator"),
         max_steps=options.max_steps,
         seed=options.seed,
+        adapter=options.adapter,
     )
     state, content = await run_task(decompose, commission, name="Plan · orchestrator")
     if isinstance(content, Exception):
