@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .config import SYSTEM, Report, TrainConfig, TrainResult
+from ...errors import InputError
+from .config import Report, TrainConfig, TrainResult
 from .extra import require_extra
 from .threads import sleeping_threads
 
-__all__ = ["SYSTEM", "Report", "TrainConfig", "TrainResult", "export", "train"]
+__all__ = ["Report", "TrainConfig", "TrainResult", "export", "train"]
 
 
 def train(
@@ -39,22 +40,17 @@ def train(
         show: Called with each report, if given.
 
     Raises:
-        InputError: The `train` extra, an example or the run to resume is missing.
+        InputError: The `train` extra, an example or the run to resume is missing, or the loss is no
+            number any more.
         ModelError: The base can't be read, or is not of the llama architecture.
     """
     require_extra()
+    if not pairs:
+        raise InputError("There is no example to train with.", "Give at least one pair.")
     with sleeping_threads():
         from .loop import run
 
-    return run(
-        pairs,
-        development,
-        config,
-        folder,
-        base=base,
-        resume=resume,
-        show=show or (lambda _: None),
-    )
+    return run(pairs, development, config, folder, base, show or (lambda _: None), resume=resume)
 
 
 def export(checkpoint: Path, target: Path, *, name: str = "Prefect Swarm orchestrator") -> Path:

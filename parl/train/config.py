@@ -8,11 +8,7 @@ from pathlib import Path
 
 from ...errors import InputError
 
-__all__ = ["SYSTEM", "Report", "TrainConfig", "TrainResult"]
-
-SYSTEM = "Split the objective into steps."
-"""The system prompt of a model that wears the adapter: training needs no more, so neither may
-serving say anything else."""
+__all__ = ["Report", "TrainConfig", "TrainResult"]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ...errors import InputError
 from .config import Report, TrainConfig
 from .lora import Adapter
 
-__all__ = ["Folder", "Progress", "load_adapter", "save_adapter"]
+__all__ = ["Folder", "Origin", "Progress", "load_adapter", "save_adapter"]
 
 _COMPARED = ("rank", "alpha", "batch_tokens", "seed")
 
@@ -43,6 +43,14 @@ class Progress:
     def best(self) -> int | None:
         """The step with the lowest development loss, the first of equals."""
         return min(self.dev_losses, key=self.dev_losses.__getitem__, default=None)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a run was started with and can't go on without: hashes of the base and the examples."""
+
+    base: str
+    data: str
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class Folder:
         optimiser: torch.optim.Optimizer,
         progress: Progress,
         config: TrainConfig,
-        base: str,
+        origin: Origin,
     ) -> None:
         """Write the state from which the run goes on."""
         state = {
@@ -100,7 +108,7 @@ class Folder:
             "optimiser": optimiser.state_dict(),
             "progress": asdict(progress),
             "config": asdict(config),
-            "base": base,
+            **asdict(origin),
             "random": torch.get_rng_state(),
         }
         _write(self._state, state)
@@ -110,16 +118,18 @@ class Folder:
         adapter: Adapter,
         optimiser: torch.optim.Optimizer,
         config: TrainConfig,
-        base: str,
+        origin: Origin,
     ) -> Progress:
         """Put the saved state into an adapter and its optimiser.
 
         Raises:
-            InputError: The run was another base's, or had settings that can't change under way.
+            InputError: The run had another base or examples, or settings that can't change.
         """
         state = torch.load(self._state, weights_only=True)
-        if state["base"] != base:
+        if state["base"] != origin.base:
             raise InputError(f"{self.path} was trained over another base file.", "Name that file.")
+        if state.get("data", origin.data) != origin.data:
+            raise InputError(f"{self.path} was trained with other examples.", "Name those.")
         for name in _COMPARED:
             if (was := state["config"][name]) != (now := getattr(config, name)):
                 raise InputError(

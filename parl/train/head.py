@@ -11,6 +11,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from .operations import applied
+
 __all__ = ["mean_loss"]
 
 _ROWS = 256
@@ -24,14 +26,12 @@ def mean_loss(states: Tensor, head: Tensor, targets: Tensor) -> Tensor:
         head: (vocabulary, width), frozen.
         targets: (targets) token ids.
     """
-    return cast("Tensor", _MeanLoss.apply(states, head, targets))
+    return applied(_MeanLoss, states, head, targets)
 
 
 class _MeanLoss(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, states: Tensor, head: Tensor, targets: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, states: Tensor, head: Tensor, targets: Tensor) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         grad = torch.empty_like(states) if wants_grad else None
         total = 0.0
@@ -52,6 +52,6 @@ class _MeanLoss(torch.autograd.Function):
         return states.new_tensor(total / len(targets))
 
     @staticmethod
-    def backward(ctx: Any, by: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         (grad,) = cast("tuple[Tensor, ...]", ctx.saved_tensors)
-        return grad * by, None, None
+        return grad * grads[0], None, None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import torch
 
@@ -15,59 +17,56 @@ from ...errors import InputError
 from .base import Base, load_base
 from .batches import Batch, Example, batches, pack
 from .config import Report, TrainConfig, TrainResult
-from .folder import Folder, Progress, save_adapter
+from .folder import Folder, Origin, Progress, save_adapter
 from .lora import new_adapter
 from .memory import keep_memory
 from .model import Model
 from .schedule import ended, rate
 from .tokens import encode
 
-__all__ = ["Pairs", "run"]
-
-Pairs = Sequence[tuple[str, str]]
+__all__ = ["REPORT_EVERY", "Run", "run"]
 
 REPORT_EVERY = 10
+"""Steps between two reports."""
 
 
 def run(
-    pairs: Pairs,
-    development: Pairs,
+    pairs: Sequence[tuple[str, str]],
+    development: Sequence[tuple[str, str]],
     config: TrainConfig,
     folder: Path,
-    *,
     base: Path,
-    resume: bool,
     show: Callable[[Report], None],
+    *,
+    resume: bool,
 ) -> TrainResult:
-    """Train an adapter; see `train`."""
-    if not pairs:
-        raise InputError("There is no example to train with.", "Give at least one pair.")
-    place = Folder(folder)
-    place.open(resume=resume)
-    torch.set_num_threads(config.threads or usable_cores())
+    """Train from pairs; see `parl.train.train`."""
     keep_memory()
     examples, unseen = encode(pairs, base), encode(development, base)
-    loaded = load_base(base)
-    return _Run(examples, unseen, config, place, loaded, show).train(resume=resume)
+    return Run(examples, unseen, config, folder, load_base(base), show).train(resume=resume)
 
 
-class _Run:
+class Run:
+    """One run in one folder."""
+
     def __init__(
         self,
         examples: Sequence[Example],
         unseen: Sequence[Example],
         config: TrainConfig,
-        folder: Folder,
+        folder: Path,
         base: Base,
         show: Callable[[Report], None],
     ) -> None:
         self._config = config
-        self._folder = folder
+        self._folder = Folder(folder)
         self._show = show
         self._examples = examples
         by_length = sorted(unseen, key=len)
         self._unseen = [pack(some) for some in batches(by_length, config.batch_tokens, None)]
         self._base = base
+        data = repr([(example.prompt, example.plan) for example in examples])
+        self._origin = Origin(base.sha256, hashlib.sha256(data.encode()).hexdigest())
         self._model = Model(base)
         self._adapter = new_adapter(base, config.rank, config.alpha, config.seed)
         self._optimiser = torch.optim.AdamW(
@@ -78,24 +77,28 @@ class _Run:
         self._since = _Since()
 
     def train(self, *, resume: bool) -> TrainResult:
+        """Train to the end; see `parl.train.train`."""
+        self._folder.open(resume=resume)
+        torch.set_num_threads(self._config.threads or usable_cores())
         if resume:
             self._progress = self._folder.restore(
-                self._adapter, self._optimiser, self._config, self._base.sha256
+                self._adapter, self._optimiser, self._config, self._origin
             )
         progress = self._progress
         started = time.monotonic() - progress.elapsed_s
-        while not (reason := ended(self._config, progress)):
+        reason = ended(self._config, progress)
+        while reason is None:
             self._step(self._next_batch())
             progress.elapsed_s = time.monotonic() - started
-            if progress.step % self._config.eval_every == 0:
-                self._evaluate()
-            elif progress.step % REPORT_EVERY == 0:
-                self._report(None)
-            if progress.step % self._config.save_every == 0:
+            is_last = ended(self._config, progress) is not None
+            evaluates = is_last or progress.step % self._config.eval_every == 0
+            dev_loss = self._evaluate() if evaluates else None
+            # Before the report, whose reader may break off.
+            if evaluates or progress.step % self._config.save_every == 0:
                 self._save()
-        if not self._folder.adapter(progress.step).exists():
-            self._evaluate()
-        self._save()
+            if evaluates or progress.step % REPORT_EVERY == 0:
+                self._report(dev_loss)
+            reason = ended(self._config, progress)
         return self._result(reason)
 
     def _next_batch(self) -> Batch:
@@ -116,14 +119,19 @@ class _Run:
         for group in self._optimiser.param_groups:
             group["lr"] = rate(self._config, self._progress)
         loss = self._model.loss(batch, self._adapter)
-        loss.backward()
+        if not math.isfinite(float(loss.detach())):
+            raise InputError(
+                f"The loss is {float(loss.detach())} at step {self._progress.step + 1}.",
+                "Lower lr, then train again.",
+            )
+        torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(self._adapter.parameters(), self._config.clip)
-        self._optimiser.step()
+        cast("Any", self._optimiser).step()
         self._optimiser.zero_grad()
         self._progress.step += 1
         self._since.add(batch, float(loss.detach()), time.monotonic() - started)
 
-    def _evaluate(self) -> None:
+    def _evaluate(self) -> float | None:
         loss = None
         if self._unseen:
             with torch.no_grad():
@@ -140,7 +148,7 @@ class _Run:
             "seed": str(self._config.seed),
         }
         save_adapter(self._folder.adapter(self._progress.step), self._adapter, facts)
-        self._report(loss)
+        return loss
 
     def _report(self, dev_loss: float | None) -> None:
         report = Report(
@@ -157,7 +165,7 @@ class _Run:
 
     def _save(self) -> None:
         self._folder.save(
-            self._adapter, self._optimiser, self._progress, self._config, self._base.sha256
+            self._adapter, self._optimiser, self._progress, self._config, self._origin
         )
 
     def _result(self, stopped: str) -> TrainResult:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from .base import Base, BaseShape
+from .operations import applied
 
 __all__ = ["GROUPS", "Adapter", "adapted", "new_adapter", "sizes"]
 
@@ -88,14 +89,12 @@ def adapted(x: Tensor, weight: Tensor, scale: float, a: Tensor, b: Sequence[Tens
         a: (matrices · rank, inputs).
         b: (outputs of the matrix, rank) for each matrix.
     """
-    return cast("Tensor", _Adapted.apply(x, weight, scale, a, *b))
+    return applied(_Adapted, x, weight, scale, a, *b)
 
 
 class _Adapted(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
-        ctx: Any, x: Tensor, weight: Tensor, scale: float, a: Tensor, *b: Tensor
-    ) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, scale: float, a: Tensor, *b: Tensor) -> Tensor:
         low = x @ a.T
         y = x @ weight.T
         for part, columns, matrix in _parts(y, low, b):
@@ -105,14 +104,16 @@ class _Adapted(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, a, low, *b = cast("tuple[Tensor, ...]", ctx.saved_tensors)
+        (grad,) = grads
         grad_low = torch.empty_like(low)
         grad_b: list[Tensor] = []
-        for (part, columns, matrix), into in zip(
-            _parts(grad, low, b), grad_low.split(low.shape[1] // len(b), 1), strict=True
+        into = _parts(grad, grad_low, b)
+        for (part, columns, matrix), (_, grad_columns, _) in zip(
+            _parts(grad, low, b), into, strict=True
         ):
-            torch.mm(part, matrix, out=into)
+            torch.mm(part, matrix, out=grad_columns)
             grad_b.append((columns.T @ part).T.mul_(ctx.scale))
         grad_low.mul_(ctx.scale)
         grad_x = (grad @ weight).addmm_(grad_low, a) if ctx.needs_input_grad[0] else None
@@ -120,7 +121,12 @@ class _Adapted(torch.autograd.Function):
 
 
 def _parts(y: Tensor, low: Tensor, b: Sequence[Tensor]) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """The columns of each matrix: of the outputs, of the low-rank inputs, and the matrix."""
-    outputs = y.split([matrix.shape[0] for matrix in b], 1)
-    inputs = low.split(low.shape[1] // len(b), 1)
-    return list(zip(outputs, inputs, b, strict=True))
+    """Views of each matrix's outputs and low-rank inputs, and the matrix."""
+    parts: list[tuple[Tensor, Tensor, Tensor]] = []
+    output = 0
+    for number, matrix in enumerate(b):
+        outputs, rank = matrix.shape
+        columns = low[:, number * rank : (number + 1) * rank]
+        parts.append((y[:, output : output + outputs], columns, matrix))
+        output += outputs
+    return parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -16,7 +16,7 @@ __all__ = ["line", "shown"]
 @contextmanager
 def shown(
     config: TrainConfig, console: Console | None = None
-) -> Iterator[Callable[[Report], None]]:
+) -> Generator[Callable[[Report], None]]:
     """Give the function that shows each report."""
     console = console or Console(highlight=False)
     if not console.is_terminal:

@@ -7,7 +7,7 @@ processor time instead of 13: whoever spins has to be taken off the core that th
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 __all__ = ["sleeping_threads"]
@@ -16,7 +16,7 @@ _POLICY = "OMP_WAIT_POLICY"
 
 
 @contextmanager
-def sleeping_threads() -> Iterator[None]:
+def sleeping_threads() -> Generator[None]:
     """Import torch within this: OpenMP reads the policy once, when it is loaded."""
     ours = _POLICY not in os.environ
     if ours:

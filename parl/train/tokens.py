@@ -1,17 +1,18 @@
-"""Conversations as the very tokens that the engine computes: its own template and tokenizer."""
+"""Conversations as the tokens that are served: the planner's prompt, the engine's tokenizer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from ...blocks.llama.api import EngineConfig, Message
+from ...blocks.llama.api import EngineConfig
 from ...blocks.llama.chat import ChatTemplate
 from ...blocks.llama.gguf import check_model_file
+from ...blocks.llama.messages import to_chat
 from ...blocks.llama.native import Native
 from ...errors import InputError, ModelError
+from ...tasks.plan_prompt import trained_messages
 from .batches import Example
-from .config import SYSTEM
 
 __all__ = ["encode"]
 
@@ -36,7 +37,7 @@ def encode(pairs: Iterable[tuple[str, str]], base: Path) -> list[Example]:
 
 
 def _encode(objective: str, plan: str, native: Native, template: ChatTemplate) -> Example:
-    text = template.render((Message("system", SYSTEM), Message("user", objective)))
+    text = template.render(to_chat(trained_messages(objective)))
     prompt = native.tokenize(text)
     whole = native.tokenize(text + plan + native.eos)
     if whole[: len(prompt)] != prompt:

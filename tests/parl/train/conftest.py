@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def matrices() -> dict[str, tuple[int, ...]]:
     return {"token_embd": (VOCABULARY, WIDTH), "output_norm": (WIDTH,), **blocks}
 
 
-def write_model(path: Path, architecture: str = "llama") -> Path:
+def write_model(path: Path, architecture: str = "llama", scaling: str = "") -> Path:
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_name("Tiny")
     writer.add_block_count(LAYERS)
@@ -44,6 +45,8 @@ def write_model(path: Path, architecture: str = "llama") -> Path:
     writer.add_head_count(HEADS)
     writer.add_head_count_kv(KV_HEADS)
     writer.add_rope_freq_base(1000.0)
+    if scaling:
+        writer.add_string(f"{architecture}.rope.scaling.type", scaling)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(VOCABULARY)
     writer.add_tokenizer_model("none")
@@ -92,12 +95,33 @@ def compute(base: Path, tokens: Sequence[int], adapter: Path | None = None) -> n
             batch.token[n], batch.pos[n], batch.logits[n] = token, n, True
             batch.n_seq_id[n], batch.seq_id[n][0] = 1, 0
         assert not lib.llama_decode(context, batch)
-        words = lib.llama_vocab_n_tokens(lib.llama_model_get_vocab(model))
+        vocabulary = lib.llama_model_get_vocab(model)
+        assert vocabulary
+        words = lib.llama_vocab_n_tokens(vocabulary)
         rows = [
             np.ctypeslib.as_array(lib.llama_get_logits_ith(context, n), shape=(words,)).copy()
             for n in range(len(tokens))
         ]
     return np.stack(rows)
+
+
+@pytest.fixture
+def other_model(tmp_path: Path) -> Callable[..., Path]:
+    """Write a tiny model of another `architecture` or with another rotary `scaling`."""
+
+    def other_model(**changed: str) -> Path:
+        return write_model(tmp_path / "other.gguf", **changed)
+
+    return other_model
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _llama_cpp_leaves_nothing_open() -> Iterator[None]:
+    yield
+    if utilities := sys.modules.get("llama_cpp._utils"):
+        # Opened at its import and never closed, which the interpreter would complain about.
+        utilities.outnull_file.close()
+        utilities.errnull_file.close()
 
 
 @pytest.fixture(scope="session")

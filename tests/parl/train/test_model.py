@@ -26,9 +26,11 @@ def base(tiny: Path) -> Base:
 
 @pytest.fixture
 def served(base: Base, served_logits: Served) -> Served:
-    return lambda example, adapter=None: served_logits(
-        base.path, [*example.prompt, *example.plan[:-1]], adapter
-    )[len(example.prompt) - 1 :]
+    def served(example: Example, adapter: Path | None = None) -> np.ndarray:
+        tokens = [*example.prompt, *example.plan[:-1]]
+        return served_logits(base.path, tokens, adapter)[len(example.prompt) - 1 :]
+
+    return served
 
 
 def example_of(base: Base, seed: int = 2, plan: int = PLAN) -> Example:

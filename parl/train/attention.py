@@ -1,0 +1,86 @@
+"""Attention within each example of a packed batch, and from each to the prefix they share."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from torch import Tensor
+
+from .base import BaseShape
+from .batches import Batch
+from .operations import padded, unpadded
+
+__all__ = ["attention", "turns"]
+
+
+def turns(positions: Tensor, shape: BaseShape) -> Tensor:
+    """(rows, 1, head ÷ 2) complex numbers that turn each pair of a head by its position."""
+    share = torch.arange(0, shape.head, 2) / shape.head
+    angles = positions[:, None] * shape.rope_base**-share
+    return torch.polar(torch.ones_like(angles), angles)[:, None]
+
+
+def attention(qkv: Tensor, turn: Tensor, batch: Batch, shape: BaseShape) -> Tensor:
+    """Mix the values of the rows.
+
+    Args:
+        qkv: (rows, heads + 2 · key heads, head), flattened to two dimensions.
+        turn: `turns` of the batch's positions.
+
+    Returns:
+        (rows, heads · head).
+    """
+    heads, kv_heads, head = shape.heads, shape.kv_heads, shape.head
+    turned = _turned(qkv[:, : (heads + kv_heads) * head], turn, head)
+    query, key = turned[:, : heads * head], turned[:, heads * head :]
+    value = qkv[:, (heads + kv_heads) * head :]
+    own = _own(query, key, value, batch, shape)
+    if not batch.prefix:
+        return own
+    first = F.scaled_dot_product_attention(
+        _heads(query[: batch.prefix], heads),
+        _heads(key[: batch.prefix], kv_heads),
+        _heads(value[: batch.prefix], kv_heads),
+        is_causal=True,
+        enable_gqa=True,
+    )
+    return torch.cat([first[0].transpose(0, 1).reshape(batch.prefix, -1), own])
+
+
+def _turned(x: Tensor, turn: Tensor, head: int) -> Tensor:
+    pairs = torch.view_as_complex(x.view(x.shape[0], -1, head // 2, 2))
+    return torch.view_as_real(pairs * turn).flatten(1)
+
+
+def _heads(rows: Tensor, heads: int) -> Tensor:
+    return rows.reshape(1, rows.shape[0], heads, -1).transpose(1, 2)
+
+
+def _own(query: Tensor, key: Tensor, value: Tensor, batch: Batch, shape: BaseShape) -> Tensor:
+    """Attention of the rows behind the prefix."""
+    kv_heads, head = shape.kv_heads, shape.head
+    group = shape.heads // kv_heads
+    examples, longest = batch.pad.shape
+    # Heads that share their keys are computed as one head with more queries.
+    queries = _padded(query, batch).view(examples, longest, kv_heads, group, head)
+    queries = queries.permute(0, 2, 3, 1, 4).reshape(examples, kv_heads, group * longest, head)
+    mixed = F.scaled_dot_product_attention(
+        queries,
+        _seen(key, batch, kv_heads),
+        _seen(value, batch, kv_heads),
+        attn_mask=batch.mask.repeat(group, 1).to(queries),
+    )
+    mixed = mixed.view(examples, kv_heads, group, longest, head).permute(0, 3, 1, 2, 4)
+    return unpadded(mixed.reshape(examples * longest, -1), batch.unpad)
+
+
+def _seen(x: Tensor, batch: Batch, kv_heads: int) -> Tensor:
+    """(examples, key heads, prefix + longest, head) what each example may look at."""
+    examples, longest = batch.pad.shape
+    prefix = x[: batch.prefix].expand(examples, batch.prefix, x.shape[1])
+    seen = torch.cat([prefix, _padded(x, batch)], 1)
+    return seen.view(examples, batch.prefix + longest, kv_heads, -1).transpose(1, 2)
+
+
+def _padded(x: Tensor, batch: Batch) -> Tensor:
+    return padded(x, batch.pad, batch.unpad, batch.prefix)

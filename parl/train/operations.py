@@ -1,0 +1,104 @@
+"""Operations with a backward of their own: autograd would keep or copy more than it has to."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from torch import Tensor
+
+__all__ = ["applied", "gated", "normed", "padded", "unpadded"]
+
+
+def applied(function: type[torch.autograd.Function], *inputs: object) -> Tensor:
+    """`function.apply`, which has no types."""
+    return cast("Tensor", cast("Any", function).apply(*inputs))
+
+
+def normed(x: Tensor, eps: float) -> Tensor:
+    """Divide each row by its root mean square."""
+    return applied(_Normed, x, eps)
+
+
+def gated(both: Tensor) -> Tensor:
+    """SiLU of the first half of the columns, times the second half."""
+    return applied(_Gated, both)
+
+
+def padded(x: Tensor, pad: Tensor, unpad: Tensor, prefix: int) -> Tensor:
+    """Lay packed rows out as (examples, longest, columns); `Batch` says what is where."""
+    return applied(_Padded, x, pad, unpad, prefix)
+
+
+def unpadded(x: Tensor, unpad: Tensor) -> Tensor:
+    """Pick the rows that are no padding."""
+    return applied(_Unpadded, x, unpad)
+
+
+class _Normed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, eps: float) -> Tensor:
+        norm: Tensor = cast("Any", torch.linalg).vector_norm(x, dim=-1, keepdim=True)
+        factor = (norm.square() / x.shape[-1] + eps).rsqrt()
+        y = x * factor
+        ctx.save_for_backward(y, factor)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        y, factor = cast("tuple[Tensor, ...]", ctx.saved_tensors)
+        (grad,) = grads
+        along = (grad * y).sum(-1, keepdim=True) / y.shape[-1]
+        return torch.addcmul(grad, y, along, value=-1).mul_(factor), None
+
+
+class _Gated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, both: Tensor) -> Tensor:
+        ctx.save_for_backward(both)
+        gate, up = both.chunk(2, 1)
+        return F.silu(gate).mul_(up)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        (both,) = cast("tuple[Tensor, ...]", ctx.saved_tensors)
+        (grad,) = grads
+        gate, up = both.chunk(2, 1)
+        into = torch.empty_like(both)
+        into_gate, into_up = into.chunk(2, 1)
+        torch.mul(F.silu(gate), grad, out=into_up)
+        into_gate.copy_(torch.ops.aten.silu_backward(grad * up, gate))
+        return into
+
+
+class _Padded(torch.autograd.Function):
+    """What is in the padding has no say, so it gets no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, pad: Tensor, unpad: Tensor, prefix: int) -> Tensor:
+        ctx.save_for_backward(unpad)
+        ctx.prefix = prefix
+        return x.index_select(0, pad.flatten()).view(*pad.shape, -1)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        (unpad,) = cast("tuple[Tensor, ...]", ctx.saved_tensors)
+        rows = grads[0].flatten(0, 1).index_select(0, unpad)
+        return torch.cat([rows.new_zeros(ctx.prefix, rows.shape[1]), rows]), None, None, None
+
+
+class _Unpadded(torch.autograd.Function):
+    """Indexing has to expect that a row is picked twice; here none is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, unpad: Tensor) -> Tensor:
+        ctx.save_for_backward(unpad)
+        ctx.length = x.shape[0]
+        return x.index_select(0, unpad)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        (unpad,) = cast("tuple[Tensor, ...]", ctx.saved_tensors)
+        into = grads[0].new_zeros(ctx.length, grads[0].shape[1])
+        return into.index_copy_(0, unpad, grads[0]), None

@@ -1,0 +1,37 @@
+"""Settings that make no sense are refused by name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from prefect_swarm.errors import InputError
+from prefect_swarm.parl.train import TrainConfig
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"rank": 0},
+        {"alpha": 0.0},
+        {"lr": math.nan},
+        {"lr": math.inf},
+        {"warmup": 1.5},
+        {"final_lr": -0.1},
+        {"minutes": 0.0},
+        {"batch_tokens": 0},
+        {"patience": 0},
+        {"threads": 0},
+    ],
+    ids=str,
+)
+def test_a_value_out_of_range_is_refused(setting: dict[str, Any]) -> None:
+    (name,) = setting
+    with pytest.raises(InputError, match=f"{name} is"):
+        TrainConfig(**{"steps": 1, **setting})
+
+
+def test_a_run_needs_an_end() -> None:
+    with pytest.raises(InputError, match="when training ends"):
+        TrainConfig()

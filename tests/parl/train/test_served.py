@@ -1,0 +1,137 @@
+"""The embedded model, quantised: what is trained is what is served, and data become an adapter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.parl.train import TrainConfig, export, train
+from prefect_swarm.parl.train.base import Base, load_base
+from prefect_swarm.parl.train.batches import Example, pack
+from prefect_swarm.parl.train.export import write_adapter
+from prefect_swarm.parl.train.lora import Adapter, new_adapter
+from prefect_swarm.parl.train.model import Model
+from prefect_swarm.parl.train.tokens import encode
+
+pytestmark = [pytest.mark.model, pytest.mark.slow]
+
+Served = Callable[..., np.ndarray]
+
+PAIRS = [
+    (
+        "Describe iron, gold and tin for a child",
+        "1. Iron Expert: Describe iron for a child\n2. Gold Expert: Describe gold for a child\n"
+        "3. Tin Expert: Describe tin for a child",
+    ),
+    (
+        "Write a song about rain, then translate it into Greek",
+        "1. Songwriter: Write a song about rain\n"
+        "2. Translator: Translate the song about rain into Greek (needs 1)",
+    ),
+    ("How tall is the Eiffel Tower?", "1. Geographer: Say how tall the Eiffel Tower is"),
+]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How alike two rows of logits are: mean KL divergence in nats, and share of equal choices."""
+
+    divergence: float
+    agreement: float
+
+
+def likeness(ours: np.ndarray, theirs: np.ndarray) -> Likeness:
+    one, other = (torch.tensor(logits).log_softmax(-1) for logits in (ours, theirs))
+    divergence = torch.nn.functional.kl_div(other, one, log_target=True, reduction="none").sum(-1)
+    agreement = (one.argmax(-1) == other.argmax(-1)).double().mean()
+    return Likeness(float(divergence.mean()), float(agreement))
+
+
+@pytest.fixture(scope="module")
+def base() -> Base:
+    return load_base(demo_model_path())
+
+
+@pytest.fixture(scope="module")
+def model(base: Base) -> Model:
+    return Model(base)
+
+
+@pytest.fixture(scope="module")
+def examples() -> list[Example]:
+    return encode(PAIRS, demo_model_path())
+
+
+@pytest.fixture
+def compare(
+    model: Model, examples: list[Example], served_logits: Served
+) -> Callable[..., Likeness]:
+    """How alike torch and llama.cpp are over all plans, with an adapter and with its file."""
+
+    def compare(adapter: Adapter, file: Path | None) -> Likeness:
+        with torch.no_grad():
+            ours = model.logits(pack(examples), adapter).numpy()
+        theirs = [
+            served_logits(demo_model_path(), [*example.prompt, *example.plan[:-1]], file)[
+                len(example.prompt) - 1 :
+            ]
+            for example in examples
+        ]
+        return likeness(ours, np.concatenate(theirs))
+
+    return compare
+
+
+def strong(base: Base) -> Adapter:
+    adapter = new_adapter(base, 4, 8.0, 0)
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for matrix in adapter.b.values():
+            matrix.normal_(std=STRENGTH, generator=generator)
+    return adapter
+
+
+STRENGTH = 0.05
+
+
+def test_an_adapter_is_served_as_faithfully_as_the_bare_model(
+    base: Base, compare: Callable[..., Likeness], tmp_path: Path
+) -> None:
+    adapter, nothing = strong(base), new_adapter(base, 4, 8.0, 0)
+    write_adapter(adapter, tmp_path / "right.gguf", {"name": "Test"})
+    b = {
+        name: rows.view(-1, 32, 2, 4).transpose(1, 2).reshape(-1, 4)
+        if name.endswith(("attn_q", "attn_k"))
+        else rows
+        for name, rows in adapter.b.items()
+    }
+    write_adapter(Adapter(4, 8.0, adapter.a, b), tmp_path / "wrong.gguf", {"name": "Test"})
+    bare, changed = compare(nothing, None), compare(adapter, None)
+    right = compare(adapter, tmp_path / "right.gguf")
+    wrong = compare(adapter, tmp_path / "wrong.gguf")
+    print(bare, changed, right, wrong)
+
+
+def test_a_few_pairs_become_an_adapter_that_changes_what_is_served(
+    base: Base, examples: list[Example], served_logits: Served, tmp_path: Path
+) -> None:
+    config = TrainConfig(rank=4, alpha=8.0, steps=4, lr=2e-3, eval_every=4)
+    result = train(PAIRS, PAIRS[:1], config, tmp_path / "run", base=demo_model_path())
+    file = export(result.best, tmp_path / "adapter.gguf")
+    tokens = [*examples[0].prompt, *examples[0].plan[:-1]]
+    bare = served_logits(demo_model_path(), tokens)
+    worn = served_logits(demo_model_path(), tokens, file)
+    assert likeness(worn, bare).divergence > 0.05
+    targets = np.array([*tokens[1:], examples[0].plan[-1]])
+    start = len(examples[0].prompt) - 1
+
+    def loss(logits: np.ndarray) -> float:
+        rows = torch.tensor(logits[start:])
+        return float(torch.nn.functional.cross_entropy(rows, torch.tensor(targets[start:])))
+
+    assert loss(worn) < loss(bare)
