@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
-from prefect_swarm.blocks.llama.api import EngineConfig
 from prefect_swarm.blocks.llama.gguf import demo_model_path
-from prefect_swarm.blocks.llama.model import LlamaCppModel
+from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.plan import draft_plan
+from prefect_swarm.tasks.plan import SAMPLES, draft_plan
 from prefect_swarm.tasks.plan_lines import grammar, read_lines
-from prefect_swarm.tasks.plan_prompt import LINES
+from prefect_swarm.tasks.plan_prompt import trained_messages
 from prefect_swarm.tasks.usage import usage_of
 from pydantic_ai.direct import model_request
-from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, UserPromptPart
-from pydantic_ai.settings import ModelSettings
 
 __all__ = ["PLANNERS", "Planned", "Planner", "planner"]
 
 PLANNERS = {
-    "untrained": "the bare instruction, under the grammar, once",
-    "prompted": "examples as earlier turns, up to SAMPLES plans",
+    "untrained": "asked as the adapter is, without one, once",
+    "prompted": "examples as earlier turns, no adapter, up to SAMPLES plans",
     "adapter": "with an adapter, once",
     "sampled": "with an adapter, up to SAMPLES plans",
 }
+_TOKENS = 640  # what a plan may take with an adapter
 
 
 @dataclass(frozen=True)
@@ -50,49 +47,50 @@ class Planned:
 Planner = Callable[[str], Awaitable[Planned]]
 
 
-def planner(name: str, *, path: Path | None, adapter: Path | None, samples: int) -> Planner:
-    """Return a planner over a model file, the embedded model's if none is given.
+def planner(
+    name: str, *, path: Path | None = None, adapter: Path | None = None, samples: int = SAMPLES
+) -> Planner:
+    """Return a planner.
+
+    Args:
+        name: One of `PLANNERS`.
+        path: A model file; the embedded model's if None.
+        adapter: An adapter file, for the planners that take one; the file's own one if None.
+        samples: The most plans for an objective, for the planners that write several.
 
     Raises:
-        InputError: The planner is unknown, or wants an adapter and has none, or the reverse.
+        InputError: The planner is unknown, is given an adapter and takes none, or there is none.
+        ModelError: The model or the adapter can't be one.
     """
     if name not in PLANNERS:
         raise InputError(f"There is no planner {name!r}.", f"There are {', '.join(PLANNERS)}.")
-    if (adapter is not None) != (name in ("adapter", "sampled")):
-        raise InputError(
-            f"The planner {name!r} {'takes no' if adapter else 'needs an'} adapter.",
-            "Give --adapter with the planners adapter and sampled.",
-        )
-    config = EngineConfig() if adapter is None else replace(EngineConfig(), adapter=adapter)
-    model = LlamaCppModel(path or demo_model_path(), config=config)
+    adapted = name in ("adapter", "sampled")
+    if adapter is not None and not adapted:
+        raise InputError(f"The planner {name!r} takes no adapter.", "Leave --adapter out.")
+    model = LlamaCppModel(path or demo_model_path(), planner_adapter=adapter or "default")
+    if adapted and model.planner_adapter is None:
+        raise InputError(f"{model.model_name} has no adapter of its own.", "Give --adapter.")
     most = samples if name in ("prompted", "sampled") else 1
 
     async def plan(objective: str) -> Planned:
         if name == "untrained":
             return await _bare(objective, model)
-        return await _draft(objective, model, most)
+        return await _draft(objective, model, most, adapter=adapted)
 
     return plan
 
 
-async def _draft(objective: str, model: LlamaCppModel, samples: int) -> Planned:
+async def _draft(objective: str, model: LlamaCppModel, samples: int, *, adapter: bool) -> Planned:
     try:
-        draft = await draft_plan(objective, model, samples=samples)
+        draft = await draft_plan(objective, model, samples=samples, adapter=adapter)
     except PlanError as error:
         return Planned(None, error.text, samples)
     return Planned(draft.plan, "", len(draft.candidates), draft.usage.output_tokens)
 
 
 async def _bare(objective: str, model: LlamaCppModel) -> Planned:
-    asked: list[ModelMessage] = [
-        ModelRequest([SystemPromptPart(LINES), UserPromptPart(" ".join(objective.split()))])
-    ]
-    settings: dict[str, Any] = {
-        "max_tokens": 640,
-        "temperature": 0.0,
-        "llamacpp_grammar": grammar(),
-    }
-    answer = await model_request(model, asked, model_settings=cast("ModelSettings", settings))
+    settings = LlamaCppSettings(max_tokens=_TOKENS, temperature=0.0, llamacpp_grammar=grammar())
+    answer = await model_request(model, trained_messages(objective), model_settings=settings)
     text = answer.text or ""
     if answer.finish_reason == "length":
         text = text.rpartition("\n")[0] or text

@@ -24,6 +24,7 @@ from heldout import load_heldout
 from planner import PLANNERS, Planner, planner
 from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.errors import SwarmError
+from prefect_swarm.tasks.plan import SAMPLES
 from usable import measure_usable, usable_table
 
 __all__ = ["embedded_table"]
@@ -33,7 +34,7 @@ HERE = Path(__file__).parent
 
 async def embedded_table() -> str:
     """Return the table of usable plans of the embedded model."""
-    plan = planner("prompted", path=None, adapter=None, samples=3)
+    plan = planner("prompted")
     return usable_table(await measure_usable(plan, show=False))
 
 
@@ -48,9 +49,11 @@ def _arguments() -> argparse.Namespace:
         choices=PLANNERS,
         help="; ".join(f"{name}: {what}" for name, what in PLANNERS.items()),
     )
-    parser.add_argument("--adapter", type=Path, help="a GGUF file with a LoRA adapter")
+    parser.add_argument("--adapter", type=Path, help="a GGUF file; the model's own if left out")
     parser.add_argument("--model", type=Path, help="a GGUF file; the embedded model's if left out")
-    parser.add_argument("--samples", type=int, default=3, help="the most plans for an objective")
+    parser.add_argument(
+        "--samples", type=int, default=SAMPLES, help="the most plans for an objective"
+    )
     parser.add_argument("--show", action="store_true", help="print every plan")
     parser.add_argument("--json", type=Path, help="where to write the plans and their grades")
     parser.add_argument("--again", type=Path, help="grade the plans of a --json file, write none")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm.errors import InputError
+from prefect_swarm.errors import InputError, ModelError
 from prefect_swarm.tasks.plan_lines import read_lines
 
 PLANNING = Path(__file__).parents[2] / "benches" / "planning"
@@ -80,15 +80,14 @@ def test_saved_plans_are_graded_as_they_were(graded: Any, results: list[Any]) ->
 
 def test_an_unknown_planner_is_named(planning: Any) -> None:
     with pytest.raises(InputError, match="no planner 'guess'"):
-        planning.planner("guess", path=None, adapter=None, samples=3)
+        planning.planner("guess")
 
 
-@pytest.mark.parametrize(
-    ("name", "adapter", "said"),
-    [("adapter", None, "needs an adapter"), ("prompted", Path("a.gguf"), "takes no adapter")],
-)
-def test_an_adapter_goes_with_its_planners(
-    planning: Any, name: str, adapter: Path | None, said: str
-) -> None:
-    with pytest.raises(InputError, match=said):
-        planning.planner(name, path=None, adapter=adapter, samples=3)
+def test_an_adapter_is_for_the_planners_that_wear_one(planning: Any) -> None:
+    with pytest.raises(InputError, match="'prompted' takes no adapter"):
+        planning.planner("prompted", adapter=Path("a.gguf"))
+
+
+def test_an_adapter_that_is_not_there_is_refused(planning: Any, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"none\.gguf"):
+        planning.planner("adapter", adapter=tmp_path / "none.gguf")
