@@ -88,15 +88,13 @@ def compare(
 
 
 def strong(base: Base) -> Adapter:
+    """A random adapter that changes one choice in six."""
     adapter = new_adapter(base, 4, 8.0, 0)
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for matrix in adapter.b.values():
-            matrix.normal_(std=STRENGTH, generator=generator)
+            matrix.normal_(std=0.15, generator=generator)
     return adapter
-
-
-STRENGTH = 0.05
 
 
 def test_an_adapter_is_served_as_faithfully_as_the_bare_model(
@@ -114,7 +112,11 @@ def test_an_adapter_is_served_as_faithfully_as_the_bare_model(
     bare, changed = compare(nothing, None), compare(adapter, None)
     right = compare(adapter, tmp_path / "right.gguf")
     wrong = compare(adapter, tmp_path / "wrong.gguf")
-    print(bare, changed, right, wrong)
+    assert changed.divergence > 50 * bare.divergence
+    assert right.divergence < 1.5 * bare.divergence
+    assert right.agreement > bare.agreement - 0.03
+    # As other formats order the rows; llama.cpp can't notice.
+    assert wrong.divergence > 5 * bare.divergence
 
 
 def test_a_few_pairs_become_an_adapter_that_changes_what_is_served(
