@@ -8,7 +8,7 @@ import gguf
 import numpy as np
 
 from ...errors import InputError
-from .folder import load_adapter
+from .kept import load_adapter
 from .lora import Adapter
 
 __all__ = ["write_adapter", "write_gguf"]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor
 
 from ...errors import InputError
 from .config import Report, TrainConfig
+from .kept import write
 from .lora import Adapter
 
-__all__ = ["Folder", "Origin", "Progress", "load_adapter", "save_adapter"]
+__all__ = ["Folder", "Origin", "Progress"]
 
 _COMPARED = ("rank", "alpha", "batch_tokens", "seed")
 
@@ -111,7 +108,7 @@ class Folder:
             **asdict(origin),
             "random": torch.get_rng_state(),
         }
-        _write(self._state, state)
+        write(self._state, state)
 
     def restore(
         self,
@@ -141,40 +138,3 @@ class Folder:
         optimiser.load_state_dict(state["optimiser"])
         torch.set_rng_state(state["random"])
         return Progress(**state["progress"])
-
-
-def save_adapter(path: Path, adapter: Adapter, facts: Mapping[str, str]) -> None:
-    """Write an adapter and what is known of its making."""
-    _write(
-        path,
-        {
-            "rank": adapter.rank,
-            "alpha": adapter.alpha,
-            "a": {name: matrix.detach() for name, matrix in adapter.a.items()},
-            "b": {name: matrix.detach() for name, matrix in adapter.b.items()},
-            "facts": dict(facts),
-        },
-    )
-
-
-def load_adapter(path: Path) -> tuple[Adapter, dict[str, str]]:
-    """Read an adapter, and what is known of its making.
-
-    Raises:
-        InputError: There is none.
-    """
-    if not path.is_file():
-        raise InputError(f"There is no trained adapter at {path}.", "Give an adapter-*.pt file.")
-    saved: dict[str, Any] = torch.load(path, weights_only=True)
-    a: dict[str, Tensor] = saved["a"]
-    b: dict[str, Tensor] = saved["b"]
-    return Adapter(saved["rank"], saved["alpha"], a, b), saved["facts"]
-
-
-def _write(path: Path, value: Mapping[str, Any]) -> None:
-    part = path.with_suffix(".part")
-    with part.open("wb") as file:
-        torch.save(value, file)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)

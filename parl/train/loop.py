@@ -6,7 +6,6 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,11 +16,13 @@ from ...errors import InputError
 from .base import Base, load_base
 from .batches import Batch, Example, batches, pack
 from .config import Report, TrainConfig, TrainResult
-from .folder import Folder, Origin, Progress, save_adapter
+from .folder import Folder, Origin, Progress
+from .kept import save_adapter
 from .lora import new_adapter
 from .memory import keep_memory
 from .model import Model
 from .schedule import ended, rate
+from .since import Since
 from .tokens import encode
 
 __all__ = ["REPORT_EVERY", "Run", "run"]
@@ -74,7 +75,7 @@ class Run:
         )
         self._progress = Progress()
         self._dealt: list[list[Example]] = []
-        self._since = _Since()
+        self._since = Since()
 
     def train(self, *, resume: bool) -> TrainResult:
         """Train to the end; see `parl.train.train`."""
@@ -159,7 +160,7 @@ class Run:
             tokens_s=self._since.tokens_s,
             elapsed_s=self._progress.elapsed_s,
         )
-        self._since = _Since()
+        self._since = Since()
         self._folder.log(report)
         self._show(report)
 
@@ -177,27 +178,3 @@ class Run:
             dev_losses=dict(self._progress.dev_losses),
             stopped=stopped,
         )
-
-
-@dataclass
-class _Since:
-    """What happened since the last report."""
-
-    losses: float = 0.0
-    targets: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
-
-    def add(self, batch: Batch, loss: float, seconds: float) -> None:
-        self.losses += loss * len(batch.targets)
-        self.targets += len(batch.targets)
-        self.tokens += batch.size
-        self.seconds += seconds
-
-    @property
-    def loss(self) -> float:
-        return self.losses / self.targets if self.targets else math.nan
-
-    @property
-    def tokens_s(self) -> float:
-        return self.tokens / self.seconds if self.seconds else 0.0

@@ -11,7 +11,7 @@ from prefect_swarm.blocks.llama.adapter import check_adapter, check_base
 from prefect_swarm.errors import InputError
 from prefect_swarm.parl.train import export
 from prefect_swarm.parl.train.base import load_base
-from prefect_swarm.parl.train.folder import save_adapter
+from prefect_swarm.parl.train.kept import save_adapter
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
 
 

@@ -14,7 +14,7 @@ from prefect_swarm.errors import InputError
 from prefect_swarm.parl.train import Report, TrainConfig, TrainResult
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example
-from prefect_swarm.parl.train.folder import load_adapter
+from prefect_swarm.parl.train.kept import load_adapter
 from prefect_swarm.parl.train.loop import Run
 
 EXAMPLES = [Example((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
