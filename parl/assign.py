@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 __all__ = ["Pairing", "assign"]
 
-_FAR = 1 << 60
+_FAR: int = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _Prices:
     def enter(self, row: int) -> None:
         """Give a row its column, moving others along the cheapest path to a free one."""
         size = len(self._costs)
-        least = [_FAR] * size  # the slack at which a column is reached
+        least: list[int] = [_FAR] * size  # the slack at which a column is reached
         before = [-1] * size  # the column from whose holder it is reached
         reached: list[int] = []
         column = -1
@@ -84,7 +84,7 @@ class _Prices:
             for other in reached:
                 self._rows[self.holder[other]] += gap
                 self._columns[other] -= gap
-            least = [slack - gap for slack in least]
+            least = [reached_at - gap for reached_at in least]
         while column >= 0:
             previous = before[column]
             self.holder[column] = self.holder[previous] if previous >= 0 else row

@@ -46,7 +46,8 @@ def _pair(place: str, line: str) -> tuple[str, str]:
         raise InputError(f"{place} has no objective.", _FORM)
     try:
         if isinstance(plan, dict):
-            return objective, write_lines(parse_plan({"objective": objective, **plan}))
+            said = cast("dict[str, Any]", plan)
+            return objective, write_lines(parse_plan({"objective": objective, **said}))
         if isinstance(plan, str):
             return objective, write_lines(read_lines(plan, objective))
     except PlanError as error:

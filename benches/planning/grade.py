@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from assign import Pairing, assign
 from heldout import Expected, Wanted, is_chain
+from prefect_swarm.parl.assign import Pairing, assign
 from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.plan_score import score, words
 

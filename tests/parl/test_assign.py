@@ -1,15 +1,10 @@
 """The pairing of a plan's steps with the expected ones: no other pairing weighs more."""
 
-from importlib import import_module
 from itertools import permutations
-from pathlib import Path
-from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-
-PLANNING = Path(__file__).parents[2] / "benches" / "planning"
+from prefect_swarm.parl.assign import assign
 
 tables = st.tuples(st.integers(1, 5), st.integers(0, 5)).flatmap(
     lambda size: st.lists(
@@ -23,13 +18,6 @@ squares = st.integers(1, 5).flatmap(
         st.lists(st.integers(1, 4), min_size=size, max_size=size), min_size=size, max_size=size
     )
 )
-unfazed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-
-
-@pytest.fixture
-def assign(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(PLANNING)
-    return import_module("assign").assign
 
 
 def every_weight(weights: list[list[int]]) -> dict[tuple[int, ...], int]:
@@ -42,27 +30,25 @@ def every_weight(weights: list[list[int]]) -> dict[tuple[int, ...], int]:
     }
 
 
-@unfazed
 @given(weights=tables)
-def test_no_other_pairing_weighs_more(assign: Any, weights: list[list[int]]) -> None:
+def test_no_other_pairing_weighs_more(weights: list[list[int]]) -> None:
     pairs = assign(weights).pairs
     assert len(set(pairs.values())) == len(pairs)
     assert sum(weights[r][c] for r, c in pairs.items()) == max(every_weight(weights).values())
 
 
-@unfazed
 @given(weights=squares)
-def test_tight_pairs_are_those_of_the_best_pairings(assign: Any, weights: list[list[int]]) -> None:
+def test_tight_pairs_are_those_of_the_best_pairings(weights: list[list[int]]) -> None:
     ways = every_weight(weights)
     best = {way for way, weight in ways.items() if weight == max(ways.values())}
     tight = assign(weights).tight
     assert best == {way for way in ways if all(c in tight[r] for r, c in enumerate(way))}
 
 
-def test_what_weighs_nothing_is_not_paired(assign: Any) -> None:
+def test_what_weighs_nothing_is_not_paired() -> None:
     assert assign([[0, 2], [0, 3]]).pairs == {1: 1}
     assert assign([[0], [0]]).tight == (frozenset(), frozenset())
 
 
-def test_fourteen_rows_of_the_same_weights_are_paired(assign: Any) -> None:
+def test_fourteen_rows_of_the_same_weights_are_paired() -> None:
     assert len(assign([[7] * 14] * 14).pairs) == 14
