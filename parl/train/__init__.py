@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ...blocks.llama.openmp import sleeping_threads
 from ...errors import InputError
 from .config import Report, TrainConfig, TrainResult
 from .extra import require_extra
-from .threads import sleeping_threads
 
 __all__ = ["Report", "TrainConfig", "TrainResult", "export", "train"]
 

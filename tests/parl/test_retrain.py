@@ -13,7 +13,7 @@ from prefect_swarm.parl.evaluate import Evaluation
 from prefect_swarm.parl.retrain import Source, retrain
 from prefect_swarm.parl.train import TrainConfig
 
-CONFIG = TrainConfig(rank=2, alpha=4.0, steps=3, eval_every=2, batch_tokens=300)
+CONFIG = TrainConfig(rank=4, alpha=8.0, lr=2e-3, steps=12, eval_every=12, batch_tokens=300)
 OWN = [
     (f"Write a poem about {thing}", f"1. Poet: Write a poem about {thing}")
     for thing in ("sun", "rain", "snow", "wind", "hail", "fog", "dew", "ice", "heat", "thunder")
@@ -48,14 +48,14 @@ def test_a_short_training_ends_in_an_adapter_that_plans(tmp_path: Path) -> None:
     )
     assert check_adapter(outcome.file) == target.resolve()
     assert outcome.after.plans == 1
-    assert outcome.after.readable == 1.0
+    assert outcome.after.exact == 1.0
     assert "1 objective" in said[0]
 
 
 @pytest.mark.slow
 @pytest.mark.model
 def test_a_worse_adapter_is_kept_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = iter([0.9, 0.5, 0.4, 0.3])
+    scores = iter([0.9, 0.5])
 
     async def judged(*_: object) -> Evaluation:
         score = next(scores)

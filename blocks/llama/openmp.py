@@ -1,0 +1,36 @@
+"""How the threads of llama.cpp and torch, OpenMP's, wait: they spin shortly, then sleep.
+
+By default they spin on, and a busy neighbour (a gate, a search, another engine) makes every token
+many times slower: on 2 busy cores, 2 tokens a second spinning and 30 sleeping. Threads that sleep
+at once have to be woken for every layer, which is slow where the core has gone idle. A plan of
+three steps took, on 2 quiet cores and beside one busy process: spinning 20,000 rounds 0.9 and 11 s,
+spinning 1,000 rounds 0.9 and 4 s, sleeping at once 7 and 2.3 s.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+
+__all__ = ["sleeping_threads"]
+
+_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
+
+
+@contextmanager
+def sleeping_threads() -> Generator[None]:
+    """Import what computes with OpenMP within this: it reads the settings once, when it is loaded.
+
+    Who has set one of them decides alone.
+    """
+    ours = not any(name in os.environ for name in _WAITING)
+    if ours:
+        os.environ.update(_WAITING)
+    try:
+        yield
+    finally:
+        if ours:
+            # Child processes are not to inherit our choice.
+            for name in _WAITING:
+                os.environ.pop(name, None)
