@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError
-from ..parl.evaluate import Evaluation
-from ..parl.pairs import read_pairs
-from ..parl.retrain import Outcome, Source, retrain
-from ..parl.train import TrainConfig
-from ..parl.train.progress import shown
-from ..settings import home
 from .command import AsJson
 from .output import print_json, print_table, print_text
 from .session import say
+
+if TYPE_CHECKING:
+    from ..parl.evaluate import Evaluation
+    from ..parl.retrain import Outcome
 
 __all__ = ["train"]
 
@@ -34,17 +32,17 @@ def train(
     ] = None,
     generated: Annotated[
         int, typer.Option(min=0, help="Generated pairs to learn from beside your own.")
-    ] = Source.generated,
+    ] = 12_000,
     minutes: Annotated[
         float | None, typer.Option(help="The most minutes; 60 if --steps is not given.")
     ] = None,
     steps: Annotated[int | None, typer.Option(help="The most optimiser steps.")] = None,
-    rank: Annotated[int, typer.Option(help="Rank of the adapter's matrices.")] = TrainConfig.rank,
-    lr: Annotated[float, typer.Option(help="Highest learning rate.")] = TrainConfig.lr,
+    rank: Annotated[int, typer.Option(help="Rank of the adapter's matrices.")] = 16,
+    lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 8e-4,
     seed: Annotated[int, typer.Option(help="Of the data, the matrices and the order.")] = 0,
     judged: Annotated[
         int, typer.Option(min=1, help="Held-back objectives that adapters are judged by.")
-    ] = Source.judged,
+    ] = 80,
     out: Annotated[
         Path | None, typer.Option(help="The adapter's file; where planning looks, if none.")
     ] = None,
@@ -63,6 +61,11 @@ def train(
     from ..blocks.llama import demo_model_path
     from ..blocks.llama.adapter import own_adapter
     from ..blocks.llama.gguf import check_model_file
+    from ..parl.pairs import read_pairs
+    from ..parl.retrain import Source, retrain
+    from ..parl.train import TrainConfig
+    from ..parl.train.progress import shown
+    from ..settings import home
 
     own = read_pairs(data) if data else []
     if not generated and not own:

@@ -63,7 +63,7 @@ def export(checkpoint: Path, target: Path, *, name: str = "Prefect Swarm orchest
     """
     require_extra()
     with sleeping_threads():
-        from .export import write_gguf
+        from .adapter_file import write_gguf
 
     write_gguf(checkpoint, target, name)
     return target

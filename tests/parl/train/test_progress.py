@@ -14,7 +14,11 @@ MEASURED = Report(20, 0.5, 0.625, 4e-4, 210.0, 180.0)
 
 def seen(*, terminal: bool) -> str:
     console = Console(
-        file=(file := io.StringIO()), force_terminal=terminal, width=120, highlight=False
+        file=(file := io.StringIO()),
+        force_terminal=terminal,
+        width=120,
+        highlight=False,
+        _environ={"TERM": "xterm"},
     )
     with shown(TrainConfig(minutes=30), console) as show:
         show(PLAIN)

@@ -11,9 +11,9 @@ import pytest
 import torch
 from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.parl.train import TrainConfig, export, train
+from prefect_swarm.parl.train.adapter_file import write_adapter
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example, pack
-from prefect_swarm.parl.train.export import write_adapter
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.model import Model
 from prefect_swarm.parl.train.tokens import encode
