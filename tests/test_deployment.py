@@ -150,7 +150,8 @@ def test_a_worker_runs_them(tmp_path: Path) -> None:
     _work()
 
     runs = _ask(lambda client: client.read_flow_runs())
-    names = {run.name: run for run in runs}
+    # Other tests share the server, and may have asked for the same.
+    names = {run.name: run for run in runs if run.deployment_id is not None}
     for name in ("Be polite", "Be it"):
         assert names[name].state_name == "Completed", names[name].state
     result = find_run(str(one)).result()
