@@ -11,7 +11,7 @@ from pathlib import Path
 from ..blocks.llama.model import LlamaCppModel
 from ..errors import InputError, WorseAdapterError
 from ..text import plural
-from .data.generate import generate
+from .data.generate import Part, generate
 from .evaluate import Evaluation, evaluate
 from .train import Report, TrainConfig, export, train
 from .train.extra import require_extra
@@ -49,10 +49,8 @@ class Source:
         own = list(self.own[9::10])
         return [*self._generate("development", min(self.judged, self.generated)), *own]
 
-    def _generate(self, part: str, count: int) -> list[tuple[str, str]]:
-        if not count:
-            return []
-        made = generate(self.seed, count, part="train" if part == "train" else "development")
+    def _generate(self, part: Part, count: int) -> list[tuple[str, str]]:
+        made = generate(self.seed, count, part=part) if count else []
         return [(pair.objective, pair.plan) for pair in made]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import gguf
 import torch
 from gguf.quants import dequantize
 
+from ...blocks.llama.adapter import file_hash
 from ...blocks.llama.gguf import check_model_file
 from ...errors import ModelError
 
@@ -70,9 +70,7 @@ def load_base(path: Path) -> Base:
     }
     # Models that tie their matrices store one.
     weights.setdefault("output.weight", weights["token_embd.weight"])
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Base(path, digest, shape, weights)
+    return Base(path, file_hash(path), shape, weights)
 
 
 def _shape(reader: gguf.GGUFReader, path: Path) -> BaseShape:
