@@ -13,6 +13,7 @@ from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example, pack
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.model import Model
+from random_lora import random_adapter
 
 PROMPT, PLAN = 12, 20
 
@@ -41,12 +42,7 @@ def example_of(base: Base, seed: int = 2, plan: int = PLAN) -> Example:
 
 def strong(base: Base) -> Adapter:
     """An adapter that changes a lot."""
-    adapter = new_adapter(base, 4, 8.0, 0)
-    generator = torch.Generator().manual_seed(5)
-    with torch.no_grad():
-        for matrix in adapter.b.values():
-            matrix.normal_(std=0.5, generator=generator)
-    return adapter
+    return random_adapter(base, seed=5, std=0.5)
 
 
 def computed(base: Base, adapter: Adapter, *examples: Example) -> np.ndarray:

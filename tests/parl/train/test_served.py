@@ -17,6 +17,7 @@ from prefect_swarm.parl.train.batches import Example, pack
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.model import Model
 from prefect_swarm.parl.train.tokens import encode
+from random_lora import random_adapter
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -89,12 +90,7 @@ def compare(
 
 def strong(base: Base) -> Adapter:
     """A random adapter that changes one choice in six."""
-    adapter = new_adapter(base, 4, 8.0, 0)
-    generator = torch.Generator().manual_seed(3)
-    with torch.no_grad():
-        for matrix in adapter.b.values():
-            matrix.normal_(std=0.15, generator=generator)
-    return adapter
+    return random_adapter(base, seed=3, std=0.15)
 
 
 def test_an_adapter_is_served_as_faithfully_as_the_bare_model(
