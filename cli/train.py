@@ -43,6 +43,10 @@ def train(
     judged: Annotated[
         int, typer.Option(min=1, help="Held-back objectives that adapters are judged by.")
     ] = 80,
+    start: Annotated[
+        Path | None,
+        typer.Option(help="A GGUF adapter to go on from, with a low --lr; a new one if none."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The adapter's file; where planning looks, if none.")
     ] = None,
@@ -86,6 +90,7 @@ def train(
             config,
             folder or home() / "training" / base.stem,
             out or own_adapter(base),
+            start=start,
             resume=resume,
             force=force,
             show=show,

@@ -76,6 +76,7 @@ def retrain(
     folder: Path,
     target: Path,
     *,
+    start: Path | None = None,
     resume: bool = False,
     force: bool = False,
     show: Callable[[Report], None] | None = None,
@@ -87,6 +88,7 @@ def retrain(
         base: A GGUF file of the llama architecture.
         folder: Where the run's state and the new adapter lie until the end.
         target: Where the adapter is wanted; what is there is what it has to beat.
+        start: An adapter to go on from, instead of a new one.
         resume: Go on with the run in `folder`.
         force: Replace a better adapter too.
 
@@ -105,7 +107,16 @@ def retrain(
     say(f"Judging what plans now on {plural(len(held_back), 'objective')}")
     now = target if target.is_file() else "default"
     before = asyncio.run(evaluate(held_back, LlamaCppModel(base, planner_adapter=now)))
-    result = train(source.learnt(), held_back, config, folder, base=base, resume=resume, show=show)
+    result = train(
+        source.learnt(),
+        held_back,
+        config,
+        folder,
+        base=base,
+        start=start,
+        resume=resume,
+        show=show,
+    )
     tried = dict.fromkeys([result.best, *result.checkpoints[1 - _TRIED :]])
     best: tuple[Evaluation, Path] | None = None
     for checkpoint in tried:

@@ -25,6 +25,7 @@ def train(
     folder: Path,
     *,
     base: Path,
+    start: Path | None = None,
     resume: bool = False,
     show: Callable[[Report], None] | None = None,
 ) -> TrainResult:
@@ -36,13 +37,15 @@ def train(
         config: How to train and when to end.
         folder: Where state, kept adapters and the log go.
         base: The GGUF file that will serve with the adapter.
+        start: A GGUF adapter of the same base, rank and alpha to go on from; a new one if none.
         resume: Go on with the run that the folder holds.
         show: Called with each report, if given.
 
     Raises:
-        InputError: The `train` extra, an example or the run to resume is missing, or the loss is no
-            number any more.
-        ModelError: The base can't be read, or is not of the llama architecture.
+        InputError: The `train` extra, an example or the run to resume is missing, `start` has
+            another rank or alpha, or the loss is no number any more.
+        ModelError: The base can't be read, or is not of the llama architecture; `start` is missing
+            or was made for another base.
     """
     require_extra()
     if not pairs:
@@ -50,7 +53,8 @@ def train(
     with sleeping_threads():
         from .loop import run
 
-    return run(pairs, development, config, folder, base, show or (lambda _: None), resume=resume)
+    say = show or (lambda _: None)
+    return run(pairs, development, config, folder, base, say, start=start, resume=resume)
 
 
 def export(checkpoint: Path, target: Path, *, name: str = "Prefect Swarm orchestrator") -> Path:

@@ -23,6 +23,7 @@ from .memory import keep_memory
 from .model import Model
 from .schedule import ended, rate
 from .since import Since
+from .start import read_adapter
 from .tokens import encode
 
 __all__ = ["REPORT_EVERY", "Run", "run"]
@@ -39,12 +40,13 @@ def run(
     base: Path,
     show: Callable[[Report], None],
     *,
+    start: Path | None,
     resume: bool,
 ) -> TrainResult:
     """Train from pairs; see `parl.train.train`."""
     keep_memory()
     examples, unseen = encode(pairs, base), encode(development, base)
-    return Run(examples, unseen, config, folder, load_base(base), show).train(resume=resume)
+    return Run(examples, unseen, config, folder, load_base(base), show, start).train(resume=resume)
 
 
 class Run:
@@ -58,6 +60,7 @@ class Run:
         folder: Path,
         base: Base,
         show: Callable[[Report], None],
+        start: Path | None = None,
     ) -> None:
         self._config = config
         self._folder = Folder(folder)
@@ -69,7 +72,11 @@ class Run:
         data = repr([(example.prompt, example.plan) for example in examples])
         self._origin = Origin(base.sha256, hashlib.sha256(data.encode()).hexdigest())
         self._model = Model(base)
-        self._adapter = new_adapter(base, config.rank, config.alpha, config.seed)
+        self._adapter = (
+            new_adapter(base, config.rank, config.alpha, config.seed)
+            if start is None
+            else read_adapter(start, base, config.rank, config.alpha)
+        )
         self._optimiser = torch.optim.AdamW(
             self._adapter.parameters(), lr=config.lr, weight_decay=0.0, fused=True
         )

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import torch
-from prefect_swarm.errors import InputError
-from prefect_swarm.parl.train import Report, TrainConfig, TrainResult
+from prefect_swarm.errors import InputError, ModelError
+from prefect_swarm.parl.train import Report, TrainConfig, TrainResult, export
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example
 from prefect_swarm.parl.train.kept import load_adapter
@@ -37,10 +37,12 @@ def run(base: Base, tmp_path: Path) -> Callable[..., TrainResult]:
         examples: list[Example] = EXAMPLES,
         unseen: list[Example] = EXAMPLES[:3],
         show: Callable[[Report], None] = lambda _: None,
+        start: Path | None = None,
         **changed: Any,
     ) -> TrainResult:
         config = replace(CONFIG, **changed)
-        return Run(examples, unseen, config, tmp_path / folder, base, show).train(resume=resume)
+        run = Run(examples, unseen, config, tmp_path / folder, base, show, start)
+        return run.train(resume=resume)
 
     return run
 
@@ -148,3 +150,32 @@ def test_a_run_that_gets_no_better_ends_early(run: Callable[..., TrainResult]) -
 def test_a_loss_that_is_no_number_ends_the_run(run: Callable[..., TrainResult]) -> None:
     with pytest.raises(InputError, match="The loss is"):
         run(steps=60, lr=1e30)
+
+
+@pytest.fixture
+def learnt(run: Callable[..., TrainResult], tmp_path: Path) -> tuple[Path, float]:
+    result = run("learnt", steps=60, lr=0.01)
+    return export(result.best, tmp_path / "learnt.gguf"), min(result.dev_losses.values())
+
+
+def test_a_run_can_go_on_from_an_adapters_file(
+    run: Callable[..., TrainResult], learnt: tuple[Path, float]
+) -> None:
+    # So small a rate changes nothing but what 16 bits leave out.
+    result = run("more", steps=1, lr=1e-30, start=learnt[0])
+    assert result.dev_losses[1] == pytest.approx(learnt[1], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"), [({"rank": 3}, "it is 2 .* 64"), ({"alpha": 5.0}, "alpha 4, not 5")]
+)
+def test_it_has_to_be_of_that_rank_and_alpha(
+    run: Callable[..., TrainResult], learnt: tuple[Path, float], changed: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(InputError, match=why):
+        run("more", start=learnt[0], **changed)
+
+
+def test_it_has_to_be_there(run: Callable[..., TrainResult], tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"none\.gguf"):
+        run("more", start=tmp_path / "none.gguf")
