@@ -20,7 +20,10 @@ from prefect_swarm.errors import InputError
 from prefect_swarm.task_ir import describe
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-__all__ = ["Expected", "Graph", "Wanted", "is_chain", "load_heldout"]
+__all__ = ["SETS", "Expected", "Graph", "Wanted", "is_chain", "load_heldout"]
+
+SETS = {name: Path(__file__).with_name(f"{name}.jsonl") for name in ("heldout", "fresh")}
+"""The hand-written sets, the file of each by its name."""
 
 MOST_STEPS = 14
 

@@ -1,13 +1,13 @@
 """What a planner's plans are worth, and what a plan costs.
 
-    python benches/planning/run.py [--set heldout|usable|FILE.jsonl]
+    python benches/planning/run.py [--set heldout|fresh|usable|FILE.jsonl]
         [--planner untrained|prompted|adapter|sampled] [--adapter FILE.gguf] [--model FILE.gguf]
         [--samples 3] [--show] [--json FILE]
-    python benches/planning/run.py [--set heldout|FILE.jsonl] --again FILE
+    python benches/planning/run.py [--set heldout|fresh|FILE.jsonl] --again FILE
 
-`heldout` (or a file of the same form) is graded against the plans that are right: `grade.py` says
-how; `--again` grades the plans that `--json` wrote once more. `usable` is 30 objectives of which a
-looser rule says whether a plan is usable: `rule.py`.
+`heldout` and `fresh` (or a file of the same form) are graded against the plans that are right:
+`grade.py` says how; `--again` grades the plans that `--json` wrote once more. `usable` is 30
+objectives of which a looser rule says whether a plan is usable: `rule.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from graded import from_json, graded_table, measure_graded, to_json
-from heldout import load_heldout
+from heldout import SETS, load_heldout
 from planner import PLANNERS, Planner, planner
 from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.errors import SwarmError
@@ -28,8 +28,6 @@ from prefect_swarm.tasks.plan import SAMPLES
 from usable import measure_usable, usable_table
 
 __all__ = ["embedded_table"]
-
-HERE = Path(__file__).parent
 
 
 async def embedded_table() -> str:
@@ -42,7 +40,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--set", default="heldout", help="heldout, usable, or a file")
+    parser.add_argument("--set", default="heldout", help=f"{', '.join(SETS)}, usable, or a file")
     parser.add_argument(
         "--planner",
         default="prompted",
@@ -61,7 +59,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _main(given: argparse.Namespace) -> None:
-    path = HERE / "heldout.jsonl" if given.set == "heldout" else Path(given.set)
+    path = SETS.get(given.set, Path(given.set))
     if given.again:
         saved = given.again.read_text(encoding="utf-8")
         print(graded_table(from_json(saved, load_heldout(path))))

@@ -234,11 +234,12 @@ def test_fourteen_steps_that_all_say_everything_are_graded(grading: Any) -> None
     assert (found.exact, found.coverage, found.said, found.wanted) == (False, 1.0, 13, 13)
 
 
-def test_every_objective_of_the_set_has_a_plan_that_is_worth_all(grading: Any) -> None:
+@pytest.mark.parametrize("name", ["heldout", "fresh"])
+def test_every_objective_of_a_set_has_a_plan_that_is_worth_all(grading: Any, name: str) -> None:
     heldout = import_module("heldout")
-    lines = Path(__file__).with_name("heldout_plans.jsonl").read_text("utf-8").splitlines()
+    lines = Path(__file__).with_name(f"{name}_plans.jsonl").read_text("utf-8").splitlines()
     plans = {plan["id"]: "\n".join(plan["plan"]) for plan in map(json.loads, lines)}
-    for one in heldout.load_heldout(PLANNING / "heldout.jsonl"):
+    for one in heldout.load_heldout(heldout.SETS[name]):
         found = grading.grade(read_lines(plans[one.id], one.objective), one)
         assert (one.id, found.exact, found.flaws) == (one.id, True, ())
         assert (found.edge_f1, found.coverage, found.duplicates) == (1.0, 1.0, 0.0)

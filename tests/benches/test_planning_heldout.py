@@ -32,9 +32,9 @@ def changed(number: int, **other: Any) -> list[dict[str, Any]]:
     return [step | other if n == number else step for n, step in enumerate(CHAIN)]
 
 
-@pytest.fixture
-def ours(heldout: Any) -> list[Any]:
-    return heldout.load_heldout(PLANNING / "heldout.jsonl")
+@pytest.fixture(params=["heldout", "fresh"])
+def ours(heldout: Any, request: pytest.FixtureRequest) -> list[Any]:
+    return heldout.load_heldout(heldout.SETS[request.param])
 
 
 def needs_of(heldout: Any, steps: tuple[Any, ...]) -> list[frozenset[int]]:
@@ -42,8 +42,24 @@ def needs_of(heldout: Any, steps: tuple[Any, ...]) -> list[frozenset[int]]:
     return [frozenset(map(keys.index, step.needs)) for step in steps]
 
 
-def test_there_are_a_hundred_and_twenty(ours: list[Any]) -> None:
-    assert len(ours) == 120
+@pytest.mark.parametrize(("name", "count"), [("heldout", 120), ("fresh", 100)])
+def test_a_set_has_its_objectives(heldout: Any, name: str, count: int) -> None:
+    assert len(heldout.load_heldout(heldout.SETS[name])) == count
+
+
+def test_each_set_has_every_kind(heldout: Any) -> None:
+    first, second = (
+        [one.kind for one in heldout.load_heldout(path)] for path in heldout.SETS.values()
+    )
+    assert list(dict.fromkeys(first)) == list(dict.fromkeys(second))
+
+
+def test_no_objective_is_in_both_sets(heldout: Any) -> None:
+    first, second = (
+        {" ".join(one.objective.casefold().split()) for one in heldout.load_heldout(path)}
+        for path in heldout.SETS.values()
+    )
+    assert not first & second
 
 
 def test_each_kind_stands_together(ours: list[Any]) -> None:
