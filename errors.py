@@ -17,6 +17,7 @@ __all__ = [
     "Category",
     "ContextTooSmallError",
     "EmptyOutputError",
+    "GateError",
     "InputError",
     "ModelError",
     "NoPlanError",
@@ -25,6 +26,7 @@ __all__ = [
     "RunCancelledError",
     "RunFailedError",
     "RunNotFoundError",
+    "SandboxError",
     "ServerError",
     "StepTimeoutError",
     "SwarmError",
@@ -115,6 +117,12 @@ class EmptyOutputError(SwarmError):
     category = Category.FORMAT
 
 
+class GateError(SwarmError):
+    """A gate's tool is missing or broke: that says nothing about the artifact."""
+
+    category = Category.INFRASTRUCTURE
+
+
 class StepTimeoutError(SwarmError):
     """An attempt did not end within its step's `timeout_s`."""
 
@@ -129,6 +137,12 @@ class BudgetExceededError(SwarmError):
 
 class ServerError(SwarmError):
     """The Prefect server can't be reached."""
+
+    category = Category.INFRASTRUCTURE
+
+
+class SandboxError(SwarmError):
+    """This machine can't hold the sandbox, or the sandbox failed; nothing ran outside it."""
 
     category = Category.INFRASTRUCTURE
 

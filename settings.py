@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from prefect.settings import get_current_settings
 from prefect.settings.base import PrefectBaseSettings, build_settings_config
@@ -19,6 +20,13 @@ class SwarmSettings(PrefectBaseSettings):
     home: Path | None = Field(
         default=None,
         description="Folder for runs and memory; `swarm` in Prefect's home if not set.",
+    )
+    sandbox: Literal["strict", "limits-only"] = Field(
+        default="strict",
+        description=(
+            "`strict`: what a model wrote runs isolated or not at all. `limits-only`: it runs with "
+            "limits on time, memory and output, but sees this user's files and the network."
+        ),
     )
 
 
