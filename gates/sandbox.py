@@ -1,0 +1,65 @@
+"""Where what a model wrote runs: no network, no files of this machine, bounded in everything.
+
+Strict unless the setting `sandbox` says `limits-only`; where strict can't be held nothing runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import cache
+from typing import Literal
+
+from ..settings import SwarmSettings
+from .sandbox_probe import probe
+from .sandbox_program import Ended, Limits, Program
+from .sandbox_seccomp import filter_for
+from .sandbox_spawn import Ground, run_on
+
+__all__ = ["Ended", "Kind", "Limits", "Policy", "Program", "kind", "remarks", "run"]
+
+Kind = Literal["bubblewrap", "namespaces"]
+Policy = Literal["strict", "limits-only"]
+
+_logger = logging.getLogger("prefect_swarm.sandbox")
+_DEFAULT = Limits()
+
+
+async def run(
+    program: Program, limits: Limits = _DEFAULT, *, policy: Policy | None = None
+) -> Ended:
+    """Run a program; how it fares is in the result, whatever it does.
+
+    `policy` is the setting's where it is None. Cancelling this ends the program and all that it
+    started. Raises InputError for a path or command that can't be, SandboxError where the
+    sandbox can't be held.
+    """
+    if (policy or SwarmSettings().sandbox) == "limits-only":
+        _warn_once()
+        return await run_on(Ground("limits-only"), program, limits)
+    return await run_on(await asyncio.to_thread(probe), program, limits)
+
+
+def kind() -> Kind:
+    """Return what holds programs on this machine; raises SandboxError if nothing can."""
+    return "bubblewrap" if probe().way == "bubblewrap" else "namespaces"
+
+
+def remarks() -> list[str]:
+    """Return what a person should know about how the sandbox holds on this machine."""
+    found = ["Memory is summed every 20 ms by the launcher; no cgroup is used."]
+    if probe().own_user:
+        found.append("Programs are this user for the rest of the machine, without privileges.")
+    if not filter_for():
+        found.append(
+            "No filter of system calls is known for this machine: shared memory is not counted."
+        )
+    return found
+
+
+@cache
+def _warn_once() -> None:
+    _logger.warning(
+        "The sandbox is off (sandbox = limits-only): what a model writes can read this user's "
+        "files and use the network. Limits on time, memory and output still hold."
+    )
