@@ -1,0 +1,62 @@
+"""Hold Python files against the examples and tests that there are for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+from ..errors import GateError
+from ..task_ir import Example
+from .python_layout import Layout, Placed
+from .python_run import Calls, Tests, canary, run_acts
+from .python_verdict import Trial, verdict
+from .result import Finding
+
+__all__ = ["installed", "python_version", "try_out"]
+
+
+async def try_out(
+    layout: Layout,
+    modules: Iterable[Placed],
+    tests: Sequence[Placed],
+    examples: Sequence[Example] = (),
+    data: dict[str, str] | None = None,
+) -> Finding:
+    """Import modules, evaluate examples over the last one's names, and run tests, in the sandbox.
+
+    Args:
+        data: Further files by path.
+    """
+    calls = tuple(example.call for example in examples)
+    acts: list[Calls | Tests] = [Calls(tuple(one.module for one in modules), calls)]
+    texts = {**(data or {}), **layout.texts()}
+    path = ""
+    if tests:
+        path, text = canary()
+        texts[path] = text
+        held = {one.path: (one.module, one.text) for one in tests}
+        acts.append(Tests({**held, path: (path.removesuffix(".py"), text)}))
+    report = await run_acts(texts, acts, roots=layout.roots)
+    return verdict(Trial(layout, acts, examples, path), report)
+
+
+@cache
+def python_version() -> str:
+    """Return the versions of what runs the tests.
+
+    Raises:
+        GateError: There is no pytest.
+    """
+    try:
+        of_pytest = version("pytest")
+    except PackageNotFoundError:
+        raise GateError("pytest isn't installed.", "pip install pytest") from None
+    return f"pytest {of_pytest}, Python {'.'.join(map(str, sys.version_info[:3]))}"
+
+
+@cache
+def installed() -> frozenset[str]:
+    """Return the top-level modules that are there beside Python's own."""
+    return frozenset(packages_distributions())
