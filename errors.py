@@ -16,6 +16,7 @@ __all__ = [
     "BudgetExceededError",
     "Category",
     "ContextTooSmallError",
+    "EarlyAbortError",
     "EmptyOutputError",
     "GateError",
     "InputError",
@@ -29,6 +30,7 @@ __all__ = [
     "SandboxError",
     "ServerError",
     "StepTimeoutError",
+    "StepWaivedError",
     "SwarmError",
     "WorseAdapterError",
 ]
@@ -111,6 +113,17 @@ class ContextTooSmallError(ModelError):
     category = Category.BUDGET
 
 
+class EarlyAbortError(SwarmError):
+    """What a model was writing was certain to fail, so it was stopped; `saved` counts tokens."""
+
+    category = Category.EARLY_ABORT
+
+    def __init__(self, problem: str, fix: str = "", saved: int = 0) -> None:
+        super().__init__(problem, fix)
+        self.args = (problem, fix, saved)
+        self.saved = saved
+
+
 class EmptyOutputError(SwarmError):
     """A model answered with nothing."""
 
@@ -121,6 +134,10 @@ class GateError(SwarmError):
     """A gate's tool is missing or broke: that says nothing about the artifact."""
 
     category = Category.INFRASTRUCTURE
+
+
+class StepWaivedError(SwarmError):
+    """The orchestrator does without a step that failed."""
 
 
 class StepTimeoutError(SwarmError):

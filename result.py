@@ -68,13 +68,22 @@ class Decision(_Frozen):
     rule: str
     reason: str
     tier: Tier | None = Field(default=None, description="The next attempt's tier, if there is one.")
-    feedback: str = Field(default="", description="What the next attempt is told of this one.")
+    evidence: str = Field(default="", description="What was wrong, as the gate or model said it.")
+    samples: int = Field(default=1, description="Candidates of the next attempt.")
+    delay_s: float = Field(default=0.0, description="Seconds before the next attempt.")
 
 
 class Attempt(_Frozen):
-    """One try at a step. `queue_s` is how long it waited for the model's turn."""
+    """One try at a step. `queue_s` is how long it waited for the model's turn.
+
+    Where several candidates were sampled it is the one that passed, or got furthest; `usage` and
+    `tokens_saved` are those of all.
+    """
 
     number: int
+    agent: str = ""
+    revision: int = Field(default=0, description="How often the step had been replaced.")
+    samples: int = Field(default=1, description="Candidates that were drawn.")
     tier: Tier
     model: str
     started_at: float
@@ -83,7 +92,9 @@ class Attempt(_Frozen):
     usage: Usage = Usage()
     category: Category | None = Field(default=None, description="None if it succeeded.")
     error: str | None = None
+    extraction: str = Field(default="", description="The rule that found the artifact.")
     gates: tuple[GateResult, ...] = ()
+    tokens_saved: int = Field(default=0, description="By ending what was certain to fail.")
     decision: Decision | None = None
 
     @property

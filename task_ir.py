@@ -6,6 +6,7 @@ A `TaskIR` that validates is a DAG by construction, since a step may depend only
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, cast
@@ -33,6 +34,8 @@ __all__ = [
     "TIERS",
     "Agent",
     "Escalation",
+    "Example",
+    "Form",
     "Output",
     "OutputKind",
     "PlanRules",
@@ -56,6 +59,8 @@ TIERS: tuple[Tier, ...] = ("worker", "coder", "architect")
 TierName = Literal["worker", "coder", "architect", "orchestrator"]
 """Whatever has a model of its own: a subagents' tier, or the orchestrator."""
 OutputKind = Literal["text", "json", "python", "shell", "files"]
+Form = Literal["one_line", "number", "yes_no", "list", "table"]
+"""What a whole text may have to be; the `form` gate says how each is read."""
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -94,13 +99,45 @@ class Agent(_Frozen):
     tier: Tier = "worker"
 
 
+class Example(_Frozen):
+    """What a call of the step's code has to give: `Example(call="add(1, 2)", gives=3)`."""
+
+    call: _Text = Field(description="A Python expression over the names that the code defines.")
+    gives: Any = Field(description="Its value as JSON; a tuple equals a list here.")
+
+
 class Output(_Frozen):
-    """What a step has to produce. `schema` (JSON Schema 2020-12) is for kind `json` alone."""
+    """What a step has to produce.
+
+    `schema` (JSON Schema 2020-12) is for kind `json` alone, `examples` for `python`, and the other
+    bounds for `text`.
+    """
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     kind: OutputKind = "text"
     json_schema: dict[str, Any] | None = Field(default=None, alias="schema")
+    examples: Annotated[tuple[Example, ...], BeforeValidator(_tuple)] = ()
+    min_words: int | None = Field(default=None, ge=0)
+    max_words: int | None = Field(default=None, ge=1)
+    sections: _Texts = Field(default=(), description="Headings it has to have, in this order.")
+    form: Form | None = Field(default=None, description="What the whole answer has to be.")
+    citations: bool = Field(
+        default=False, description="Whether it has to cite what it read, as [S1] or [input name]."
+    )
+
+    @model_validator(mode="after")
+    def _fields_fit_the_kind(self) -> Self:
+        if self.examples and self.kind != "python":
+            raise ValueError(f"examples are for output kind python, not {self.kind}")
+        if self.kind == "text":
+            if (self.min_words or 0) > (self.max_words or math.inf):
+                raise ValueError(f"min_words {self.min_words} is over max_words {self.max_words}")
+            return self
+        for name in ("min_words", "max_words", "sections", "form", "citations"):
+            if getattr(self, name) not in (None, (), False):
+                raise ValueError(f"{name} is for output kind text, not {self.kind}")
+        return self
 
     @model_validator(mode="after")
     def _schema_is_valid(self) -> Self:
@@ -130,7 +167,9 @@ class Step(_Frozen):
     depends_on: Annotated[tuple[_StepId, ...], BeforeValidator(_tuple)] = ()
     output: Output = Output()
     gates: _Texts | None = Field(
-        default=None, description="Gates its artifact must pass; null takes the output kind's own."
+        default=None,
+        description="Gates its artifact must pass; null takes the output kind's own, `+name` and "
+        "`-name` change those, `name?` is tried and stops nothing.",
     )
     timeout_s: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="Seconds an attempt may take."
@@ -352,7 +391,8 @@ def _check_dependencies(step: Step, earlier: set[str], ids: set[str]) -> None:
 
 
 def _check_gates(step: Step, known: frozenset[str] | None) -> None:
-    for gate in step.gates or ():
+    for asked in step.gates or ():
+        gate = asked.lstrip("+-").removesuffix("?")
         if known is not None and gate not in known:
             there = ", ".join(sorted(known))
             raise ValueError(f"step {step.id} names an unknown gate {gate!r}; there are {there}")

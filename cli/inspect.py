@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..errors import InputError
+from ..gates import said
 from ..result import Attempt, StepResult, SwarmResult
 from ..text import duration, one_line, plural
 from .command import AsJson
@@ -135,7 +136,7 @@ def _attempt_lines(attempt: Attempt) -> list[str]:
         f"{duration(attempt.queue_s)} of waiting; {usage.input_tokens:,} tokens read, "
         f"{usage.output_tokens:,} written",
         *(
-            f"gate {gate.gate}: {gate.status} {one_line('; '.join(gate.diagnostics), 300)}".rstrip()
+            f"gate {gate.gate}: {gate.status} {one_line(said(gate.diagnostics), 300)}".rstrip()
             for gate in attempt.gates
         ),
     ]

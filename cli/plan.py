@@ -40,7 +40,7 @@ def plan(
         raise InputError("--mermaid and --json were both given.", "Give one of them.")
     source = read_source(objective, plan, items, template, join, options.max_steps)
     task_ir = source.plan or asyncio.run(_ask(source.objective, options))
-    defaults = StepDefaults(options.step_timeout_s, options.max_attempts)
+    defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
     compiled = compile_plan(task_ir, defaults)
     if as_json:
         print_json(task_ir)

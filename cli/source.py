@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..gates import GATES
+from ..gates import gates
 from ..task_ir import PlanRules, TaskIR, load_plan, parse_plan
 
 __all__ = ["ItemsFile", "Join", "Objective", "PlanFile", "Source", "Template", "read_source"]
@@ -91,7 +91,7 @@ def _from_plan(plan: TaskIR, objective: str | None) -> Source:
 
 
 def _read_plan(path: Path, max_steps: int) -> TaskIR:
-    rules = PlanRules(max_steps=max_steps, gates=frozenset(GATES))
+    rules = PlanRules(max_steps=max_steps, gates=frozenset(gates()))
     if str(path) == "-":
         return parse_plan(sys.stdin.read(), rules, source="standard input")
     return load_plan(path, rules)

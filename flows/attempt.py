@@ -1,33 +1,35 @@
-"""One attempt at a step: budget, subagent, gates, and what a failure leads to."""
+"""One attempt at a step: what led to it is carried out, and what a failure leads to is decided."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from prefect.client.schemas.objects import State
-from pydantic_ai.exceptions import ModelAPIError
 
-from ..errors import BudgetExceededError, Category, SwarmError
-from ..gates import GateResult
-from ..result import Attempt, Decision
+from ..errors import BudgetExceededError, StepWaivedError, SwarmError
+from ..gates import Material
+from ..result import Action, Attempt, Decision, Usage, excerpt
 from ..runs import Run
 from ..task_ir import Tier
-from ..tasks.artifact import extract
-from ..tasks.assignment import Assignment, Upstream, Verdict
-from ..tasks.failure_router import Failure, Policy, route
-from ..tasks.gate import Inspection, gate
-from ..tasks.subagent import subagent
+from ..tasks.assignment import Assignment, Upstream
+from ..tasks.failure_router import Bounds, Failure, feedback, route
+from ..tasks.race import race
+from .candidate import Candidate, Candidates
+from .compile import CompiledPlan
 from .events import AttemptFinished, Launch
 from .ledger import Ledger
 from .options import SwarmOptions
 from .records import StepRecord
-from .task_run import run_task
+from .replacement import Replacements
 
 __all__ = ["Attempts"]
+
+_DIFF_CHARS = 2000
+_SEEDS_APART = 1000
 
 
 @dataclass(slots=True)
@@ -42,6 +44,7 @@ class Attempts:
         ledger: What the run may still spend.
     """
 
+    plan: CompiledPlan
     run: Run
     flow_run_id: str
     key: str
@@ -49,40 +52,101 @@ class Attempts:
     records: Mapping[str, StepRecord]
     waits_for: State[Any] | None
     ledger: Ledger
+    replacements: Replacements
     inputs: tuple[Upstream, ...] = ()
     again: Mapping[str, int] = field(default_factory=dict[str, int])
-    clock: Callable[[], float] = time.time
+    _candidates: Candidates = field(init=False)
+
+    def __post_init__(self) -> None:
+        limit = asyncio.Semaphore(self.options.gate_concurrency)
+        self._candidates = Candidates(self.ledger, limit)
 
     async def run_attempt(self, launch: Launch) -> AttemptFinished:
         """Run one attempt to its end and decide what follows."""
         record = self.records[launch.step]
-        assignment = self._assignment(record, launch)
+        decision = record.attempts[-1].decision if record.attempts else None
         try:
-            assignment = await self.ledger.reserve(assignment)
-        except BudgetExceededError as error:
+            if decision is not None:
+                await self._prepare(record, decision)
+            candidates = await self._make(record, launch, decision)
+        except StepWaivedError as error:
+            record.category, record.reason = None, str(error)
+            return AttemptFinished(launch.step, "waived")
+        except SwarmError as error:
             record.category, record.reason = error.category, f"{error.category}: {error}"
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
-        tokens: int | None = None
-        try:
-            state, verdict = await self._ask(record, assignment, launch)
-            # What a model wrote before its time was up nobody counted.
-            tokens = None if verdict.category is Category.TIMEOUT else verdict.usage.tokens
-        finally:
-            self.ledger.settle(launch.step, tokens)
-        record.state = state
-        artifact = extract(verdict.text, record.step.output.kind)
-        gates: tuple[GateResult, ...] = ()
-        if verdict.category is None:
-            gates = await self._check(record, assignment, artifact)
-        return self._conclude(record, launch, verdict, gates, artifact)
+        return self._conclude(record, launch, candidates)
 
-    def _assignment(self, record: StepRecord, launch: Launch) -> Assignment:
-        step, options = record.step, self.options
+    async def _prepare(self, record: StepRecord, decision: Decision) -> None:
+        """Do what has to be done before the next attempt."""
+        if decision.delay_s:
+            await asyncio.sleep(decision.delay_s)
+        if decision.action == "REPLAN":
+            record.step = await self.replacements.replaced(record)
+            record.revision += 1
+            record.best = ""
+        elif decision.action == "DELEGATE":
+            other = self.options.policy.delegates[record.step.output.kind]
+            instructions = self.plan.framed(other.system_prompt)
+            record.step = replace(record.step, agent=other.name, instructions=instructions)
+
+    async def _make(
+        self, record: StepRecord, launch: Launch, decision: Decision | None
+    ) -> list[Candidate]:
+        """Return all candidates of an attempt that came to an end, the one that counts first."""
+        number = decision.samples if decision else 1
+        if number == 1:
+            assignment = await self.ledger.reserve(self._assignment(record, launch, decision))
+            return [await self._candidate(record, assignment, f"attempt {launch.attempt}")]
+        name = f"{self.key}.{launch.step}.{launch.attempt}"
+        with race(name) as won:
+
+            async def draw(n: int) -> Candidate:
+                asked = self._assignment(record, launch, decision, sample=n, race_name=name)
+                assignment = await self.ledger.reserve(asked)
+                label = f"attempt {launch.attempt} · sample {n} of {number}"
+                candidate = await self._candidate(record, assignment, label)
+                if candidate.category is None:
+                    won.set()
+                return candidate
+
+            drawn = await asyncio.gather(
+                *(draw(n) for n in range(1, number + 1)), return_exceptions=True
+            )
+        made = [one for one in drawn if isinstance(one, Candidate)]
+        broken = [one for one in drawn if isinstance(one, BaseException)]
+        # What the budget has no room for isn't drawn; only if that is all of them it is a failure.
+        if not made or not all(isinstance(one, BudgetExceededError) for one in broken):
+            raise broken[0]
+        return sorted(made, key=lambda one: (one.category is None, one.progress), reverse=True)
+
+    async def _candidate(self, record: StepRecord, assignment: Assignment, label: str) -> Candidate:
+        return await self._candidates.make(
+            record.step, assignment, self._materials(record), self._edges(record), label
+        )
+
+    def _assignment(
+        self,
+        record: StepRecord,
+        launch: Launch,
+        decision: Decision | None,
+        *,
+        sample: int = 0,
+        race_name: str = "",
+    ) -> Assignment:
+        step, options, policy = record.step, self.options, self.options.policy
         tier = cast("Tier", launch.tier)
         schema = step.output.json_schema
         again = self.again.get(step.id, 0)
+        key = f"{self.key}.{step.id}{f'-{again}' if again else ''}.{launch.attempt}"
+        limits = options.call_limits()
+        action = decision.action if decision else None
+        if action in ("SAMPLE", "THINK_HARDER"):
+            limits["temperature"] = policy.sample_temperature
+        if action == "THINK_HARDER":
+            limits["max_output_tokens"] = int(options.max_output_tokens * policy.harder_tokens)
         return Assignment(
-            key=f"{self.key}.{step.id}{f'-{again}' if again else ''}.{launch.attempt}",
+            key=f"{key}.{sample}" if sample else key,
             run=self.flow_run_id,
             step=step.id,
             agent=step.agent,
@@ -92,12 +156,15 @@ class Attempts:
             instructions=step.instructions,
             prompt=step.prompt,
             upstream=self._upstream(step.upstream) if step.upstream else self.inputs,
-            feedback=_feedback(record.attempts),
+            feedback=feedback(_failures(record)),
+            previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
+            sample=sample,
+            race=race_name,
             output=step.output.kind,
             output_schema=json.dumps(schema, sort_keys=True) if schema else "",
-            seed=options.seed + launch.attempt - 1,
+            seed=options.seed + launch.attempt - 1 + sample * _SEEDS_APART,
             timeout_s=step.timeout_s,
-            **options.call_limits(),
+            **limits,
         )
 
     def _upstream(self, ids: Sequence[str]) -> tuple[Upstream, ...]:
@@ -108,127 +175,86 @@ class Attempts:
             if record.text is not None
         )
 
-    async def _ask(
-        self, record: StepRecord, assignment: Assignment, launch: Launch
-    ) -> tuple[State[Any], Verdict]:
-        started = self.clock()
-        state, content = await run_task(
-            subagent,
-            assignment,
-            name=f"{assignment.step} · {record.step.agent} · attempt {launch.attempt}",
-            wait_for=self._edges(record),
+    def _materials(self, record: StepRecord) -> tuple[Material, ...]:
+        if not record.step.upstream:
+            return tuple(Material(name=one.agent, text=one.text) for one in self.inputs)
+        above = [self.records[name] for name in record.step.upstream]
+        return tuple(
+            Material(name=one.step.id, kind=one.step.output.kind, text=one.text)
+            for one in above
+            if one.text is not None
         )
-        if isinstance(content, dict):
-            return state, _within_run(Verdict.model_validate(content), record)
-        known = isinstance(content, SwarmError | ModelAPIError)
-        verdict = Verdict(
-            model=assignment.model,
-            started_at=started,
-            ended_at=self.clock(),
-            category=Category.INFRASTRUCTURE,
-            error=str(content) if known else repr(content),
-        )
-        return state, verdict
 
     def _edges(self, record: StepRecord) -> list[State[Any] | None]:
-        edges = [self.records[name].state for name in record.step.upstream]
-        return [*edges, record.state] if edges or record.state else [self.waits_for]
-
-    async def _check(
-        self, record: StepRecord, assignment: Assignment, artifact: str
-    ) -> tuple[GateResult, ...]:
-        results: list[GateResult] = []
-        for name in record.step.gates:
-            inspection = Inspection(
-                key=assignment.cache_key(),
-                gate=name,
-                artifact=artifact,
-                output=record.step.output,
-            )
-            record.state, content = await run_task(
-                gate,
-                inspection,
-                name=f"{assignment.step} · gate {name} · attempt {assignment.attempt}",
-                wait_for=[record.state],
-            )
-            if not isinstance(content, dict):
-                content = {"gate": name, "status": "error", "diagnostics": [repr(content)]}
-            results.append(GateResult.model_validate(content))
-            if results[-1].status in ("failed", "error"):
-                break
-        return tuple(results)
+        upstream = record.step.upstream
+        edges = [state for name in upstream for state in self.records[name].states]
+        return [*edges, *record.states] if edges or record.states else [self.waits_for]
 
     def _conclude(
-        self,
-        record: StepRecord,
-        launch: Launch,
-        verdict: Verdict,
-        gates: tuple[GateResult, ...],
-        artifact: str,
+        self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
-        category, error = _failure(verdict, gates)
-        attempt = Attempt(
-            number=launch.attempt,
-            tier=cast("Tier", launch.tier),
-            model=verdict.model,
-            started_at=verdict.started_at,
-            ended_at=verdict.ended_at,
-            queue_s=verdict.queue_s,
-            usage=verdict.usage,
-            category=category,
-            error=error,
-            gates=gates,
-        )
-        if category is None:
+        best = candidates[0]
+        record.states = best.states
+        attempt = _attempt(record, launch, candidates)
+        if best.category is None:
             record.attempts.append(attempt)
-            record.text = artifact
+            record.text = best.artifact
             record.category, record.reason = None, ""
-            record.output_ref = self.run.write(f"outputs/{launch.step}.txt", artifact)
+            record.output_ref = self.run.write(f"outputs/{launch.step}.txt", best.artifact)
             return AttemptFinished(launch.step, "succeeded")
+        if best.artifact and best.progress[0]:
+            record.best = best.artifact
         decision = self._route(record, attempt)
         record.attempts.append(attempt.model_copy(update={"decision": decision}))
-        record.category = category
-        record.reason = f"{category}: {error} ({decision.reason})"
+        record.category = best.category
+        record.reason = f"{best.category}: {best.error} ({decision.reason})"
         if decision.tier is not None:
             return AttemptFinished(launch.step, "retry", decision.tier)
         return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
 
     def _route(self, record: StepRecord, attempt: Attempt) -> Decision:
-        history = [
-            Failure(past.category, past.tier, past.error or "")
-            for past in (*record.attempts, attempt)
-            if past.category is not None
-        ]
-        policy = Policy(
+        policy = self.options.policy
+        bounds = Bounds(
             max_attempts=record.step.max_attempts,
             ladder=self.options.ladder(record.step.max_tier),
             optional=record.step.optional,
+            replans_left=self.replacements.left,
+            can_delegate=record.step.output.kind in policy.delegates,
         )
-        return route(history, policy)
+        return route(_failures(record, attempt), policy, bounds)
 
 
-def _feedback(attempts: Sequence[Attempt]) -> str:
-    decision = attempts[-1].decision if attempts else None
-    return decision.feedback if decision is not None else ""
+def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
+    attempts = [*record.attempts, *([last] if last else [])]
+    led: list[Action | None] = [None]
+    led += [one.decision.action if one.decision else None for one in attempts]
+    return [
+        Failure(one.category, one.tier, one.error or "", action, one.revision)
+        for one, action in zip(attempts, led, strict=False)
+        if one.category is not None
+    ]
 
 
-def _within_run(verdict: Verdict, record: StepRecord) -> Verdict:
-    """Blame the run's budget, not the step, for an attempt that the run's end cut short."""
-    limit = verdict.timeout_s
-    if verdict.category is not Category.TIMEOUT or limit is None or limit >= record.step.timeout_s:
-        return verdict
-    error = (
-        f"The run's time ended {limit:.1f} s into this attempt, which might have taken "
-        f"{record.step.timeout_s:g} s. Raise timeout_s."
+def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]) -> Attempt:
+    best = candidates[0]
+    verdict = best.verdict
+    return Attempt(
+        number=launch.attempt,
+        agent=record.step.agent,
+        revision=record.revision,
+        samples=len(candidates),
+        tier=cast("Tier", launch.tier),
+        model=verdict.model,
+        started_at=min(one.verdict.started_at for one in candidates),
+        ended_at=verdict.ended_at,
+        queue_s=verdict.queue_s,
+        usage=sum((one.verdict.usage for one in candidates), Usage()),
+        category=best.category,
+        error=best.error,
+        extraction=best.extraction.rule,
+        gates=tuple(
+            result.model_copy(update={"repaired": None, "diff": excerpt(result.diff, _DIFF_CHARS)})
+            for result in (best.passage.results if best.passage else ())
+        ),
+        tokens_saved=sum(one.verdict.tokens_saved for one in candidates),
     )
-    return verdict.model_copy(update={"category": Category.BUDGET, "error": error})
-
-
-def _failure(verdict: Verdict, gates: Sequence[GateResult]) -> tuple[Category | None, str | None]:
-    if verdict.category is not None:
-        return verdict.category, verdict.error
-    for result in gates:
-        if result.status in ("failed", "error"):
-            said = "; ".join(result.diagnostics)
-            return result.category or Category.UNKNOWN, f"gate {result.gate}: {said}"
-    return None, None

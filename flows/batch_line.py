@@ -8,7 +8,7 @@ from typing import Any, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import InputError
-from ..gates import GATES
+from ..gates import gates
 from ..result import SwarmResult
 from ..task_ir import Agent, PlanRules, TaskIR, describe, parse_plan
 from .options import SwarmOptions
@@ -104,7 +104,7 @@ def _override(options: SwarmOptions, own: object) -> SwarmOptions:
 
 
 def _understand(asked: dict[str, Any], options: SwarmOptions) -> tuple[str, TaskIR | None]:
-    rules = PlanRules(max_steps=options.max_steps, gates=frozenset(GATES))
+    rules = PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
     if "prompt_template" in asked:
         mapped = _Mapped.model_validate(asked)
         plan = TaskIR.from_items(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from ..gates import DEFAULT_GATES
+from ..gates import chosen
 from ..task_ir import Output, OutputKind, Step, TaskIR, Tier
 
 __all__ = ["CompiledPlan", "CompiledStep", "StepDefaults", "compile_plan"]
@@ -21,12 +21,14 @@ class StepDefaults:
     Attributes:
         timeout_s: Seconds an attempt may take.
         max_attempts: Attempts a step may take.
-        gates: The gates of each output kind.
+        gates: What a person asks for beside the gates of an output kind; see `gates.chosen`.
     """
 
     timeout_s: float = 300.0
-    max_attempts: int = 3
-    gates: Mapping[OutputKind, tuple[str, ...]] = field(default_factory=lambda: DEFAULT_GATES)
+    max_attempts: int = 6
+    gates: Mapping[OutputKind, tuple[str, ...]] = field(
+        default_factory=dict[OutputKind, tuple[str, ...]]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class CompiledPlan:
         last_steps: Ids of the steps no other step reads, in the plan's order.
         final_step: The step whose output is the answer as it stands, if the plan names one.
         inputs: Names and texts that the steps without upstream read.
+        rules: What every agent is told: the plan's constraints and assumptions.
         content_hash: SHA-256 over what running the plan depends on; the same in every process and
             Python version. Priorities do not count: they change when, not what.
     """
@@ -71,7 +74,12 @@ class CompiledPlan:
     last_steps: tuple[str, ...]
     final_step: str | None
     inputs: tuple[tuple[str, str], ...]
+    rules: tuple[str, ...]
     content_hash: str
+
+    def framed(self, system_prompt: str) -> str:
+        """Return an agent's instructions: its own system prompt and what every agent is told."""
+        return "\n".join([system_prompt, *self.rules])
 
     def step(self, step_id: str) -> CompiledStep:
         """Return the step of that id; KeyError if there is none."""
@@ -101,17 +109,18 @@ def compile_plan(
     defaults = defaults or StepDefaults()
     priorities = _remaining_path(plan.steps, _expected(plan.steps, durations or {}))
     agents = {agent.name: agent for agent in plan.agents}
+    rules = _rules(plan)
     steps = tuple(
         CompiledStep(
             id=step.id,
             agent=step.agent,
-            instructions=_instructions(agents[step.agent].system_prompt, plan),
+            instructions="\n".join([agents[step.agent].system_prompt, *rules]),
             prompt=step.prompt,
             tier=agents[step.agent].tier,
             max_tier=plan.escalation.max_tier,
             upstream=step.depends_on,
             output=step.output,
-            gates=defaults.gates[step.output.kind] if step.gates is None else step.gates,
+            gates=chosen(step.output, step.gates, defaults.gates.get(step.output.kind)),
             timeout_s=step.timeout_s or defaults.timeout_s,
             max_attempts=plan.escalation.max_attempts or defaults.max_attempts,
             optional=step.optional,
@@ -126,15 +135,16 @@ def compile_plan(
         last_steps=tuple(step.id for step in steps if step.id not in read),
         final_step=plan.final_step,
         inputs=tuple(plan.inputs.items()),
+        rules=rules,
         content_hash=_content_hash(plan, steps),
     )
 
 
-def _instructions(system_prompt: str, plan: TaskIR) -> str:
-    lines = [system_prompt]
-    lines += [f"Keep to this: {constraint}" for constraint in plan.constraints]
-    lines += [f"Take this for granted: {assumption}" for assumption in plan.assumptions]
-    return "\n".join(lines)
+def _rules(plan: TaskIR) -> tuple[str, ...]:
+    return (
+        *(f"Keep to this: {constraint}" for constraint in plan.constraints),
+        *(f"Take this for granted: {assumption}" for assumption in plan.assumptions),
+    )
 
 
 def _expected(steps: Sequence[Step], durations: Mapping[str, float]) -> dict[str, float]:

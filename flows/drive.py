@@ -34,6 +34,7 @@ _ENDINGS: Mapping[str, Any] = {
     "succeeded": "succeeded",
     "failed": "failed",
     "skipped": "failed",
+    "waived": "skipped",
     "retry": "retrying",
     "cancelled": "cancelled",
 }

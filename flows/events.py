@@ -64,12 +64,13 @@ class AttemptFinished:
     """A launched attempt ended.
 
     Attributes:
-        outcome: `retry` puts the step back among the ready ones; the others end it.
+        outcome: `retry` puts the step back among the ready ones; the others end it. A `waived`
+            step is skipped, and what depends on it goes on as if it had been optional.
         tier: The tier of the next attempt, for `retry`; None keeps the last one.
     """
 
     step: str
-    outcome: Literal["succeeded", "failed", "skipped", "retry", "cancelled"]
+    outcome: Literal["succeeded", "failed", "skipped", "waived", "retry", "cancelled"]
     tier: str | None = None
 
 

@@ -27,6 +27,7 @@ from .events import Limits, RunStatus
 from .ledger import Ledger
 from .options import SwarmOptions
 from .records import StepRecord, frontier, step_results, step_runs
+from .replacement import Replacements
 from .task_run import run_task
 
 __all__ = ["Execution"]
@@ -46,6 +47,7 @@ class Execution:
     started_at: float
     _records: dict[str, StepRecord] = field(init=False)
     _ledger: Ledger = field(init=False)
+    _replacements: Replacements = field(init=False)
 
     def __post_init__(self) -> None:
         self._records = {step.id: StepRecord(step) for step in self.plan.steps}
@@ -53,6 +55,19 @@ class Execution:
             budget=Budget(self.options.max_tokens, self.options.timeout_s),
             started_at=self.started_at,
             spent=self.source.planning.usage.tokens,
+        )
+        self._replacements = Replacements(
+            plan=self.plan,
+            key=self._key,
+            flow_run_id=self.flow_run_id,
+            model=self.options.model_of("orchestrator"),
+            limits={
+                **self.options.call_limits(),
+                "seed": self.options.seed,
+                "timeout_s": self.options.step_timeout_s,
+            },
+            ledger=self._ledger,
+            left=self.options.policy.replans,
         )
 
     @property
@@ -87,6 +102,7 @@ class Execution:
 
     def _driver(self, tell: Callable[[Progress], None]) -> Driver:
         attempts = Attempts(
+            plan=self.plan,
             run=self.run,
             flow_run_id=self.flow_run_id,
             key=self._key,
@@ -94,6 +110,7 @@ class Execution:
             records=self._records,
             waits_for=self.planned,
             ledger=self._ledger,
+            replacements=self._replacements,
             inputs=tuple(Upstream(agent=name, text=text) for name, text in self.plan.inputs),
             again=self.run.begun_again(),
         )
@@ -112,10 +129,12 @@ class Execution:
         if trouble and status == "completed":
             status = "partial"
         records = list(self._records.values())
-        total = self.source.planning.usage + usage
+        total = self.source.planning.usage + self._replacements.usage + usage
         for record in records:
             total = sum((attempt.usage for attempt in record.attempts), total)
-        main_calls = self.source.planning.usage.requests + usage.requests
+        main_calls = sum(
+            one.requests for one in (self.source.planning.usage, self._replacements.usage, usage)
+        )
         problems = [
             f"{record.step.id}: {record.reason}"
             for record in records
@@ -165,7 +184,7 @@ class Execution:
             synthesise,
             assignment,
             name="Answer · orchestrator",
-            wait_for=[record.state for record in last],
+            wait_for=[state for record in last for state in record.states],
         )
         _, content = await self.control.unless_cancelled(asked)
         if not isinstance(content, dict):

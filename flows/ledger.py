@@ -37,15 +37,15 @@ class Ledger:
         while not admits(self.budget, self._spending(), needed):
             self._settled.clear()
             await self._settled.wait()
-        self._reserved[assignment.step] = needed
+        self._reserved[assignment.key] = needed
         if self.budget.timeout_s is None:
             return assignment
         left = self.budget.timeout_s - self._spending().elapsed_s
         return assignment.model_copy(update={"timeout_s": min(assignment.timeout_s, left)})
 
-    def settle(self, step: str, tokens: int | None) -> None:
+    def settle(self, key: str, tokens: int | None) -> None:
         """Book what an attempt took; None, not known, books all it had reserved."""
-        reserved = self._reserved.pop(step)
+        reserved = self._reserved.pop(key)
         self.spent += reserved if tokens is None else tokens
         self._settled.set()
 

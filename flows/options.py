@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
-from ..task_ir import MAX_STEPS, TIERS, Tier, TierName
+from ..task_ir import MAX_STEPS, TIERS, OutputKind, Tier, TierName
+from ..tasks.failure_policy import Policy
 
 __all__ = ["SwarmOptions"]
 
@@ -45,7 +46,16 @@ class SwarmOptions(BaseModel):
     max_output_tokens: int = Field(default=256, ge=1, description="Tokens a call may write.")
     timeout_s: float | None = Field(default=None, gt=0, description="Seconds the run may take.")
     step_timeout_s: float = Field(default=300.0, gt=0, description="Seconds an attempt may take.")
-    max_attempts: int = Field(default=3, ge=1, description="Attempts a step may take.")
+    max_attempts: int = Field(default=6, ge=1, description="Attempts a step may take.")
+    gates: dict[OutputKind, tuple[str, ...]] = Field(
+        default_factory=dict[OutputKind, tuple[str, ...]],
+        description="Gates by output kind: names replace the kind's own, +name and -name change "
+        "them, name? is tried and stops nothing.",
+    )
+    gate_concurrency: int = Field(default=2, ge=1, description="Light gates that may run at once.")
+    policy: Policy = Field(
+        default_factory=Policy, description="What failures lead to; docs/failures.md has the table."
+    )
     max_input_chars: int = Field(
         default=4000, ge=1, description="Characters of upstream output a step may read."
     )

@@ -19,11 +19,20 @@ __all__ = ["StepRecord", "frontier", "step_results", "step_runs"]
 
 @dataclass(slots=True)
 class StepRecord:
-    """One step's history. `state` is the Prefect state that later steps wait for."""
+    """One step's history.
+
+    Attributes:
+        step: As it is now: a step that is replaced or given to somebody else changes.
+        revision: How often it was replaced.
+        best: The artifact that got furthest through the gates so far.
+        states: The Prefect states that whatever comes next waits for.
+    """
 
     step: CompiledStep
     attempts: list[Attempt] = field(default_factory=list[Attempt])
-    state: State[Any] | None = None
+    revision: int = 0
+    best: str = ""
+    states: tuple[State[Any], ...] = ()
     text: str | None = None
     output_ref: str | None = None
     category: Category | None = None

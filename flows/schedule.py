@@ -42,6 +42,7 @@ class _Node:
     pending: int
     status: StepStatus = "waiting"
     attempts: int = 0
+    waived: bool = False
     downstream: list[str] = field(default_factory=list[str])
 
 
@@ -120,7 +121,10 @@ class Schedule:
             state = "unknown" if node is None else node.status
             raise ValueError(f"step {event.step} is {state}, so no attempt of it can finish")
         self._running[node.tier] -= 1
-        if event.outcome != "retry":
+        if event.outcome == "waived":
+            node.waived = True
+            self._end(node, "skipped", commands)
+        elif event.outcome != "retry":
             self._end(node, event.outcome, commands)
         elif self._cancelled:
             self._end(node, "cancelled", commands)
@@ -189,9 +193,13 @@ class Schedule:
         nodes = self._nodes.values()
         if not any(node.status == "succeeded" for node in nodes):
             return "failed"
-        complete = all(node.status == "succeeded" or node.step.optional for node in nodes)
+        complete = all(node.status == "succeeded" or _dispensable(node) for node in nodes)
         return "completed" if complete else "partial"
 
 
 def _blocks(node: _Node) -> bool:
-    return node.status in ("failed", "skipped", "cancelled") and not node.step.optional
+    return node.status in ("failed", "skipped", "cancelled") and not _dispensable(node)
+
+
+def _dispensable(node: _Node) -> bool:
+    return node.step.optional or node.waived

@@ -13,7 +13,7 @@ from prefect.states import Cancelled, Completed
 
 from ..blocks.models import resolve_model
 from ..errors import InputError, RunAliveError, RunCancelledError, RunFailedError
-from ..gates import GATES
+from ..gates import gates, line_of
 from ..result import Planning, SwarmResult
 from ..runs import Run
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
@@ -85,7 +85,7 @@ async def _execute(
     started = time.time()
     planning = _plan(objective, plan, options, flow_run_id)
     chosen, state = await control.unless_cancelled(planning)
-    defaults = StepDefaults(options.step_timeout_s, options.max_attempts)
+    defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
     execution = Execution(
         plan=compile_plan(chosen.plan, defaults),
         source=chosen,
@@ -114,6 +114,8 @@ def _as(state: State[Any]) -> Any:
 def _begin(run: Run, flow_run_id: str, objective: str, options: SwarmOptions) -> None:
     if not objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted.")
+    for names in options.gates.values():
+        line_of(names)  # names what isn't there
     if not run.about():
         about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
@@ -132,7 +134,7 @@ async def _plan(
     objective: str, plan: TaskIR | None, options: SwarmOptions, flow_run_id: str
 ) -> tuple[Planned, State[Any] | None]:
     if plan is not None:
-        rules = PlanRules(max_steps=options.max_steps, gates=frozenset(GATES))
+        rules = PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
         checked = parse_plan(plan.model_dump(mode="json"), rules)
         return Planned(plan=checked, planning=Planning(source="user")), None
     commission = Commission(

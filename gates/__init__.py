@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from .cache import Cache
+from .check import check
+from .choice import DEFAULT_GATES, chosen, gate_name, is_required
+from .gate import STAGES, Gate, Material, Stage, Subject
+from .line import Line, Passage, line_of, run_line
+from .registry import find_gate, gates
+from .result import Diagnostic, Finding, GateResult, GateStatus, said
 
-from ..task_ir import Output, OutputKind
-from . import json_schema
-from .result import GateResult, GateStatus
-
-__all__ = ["DEFAULT_GATES", "GATES", "Gate", "GateResult", "GateStatus"]
-
-Gate = Callable[[str, Output], GateResult]
-
-GATES: Mapping[str, Gate] = MappingProxyType({json_schema.NAME: json_schema.check})
-"""Every gate there is, by name."""
-
-DEFAULT_GATES: Mapping[OutputKind, tuple[str, ...]] = MappingProxyType(
-    {
-        "text": (),
-        "json": (json_schema.NAME,),
-        "python": (),
-        "shell": (),
-        "files": (),
-    }
-)
-"""The gates a step gets where its plan names none, by output kind, in the order they run."""
+__all__ = [
+    "DEFAULT_GATES",
+    "STAGES",
+    "Cache",
+    "Diagnostic",
+    "Finding",
+    "Gate",
+    "GateResult",
+    "GateStatus",
+    "Line",
+    "Material",
+    "Passage",
+    "Stage",
+    "Subject",
+    "check",
+    "chosen",
+    "find_gate",
+    "gate_name",
+    "gates",
+    "is_required",
+    "line_of",
+    "run_line",
+    "said",
+]

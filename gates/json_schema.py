@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any, cast
 
 from jsonschema import Draft202012Validator
@@ -12,38 +14,49 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from ..errors import Category
-from ..task_ir import Output
-from .result import GateResult, GateStatus
+from ..task_ir import OutputKind
+from .gate import Stage, Subject
+from .result import Diagnostic, Finding, fault
 
-__all__ = ["NAME", "check"]
+__all__ = ["JsonSchema"]
 
-NAME = "schema"
 _MOST_DIAGNOSTICS = 5
 
 
-def check(artifact: str, output: Output) -> GateResult:
-    """Parse the artifact as JSON and hold it against the output's schema, where it has one."""
-    try:
-        value: Any = json.loads(artifact, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        found = f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
-        return _verdict("failed", Category.FORMAT, found)
-    except (ValueError, RecursionError) as error:
-        return _verdict("failed", Category.FORMAT, f"not JSON that can be read: {error}")
-    # A registry of its own: the default one fetches a schema's remote references.
-    validator = Draft202012Validator(output.json_schema or {}, registry=Registry())
-    errors = cast("Iterable[ValidationError]", validator.iter_errors(value))  # pyright: ignore[reportUnknownMemberType]
-    try:
-        found = [f"{error.json_path}: {error.message}" for error in errors]
-    except (Unresolvable, RecursionError, OverflowError) as error:
-        return _verdict("error", Category.SCHEMA, f"the step's schema can't be applied: {error}")
-    if found:
-        return _verdict("failed", Category.SCHEMA, *found[:_MOST_DIAGNOSTICS])
-    return GateResult(gate=NAME, status="passed")
+@dataclass(frozen=True)
+class JsonSchema:
+    """JSON Schema 2020-12; what a pydantic model says of itself (`model_json_schema()`) is such."""
 
+    name: str = "schema"
+    about: str = "is JSON, and fits the step's JSON Schema"
+    kinds: frozenset[OutputKind] = frozenset({"json"})
+    stage: Stage = "light"
+    timeout_s: float = 30.0
 
-def _verdict(status: GateStatus, category: Category, *diagnostics: str) -> GateResult:
-    return GateResult(gate=NAME, status=status, category=category, diagnostics=diagnostics)
+    def version(self) -> str:
+        return f"jsonschema {version('jsonschema')}"
+
+    async def check(self, subject: Subject) -> Finding:
+        """Parse the artifact and hold it against the output's schema, where it has one."""
+        try:
+            value: Any = json.loads(subject.artifact, parse_constant=_refuse)
+        except json.JSONDecodeError as error:
+            message = f"not JSON: {error.msg}"
+            found = Diagnostic(message=message, line=error.lineno, column=error.colno)
+            return fault(Category.FORMAT, found)
+        except (ValueError, RecursionError) as error:
+            return fault(Category.FORMAT, f"not JSON that can be read: {error}")
+        # A registry of its own: the default one fetches a schema's remote references.
+        validator = Draft202012Validator(subject.output.json_schema or {}, registry=Registry())
+        errors = cast("Iterable[ValidationError]", validator.iter_errors(value))  # pyright: ignore[reportUnknownMemberType]
+        try:
+            found = [Diagnostic(message=f"{e.json_path}: {e.message}") for e in errors]
+        except (Unresolvable, RecursionError, OverflowError) as error:
+            broken = Diagnostic(message=f"the step's schema can't be applied: {error}")
+            return Finding(status="error", category=Category.SCHEMA, diagnostics=(broken,))
+        if found:
+            return fault(Category.SCHEMA, *found[:_MOST_DIAGNOSTICS])
+        return Finding(status="passed")
 
 
 def _refuse(constant: str) -> None:

@@ -2,23 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import Category
 
-__all__ = ["GateResult", "GateStatus"]
+__all__ = ["Diagnostic", "Finding", "GateResult", "GateStatus", "fault", "said"]
 
 GateStatus = Literal["passed", "failed", "skipped", "error"]
 
 
-class GateResult(BaseModel):
-    """One gate's verdict on one artifact; `diagnostics` are what an agent needs to mend it."""
-
+class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True)
 
-    gate: str
+
+class Diagnostic(_Frozen):
+    """One thing that is wrong; lines and columns count from 1, `code` is the tool's own."""
+
+    message: str
+    line: int | None = None
+    column: int | None = None
+    code: str = ""
+
+    def __str__(self) -> str:
+        place = f"line {self.line}" if self.line is not None else ""
+        if self.line is not None and self.column is not None:
+            place += f", column {self.column}"
+        return ": ".join(filter(None, [place, " ".join(filter(None, [self.code, self.message]))]))
+
+
+class Finding(_Frozen):
+    """What a gate found; `category` and `diagnostics` are what an agent needs to mend it.
+
+    `repaired` is the artifact as the gate mended it, where it did: that goes on.
+    """
+
     status: GateStatus
     category: Category | None = None
-    diagnostics: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    repaired: str | None = None
+
+
+class GateResult(Finding):
+    """One gate's verdict on one artifact.
+
+    `artifact` is the SHA-256 of what was checked, `version` the tool's, `diff` what a repair did.
+    """
+
+    gate: str
+    required: bool = True
+    duration_s: float = Field(
+        default=0.0, description="Seconds; those of the first time if cached."
+    )
+    version: str = ""
+    artifact: str = ""
+    diff: str = ""
+    cached: bool = False
+
+    @classmethod
+    def broken(cls, gate: str, why: str, *, required: bool) -> GateResult:
+        """What is to be said of an artifact when the gate itself broke."""
+        return cls(
+            gate=gate,
+            required=required,
+            status="error",
+            category=Category.INFRASTRUCTURE,
+            diagnostics=(Diagnostic(message=why),),
+        )
+
+    @property
+    def stops(self) -> bool:
+        """Whether the artifact can't go on."""
+        return self.required and self.status in ("failed", "error")
+
+
+def fault(category: Category, *found: Diagnostic | str) -> Finding:
+    """A failure with what was found."""
+    diagnostics = tuple(
+        Diagnostic(message=item) if isinstance(item, str) else item for item in found
+    )
+    return Finding(status="failed", category=category, diagnostics=diagnostics)
+
+
+def said(diagnostics: Sequence[Diagnostic]) -> str:
+    """All diagnostics as one line."""
+    return "; ".join(map(str, diagnostics))

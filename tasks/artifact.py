@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
+from dataclasses import dataclass
 
 from ..task_ir import OutputKind
 
-__all__ = ["extract"]
+__all__ = ["Extraction", "extract"]
 
 _FENCES: dict[OutputKind, tuple[str, ...]] = {
     "json": ("json", ""),
-    "python": ("python", "py", ""),
+    "python": ("python", "py", "python3", ""),
     "shell": ("sh", "bash", "shell", ""),
 }
-_BLOCK = re.compile(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^[ \t]*```[ \t]*(\w*)[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE
+)
 
 
-def extract(text: str, kind: OutputKind) -> str:
-    """Return the artifact of that kind: the whole text, or its first fenced block of that language.
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """An artifact, and the rule by which it was found."""
 
-    Text and files stand as they were written, and so does JSON that parses as a whole.
+    artifact: str
+    rule: str
+
+
+def extract(text: str, kind: OutputKind) -> Extraction:
+    """Find the artifact of that kind.
+
+    Text and files stand as they were written, and so do JSON and Python that parse as a whole. Else
+    it is the first fenced block of the language, the first without a language, the whole text. A
+    block that is never closed ends with the text.
     """
-    if kind not in _FENCES or (kind == "json" and _is_json(text)):
-        return text
+    if kind not in _FENCES:
+        return Extraction(text, "whole text")
+    if (kind == "json" and _is_json(text)) or (kind == "python" and _is_python(text)):
+        return Extraction(text, "whole text, which parses")
     blocks = {language.lower(): body for language, body in reversed(_BLOCK.findall(text))}
     for language in _FENCES[kind]:
         if language in blocks:
-            return blocks[language].strip("\n")
-    return text
+            rule = f"first {language} block" if language else "first block without a language"
+            return Extraction(blocks[language].strip("\n"), rule)
+    return Extraction(text, "whole text, for want of a block")
 
 
 def _is_json(text: str) -> bool:
@@ -38,3 +56,15 @@ def _is_json(text: str) -> bool:
         # Not JSON, or a number of thousands of digits, or thousands of brackets.
         return False
     return True
+
+
+def _is_python(text: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            # Such as an escape that Python doesn't know: whoever runs it will hear of it.
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    # A single word parses too; a program does something.
+    return any(not isinstance(node, ast.Expr) for node in tree.body)

@@ -47,6 +47,9 @@ class Assignment(_Frozen):
     prompt: str
     upstream: tuple[Upstream, ...] = ()
     feedback: str = ""
+    previous: str = Field(default="", description="The best attempt so far, to go on from.")
+    sample: int = Field(default=0, description="Its number among the samples of its race.")
+    race: str = Field(default="", description="The race among samples that it runs in, if any.")
     output: OutputKind = "text"
     output_schema: str = ""
     max_input_chars: int = 4000
@@ -55,9 +58,14 @@ class Assignment(_Frozen):
     seed: int = 0
     timeout_s: float = 300.0
 
+    @property
+    def name(self) -> str:
+        """Names it within its run: step and attempt, and the sample where there are several."""
+        return f"{self.step}.{self.attempt}" + (f".{self.sample}" if self.sample else "")
+
     def cache_key(self) -> str:
         """Return the key that a finished attempt is found under: its name and its input's hash."""
-        text = self.model_dump_json(exclude={"key", "run", "timeout_s"})
+        text = self.model_dump_json(exclude={"key", "run", "race", "timeout_s"})
         return f"{self.key}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
@@ -72,6 +80,7 @@ class Verdict(_Frozen):
     usage: Usage = Usage()
     category: Category | None = None
     error: str = ""
+    tokens_saved: int = Field(default=0, description="What it may have gone on to write.")
     timeout_s: float | None = Field(default=None, description="The limit it ran under.")
 
 
@@ -95,8 +104,11 @@ def prompt_of(assignment: Assignment) -> str:
         parts.append(form)
     if assignment.output_schema:
         parts.append(f"It has to fit this JSON Schema: {assignment.output_schema}")
+    if assignment.previous:
+        previous = excerpt(assignment.previous, assignment.max_input_chars // 2)
+        parts.append(f"This was tried before:\n{previous}")
     if assignment.feedback:
-        parts.append(f"Your last answer was not accepted: {excerpt(assignment.feedback)}")
+        parts.append(f"The last answer was not accepted: {excerpt(assignment.feedback)}")
     return "\n\n".join(parts)
 
 

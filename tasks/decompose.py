@@ -16,7 +16,7 @@ from pydantic_ai.exceptions import ModelAPIError
 from ..blocks.llama.adapter import file_hash
 from ..blocks.models import planner_adapter_of, resolve_model
 from ..errors import ModelError
-from ..gates import GATES
+from ..gates import gates
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR
 from .plan import PlanDraft, draft_plan, why_without_adapter
@@ -95,7 +95,7 @@ async def plan_objective(commission: Commission) -> Planned:
         NoPlanError: No plan it wrote can be read.
     """
     model = await resolve_model(commission.model, "orchestrator")
-    rules = PlanRules(max_steps=commission.max_steps, gates=frozenset(GATES))
+    rules = PlanRules(max_steps=commission.max_steps, gates=frozenset(gates()))
     if commission.adapter and (why := why_without_adapter(model)):
         _tell_once(why)
     try:

@@ -2,113 +2,157 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..errors import Category
-from ..result import Decision
+from ..result import Action, Decision, excerpt
 from ..task_ir import TIERS, Tier
+from .failure_policy import Policy
 
-__all__ = ["RULES", "Failure", "Policy", "Rule", "route"]
+__all__ = ["FEEDBACK_CHARS", "Bounds", "Failure", "feedback", "route"]
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How often a category is tried again on its tier, and whether it escalates after that."""
-
-    retries: int
-    escalates: bool
-
-
-RULES: Mapping[Category, Rule] = MappingProxyType(
-    {
-        Category.FORMAT: Rule(retries=2, escalates=False),
-        Category.SCHEMA: Rule(retries=2, escalates=False),
-        Category.CODE: Rule(retries=2, escalates=True),
-        Category.LOGIC: Rule(retries=1, escalates=True),
-        Category.TIMEOUT: Rule(retries=0, escalates=True),
-        Category.EARLY_ABORT: Rule(retries=0, escalates=True),
-        Category.INFRASTRUCTURE: Rule(retries=2, escalates=False),
-        Category.BUDGET: Rule(retries=0, escalates=False),
-        Category.UPSTREAM: Rule(retries=0, escalates=False),
-        Category.UNKNOWN: Rule(retries=1, escalates=True),
-    }
-)
+FEEDBACK_CHARS = 600
+"""Characters of feedback that an attempt gets; a small model forgets its task over more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failed attempt, as far as the decision reads it."""
+    """A failed attempt, as far as the decision reads it.
+
+    Attributes:
+        action: What had led to the attempt; None for the first one of a step.
+        revision: How often the step had been replaced before.
+    """
 
     category: Category
     tier: Tier
     message: str
+    action: Action | None = None
+    revision: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """The bounds of a decision.
+class Bounds:
+    """The bounds of a step's decisions.
 
     Attributes:
-        max_attempts: Attempts the step may take in all.
+        max_attempts: Attempts the step may take in all; those that failed by INFRASTRUCTURE don't
+            count, since they say nothing about the model.
         ladder: The tiers there are to climb, cheapest first; tiers that another name for the same
             model would serve are left out, since the same model fails the same way.
+        optional: Whether the plan succeeds without the step.
+        replans_left: Times that a step of the run may still be replaced.
+        can_delegate: Whether there is somebody else for what the step produces.
     """
 
-    max_attempts: int = 3
+    max_attempts: int = 6
     ladder: tuple[Tier, ...] = TIERS
     optional: bool = False
-    rules: Mapping[Category, Rule] = field(default_factory=lambda: RULES)
+    replans_left: int = 0
+    can_delegate: bool = False
 
 
-def route(history: Sequence[Failure], policy: Policy) -> Decision:
+def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decision:
     """Decide what the last failure of a step leads to.
+
+    The n-th failure of a category on a tier leads to the n-th action of its rule, of those that are
+    possible: ESCALATE is passed over where no tier is above, REPLAN where no replacement is left,
+    DELEGATE where nobody else is there. It always ends: rules are finite, tiers are only climbed,
+    and there is a last attempt. A step that was replaced begins its rules anew.
 
     Args:
         history: The step's failed attempts, oldest first; at least one.
-        policy: The bounds.
     """
     last = history[-1]
-    rule = policy.rules[last.category]
-    here = [failure for failure in history if failure.tier == last.tier]
-    same = sum(failure.category == last.category for failure in here)
-    if rule.retries == 0 and not rule.escalates:
-        return _give_up(policy, last, "never-retried", f"{last.category} is never tried again")
-    if len(history) >= policy.max_attempts:
-        reason = f"attempt {len(history)} of {policy.max_attempts} was the last"
-        return _give_up(policy, last, "attempts-spent", reason)
-    if same <= rule.retries:
-        return Decision(
-            action="RETRY",
-            rule=f"{last.category}: retry {rule.retries}×",
-            reason=f"{last.category} failure {same} on tier {last.tier}",
-            tier=last.tier,
-            feedback=last.message,
+    actions = policy.rules[last.category]
+    if not actions:
+        reason = f"{last.category} is not tried again"
+        return _give_up(bounds, last, f"{last.category}: never", reason)
+    counted = sum(failure.category is not Category.INFRASTRUCTURE for failure in history)
+    if counted >= bounds.max_attempts:
+        reason = f"attempt {counted} of {bounds.max_attempts} was the last"
+        return _give_up(bounds, last, "attempts spent", reason)
+    same = sum(failure.category == last.category for failure in _here(history))
+    count = f"{last.category} failure {same} on tier {last.tier}"
+    there: list[Action] = [action for action in actions if _is_open(action, last, bounds)]
+    if same > len(there):
+        return _give_up(
+            bounds, last, f"{last.category}: nothing left", f"{count} was the last allowed"
         )
-    above = _above(last.tier, policy.ladder)
-    if rule.escalates and above is not None:
-        return Decision(
-            action="ESCALATE",
-            rule=f"{last.category}: escalate after {rule.retries}",
-            reason=f"{last.category} failure {same} on tier {last.tier}; {above} is next",
-            tier=above,
-            feedback=last.message,
-        )
-    reason = (
-        f"no tier above {last.tier} has another model"
-        if rule.escalates
-        else f"{last.category} failed {same} times and does not escalate"
+    action = there[same - 1]
+    rule = f"{last.category}: {' → '.join(there[:same])}"
+    return _take(action, last, policy, bounds, rule, count, same)
+
+
+def _here(history: Sequence[Failure]) -> list[Failure]:
+    """The failures since the step was last replaced, on the tier it is on."""
+    last = history[-1]
+    return [one for one in history if (one.tier, one.revision) == (last.tier, last.revision)]
+
+
+def _is_open(action: Action, last: Failure, bounds: Bounds) -> bool:
+    match action:
+        case "ESCALATE":
+            return _above(last.tier, bounds.ladder) is not None
+        case "REPLAN":
+            return bounds.replans_left > 0
+        case "DELEGATE":
+            return bounds.can_delegate
+        case _:
+            return True
+
+
+def _take(
+    action: Action,
+    last: Failure,
+    policy: Policy,
+    bounds: Bounds,
+    rule: str,
+    count: str,
+    same: int,
+) -> Decision:
+    if action in ("SKIP", "FAIL"):
+        return _decision(action, last, rule, count)
+    tier = _above(last.tier, bounds.ladder) if action == "ESCALATE" else last.tier
+    return _decision(
+        action,
+        last,
+        rule,
+        count if tier == last.tier else f"{count}; {tier} is next",
+        tier=tier,
+        samples=policy.samples if action == "SAMPLE" else 1,
+        delay_s=_delay(last, policy, same),
     )
-    return _give_up(policy, last, "nothing-left", reason)
 
 
-def _give_up(policy: Policy, last: Failure, rule: str, reason: str) -> Decision:
+def _delay(last: Failure, policy: Policy, same: int) -> float:
+    """Seconds to wait: a model can be asked again at once, a machine that is down can't."""
+    return policy.backoff_s * 2 ** (same - 1) if last.category is Category.INFRASTRUCTURE else 0.0
+
+
+def _give_up(bounds: Bounds, last: Failure, rule: str, reason: str) -> Decision:
+    return _decision("SKIP" if bounds.optional else "FAIL", last, rule, reason)
+
+
+def _decision(
+    action: Action,
+    last: Failure,
+    rule: str,
+    reason: str,
+    *,
+    tier: Tier | None = None,
+    samples: int = 1,
+    delay_s: float = 0.0,
+) -> Decision:
     return Decision(
-        action="SKIP" if policy.optional else "FAIL",
+        action=action,
         rule=rule,
         reason=reason,
-        feedback=last.message,
+        tier=tier,
+        evidence=excerpt(last.message),
+        samples=samples,
+        delay_s=delay_s,
     )
 
 
@@ -117,3 +161,13 @@ def _above(tier: Tier, ladder: tuple[Tier, ...]) -> Tier | None:
         if candidate in ladder:
             return candidate
     return None
+
+
+def feedback(history: Sequence[Failure]) -> str:
+    """What the next attempt is told: what was wrong, the newest first, nothing twice, bounded.
+
+    What broke on the way to a model is left out: it is nothing that the model could mend.
+    """
+    said = [one.message for one in history if one.category is not Category.INFRASTRUCTURE]
+    distinct = list(dict.fromkeys(reversed(said)))
+    return excerpt(" Before that: ".join(distinct), FEEDBACK_CHARS)

@@ -19,7 +19,15 @@ from typing import Any
 from ..errors import PlanError
 from ..task_ir import Agent, PlanRules, Step, TaskIR, parse_plan
 
-__all__ = ["GRAMMAR_STEPS", "final_step", "grammar", "is_orchestrated", "read_lines", "write_lines"]
+__all__ = [
+    "GRAMMAR_STEPS",
+    "final_step",
+    "grammar",
+    "is_orchestrated",
+    "read_lines",
+    "system_prompt",
+    "write_lines",
+]
 
 GRAMMAR_STEPS = 14
 """Steps the grammar allows where nothing says otherwise."""
@@ -135,8 +143,12 @@ class _Draft:
 
 def _agent(match: re.Match[str]) -> dict[str, str]:
     name, persona = match["name"].strip(), (match["persona"] or "").strip()
-    prompt = _SYSTEM.format(name=name, persona=f": {persona}" if persona else "")
-    return {"name": name, "system_prompt": prompt}
+    return {"name": name, "system_prompt": system_prompt(name, persona)}
+
+
+def system_prompt(name: str, persona: str = "") -> str:
+    """What an agent is told of itself of whom no more than this is known."""
+    return _SYSTEM.format(name=name, persona=f": {persona}" if persona else "")
 
 
 def write_lines(plan: TaskIR) -> str:

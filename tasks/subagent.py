@@ -11,7 +11,7 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TaskRunContext
 from prefect.runtime import task_run
-from prefect.states import Failed
+from prefect.states import Cancelled, Failed
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import (
     ModelAPIError,
@@ -30,12 +30,13 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai.settings import ModelSettings
 
+from ..blocks.llama.model import LlamaCppSettings
 from ..blocks.models import resolve_model
 from ..errors import (
     Category,
     ContextTooSmallError,
+    EarlyAbortError,
     EmptyOutputError,
     ModelError,
     StepTimeoutError,
@@ -45,6 +46,8 @@ from ..result import Usage
 from ..runs import Run
 from .artifact import extract
 from .assignment import Assignment, Verdict, prompt_of
+from .early_abort import watch
+from .race import unless_lost
 from .tags import tag_task_run
 from .usage import usage_of
 
@@ -94,7 +97,7 @@ async def subagent(assignment: dict[str, Any], name: str) -> Any:  # noqa: ARG00
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
     started = time.time()
     try:
-        verdict = await answer(asked)
+        verdict = await unless_lost(asked.race, answer(asked))
     except TRANSPORT_ERRORS as error:
         if task_run.run_count <= _RETRIES:
             raise
@@ -106,6 +109,8 @@ async def subagent(assignment: dict[str, Any], name: str) -> Any:  # noqa: ARG00
             category=Category.INFRASTRUCTURE,
             error=str(error),
         )
+    if verdict is None:
+        return Cancelled(message="Another candidate passed first.")
     content = verdict.model_dump(mode="json")
     if verdict.category is None:
         return content
@@ -133,7 +138,7 @@ async def answer(assignment: Assignment) -> Verdict:
     except SwarmError as error:
         return _failed(model, started, error, assignment.timeout_s)
     Run.of(assignment.run).write(
-        f"transcripts/{assignment.step}.{assignment.attempt}.json",
+        f"transcripts/{assignment.name}.json",
         ModelMessagesTypeAdapter.dump_json([request, response]).decode(),
     )
     verdict = Verdict(
@@ -144,13 +149,24 @@ async def answer(assignment: Assignment) -> Verdict:
         queue_s=_queue_s(response),
         usage=usage_of([response]),
     )
-    if extract(verdict.text, assignment.output).strip():
+    if why := (response.provider_details or {}).get("aborted"):
+        stopped = EarlyAbortError(
+            f"{model.model_name} was stopped: it wrote {why}.",
+            "Ask differently, or use another model.",
+            assignment.max_output_tokens - response.usage.output_tokens,
+        )
+        return _with(verdict, stopped, tokens_saved=stopped.saved)
+    if extract(verdict.text, assignment.output).artifact.strip():
         return verdict
     nothing = EmptyOutputError(
         f"{model.model_name} answered {assignment.step} with nothing.",
         "Ask differently, or use another model.",
     )
-    return verdict.model_copy(update={"category": nothing.category, "error": str(nothing)})
+    return _with(verdict, nothing)
+
+
+def _with(verdict: Verdict, error: SwarmError, **more: Any) -> Verdict:
+    return verdict.model_copy(update={"category": error.category, "error": str(error), **more})
 
 
 async def _ask(model: Model, assignment: Assignment) -> tuple[ModelRequest, ModelResponse]:
@@ -158,14 +174,18 @@ async def _ask(model: Model, assignment: Assignment) -> tuple[ModelRequest, Mode
 
     An `Agent` would send the same request, for 3 ms of CPU more: half a Prefect task run.
     """
-    settings = ModelSettings(max_tokens=assignment.max_output_tokens, seed=assignment.seed)
+    settings = LlamaCppSettings(
+        max_tokens=assignment.max_output_tokens,
+        seed=assignment.seed,
+        llamacpp_watch=watch(assignment.output),
+    )
     if assignment.temperature is not None:
         settings["temperature"] = assignment.temperature
     request = ModelRequest(
         parts=[UserPromptPart(prompt_of(assignment))], instructions=assignment.instructions
     )
     try:
-        return request, await model_request(model, [request], model_settings=settings)
+        response = await model_request(model, [request], model_settings=settings)
     except ModelContextWindowExceededError as error:
         raise ContextTooSmallError(
             f"The prompt of {assignment.step} does not fit {model.model_name}: {error}",
@@ -183,6 +203,7 @@ async def _ask(model: Model, assignment: Assignment) -> tuple[ModelRequest, Mode
             f"{model.model_name} gave {assignment.step} no usable answer: {error}",
             "Ask differently, or use another model.",
         ) from error
+    return request, response
 
 
 def _queue_s(response: ModelResponse) -> float:
@@ -197,5 +218,6 @@ def _failed(model: Model, started: float, error: SwarmError, limit: float) -> Ve
         usage=Usage(requests=1) if error.category is not Category.BUDGET else Usage(),
         category=error.category,
         error=str(error),
+        tokens_saved=error.saved if isinstance(error, EarlyAbortError) else 0,
         timeout_s=limit,
     )

@@ -248,7 +248,26 @@ def test_a_plan_is_frozen() -> None:
 
 def test_an_outputs_schema_is_written_as_schema() -> None:
     output = Output(kind="json", schema={"type": "object"})
-    assert output.model_dump() == {"kind": "json", "schema": {"type": "object"}}
+    written = output.model_dump(exclude_defaults=True)
+    assert written == {"kind": "json", "schema": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        (
+            {"kind": "text", "examples": [{"call": "f(1)", "gives": 1}]},
+            "examples are for output kind",
+        ),
+        ({"kind": "python", "max_words": 9}, "max_words is for output kind text, not python"),
+        ({"kind": "json", "sections": ["A"]}, "sections is for output kind text, not json"),
+        ({"kind": "text", "min_words": 9, "max_words": 3}, "min_words 9 is over max_words 3"),
+        ({"kind": "text", "form": "poem"}, "form"),
+    ],
+)
+def test_an_output_asks_only_what_its_kind_can_give(fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(PlanError, match=why):
+        parse_plan(plan(step(1, output=fields)))
 
 
 def test_the_schema_in_the_docs_is_the_languages() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ...errors import InputError
 
-__all__ = ["EngineConfig", "GenerateRequest", "Generation", "Message", "usable_cores"]
+__all__ = ["EngineConfig", "Finish", "GenerateRequest", "Generation", "Message", "usable_cores"]
 
 Role = Literal["system", "user", "assistant"]
+Finish = Literal["stop", "length", "aborted"]
 
 
 def usable_cores() -> int:
@@ -72,6 +74,8 @@ class GenerateRequest:
         seed: Same request, same seed: same text. None takes the engine's seed.
         stop: The text ends before the first of these.
         grammar: GBNF that the text obeys; its start rule is `root`.
+        watch: Given the text so far now and then, says why it needn't be gone on with; empty for
+            as long as it is worth it. Called in the engine's thread: quick, and it never raises.
     """
 
     messages: tuple[Message, ...] = ()
@@ -84,6 +88,7 @@ class GenerateRequest:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     grammar: str | None = None
+    watch: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):
@@ -106,7 +111,8 @@ class Generation:
         cached_tokens: Tokens of the prompt that were not computed again.
         output_tokens: Tokens the model wrote.
         finish: `stop` when the model, a stop string or the grammar ended it, `length` when it
-            reached `max_tokens`.
+            reached `max_tokens`, `aborted` when `watch` did.
+        why: What `watch` said.
         queue_s: Seconds from the call until its first token was being processed.
         duration_s: Seconds from then until the end.
     """
@@ -115,9 +121,10 @@ class Generation:
     input_tokens: int
     cached_tokens: int
     output_tokens: int
-    finish: Literal["stop", "length"]
+    finish: Finish
     queue_s: float
     duration_s: float
+    why: str = ""
 
 
 def _at_least(name: str, value: float, least: int) -> None:

@@ -11,17 +11,19 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
 
-from ...errors import ContextTooSmallError, ModelError
-from .api import EngineConfig, Generation
+from ...errors import ContextTooSmallError, EarlyAbortError, ModelError
+from .api import EngineConfig, Finish, Generation
 from .chat import ChatTemplate
 from .jobs import Job, TextBuffer
 from .native import BATCH_TOKENS, Entry, Native
 from .sampling import Sampler
 from .slots import Run, Slot, place, worth_waiting
 
-__all__ = ["Batcher"]
+__all__ = ["WATCHED_TOKENS", "Batcher"]
+
+WATCHED_TOKENS = 16
+"""Tokens from one look at what is being written to the next."""
 
 
 class Batcher:
@@ -156,9 +158,10 @@ class Batcher:
     def _take_token(self, slot: Slot, run: Run, row: int) -> None:
         try:
             token = run.sampler.sample(row)
-        except ModelError as error:
+        except EarlyAbortError as error:
             self._release(slot, run)
-            run.job.reply(error)
+            saved = run.job.request.max_tokens - run.written
+            run.job.reply(EarlyAbortError(error.problem, error.fix, saved))
             return
         if self._native.ends(token):
             self._finish(slot, run, "stop")
@@ -167,10 +170,17 @@ class Batcher:
         run.next = token
         if run.text.add(self._native.piece(token)):
             self._finish(slot, run, "stop")
+        elif why := self._hopeless(run):
+            self._finish(slot, run, "aborted", why)
         elif run.written >= run.job.request.max_tokens:
             self._finish(slot, run, "length")
 
-    def _finish(self, slot: Slot, run: Run, finish: Literal["stop", "length"]) -> None:
+    @staticmethod
+    def _hopeless(run: Run) -> str:
+        watch = run.job.request.watch
+        return watch(run.text.text) if watch and run.written % WATCHED_TOKENS == 0 else ""
+
+    def _finish(self, slot: Slot, run: Run, finish: Finish, why: str = "") -> None:
         self._release(slot, run)
         run.job.reply(
             Generation(
@@ -181,6 +191,7 @@ class Batcher:
                 finish=finish,
                 queue_s=run.started - run.job.submitted,
                 duration_s=self._clock() - run.started,
+                why=why,
             )
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -45,6 +46,10 @@ class LlamaCppSettings(ModelSettings, total=False):
 
     llamacpp_adapter: str
     """A GGUF file with a LoRA adapter that this answer alone is written with."""
+
+    llamacpp_watch: Callable[[str], str]
+    """Given the text so far now and then, says why it needn't be gone on with; see
+    `GenerateRequest.watch`. A text that is stopped so has `aborted` among its provider details."""
 
 
 class LlamaCppModel(Model):
@@ -184,8 +189,12 @@ class LlamaCppModel(Model):
             usage=usage,
             model_name=self.model_name,
             provider_name=self.system,
-            finish_reason=done.finish,
-            provider_details={"queue_s": done.queue_s, "duration_s": done.duration_s},
+            finish_reason="error" if done.finish == "aborted" else done.finish,
+            provider_details={
+                "queue_s": done.queue_s,
+                "duration_s": done.duration_s,
+                **({"aborted": done.why} if done.why else {}),
+            },
         )
 
 
@@ -207,6 +216,7 @@ def _to_request(
         seed=given.get("seed"),
         stop=tuple(given.get("stop_sequences", ())),
         grammar=given.get("llamacpp_grammar") or _json_grammar(parameters),
+        watch=given.get("llamacpp_watch"),
     )
 
 

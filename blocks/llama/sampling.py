@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...errors import InputError, ModelError
+from ...errors import EarlyAbortError, InputError
 from . import logs
 from .api import GenerateRequest
 from .library import lib
@@ -42,7 +42,7 @@ class Sampler:
         """The next token after the batch entry `row` of the last `decode`.
 
         Raises:
-            ModelError: The grammar leaves no token of this model's vocabulary.
+            EarlyAbortError: The grammar leaves no token of this model's vocabulary.
         """
         token = lib.llama_sampler_sample(self._chain, self._native.context, row)
         if self._grammar is None:
@@ -75,7 +75,7 @@ class Sampler:
         _apply(grammar, array)
         # llama.cpp ends the process when it is made to accept a token that the grammar forbids.
         if not np.isfinite(candidates["logit"]).any():
-            raise ModelError(
+            raise EarlyAbortError(
                 "The grammar leaves no token that this model knows.",
                 "Let the grammar allow plain characters where it asks for unusual ones.",
             )

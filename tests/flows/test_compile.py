@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PURE = ["flows/compile.py", "flows/schedule.py", "flows/events.py", "tasks/failure_router.py"]
 IMPURE = ["asyncio", "httpx", "io", "os", "pathlib", "prefect", "random", "subprocess", "time"]
 
-HASH = "1af636643ca9dfbeb5dd970b329bb55852103c43a5b46783b693d1541896cdfe"
+HASH = "6238cefe92a3825161bb47f037d2d0003d1d470307024f1402596d9b736a4776"
 
 
 def plan() -> dict[str, Any]:
@@ -82,7 +82,7 @@ def test_a_step_gets_its_agents_persona_and_tier() -> None:
 
 
 def test_a_step_gets_the_gates_of_its_output_kind_where_it_names_none() -> None:
-    assert compiled().step("S1").gates == DEFAULT_GATES["text"]
+    assert compiled().step("S1").gates == ("repetition",)
     assert compiled().step("S2").gates == DEFAULT_GATES["json"]
 
 
@@ -99,7 +99,7 @@ def test_the_plan_goes_before_the_defaults() -> None:
 
 
 def test_the_defaults_hold_where_the_plan_says_nothing() -> None:
-    gates: dict[OutputKind, tuple[str, ...]] = {**DEFAULT_GATES, "text": ("spelling",)}
+    gates: dict[OutputKind, tuple[str, ...]] = {"text": ("spelling",)}
     defaults = StepDefaults(timeout_s=9, max_attempts=2, gates=gates)
     step = compile_plan(parse_plan(plan()), defaults).step("S1")
     assert (step.timeout_s, step.max_attempts, step.gates) == (9, 2, ("spelling",))

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gate_checks import found as finding
 from prefect_swarm.errors import Category
-from prefect_swarm.gates import DEFAULT_GATES, GATES, GateResult
-from prefect_swarm.gates.json_schema import NAME, check
-from prefect_swarm.task_ir import Output
+from prefect_swarm.gates import Finding
+from pydantic import BaseModel
 
 PERSON: dict[str, Any] = {
     "type": "object",
@@ -16,18 +16,17 @@ PERSON: dict[str, Any] = {
 }
 
 
-def judged(artifact: str, schema: dict[str, Any] | None = None) -> GateResult:
-    return check(artifact, Output(kind="json", schema=schema))
+def judged(artifact: str, schema: dict[str, Any] | None = None) -> Finding:
+    return finding("schema", artifact, "json", schema=schema)
 
 
-def test_the_gate_is_registered_and_json_has_it_by_default() -> None:
-    assert GATES[NAME] is check
-    assert DEFAULT_GATES["json"] == (NAME,)
+def said(result: Finding) -> tuple[str, ...]:
+    return tuple(map(str, result.diagnostics))
 
 
 @pytest.mark.parametrize("artifact", ['{"name": "Ann"}', ' {"name": "Ann", "age": 3}\n'])
 def test_an_artifact_of_the_asked_form_passes(artifact: str) -> None:
-    assert judged(artifact, PERSON) == GateResult(gate=NAME, status="passed")
+    assert judged(artifact, PERSON) == Finding(status="passed")
 
 
 @pytest.mark.parametrize("artifact", ["null", "3", '"text"', "[]", "{}"])
@@ -47,7 +46,7 @@ def test_any_json_passes_where_no_form_is_asked(artifact: str) -> None:
 def test_what_is_not_json_fails_on_its_format_with_the_place(artifact: str, found: str) -> None:
     result = judged(artifact, PERSON)
     assert (result.status, result.category) == ("failed", Category.FORMAT)
-    assert result.diagnostics == (found,)
+    assert said(result) == (found,)
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "[-Infinity]"])
@@ -71,7 +70,16 @@ def test_a_model_that_loops_fails_on_its_format(looping: str) -> None:
 def test_another_form_fails_on_its_schema_with_the_place(artifact: str, found: str) -> None:
     result = judged(artifact, PERSON)
     assert (result.status, result.category) == ("failed", Category.SCHEMA)
-    assert result.diagnostics == (found,)
+    assert said(result) == (found,)
+
+
+def test_a_pydantic_model_is_such_a_form() -> None:
+    class Person(BaseModel):
+        name: str
+        age: int = 0
+
+    assert judged('{"name": "Ann"}', Person.model_json_schema()).status == "passed"
+    assert judged('{"name": 7}', Person.model_json_schema()).category is Category.SCHEMA
 
 
 def test_no_more_than_five_diagnostics_are_given() -> None:
@@ -93,7 +101,7 @@ def test_a_schema_that_cannot_be_applied_is_an_error_of_the_gate(
 ) -> None:
     result = judged(artifact, schema)
     assert result.status == "error"
-    assert "schema can't be applied" in result.diagnostics[0]
+    assert "schema can't be applied" in said(result)[0]
 
 
 @pytest.mark.filterwarnings("ignore:Automatically retrieving remote references")

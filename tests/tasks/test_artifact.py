@@ -24,4 +24,31 @@ from prefect_swarm.tasks.artifact import extract
     ],
 )
 def test_extraction(kind: OutputKind, text: str, artifact: str) -> None:
-    assert extract(text, kind) == artifact
+    assert extract(text, kind).artifact == artifact
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "rule"),
+    [
+        ("text", "as it is", "whole text"),
+        ("json", "[1]", "whole text, which parses"),
+        ("python", "x = 1\nprint(x)", "whole text, which parses"),
+        ("python", "Sure:\n```python\nx = 1\n```", "first python block"),
+        ("python", "Sure:\n```\nx = 1\n```", "first block without a language"),
+        ("shell", "ls -l", "whole text, for want of a block"),
+    ],
+)
+def test_the_rule_is_said(kind: OutputKind, text: str, rule: str) -> None:
+    assert extract(text, kind).rule == rule
+
+
+def test_a_block_that_is_never_closed_ends_with_the_text() -> None:
+    assert extract("Sure:\n```python\nx = 1\ny = 2", "python").artifact == "x = 1\ny = 2"
+
+
+def test_an_indented_block_is_a_block() -> None:
+    assert extract("1. Do:\n   ```sh\nls\n   ```\nDone", "shell").artifact == "ls"
+
+
+def test_an_escape_that_python_does_not_know_is_no_reason_to_warn() -> None:
+    assert extract(r'x = "\d"', "python").rule == "whole text, which parses"

@@ -2,36 +2,49 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
-from prefect_swarm.result import Decision
+from prefect_swarm.result import Action, Decision
 from prefect_swarm.task_ir import TIERS, Tier
-from prefect_swarm.tasks.failure_router import RULES, Failure, Policy, route
+from prefect_swarm.tasks.failure_policy import RULES, Policy
+from prefect_swarm.tasks.failure_router import FEEDBACK_CHARS, Bounds, Failure, feedback, route
 
-MANY = Policy(max_attempts=9)
+POLICY = Policy()
+MANY = Bounds(max_attempts=30, replans_left=1)
+ENDS = ("SKIP", "FAIL")
 
 
-def after(category: Category, *tiers: Tier, policy: Policy = MANY) -> Decision:
-    return route([Failure(category, tier, "it broke") for tier in tiers], policy)
+def after(
+    category: Category, *tiers: Tier, bounds: Bounds = MANY, policy: Policy = POLICY
+) -> Decision:
+    return route([Failure(category, tier, "it broke") for tier in tiers], policy, bounds)
 
 
 @pytest.mark.parametrize(
     ("category", "tiers", "action", "tier"),
     [
         (Category.FORMAT, ("worker",), "RETRY", "worker"),
+        (Category.FORMAT, ("worker",) * 2, "RETRY", "worker"),
         (Category.FORMAT, ("worker",) * 3, "FAIL", None),
         (Category.SCHEMA, ("worker",), "RETRY", "worker"),
+        (Category.SCHEMA, ("worker",) * 3, "FAIL", None),
         (Category.CODE, ("worker",) * 2, "RETRY", "worker"),
         (Category.CODE, ("worker",) * 3, "ESCALATE", "coder"),
+        (Category.CODE, ("architect",) * 3, "SAMPLE", "architect"),
+        (Category.CODE, ("architect",) * 4, "REPLAN", "architect"),
+        (Category.CODE, ("architect",) * 5, "FAIL", None),
         (Category.LOGIC, ("worker",), "RETRY", "worker"),
         (Category.LOGIC, ("worker",) * 2, "ESCALATE", "coder"),
         (Category.TIMEOUT, ("worker",), "ESCALATE", "coder"),
         (Category.TIMEOUT, ("worker", "coder"), "ESCALATE", "architect"),
-        (Category.TIMEOUT, ("worker", "coder", "architect"), "FAIL", None),
+        (Category.TIMEOUT, ("worker", "coder", "architect"), "REPLAN", "architect"),
         (Category.EARLY_ABORT, ("worker",), "ESCALATE", "coder"),
         (Category.INFRASTRUCTURE, ("worker",), "RETRY", "worker"),
+        (Category.INFRASTRUCTURE, ("worker",) * 3, "FAIL", None),
         (Category.BUDGET, ("worker",), "FAIL", None),
         (Category.UPSTREAM, ("worker",), "FAIL", None),
         (Category.UNKNOWN, ("worker",) * 2, "ESCALATE", "coder"),
@@ -45,40 +58,141 @@ def test_the_table(
     assert decision.reason
 
 
+CASES = list(product(Category, range(1, 8), TIERS, (False, True), (0, 1), (1, 2, 3)))
+
+
+def test_every_case_there_is_is_what_its_rule_says() -> None:
+    """Each category, failure on a tier, tier, required or not, replans left, and ladder."""
+    for category, times, tier, optional, replans, rungs in CASES:
+        ladder = TIERS[:rungs]
+        bounds = Bounds(30, ladder, optional=optional, replans_left=replans)
+        decision = after(category, *[tier] * times, bounds=bounds)
+        above = [other for other in ladder if TIERS.index(other) > TIERS.index(tier)]
+        there: list[Action] = [
+            action
+            for action in RULES[category]
+            if (action != "ESCALATE" or above) and (action != "REPLAN" or replans)
+        ]
+        wanted = there[times - 1] if times <= len(there) else ("SKIP" if optional else "FAIL")
+        assert decision.action == wanted, (category, times, tier, optional, replans, rungs)
+        if wanted == "ESCALATE":
+            assert decision.tier == above[0]
+        else:
+            assert decision.tier == (None if wanted in ENDS else tier)
+
+
 def test_an_optional_step_is_skipped_where_another_would_fail() -> None:
-    assert after(Category.BUDGET, "worker", policy=Policy(optional=True)).action == "SKIP"
+    assert after(Category.BUDGET, "worker", bounds=Bounds(optional=True)).action == "SKIP"
 
 
 def test_the_last_attempt_is_the_last() -> None:
-    decision = after(Category.CODE, "worker", policy=Policy(max_attempts=1))
-    assert (decision.action, decision.rule) == ("FAIL", "attempts-spent")
+    decision = after(Category.CODE, "worker", bounds=Bounds(max_attempts=1))
+    assert (decision.action, decision.rule) == ("FAIL", "attempts spent")
+
+
+def test_what_broke_on_the_way_to_a_model_is_no_attempt_of_the_model() -> None:
+    history = [
+        Failure(Category.INFRASTRUCTURE, "worker", "no route to host"),
+        Failure(Category.CODE, "worker", "NameError"),
+    ]
+    assert route(history, POLICY, Bounds(max_attempts=2)).action == "RETRY"
+
+
+def test_it_is_waited_for_ever_longer() -> None:
+    waits = [after(Category.INFRASTRUCTURE, *["worker"] * n).delay_s for n in (1, 2)]
+    assert waits == [1.0, 2.0]
+    assert after(Category.CODE, "worker").delay_s == 0
 
 
 def test_a_tier_of_the_same_model_is_no_escalation() -> None:
-    alone = Policy(max_attempts=9, ladder=("worker",))
-    decision = after(Category.TIMEOUT, "worker", policy=alone)
-    assert decision.action == "FAIL"
-    assert "no tier above worker" in decision.reason
+    alone = Bounds(max_attempts=9, ladder=("worker",))
+    assert after(Category.TIMEOUT, "worker", bounds=alone).action == "FAIL"
+    assert after(Category.LOGIC, "worker", "worker", bounds=alone).action == "SAMPLE"
 
 
-def test_the_next_attempt_is_told_what_was_wrong() -> None:
-    assert after(Category.SCHEMA, "worker").feedback == "it broke"
+def test_nobody_is_delegated_to_who_is_not_there() -> None:
+    policy = Policy(rules={Category.LOGIC: ("DELEGATE", "RETRY")})
+    assert after(Category.LOGIC, "worker", policy=policy).action == "RETRY"
+    there = Bounds(can_delegate=True)
+    assert after(Category.LOGIC, "worker", policy=policy, bounds=there).action == "DELEGATE"
 
 
-def test_every_category_has_a_rule() -> None:
-    assert set(RULES) == set(Category)
+def test_a_rule_can_end_a_step_by_itself() -> None:
+    policy = Policy(rules={Category.LOGIC: ("RETRY", "SKIP")})
+    decision = after(Category.LOGIC, "worker", "worker", policy=policy)
+    assert (decision.action, decision.tier) == ("SKIP", None)
 
 
-@given(st.lists(st.sampled_from(list(Category)), min_size=20, max_size=20), st.integers(1, 20))
-def test_it_always_ends_and_never_climbs_down(categories: list[Category], most: int) -> None:
+def test_a_step_that_was_replaced_begins_its_rules_anew() -> None:
+    before = [Failure(Category.CODE, "worker", "old", revision=0)] * 4
+    decision = route([*before, Failure(Category.CODE, "worker", "new", revision=1)], POLICY, MANY)
+    assert decision.action == "RETRY"
+
+
+def test_the_decision_says_what_it_rests_on() -> None:
+    decision = after(Category.SCHEMA, "worker", "worker")
+    assert decision.rule == "SCHEMA: RETRY → RETRY"
+    assert decision.reason == "SCHEMA failure 2 on tier worker"
+    assert decision.evidence == "it broke"
+
+
+def test_sampling_says_how_many() -> None:
+    alone = Bounds(ladder=("worker",))
+    assert after(Category.LOGIC, "worker", "worker", bounds=alone).samples == POLICY.samples
+    assert after(Category.LOGIC, "worker").samples == 1
+
+
+def test_feedback_is_the_newest_first_and_nothing_twice() -> None:
+    said = ["one", "two", "two", "no route"]
+    kinds = [Category.CODE] * 3 + [Category.INFRASTRUCTURE]
+    history = [Failure(kind, "worker", text) for kind, text in zip(kinds, said, strict=True)]
+    assert feedback(history) == "two Before that: one"
+
+
+def test_feedback_is_bounded() -> None:
+    long = [Failure(Category.CODE, "worker", f"{n} {'x' * 400}") for n in range(9)]
+    assert len(feedback(long)) < FEEDBACK_CHARS + 40
+
+
+tables = st.fixed_dictionaries(
+    {
+        category: st.lists(
+            st.sampled_from(
+                ["RETRY", "THINK_HARDER", "SAMPLE", "DELEGATE", "ESCALATE", "REPLAN", "SKIP"]
+            ),
+            max_size=5,
+        )
+        for category in Category
+        if category not in (Category.BUDGET, Category.UPSTREAM)
+    }
+)
+
+
+@given(
+    tables,
+    st.lists(st.sampled_from(list(Category)), min_size=80, max_size=80),
+    st.integers(1, 12),
+    st.integers(0, 3),
+)
+def test_any_table_ends_within_the_attempts_and_never_climbs_down(
+    rules: dict[Category, list[Action]], categories: list[Category], most: int, replans: int
+) -> None:
+    policy = Policy.model_validate({"rules": rules})
     history: list[Failure] = []
     tier: Tier | None = "worker"
+    action: Action | None = None
+    revision = 0
     for category in categories:
-        history.append(Failure(category, tier, "it broke"))
-        tier = route(history, Policy(max_attempts=most)).tier
-        if tier is None:
+        history.append(Failure(category, tier, "it broke", action, revision))
+        bounds = Bounds(most, replans_left=replans - revision, can_delegate=True)
+        decision = route(history, policy, bounds)
+        action = decision.action
+        revision += action == "REPLAN"
+        if decision.tier is None:
             break
-    climbed = [TIERS.index(failure.tier) for failure in history]
-    assert tier is None
-    assert len(history) <= most
-    assert climbed == sorted(climbed)
+        assert TIERS.index(decision.tier) >= TIERS.index(tier)
+        tier = decision.tier
+    else:
+        raise AssertionError("80 failures did not end the step")
+    assert action in ENDS
+    assert sum(one.category is not Category.INFRASTRUCTURE for one in history) <= most

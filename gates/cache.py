@@ -1,0 +1,46 @@
+"""Findings that are known: a file for each gate, version and subject."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from .gate import Subject
+from .result import GateResult
+
+__all__ = ["Cache"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """A folder that many processes may read and write; a file that can't be read counts as none."""
+
+    folder: Path
+
+    def get(self, gate: str, version: str, subject: Subject) -> GateResult | None:
+        """Return what was found before, if anything."""
+        try:
+            text = self._file(gate, version, subject).read_text("utf-8")
+            return GateResult.model_validate_json(text)
+        except (OSError, UnicodeDecodeError, ValidationError):
+            return None
+
+    def put(self, gate: str, version: str, subject: Subject, result: GateResult) -> None:
+        """Remember a finding; a full disk costs the memory alone."""
+        file = self._file(gate, version, subject)
+        with suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            handle, part = tempfile.mkstemp(dir=file.parent)
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(result.model_dump_json())
+            Path(part).replace(file)
+
+    def _file(self, gate: str, version: str, subject: Subject) -> Path:
+        key = hashlib.sha256(f"{gate}\n{version}\n{subject.digest}".encode()).hexdigest()
+        return self.folder / gate / f"{key}.json"

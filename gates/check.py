@@ -1,0 +1,81 @@
+"""Hold one subject against one gate: within its time, with what it took, once for each content."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import hashlib
+import time
+from collections.abc import Callable
+
+from ..errors import Category, SwarmError
+from .cache import Cache
+from .gate import Gate, Subject
+from .result import Diagnostic, Finding, GateResult
+
+__all__ = ["check"]
+
+
+async def check(
+    gate: Gate,
+    subject: Subject,
+    *,
+    required: bool = True,
+    cache: Cache | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> GateResult:
+    """Run a gate and never raise: what goes wrong in the gate itself is an `error`.
+
+    Args:
+        required: Whether the artifact has to pass; a gate that isn't required and runs out of time
+            is skipped.
+        cache: Where the findings of the same subject, gate and version lie.
+        clock: Seconds.
+    """
+    started = clock()
+    version = ""
+    try:
+        version = gate.version()
+        if subject.output.kind not in gate.kinds:
+            finding = Finding(status="skipped")
+        elif (known := cache and cache.get(gate.name, version, subject)) is not None:
+            return known.model_copy(update={"required": required, "cached": True})
+        else:
+            async with asyncio.timeout(gate.timeout_s):
+                finding = await gate.check(subject)
+    except TimeoutError:
+        late = Diagnostic(message=f"not done within {gate.timeout_s:g} s")
+        finding = Finding(
+            status="failed" if required else "skipped",
+            category=Category.TIMEOUT,
+            diagnostics=(late,),
+        )
+    except SwarmError as error:
+        finding = _error(error.category, str(error))
+    except Exception as error:  # noqa: BLE001 - another package's gate may raise anything
+        finding = _error(Category.INFRASTRUCTURE, repr(error))
+    result = GateResult(
+        **finding.model_dump(),
+        gate=gate.name,
+        required=required,
+        duration_s=clock() - started,
+        version=version,
+        artifact=hashlib.sha256(subject.artifact.encode()).hexdigest(),
+        diff=_diff(subject.artifact, finding.repaired),
+    )
+    if cache is not None and result.status in ("passed", "failed"):
+        cache.put(gate.name, version, subject, result)
+    return result
+
+
+def _error(category: Category, message: str) -> Finding:
+    return Finding(status="error", category=category, diagnostics=(Diagnostic(message=message),))
+
+
+def _diff(before: str, after: str | None) -> str:
+    if after is None:
+        return ""
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), "as written", "repaired", lineterm="", n=1
+    )
+    return "\n".join(lines)

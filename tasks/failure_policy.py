@@ -1,0 +1,113 @@
+"""What failures lead to, as data: a table that a block, a YAML file or a parameter can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self, cast
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from ..errors import Category, InputError
+from ..result import Action
+from ..task_ir import OutputKind, describe
+
+__all__ = ["RULES", "Persona", "Policy", "load_policy"]
+
+
+def _tuple(value: object) -> object:
+    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
+
+
+_Actions = Annotated[tuple[Action, ...], BeforeValidator(_tuple)]
+
+RULES: Mapping[Category, tuple[Action, ...]] = {
+    Category.FORMAT: ("RETRY", "RETRY"),
+    Category.SCHEMA: ("RETRY", "RETRY"),
+    Category.CODE: ("RETRY", "RETRY", "ESCALATE", "SAMPLE", "REPLAN"),
+    Category.LOGIC: ("RETRY", "ESCALATE", "SAMPLE", "REPLAN"),
+    Category.TIMEOUT: ("ESCALATE", "REPLAN"),
+    Category.EARLY_ABORT: ("ESCALATE", "SAMPLE", "REPLAN"),
+    Category.INFRASTRUCTURE: ("RETRY", "RETRY"),
+    Category.BUDGET: (),
+    Category.UPSTREAM: (),
+    Category.UNKNOWN: ("RETRY", "ESCALATE", "REPLAN"),
+}
+"""What the first, second … failure of a category on one tier leads to.
+
+What isn't possible is passed over, so that what stands behind ESCALATE is for the highest tier.
+"""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Persona(_Frozen):
+    """Whom a step is given to when it is delegated."""
+
+    name: str
+    system_prompt: str
+
+
+_ENGINEER = Persona(
+    name="Careful Engineer",
+    system_prompt="You are a careful engineer. You write short, plain, complete code that runs "
+    "as it stands, and nothing besides.",
+)
+
+
+class Policy(_Frozen):
+    """The table, and the bounds of all it prescribes."""
+
+    rules: dict[Category, _Actions] = Field(
+        default_factory=lambda: dict(RULES),
+        description="What the first, second … failure of a category on one tier leads to; "
+        "categories that are left out keep their rule.",
+    )
+    samples: int = Field(default=4, ge=2, le=16, description="Candidates that SAMPLE draws.")
+    sample_temperature: float = Field(
+        default=0.8, gt=0, le=2, description="Sampling temperature of SAMPLE and THINK_HARDER."
+    )
+    harder_tokens: float = Field(
+        default=2.0, ge=1, le=8, description="How many times the tokens THINK_HARDER may write."
+    )
+    replans: int = Field(default=2, ge=0, description="Times a run's steps are replaced, in all.")
+    backoff_s: float = Field(
+        default=1.0, ge=0, description="Wait before INFRASTRUCTURE's first retry; then it doubles."
+    )
+    delegates: dict[OutputKind, Persona] = Field(
+        default_factory=lambda: {"python": _ENGINEER, "shell": _ENGINEER, "files": _ENGINEER},
+        description="Whom DELEGATE gives a step to, by what it produces.",
+    )
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        for category in (Category.BUDGET, Category.UPSTREAM):
+            if self.rules.get(category):
+                raise ValueError(f"{category} can't be retried: nothing would be different")
+        missing = {category: RULES[category] for category in Category if category not in self.rules}
+        self.rules.update(missing)
+        return self
+
+
+def load_policy(path: Path) -> Policy:
+    """Read a policy from YAML; what it leaves out is as it is by default.
+
+    Raises:
+        InputError: It can't be read, isn't YAML, or breaks a rule; says where.
+    """
+    try:
+        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The policy {path} can't be read: {error}.", "Check the path.") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"The policy {path} is no YAML: {error}.", "Mend it.") from None
+    try:
+        return Policy.model_validate(data or {})
+    except ValidationError as error:
+        problems = "; ".join(describe(error))
+        raise InputError(
+            f"The policy {path} breaks a rule: {problems}.", "docs/failures.md has its form."
+        ) from None

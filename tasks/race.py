@@ -1,0 +1,44 @@
+"""Work that stops when something else has made it needless."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Generator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+__all__ = ["race", "unless", "unless_lost"]
+
+T = TypeVar("T")
+
+_races: dict[str, asyncio.Event] = {}
+"""Open races by name: a task run gets a name, since an event can't be among its parameters."""
+
+
+@contextmanager
+def race(name: str) -> Generator[asyncio.Event]:
+    """Open a race; whoever sets the event has won it."""
+    _races[name] = asyncio.Event()
+    try:
+        yield _races[name]
+    finally:
+        del _races[name]
+
+
+async def unless_lost(name: str, work: Coroutine[Any, Any, T]) -> T | None:
+    """Await some work; None if the race of that name was won first. No name, no race."""
+    event = _races.get(name)
+    return await work if event is None else await unless(event, work)
+
+
+async def unless(event: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """Await some work, and stop it when the event is set first: None then."""
+    task = asyncio.create_task(work)
+    over = asyncio.create_task(event.wait())
+    try:
+        await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        over.cancel()
+        task.cancel()
+        await asyncio.gather(task, over, return_exceptions=True)

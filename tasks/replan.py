@@ -1,0 +1,92 @@
+"""Have the orchestrator replace a step that failed, or do without it. Pure, but for the task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import NoPlanError
+from ..result import excerpt
+from .assignment import Assignment
+from .subagent import subagent
+
+__all__ = ["EVIDENCE_CHARS", "Replacement", "commission", "read_replacement", "replan"]
+
+EVIDENCE_CHARS = 1000
+"""Characters of a step's failures that the orchestrator is shown."""
+
+replan = subagent.with_options(name="replan")
+
+_INSTRUCTIONS = (
+    "You lead a team of specialists. A step of their plan failed. Replace it with one that can "
+    "succeed: simpler, clearer, or given to somebody better suited. Answer with one line, "
+    "`Name: what to do`. If the objective can be reached without the step, answer `SKIP: why`."
+)
+_LINE = re.compile(r"(?:S?\d+[.:)] *)?(?P<name>[^\W\d_][^:\n]{0,59}): *(?P<prompt>\S.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What the orchestrator makes of a failed step. Without an agent it does without the step."""
+
+    prompt: str
+    agent: str = ""
+
+
+def commission(
+    objective: str,
+    step: str,
+    agent: str,
+    prompt: str,
+    failures: Sequence[str],
+    *,
+    key: str,
+    run: str,
+    model: str,
+    limits: Mapping[str, Any],
+) -> Assignment:
+    """Return the orchestrator's assignment to replace a step.
+
+    Args:
+        failures: What was wrong with its attempts, the newest first.
+        limits: What bounds every call of the run, by the names of an assignment's fields.
+    """
+    evidence = excerpt("\n".join(f"- {failure}" for failure in failures), EVIDENCE_CHARS)
+    parts = (
+        f"Objective: {objective}",
+        f"The failed step: {agent}: {prompt}",
+        f"What was wrong:\n{evidence}",
+        "Write the line that replaces it.",
+    )
+    return Assignment(
+        key=key,
+        run=run,
+        step=f"{step}-replan",
+        agent="Orchestrator",
+        attempt=1,
+        tier="orchestrator",
+        model=model,
+        instructions=_INSTRUCTIONS,
+        prompt="\n\n".join(parts),
+        **limits,
+    )
+
+
+def read_replacement(text: str) -> Replacement:
+    """Read the orchestrator's line, the first that is one.
+
+    Raises:
+        NoPlanError: None is; it has the text.
+    """
+    for line in map(str.strip, text.splitlines()):
+        if match := _LINE.fullmatch(line.strip("`*")):
+            name = match["name"].strip()
+            skips = name.upper() == "SKIP"
+            return Replacement(match["prompt"].strip(), "" if skips else name)
+    raise NoPlanError(
+        f"The orchestrator wrote no replacement: {text[:80]!r}.",
+        "Use a larger model as the orchestrator, or set replans to 0.",
+        text,
+    )

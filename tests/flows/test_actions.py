@@ -1,0 +1,235 @@
+"""What a decision prescribes is what happens next, and the run's record says so."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from flow_runs import pages, plan_of, run, task_runs
+from prefect_swarm.blocks.models import override_models
+from prefect_swarm.errors import Category, RunFailedError
+from prefect_swarm.result import SwarmResult
+from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.tasks.failure_policy import Persona, Policy
+from pydantic_ai.exceptions import ModelConnectionError
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.models.function import FunctionModel
+from scripted import Script, scripted
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
+
+NUMBER: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}
+WRONG, RIGHT = '{"n": "one"}', '{"n": 1}'
+
+
+def number(**step: Any) -> TaskIR:
+    return plan_of({"id": "S1", "output": {"kind": "json", "schema": NUMBER}, **step})
+
+
+def policy(*actions: str, **fields: Any) -> Policy:
+    return Policy.model_validate({"rules": {"SCHEMA": list(actions)}, "backoff_s": 0, **fields})
+
+
+def attempts(result: SwarmResult) -> list[tuple[str, str | None]]:
+    return [
+        (attempt.tier, attempt.decision.action if attempt.decision else None)
+        for attempt in result.steps[0].attempts
+    ]
+
+
+def test_the_repaired_artifact_is_what_goes_on() -> None:
+    plan = plan_of(
+        {"id": "S1", "output": {"kind": "python"}, "gates": ["format", "lint"]},
+        {"id": "S2", "depends_on": ["S1"]},
+    )
+    with scripted(Script(lambda prompt: "x=1\nprint( x )" if "S1" in prompt else "ok")) as script:
+        result = run(plan)
+    assert "x = 1\nprint(x)" in script.prompts[1]
+    gates = {gate.gate: gate for gate in result.steps[0].attempts[0].gates}
+    assert "+x = 1" in gates["format"].diff
+    assert gates["lint"].status == "passed"
+    assert result.steps[0].attempts[0].extraction == "whole text, which parses"
+
+
+def test_an_optional_gate_stops_nothing_and_is_told() -> None:
+    plan = plan_of({"id": "S1", "output": {"kind": "python"}, "gates": ["lint?"]})
+    with scripted(Script(lambda _: "print(undefined)")):
+        result = run(plan)
+    (attempt,) = result.steps[0].attempts
+    assert (attempt.category, attempt.gates[0].status) == (None, "failed")
+    assert "F821" in str(attempt.gates[0].diagnostics[0])
+
+
+def test_a_person_adds_and_takes_away_gates() -> None:
+    with scripted(Script(lambda _: WRONG)):
+        result = run(number(), gates={"json": ("-schema",)})
+    assert result.answer == WRONG
+
+
+def test_thinking_harder_changes_the_sampling_and_the_budget() -> None:
+    seen: list[Any] = []
+
+    async def model(messages: Any, info: Any) -> ModelResponse:
+        seen.append(info.model_settings)
+        return ModelResponse(parts=[TextPart(WRONG if len(seen) == 1 else RIGHT)])
+
+    with override_models(worker=FunctionModel(model)):
+        run(number(), policy=policy("THINK_HARDER"), max_output_tokens=100, temperature=0.0)
+    assert [one["temperature"] for one in seen] == [0.0, 0.8]
+    assert [one["max_tokens"] for one in seen] == [100, 200]
+
+
+def test_of_samples_the_first_to_pass_wins_and_the_others_are_cancelled() -> None:
+    seeds: list[int] = []
+    given_up: list[int] = []
+
+    async def model(messages: Any, info: Any) -> ModelResponse:
+        seeds.append(seed := info.model_settings["seed"])
+        # The first attempt and a sample answer at once, all other samples never do.
+        if len(seeds) == 1:
+            return ModelResponse(parts=[TextPart(WRONG)])
+        if seed // 1000 == 2:
+            return ModelResponse(parts=[TextPart(RIGHT)])
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            given_up.append(seed)
+            raise
+        raise AssertionError
+
+    with override_models(worker=FunctionModel(model)):
+        result = run(number(), policy=policy("SAMPLE", samples=3), max_concurrency=1)
+    assert result.answer == RIGHT
+    assert attempts(result) == [("worker", "SAMPLE"), ("worker", None)]
+    assert len(set(seeds)) == 4
+    assert len(given_up) == 2
+    assert result.steps[0].attempts[1].samples == 3
+    states = {name: task.state_name for name, task in task_runs(result.flow_run_id).items()}
+    assert states["S1 · Reader · attempt 2 · sample 2 of 3"] == "Completed"
+    assert states["S1 · Reader · attempt 2 · sample 1 of 3"] == "Cancelled"
+
+
+def test_where_no_sample_passes_the_one_that_got_furthest_counts() -> None:
+    def reply(prompt: str) -> str:
+        return WRONG
+
+    with scripted(Script(reply)) as script, pytest.raises(RunFailedError) as failure:
+        run(number(), policy=policy("SAMPLE", samples=3))
+    assert len(script.prompts) == 4
+    result = failure.value.result
+    assert result is not None
+    assert attempts(result) == [("worker", "SAMPLE"), ("worker", "FAIL")]
+    # Every sample's tokens are on the account.
+    assert result.steps[0].attempts[1].usage.requests == 3
+    assert result.cost.calls == 4
+
+
+def test_escalating_carries_the_best_attempt() -> None:
+    worker, coder = Script(lambda _: WRONG), Script(lambda _: RIGHT)
+    with override_models(worker=worker.model(), coder=coder.model(), architect=coder.model("same")):
+        result = run(number(), policy=policy("ESCALATE"), worker="a", coder="b", architect="b")
+    assert attempts(result) == [("worker", "ESCALATE"), ("coder", None)]
+    assert WRONG in coder.prompts[0]
+    assert "'one' is not of type 'integer'" in coder.prompts[0]
+
+
+def test_a_delegated_step_has_another_agent() -> None:
+    other = Persona(name="Number Clerk", system_prompt="You know numbers.")
+    answers = iter([WRONG, RIGHT])
+    with scripted(Script(lambda _: next(answers))) as script:
+        plan = number()
+        plan = plan.model_copy(update={"constraints": ("be brief",)})
+        result = run(plan, policy=policy("DELEGATE", delegates={"json": other}))
+    assert script.instructions[1].startswith("You know numbers.")
+    assert "Keep to this: be brief" in script.instructions[1]
+    assert [attempt.agent for attempt in result.steps[0].attempts] == ["Reader", "Number Clerk"]
+    assert "S1 · Number Clerk · attempt 2" in task_runs(result.flow_run_id)
+
+
+def test_a_replaced_step_keeps_its_id_and_what_depends_on_it() -> None:
+    def reply(prompt: str) -> str:
+        if "The failed step" in prompt:
+            return "1. Counter: Count to one"
+        return "fine" if "S2" in prompt else RIGHT if "Count to one" in prompt else WRONG
+
+    plan = plan_of(
+        {"id": "S1", "output": {"kind": "json", "schema": NUMBER}},
+        {"id": "S2", "depends_on": ["S1"]},
+    )
+    with scripted(Script(reply)) as script:
+        result = run(plan, policy=policy("REPLAN"))
+    first, second = result.steps[0].attempts
+    assert (first.agent, first.revision, second.agent, second.revision) == (
+        "Reader",
+        0,
+        "Counter",
+        1,
+    )
+    asked = next(prompt for prompt in script.prompts if "The failed step" in prompt)
+    assert "Reader: do S1" in asked
+    assert "'one' is not of type 'integer'" in asked
+    assert result.answer == "fine"
+    assert "S1 · Orchestrator · replan 1" in task_runs(result.flow_run_id)
+    # The question's tokens are on the account: two attempts, the question, S2.
+    assert result.cost.calls == 4
+
+
+def test_the_orchestrator_may_do_without_a_step() -> None:
+    def reply(prompt: str) -> str:
+        if "The failed step" in prompt:
+            return "SKIP: nobody needs the number"
+        return "fine" if "S2" in prompt else WRONG
+
+    plan = plan_of(
+        {"id": "S1", "output": {"kind": "json", "schema": NUMBER}},
+        {"id": "S2", "depends_on": ["S1"]},
+    )
+    with scripted(Script(reply)):
+        result = run(plan, policy=policy("REPLAN"))
+    assert (result.status, result.answer) == ("completed", "fine")
+    assert result.steps[0].status == "skipped"
+    assert "nobody needs the number" in result.steps[0].reason
+
+
+def test_no_more_steps_are_replaced_than_the_policy_allows() -> None:
+    def reply(prompt: str) -> str:
+        return "Counter: Count" if "The failed step" in prompt else WRONG
+
+    with scripted(Script(reply)) as script, pytest.raises(RunFailedError):
+        run(number(), policy=policy("REPLAN", replans=1))
+    assert sum("The failed step" in prompt for prompt in script.prompts) == 1
+
+
+def test_a_replacement_that_cannot_be_read_fails_the_step_with_the_text() -> None:
+    def reply(prompt: str) -> str:
+        return "I am at a loss" if "The failed step" in prompt else WRONG
+
+    with scripted(Script(reply)), pytest.raises(RunFailedError, match="I am at a loss"):
+        run(number(), policy=policy("REPLAN"))
+
+
+def test_what_broke_on_the_way_is_tried_again_without_feedback() -> None:
+    calls: list[str] = []
+
+    def reply(prompt: str) -> str | Exception:
+        calls.append(prompt)
+        return ModelConnectionError("scripted", "no route") if len(calls) <= 3 else RIGHT
+
+    with scripted(Script(reply)) as script:
+        result = run(number(), policy=Policy(backoff_s=0))
+    assert [a.category for a in result.steps[0].attempts] == [Category.INFRASTRUCTURE, None]
+    assert "not accepted" not in script.prompts[-1]
+
+
+def test_the_page_answers_why_a_step_ran_three_times() -> None:
+    answers = iter([WRONG, "nonsense", RIGHT])
+    with scripted(Script(lambda _: next(answers))):
+        result = run(number())
+    page = pages(result.flow_run_id)["swarm-timeline"]
+    rows = [row for row in page.splitlines() if re.match(r"\| S1 \| \d ", row)]
+    assert len(rows) >= 2
+    assert "SCHEMA: RETRY" in page
+    assert "FORMAT: RETRY" in page
+    assert "gate schema" in page

@@ -1,0 +1,98 @@
+"""What the real tools say of code: shellcheck, ruff, shfmt, pyright."""
+
+from __future__ import annotations
+
+import pytest
+from gate_checks import found
+from prefect_swarm.errors import Category
+
+
+def test_a_plain_script_passes_shellcheck() -> None:
+    assert found("shellcheck", '#!/bin/sh\necho "$1"\n', "shell").status == "passed"
+
+
+def test_a_warning_of_shellcheck_is_a_mistake_in_the_code() -> None:
+    finding = found("shellcheck", "#!/bin/bash\ncd /tmp\nrm -rf $x/*\n", "shell")
+    assert (finding.status, finding.category) == ("failed", Category.CODE)
+    codes = {diagnostic.code for diagnostic in finding.diagnostics}
+    assert {"SC2115", "SC2154"} & codes
+    assert all(diagnostic.line and diagnostic.column for diagnostic in finding.diagnostics)
+
+
+def test_a_script_that_cannot_be_parsed_fails_on_its_format() -> None:
+    assert found("shellcheck", "if true; then\n", "shell").category is Category.FORMAT
+
+
+def test_a_script_without_a_first_line_is_read_as_bash() -> None:
+    assert found("shellcheck", "[[ -n $1 ]] && echo yes\n", "shell").status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "repaired"),
+    [
+        ("python", "def f(a,b):\n  return a+b", "def f(a, b):\n    return a + b\n"),
+        ("shell", "if true\nthen\necho a\nfi\n", "if true; then\n  echo a\nfi\n"),
+        ("shell", "#!/bin/sh\n  ls\n", "#!/bin/sh\nls\n"),
+    ],
+)
+def test_format_repairs_the_layout(kind: str, written: str, repaired: str) -> None:
+    finding = found("format", written, kind)  # type: ignore[arg-type]
+    assert (finding.status, finding.repaired) == ("passed", repaired)
+
+
+def test_what_is_laid_out_well_stays() -> None:
+    assert found("format", "x = 1\n", "python").repaired is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "place"),
+    [("python", "x = 1\ndef f(:\n", (2, 7)), ("shell", "ls\nif true; then\n", (2, 10))],
+)
+def test_code_that_cannot_be_parsed_fails_on_its_format_with_the_place(
+    kind: str, text: str, place: tuple[int, int]
+) -> None:
+    finding = found("format", text, kind)  # type: ignore[arg-type]
+    assert finding.category is Category.FORMAT
+    (diagnostic,) = finding.diagnostics
+    assert (diagnostic.line, diagnostic.column) == place
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        ("def f(a):\n    return a + b\n", "F821", (2, 16)),
+        ("def f(a=[]):\n    return a\n", "B006", (1, 9)),
+        ("x = 1\nx == 2\n", "B015", (2, 1)),
+    ],
+)
+def test_lint_finds_mistakes(text: str, code: str, place: tuple[int, int]) -> None:
+    finding = found("lint", text, "python")
+    assert (finding.status, finding.category) == ("failed", Category.CODE)
+    (diagnostic,) = finding.diagnostics
+    assert (diagnostic.code, diagnostic.line, diagnostic.column) == (code, *place)
+
+
+def test_lint_has_no_taste() -> None:
+    ugly = "import os\ndef f( A ):\n    unused = 1\n    return A\n"
+    assert found("lint", ugly, "python").status == "passed"
+
+
+def test_lint_does_not_read_a_configuration_from_where_it_runs(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(str(tmp_path))
+    assert found("lint", "print(undefined)  # noqa\n", "python").status == "passed"
+    assert found("lint", "print(undefined)\n", "python").status == "failed"
+
+
+def test_lint_of_no_python_fails_on_its_format() -> None:
+    assert found("lint", "This is how it works:", "python").category is Category.FORMAT
+
+
+@pytest.mark.slow
+def test_typecheck_finds_types_that_do_not_fit() -> None:
+    finding = found("typecheck", 'def f(a: int) -> int:\n    return a\n\n\nf("x")\n', "python")
+    assert (finding.status, finding.category) == ("failed", Category.CODE)
+    (diagnostic,) = finding.diagnostics
+    assert (diagnostic.code, diagnostic.line) == ("reportArgumentType", 5)
+    assert found("typecheck", "x: int = 1\n", "python").status == "passed"
