@@ -10,6 +10,7 @@ import typer
 from .batch import batch
 from .command import command
 from .doctor import doctor
+from .gates import gates_app
 from .inspect import inspect
 from .plan import plan
 from .resume import resume
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 for function in (run, plan, batch, resume, inspect, doctor, train):
     app.command()(command(function))
+app.add_typer(gates_app, name="gates")
 
 
 def _show_version(wanted: bool) -> None:

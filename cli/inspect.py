@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..errors import InputError
-from ..gates import said
 from ..result import Attempt, StepResult, SwarmResult
+from ..tasks.report_attempts import decision_line, gate_line
 from ..text import duration, one_line, plural
 from .command import AsJson
 from .output import print_json, print_section, print_table, print_text
@@ -124,7 +124,8 @@ def _print_attempts(step: StepResult) -> None:
     if step.reason:
         print_text(f"Reason: {step.reason}")
     for attempt in step.attempts:
-        print_section(f"Attempt {attempt.number}")
+        agent = f" · {attempt.agent}" if attempt.agent else ""
+        print_section(f"Attempt {attempt.number}{agent}")
         for line in _attempt_lines(attempt):
             print_text(line)
 
@@ -135,14 +136,17 @@ def _attempt_lines(attempt: Attempt) -> list[str]:
         f"{attempt.model} on tier {attempt.tier}: {duration(attempt.duration_s)}, after "
         f"{duration(attempt.queue_s)} of waiting; {usage.input_tokens:,} tokens read, "
         f"{usage.output_tokens:,} written",
-        *(
-            f"gate {gate.gate}: {gate.status} {one_line(said(gate.diagnostics), 300)}".rstrip()
-            for gate in attempt.gates
-        ),
     ]
+    if attempt.samples > 1:
+        lines.append(f"best of {attempt.samples} samples")
+    if attempt.tokens_saved:
+        lines.append(f"stopped early: {attempt.tokens_saved:,} tokens saved")
+    if attempt.extraction and attempt.gates:
+        lines.append(f"artifact: {attempt.extraction}")
+    lines += gate_line(attempt)
     if attempt.category is not None:
         lines.append(f"failed: {attempt.category}: {one_line(attempt.error or '', 300)}")
     if (decision := attempt.decision) is not None:
-        tier = f" on {decision.tier}" if decision.tier else ""
-        lines.append(f"decision: {decision.action}{tier} by {decision.rule}: {decision.reason}")
+        told = f"{decision_line(attempt)} by {decision.rule}: {decision.reason}"
+        lines.append(f"decision: {told}")
     return lines

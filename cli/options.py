@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any, get_args, get_origin
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args, get_origin
 
 import typer
 from pydantic import ValidationError
@@ -11,10 +12,14 @@ from pydantic.fields import FieldInfo
 
 from ..errors import InputError
 from ..flows.options import SwarmOptions
+from ..tasks.failure_policy import Policy, load_policy
 
 __all__ = ["flag_of", "option_parameters", "options_from"]
 
 _MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "adapter"})
+_FAILURES = frozenset({"gates", "gate_concurrency", "policy"})
+_FORMS = {"tier_concurrency": ("TIER=N", "worker=2"), "gates": ("KIND=NAMES", "python=-lint,unit")}
+"""How a mapping is given: for the help, and as an example."""
 
 
 def flag_of(field: str) -> str:
@@ -42,7 +47,9 @@ def options_from(given: dict[str, Any]) -> SwarmOptions:
     values = {name: value for name in fields if (value := given.pop(name)) not in (None, [])}
     for name, value in values.items():
         if isinstance(value, list):
-            values[name] = dict(_pair(name, text) for text in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            values[name] = dict(_pair(name, text) for text in cast("list[str]", value))
+        elif isinstance(value, Path):
+            values[name] = load_policy(value)
     try:
         return SwarmOptions.model_validate(values)
     except ValidationError as error:
@@ -53,15 +60,26 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     option = typer.Option(
         _flags_of(name, field),
         help=field.description,
-        metavar="TIER=N" if _is_mapping(field) else None,
-        rich_help_panel="Models" if name in _MODELS else "Budgets and limits",
+        metavar=_FORMS[name][0] if _is_mapping(field) else None,
+        rich_help_panel=_panel(name),
     )
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=None if _is_mapping(field) else field.default,
+        default=None if _is_given(field) else field.default,
         annotation=Annotated[_type(field) | None, option],
     )
+
+
+def _panel(name: str) -> str:
+    if name in _MODELS:
+        return "Models"
+    return "Gates and failures" if name in _FAILURES else "Budgets and limits"
+
+
+def _is_given(field: FieldInfo) -> bool:
+    """Whether it is given in another form than the field has: as pairs, or as a file."""
+    return _is_mapping(field) or field.annotation is Policy
 
 
 def _is_mapping(field: FieldInfo) -> bool:
@@ -71,14 +89,18 @@ def _is_mapping(field: FieldInfo) -> bool:
 def _type(field: FieldInfo) -> Any:
     if _is_mapping(field):
         return list[str]
+    if field.annotation is Policy:
+        return Path
     choices = [kind for kind in get_args(field.annotation) if kind is not type(None)]
     return choices[0] if choices else field.annotation
 
 
-def _pair(name: str, text: str) -> tuple[str, str]:
+def _pair(name: str, text: str) -> tuple[str, str | tuple[str, ...]]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"{flag_of(name)} got {text!r}.", "Write it as worker=2.")
+        raise InputError(f"{flag_of(name)} got {text!r}.", f"Write it as {_FORMS[name][1]}.")
+    if name == "gates":
+        return key.strip(), tuple(filter(None, map(str.strip, value.split(","))))
     return key.strip(), value.strip()
 
 

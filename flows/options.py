@@ -54,7 +54,8 @@ class SwarmOptions(BaseModel):
     )
     gate_concurrency: int = Field(default=2, ge=1, description="Light gates that may run at once.")
     policy: Policy = Field(
-        default_factory=Policy, description="What failures lead to; docs/failures.md has the table."
+        default_factory=Policy,
+        description="What failures lead to: a table, docs/failures.md says how it is written.",
     )
     max_input_chars: int = Field(
         default=4000, ge=1, description="Characters of upstream output a step may read."

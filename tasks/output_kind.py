@@ -8,7 +8,9 @@ from ..task_ir import OutputKind
 
 __all__ = ["output_kind"]
 
-_MAKES = r"(?:write|create|implement|build|make|code|develop|program|add|provide|give|generate|produce)"
+_MAKES = (
+    r"(?:write|create|implement|build|make|code|develop|program|add|provide|give|generate|produce)"
+)
 _UP_TO = r"(?:\W+[\w'’.`-]+){0,6}?\W+"
 _CODE = r"(?:function|class|script|program|module|decorator|generator|method|parser|tests?|code)"
 _ABOUT = re.compile(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..result import StepResult, SwarmResult
 from ..text import one_line
+from .report_attempts import attempts_markdown
+from .report_text import label, plain, table
 from .timeline import LEGEND, timeline
 
 __all__ = ["DagStep", "dag_markdown", "mermaid", "timeline_markdown"]
@@ -42,8 +44,8 @@ def mermaid(steps: Sequence[DagStep]) -> str:
     """Draw the steps as a Mermaid flowchart, coloured by status, the critical path thick."""
     lines = ["flowchart LR"]
     for step in steps:
-        label = f"{step.id} · {_label(step.agent, 40)}<br/>{_label(step.prompt, 60)}"
-        lines.append(f'    {step.id}["{label}"]:::{step.status}')
+        shown = f"{step.id} · {label(step.agent, 40)}<br/>{label(step.prompt, 60)}"
+        lines.append(f'    {step.id}["{shown}"]:::{step.status}')
     critical = {step.id for step in steps if step.critical}
     for step in steps:
         for needed in step.upstream:
@@ -58,7 +60,7 @@ def dag_markdown(objective: str, steps: Sequence[DagStep]) -> str:
     """Write the plan's page: the graph and each step's status, with the reason for it."""
     counts = {status: sum(s.status == status for s in steps) for status in _LOOK}
     summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    parts = [f"**{_plain(objective, 300)}**", f"{len(steps)} steps: {summary}."]
+    parts = [f"**{plain(objective, 300)}**", f"{len(steps)} steps: {summary}."]
     edges = sum(len(step.upstream) for step in steps)
     if len(steps) <= _MOST_NODES and edges <= _MOST_EDGES:
         parts.append(f"```mermaid\n{mermaid(steps)}\n```")
@@ -67,7 +69,7 @@ def dag_markdown(objective: str, steps: Sequence[DagStep]) -> str:
     rows = [
         (s.id, s.agent, one_line(s.prompt, 120), _needs(s.upstream), s.status, s.why) for s in steps
     ]
-    parts.append(_table(("Step", "Agent", "Prompt", "Needs", "Status", "Why"), rows))
+    parts.append(table(("Step", "Agent", "Prompt", "Needs", "Status", "Why"), rows))
     return "\n\n".join(parts)
 
 
@@ -88,17 +90,14 @@ def timeline_markdown(result: SwarmResult) -> str:
     ran = [step for step in result.steps if step.attempts]
     parts = [f"Run `{result.run_id}` is **{result.status}**. Critical path: **{path}**."]
     if result.problem:
-        parts.append(_plain(result.problem, 600))
+        parts.append(plain(result.problem, 600))
     if ran and len(ran) <= _MOST_NODES:
         parts.append("\n".join(["```", *timeline(ran, _WIDTH, figures=False), "", LEGEND, "```"]))
-    parts.append(_table(("Figure", "Value"), figures))
+    parts.append(table(("Figure", "Value"), figures))
     columns = ("Step", "Agent", "Status", "Start", "Work", "Waited", "Slack", "Tokens", "Model")
     rows = [_timeline_row(step, _origin(ran)) for step in result.steps]
-    parts.append(_table((*columns, "Critical"), rows))
-    decisions = [row for step in result.steps for row in _decision_rows(step)]
-    if decisions:
-        header = ("Step", "Attempt", "Failure", "Decision", "Rule", "Why")
-        parts.append("### Decisions\n\n" + _table(header, decisions))
+    parts.append(table((*columns, "Critical"), rows))
+    parts += attempts_markdown(result.steps)
     return "\n\n".join(parts)
 
 
@@ -120,56 +119,9 @@ def _timeline_row(step: StepResult, origin: float) -> tuple[str, ...]:
     )
 
 
-def _decision_rows(step: StepResult) -> list[tuple[str, ...]]:
-    return [
-        (
-            step.id,
-            str(attempt.number),
-            one_line(f"{attempt.category}: {attempt.error or ''}", 200),
-            decision.action + (f" on {decision.tier}" if decision.tier else ""),
-            decision.rule,
-            decision.reason,
-        )
-        for attempt in step.attempts
-        if (decision := attempt.decision) is not None
-    ]
-
-
 def _origin(steps: Sequence[StepResult]) -> float:
     return min((step.attempts[0].started_at for step in steps), default=0.0)
 
 
 def _needs(upstream: Sequence[str]) -> str:
     return ", ".join(upstream) if len(upstream) <= 8 else f"{len(upstream)} steps"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(_plain(cell, 300) for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
-
-
-# What Markdown or HTML gives a meaning to: a link, or an image that is fetched, among others.
-_MARKDOWN: Mapping[str, str] = {
-    **{char: f"&#{ord(char)};" for char in "|[]*_~\\"},
-    "&": "&amp;",
-    '"': "&quot;",
-    "<": "&lt;",
-    ">": "&gt;",
-    "`": "'",
-}
-_MERMAID: Mapping[str, str] = {char: f"#{ord(char)};" for char in '#&"<>'} | {"`": "'"}
-
-
-def _plain(text: str, limit: int) -> str:
-    """Bound a text that a model may have written and take its power over the page away."""
-    return _escaped(one_line(text, limit), _MARKDOWN)
-
-
-def _label(text: str, limit: int) -> str:
-    """Do the same for the label of a Mermaid node."""
-    return _escaped(one_line(text, limit), _MERMAID)
-
-
-def _escaped(text: str, escapes: Mapping[str, str]) -> str:
-    return "".join(escapes.get(char, char) for char in text)

@@ -1,0 +1,43 @@
+"""Texts that a model may have written, as a page in the Prefect UI can show them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..text import one_line
+
+__all__ = ["label", "plain", "table"]
+
+_CELL = 300
+
+# What Markdown or HTML gives a meaning to: a link, or an image that is fetched, among others.
+_MARKDOWN: Mapping[str, str] = {
+    **{char: f"&#{ord(char)};" for char in "|[]*_~\\"},
+    "&": "&amp;",
+    '"': "&quot;",
+    "<": "&lt;",
+    ">": "&gt;",
+    "`": "'",
+}
+_MERMAID: Mapping[str, str] = {char: f"#{ord(char)};" for char in '#&"<>'} | {"`": "'"}
+
+
+def plain(text: str, limit: int) -> str:
+    """Bound a text and take its power over the page away."""
+    return _escaped(one_line(text, limit), _MARKDOWN)
+
+
+def label(text: str, limit: int) -> str:
+    """Do the same for the label of a Mermaid node."""
+    return _escaped(one_line(text, limit), _MERMAID)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a Markdown table; cells are made plain."""
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    lines += ["| " + " | ".join(plain(cell, _CELL) for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _escaped(text: str, escapes: Mapping[str, str]) -> str:
+    return "".join(escapes.get(char, char) for char in text)
