@@ -18,6 +18,7 @@ from typing import Any
 
 from ..errors import PlanError
 from ..task_ir import Agent, PlanRules, Step, TaskIR, parse_plan
+from .output_kind import output_kind
 
 __all__ = [
     "GRAMMAR_STEPS",
@@ -130,6 +131,7 @@ class _Draft:
                     "agent": name,
                     "prompt": match["prompt"],
                     "depends_on": self._needed(match["needs"] or ""),
+                    "output": {"kind": output_kind(match["prompt"])},
                 }
             )
         self.numbers.append(self.asked[said])
