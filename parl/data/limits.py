@@ -16,7 +16,7 @@ MAX_WORDS = 48
 """Words of a prompt."""
 _MAX_LETTERS = 40
 _MAX_OBJECTIVE = 2000  # characters
-_NAME = re.compile(r"[A-Z][A-Za-z0-9'&/.-]{1,14}(?: [A-Za-z0-9'&/.-]{1,15}){0,3}")
+_NAME = re.compile(r"[A-Z][A-Za-z0-9'&/.-]{0,14}(?: [A-Za-z0-9'&/.-]{1,15}){0,3}")
 _FULL_STOP = re.compile(r"(?<!\betc)(?<!\.)\.$")
 # It begins as what a step needs does, or it is a number that the grammar can't write.
 _BAD_WORD = re.compile(r"\(n.*|\(|[0-9].*\.|[0-9].*\.\..*")

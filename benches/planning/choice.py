@@ -1,0 +1,141 @@
+"""What choosing among several plans of one objective is worth: how many, when, and by what.
+
+    python benches/planning/choice.py [--pairs 100] [--plans 5] [--seed 7] [--adapter FILE.gguf]
+        [--json FILE] [--again FILE]
+
+The objectives are generated from patterns that no adapter is trained on. Every one is planned
+`--plans` times, the first time greedily; the tables then say what each rule would have chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from prefect_swarm.blocks.llama.engine import close_engines
+from prefect_swarm.blocks.llama.gguf import demo_model_path
+from prefect_swarm.blocks.llama.model import LlamaCppModel
+from prefect_swarm.errors import PlanError
+from prefect_swarm.parl.agreement import agreement
+from prefect_swarm.parl.data.generate import generate
+from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.tasks.plan import draft_plan
+from prefect_swarm.tasks.plan_lines import read_lines
+
+THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
+
+
+@dataclass(frozen=True)
+class Written:
+    """One plan that was written: its score, its graph, and whether it is the wanted one."""
+
+    score: float
+    graph: str
+    exact: bool
+
+
+def graph(plan: TaskIR) -> str:
+    """Write a plan's steps and edges, without a word of what they say."""
+    return ";".join(",".join(need[1:] for need in step.depends_on) for step in plan.steps)
+
+
+def first_above(plans: Sequence[Written], most: int, threshold: float) -> tuple[Written, int]:
+    """The best of the plans that are written until one scores enough, and how many those are."""
+    written: list[Written] = []
+    for plan in plans[:most]:
+        written.append(plan)
+        if plan.score >= threshold:
+            break
+    return max(written, key=lambda plan: plan.score), len(written)
+
+
+def most_agreed(plans: Sequence[Written], most: int) -> Written:
+    """The best-scored plan of the graph that most plans have."""
+    votes = Counter(plan.graph for plan in plans[:most])
+    return max(plans[:most], key=lambda plan: (votes[plan.graph], plan.score))
+
+
+def both(plans: Sequence[Written], most: int, weight: float) -> Written:
+    """The best by score and share of votes together."""
+    votes = Counter(plan.graph for plan in plans[:most])
+    return max(plans[:most], key=lambda plan: plan.score + weight * votes[plan.graph] / most)
+
+
+async def write_plans(
+    count: int, plans: int, seed: int, adapter: Path | None
+) -> list[list[Written]]:
+    model = LlamaCppModel(demo_model_path(), planner_adapter=adapter or "default")
+    found: list[list[Written]] = []
+    began = time.perf_counter()
+    for pair in generate(seed, count, part="development"):
+        wanted = read_lines(pair.plan, pair.objective)
+        try:
+            draft = await draft_plan(pair.objective, model, samples=plans, threshold=2.0)
+        except PlanError:
+            found.append([Written(0.0, "", False)] * plans)
+            continue
+        found.append(
+            [
+                Written(one.score.value, graph(one.plan), agreement(one.plan, wanted).exact)
+                if one.plan is not None and one.score is not None
+                else Written(0.0, "", False)
+                for one in draft.candidates
+            ]
+        )
+    seconds = (time.perf_counter() - began) / (count * plans)
+    print(f"{count} objectives, {plans} plans each, {seconds:.2f} s a plan\n")
+    return found
+
+
+def tables(found: Sequence[Sequence[Written]]) -> str:
+    plans = len(found[0])
+    share = lambda chosen: f"{sum(one.exact for one in chosen) / len(found):.3f}"  # noqa: E731
+    lines = ["| Plans | threshold | exact | plans written |", "|--:|--:|--:|--:|"]
+    for most in range(1, plans + 1):
+        for threshold in THRESHOLDS if most > 1 else (0.0,):
+            chosen = [first_above(row, most, threshold) for row in found]
+            written = sum(number for _, number in chosen) / len(found)
+            exact = share([plan for plan, _ in chosen])
+            lines.append(f"| {most} | {threshold:g} | {exact} | {written:.2f} |")
+    lines += ["", "| Plans | most agreed | agreed + score | any is exact |", "|--:|--:|--:|--:|"]
+    for most in range(1, plans + 1):
+        agreed = share([most_agreed(row, most) for row in found])
+        mixed = share([both(row, most, 0.5) for row in found])
+        anyone = sum(any(one.exact for one in row[:most]) for row in found) / len(found)
+        lines.append(f"| {most} | {agreed} | {mixed} | {anyone:.3f} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--plans", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--adapter", type=Path)
+    parser.add_argument("--json", type=Path, help="where to write what was found")
+    parser.add_argument("--again", type=Path, help="what --json wrote; plan nothing")
+    given = parser.parse_args()
+    if given.again:
+        saved = json.loads(given.again.read_text(encoding="utf-8"))
+        found = [[Written(**one) for one in row] for row in saved]
+    else:
+        try:
+            found = asyncio.run(write_plans(given.pairs, given.plans, given.seed, given.adapter))
+        finally:
+            close_engines()
+    if given.json:
+        text = json.dumps([[asdict(one) for one in row] for row in found])
+        given.json.write_text(text, encoding="utf-8")
+    print(tables(found))
+
+
+if __name__ == "__main__":
+    main()
