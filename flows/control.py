@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from ..errors import RunCancelledError
 from ..result import Attempt, SwarmResult
+from ..tasks.race import LostError, unless
 from .compile import CompiledPlan
 
 __all__ = ["Progress", "RunControl", "controlled", "current_control"]
@@ -62,17 +63,10 @@ class RunControl:
         Raises:
             RunCancelledError: The run was cancelled first.
         """
-        task = asyncio.create_task(work)
-        cancel = asyncio.create_task(self.cancel.wait())
         try:
-            await asyncio.wait({task, cancel}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-        finally:
-            cancel.cancel()
-            task.cancel()
-            await asyncio.gather(task, cancel, return_exceptions=True)
-        raise RunCancelledError("The run was cancelled on request.")
+            return await unless(self.cancel, work)
+        except LostError:
+            raise RunCancelledError("The run was cancelled on request.") from None
 
 
 _control: ContextVar[RunControl | None] = ContextVar("swarm_run_control", default=None)

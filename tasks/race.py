@@ -7,12 +7,16 @@ from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-__all__ = ["race", "unless", "unless_lost"]
+__all__ = ["LostError", "race", "unless", "unless_lost"]
 
 T = TypeVar("T")
 
 _races: dict[str, asyncio.Event] = {}
 """Open races by name: a task run gets a name, since an event can't be among its parameters."""
+
+
+class LostError(Exception):
+    """Something else came first."""
 
 
 @contextmanager
@@ -27,18 +31,28 @@ def race(name: str) -> Generator[asyncio.Event]:
 
 async def unless_lost(name: str, work: Coroutine[Any, Any, T]) -> T | None:
     """Await some work; None if the race of that name was won first. No name, no race."""
-    event = _races.get(name)
-    return await work if event is None else await unless(event, work)
+    if (event := _races.get(name)) is None:
+        return await work
+    try:
+        return await unless(event, work)
+    except LostError:
+        return None
 
 
-async def unless(event: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
-    """Await some work, and stop it when the event is set first: None then."""
+async def unless(event: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """Await some work, and stop it when the event is set first.
+
+    Raises:
+        LostError: It was.
+    """
     task = asyncio.create_task(work)
     over = asyncio.create_task(event.wait())
     try:
         await asyncio.wait({task, over}, return_when=asyncio.FIRST_COMPLETED)
-        return task.result() if task.done() else None
+        if task.done():
+            return task.result()
     finally:
         over.cancel()
         task.cancel()
         await asyncio.gather(task, over, return_exceptions=True)
+    raise LostError

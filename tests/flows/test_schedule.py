@@ -20,7 +20,7 @@ from prefect_swarm.flows.events import (
 )
 from prefect_swarm.flows.schedule import Schedule
 
-Ending = Literal["succeeded", "failed", "skipped", "cancelled"]
+Ending = Literal["succeeded", "failed", "skipped", "waived", "cancelled"]
 
 
 @dataclass(frozen=True)
@@ -276,3 +276,10 @@ def test_a_misfit_is_refused_and_changes_nothing(event: Event, words: str) -> No
         schedule.advance(event)
     assert schedule.statuses == before
     assert schedule.advance(done("S2")) == [launch("S3")]
+
+
+def test_what_depends_on_a_waived_step_goes_on_and_the_plan_is_complete() -> None:
+    schedule, _ = started(Job("S1"), Job("S2", ("S1",)))
+    assert schedule.advance(done("S1", "waived")) == [launch("S2")]
+    assert schedule.statuses["S1"] == "skipped"
+    assert schedule.advance(done("S2")) == [Finish("completed")]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from prefect_swarm.blocks.llama import EngineConfig, GenerateRequest, Generation
-from prefect_swarm.blocks.llama.batcher import Batcher
+from prefect_swarm.blocks.llama.batcher import WATCHED_TOKENS, Batcher
 from prefect_swarm.blocks.llama.jobs import Job
 from prefect_swarm.blocks.llama.native import Native
 from prefect_swarm.errors import ContextTooSmallError, InputError, ModelError
@@ -198,3 +199,23 @@ def test_a_failure_is_told_to_all_and_the_next_request_is_answered(batcher: Batc
     batcher.fail(error)
     assert [one.answers for one in asked] == [[error]] * 3
     assert run(batcher, prompt("Hello"))[0].answer.output_tokens
+
+
+def test_an_answer_that_is_watched_ends_when_the_watch_says_so(batcher: Batcher) -> None:
+    seen: list[str] = []
+
+    def watch(text: str) -> str:
+        seen.append(text)
+        return "enough of it" if len(seen) == 2 else ""
+
+    (asked,) = run(batcher, prompt("a", max_tokens=90, grammar=ENDLESS, watch=watch))
+    assert (asked.answer.finish, asked.answer.why) == ("aborted", "enough of it")
+    assert asked.answer.output_tokens == 2 * WATCHED_TOKENS
+    assert asked.answer.text == seen[-1]
+
+
+def test_an_answer_that_is_never_hopeless_is_what_it_is_unwatched(batcher: Batcher) -> None:
+    request = prompt("Once upon a time", max_tokens=40)
+    (plain,) = run(batcher, request)
+    (watched,) = run(batcher, replace(request, watch=lambda _: ""))
+    assert watched.answer.text == plain.answer.text
