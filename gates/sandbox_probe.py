@@ -17,7 +17,7 @@ from .sandbox_seccomp import filter_for
 from .sandbox_spawn import Ground, run_on
 from .sandbox_view import view
 
-__all__ = ["candidates", "holds", "probe"]
+__all__ = ["candidates", "forget", "holds", "probe"]
 
 # CAP_SETGID, CAP_SETUID and CAP_SYS_ADMIN: enough to make a sandbox without a user namespace first.
 _ENOUGH = 1 << 6 | 1 << 7 | 1 << 21
@@ -95,6 +95,11 @@ def _probe_once() -> Ground | SandboxError:
 
 
 _lock = threading.Lock()
+
+
+def forget() -> None:
+    """Have the next use find out anew."""
+    _probe_once.cache_clear()
 
 
 def probe() -> Ground:

@@ -9,8 +9,8 @@ import socket
 import sys
 import tempfile
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -67,14 +67,21 @@ async def run_on(ground: Ground, program: Program, limits: Limits) -> Ended:
     When this is cancelled, the program and all that it started is gone before it returns.
     """
     _refuse(program, limits)
-    # Only a run without namespaces leaves anything on a disk, and that only until its end.
-    folder = tempfile.TemporaryDirectory(prefix="prefect-swarm-", ignore_cleanup_errors=True)
-    loose = ground.way == "limits-only"
-    with folder if loose else nullcontext(WORK) as work:
+    with _folder(ground) as work:
         config = _config(ground, program, limits, work)
         blobs = [program.files[name] for name in config["files"]]
         async with _launcher() as launcher:
             return await _converse(launcher, pack(config, blobs), program, limits)
+
+
+@contextmanager
+def _folder(ground: Ground) -> Generator[str]:
+    """Give the work folder's path; only without namespaces is it on a disk, until the end."""
+    if ground.way != "limits-only":
+        yield WORK
+        return
+    with tempfile.TemporaryDirectory(prefix="prefect-swarm-", ignore_cleanup_errors=True) as path:
+        yield path
 
 
 def _refuse(program: Program, limits: Limits) -> None:

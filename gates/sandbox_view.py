@@ -15,6 +15,9 @@ __all__ = ["ENVIRONMENT", "WORK", "View", "environment", "interpreter", "seen", 
 # The work folder's path in there. It must hide nothing that the interpreter may lie in.
 WORK = "/sandbox"
 
+# What the sandbox has of its own; nothing of the machine can be shown there.
+OWN = (WORK, "/tmp", "/dev", "/proc")  # noqa: S108
+
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache")
 # Of an interpreter's folder; the rest of it is none of a program's business.
 _OF_PREFIX = ("bin", "lib", "lib32", "lib64", "libexec", "share", "pyvenv.cfg")
@@ -113,7 +116,7 @@ def seen(prefixes: Iterable[Path], package: Path) -> View:
 def _see(path: Path, binds: dict[str, str], symlinks: dict[str, str]) -> None:
     if _covered(str(path), binds) or not path.exists():
         return
-    if _covered(WORK, [str(path)]) or _covered(str(path), [WORK, "/tmp", "/dev", "/proc"]):  # noqa: S108
+    if _covered(str(path), OWN):
         raise SandboxError(
             f"{path} is needed in the sandbox, but the sandbox has something of its own there.",
             "Move the virtual environment to another folder.",

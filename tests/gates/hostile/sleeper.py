@@ -1,0 +1,5 @@
+"""Does nothing for longer than it may."""
+
+import signal
+
+signal.pause()
