@@ -41,6 +41,7 @@ __all__ = [
     "PlanRules",
     "Step",
     "TaskIR",
+    "TaskType",
     "Tier",
     "TierName",
     "describe",
@@ -58,6 +59,7 @@ TIERS: tuple[Tier, ...] = ("worker", "coder", "architect")
 """The tiers, cheapest first."""
 TierName = Literal["worker", "coder", "architect", "orchestrator"]
 """Whatever has a model of its own: a subagents' tier, or the orchestrator."""
+TaskType = Literal["chat", "doc", "code", "ingest", "manage"]
 OutputKind = Literal["text", "json", "python", "shell", "files"]
 Form = Literal["one_line", "number", "yes_no", "list", "table"]
 """What a whole text may have to be; the `form` gate says how each is read."""
@@ -188,7 +190,7 @@ class TaskIR(_Frozen):
     """An objective, decomposed. Steps stand in an order in which each needs only earlier ones."""
 
     objective: _Text
-    task_type: Literal["chat", "doc", "code", "ingest", "manage"] = "chat"
+    task_type: TaskType = "chat"
     priority: Literal["interactive", "batch"] = "interactive"
     inputs: dict[str, str] = Field(default_factory=dict)
     constraints: _Texts = ()
@@ -350,12 +352,14 @@ def load_plan(path: Path, rules: PlanRules | None = None) -> TaskIR:
 def describe(error: ValidationError, data: object = None) -> list[str]:
     """Say each problem of a validation error in one clause, naming the step where it has one."""
     problems = error.errors(include_url=False)
-    deep = {problem["loc"][:1] for problem in problems if len(problem["loc"]) > 1}
+    within = {
+        problem["loc"][:length] for problem in problems for length in range(len(problem["loc"]))
+    }
     # A list that has a bad entry is reported as too short as well; the entry says it all.
     return [
         _clause(problem, data)
         for problem in problems
-        if not (problem["type"] == "too_short" and problem["loc"][:1] in deep)
+        if not (problem["type"] == "too_short" and problem["loc"] in within)
     ]
 
 

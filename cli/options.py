@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from ..errors import InputError
 from ..flows.options import SwarmOptions
-from ..tasks.failure_policy import Policy, load_policy
+from ..failure_policy import Policy, load_policy
 
 __all__ = ["flag_of", "option_parameters", "options_from"]
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..gates import chosen
-from ..task_ir import Output, OutputKind, Step, TaskIR, Tier
+from ..task_ir import Output, OutputKind, Step, TaskIR, TaskType, Tier
 
 __all__ = ["CompiledPlan", "CompiledStep", "StepDefaults", "compile_plan"]
 
@@ -74,6 +74,7 @@ class CompiledPlan:
     last_steps: tuple[str, ...]
     final_step: str | None
     inputs: tuple[tuple[str, str], ...]
+    task_type: TaskType
     rules: tuple[str, ...]
     content_hash: str
 
@@ -135,6 +136,7 @@ def compile_plan(
         last_steps=tuple(step.id for step in steps if step.id not in read),
         final_step=plan.final_step,
         inputs=tuple(plan.inputs.items()),
+        task_type=plan.task_type,
         rules=rules,
         content_hash=_content_hash(plan, steps),
     )

@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
-from ..task_ir import MAX_STEPS, TIERS, OutputKind, Tier, TierName
-from ..tasks.failure_policy import Policy
+from ..failure_policy import Policy
+from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 
 __all__ = ["SwarmOptions"]
 
@@ -53,6 +53,9 @@ class SwarmOptions(BaseModel):
         "them, name? is tried and stops nothing.",
     )
     gate_concurrency: int = Field(default=2, ge=1, description="Light gates that may run at once.")
+    policy_block: str | None = Field(
+        default=None, description="Name of a failure-policy block that takes the policy's place."
+    )
     policy: Policy = Field(
         default_factory=Policy,
         description="What failures lead to: a table, docs/failures.md says how it is written.",
@@ -70,10 +73,11 @@ class SwarmOptions(BaseModel):
         own: str | None = getattr(self, tier)
         return own or self.model
 
-    def ladder(self, highest: Tier = "architect") -> tuple[Tier, ...]:
+    def ladder(self, highest: Tier = "architect", task_type: TaskType = "chat") -> tuple[Tier, ...]:
         """Return the tiers worth climbing, cheapest first: one for each distinct model."""
         seen: dict[str, Tier] = {}
-        for tier in TIERS[: TIERS.index(highest) + 1]:
+        there = self.policy.ladders.get(task_type, TIERS)
+        for tier in (tier for tier in there if TIERS.index(tier) <= TIERS.index(highest)):
             seen.setdefault(self.model_of(tier), tier)
         return tuple(seen.values())
 

@@ -11,13 +11,13 @@ from prefect.exceptions import Abort
 from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
 
+from ..blocks.failure_policy import FailurePolicy
 from ..blocks.models import resolve_model
 from ..errors import InputError, RunAliveError, RunCancelledError, RunFailedError
-from ..gates import gates, line_of
-from ..result import Planning, SwarmResult
+from ..gates import line_of
+from ..result import SwarmResult
 from ..runs import Run
-from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
-from ..tasks.decompose import Commission, Planned, decompose
+from ..task_ir import TaskIR, TierName
 from ..tasks.plan_lines import is_orchestrated
 from .compile import StepDefaults, compile_plan
 from .control import Progress, current_control
@@ -25,7 +25,7 @@ from .execute import Execution
 from .lock import exclusive
 from .options import SwarmOptions
 from .parameters import PlanParameter
-from .task_run import run_task
+from .planning import planned
 
 __all__ = ["swarm"]
 
@@ -80,10 +80,11 @@ async def _execute(
 ) -> SwarmResult:
     flow_run_id, control = str(flow_run.id), current_control()
     _begin(run, flow_run_id, objective, options)
+    options = await _with_policy(options)
     control.listener(Progress("started", time.time(), text=run.run_id))
     await _check_models(options, orchestrated=is_orchestrated(plan))
     started = time.time()
-    planning = _plan(objective, plan, options, flow_run_id)
+    planning = planned(objective, plan, options, flow_run_id)
     chosen, state = await control.unless_cancelled(planning)
     defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
     execution = Execution(
@@ -121,6 +122,19 @@ def _begin(run: Run, flow_run_id: str, objective: str, options: SwarmOptions) ->
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
 
 
+async def _with_policy(options: SwarmOptions) -> SwarmOptions:
+    if options.policy_block is None:
+        return options
+    try:
+        block = await FailurePolicy.aload(options.policy_block)
+    except ValueError as error:
+        raise InputError(
+            f"There is no failure-policy block {options.policy_block!r}: {error}.",
+            "Create it in the Prefect UI, or leave policy_block empty.",
+        ) from None
+    return options.model_copy(update={"policy": block.get_policy()})
+
+
 async def _check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     """Find out before anything starts whether each tier's model can be had."""
     tiers: list[TierName] = ["worker", "coder", "architect"]
@@ -128,24 +142,3 @@ async def _check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
         tiers.append("orchestrator")
     for tier in tiers:
         await resolve_model(options.model_of(tier), tier)
-
-
-async def _plan(
-    objective: str, plan: TaskIR | None, options: SwarmOptions, flow_run_id: str
-) -> tuple[Planned, State[Any] | None]:
-    if plan is not None:
-        rules = PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
-        checked = parse_plan(plan.model_dump(mode="json"), rules)
-        return Planned(plan=checked, planning=Planning(source="user")), None
-    commission = Commission(
-        run=flow_run_id,
-        objective=objective,
-        model=options.model_of("orchestrator"),
-        max_steps=options.max_steps,
-        seed=options.seed,
-        adapter=options.adapter,
-    )
-    state, content = await run_task(decompose, commission, name="Plan · orchestrator")
-    if isinstance(content, Exception):
-        raise content
-    return Planned.model_validate(content), state

@@ -18,7 +18,7 @@ from ..blocks.models import planner_adapter_of, resolve_model
 from ..errors import ModelError
 from ..gates import gates
 from ..result import Planning
-from ..task_ir import PlanRules, TaskIR
+from ..task_ir import PlanRules, TaskIR, TierName
 from .plan import PlanDraft, draft_plan, why_without_adapter
 from .subagent import retry_transport
 from .tags import tag_task_run
@@ -39,6 +39,7 @@ class Commission(BaseModel):
     run: str
     objective: str
     model: str
+    tier: TierName = "orchestrator"
     max_steps: int
     seed: int
     adapter: bool = True
@@ -82,7 +83,7 @@ async def decompose(
         ModelError: It can't be reached, or refuses.
         NoPlanError: No plan it wrote can be read.
     """
-    tag_task_run("tier: orchestrator")
+    tag_task_run(f"tier: {commission['tier']}")
     planned = await plan_objective(Commission.model_validate(commission))
     return planned.model_dump(mode="json")
 
@@ -94,7 +95,7 @@ async def plan_objective(commission: Commission) -> Planned:
         ModelError: It can't be reached, or refuses.
         NoPlanError: No plan it wrote can be read.
     """
-    model = await resolve_model(commission.model, "orchestrator")
+    model = await resolve_model(commission.model, commission.tier)
     rules = PlanRules(max_steps=commission.max_steps, gates=frozenset(gates()))
     if commission.adapter and (why := why_without_adapter(model)):
         _tell_once(why)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import Category
+from ..failure_policy import Policy
 from ..result import Action, Decision, excerpt
 from ..task_ir import TIERS, Tier
-from .failure_policy import Policy
 
 __all__ = ["FEEDBACK_CHARS", "Bounds", "Failure", "feedback", "route"]
 

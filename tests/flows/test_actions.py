@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from flow_runs import pages, plan_of, run, task_runs
+from prefect_swarm.blocks import FailurePolicy
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.errors import Category, RunFailedError
+from prefect_swarm.errors import Category, InputError, RunFailedError
+from prefect_swarm.failure_policy import Persona, Policy
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.failure_policy import Persona, Policy
 from pydantic_ai.exceptions import ModelConnectionError
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
@@ -233,3 +234,25 @@ def test_the_page_answers_why_a_step_ran_three_times() -> None:
     assert "SCHEMA: RETRY" in page
     assert "FORMAT: RETRY" in page
     assert "gate schema" in page
+
+
+def test_a_policy_can_be_a_block() -> None:
+    async def save() -> None:
+        block = FailurePolicy(policy=policy("FAIL"))
+        await block.save("strict", overwrite=True, _sync=False)  # pyright: ignore[reportGeneralTypeIssues]
+
+    asyncio.run(save())
+    with scripted(Script(lambda _: WRONG)) as script, pytest.raises(RunFailedError):
+        run(number(), policy_block="strict")
+    assert len(script.prompts) == 1
+
+
+def test_a_policy_block_that_is_not_there_is_named() -> None:
+    with scripted(Script()), pytest.raises(InputError, match="failure-policy block 'gone'"):
+        run(number(), policy_block="gone")
+
+
+def test_a_gate_that_is_not_there_is_named_before_anything_starts() -> None:
+    with scripted(Script()) as script, pytest.raises(InputError, match="no gate 'spelling'"):
+        run(number(), gates={"text": ("+spelling",)})
+    assert script.prompts == []

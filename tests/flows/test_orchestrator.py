@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.errors import ModelError
+from prefect_swarm.errors import ModelError, NoPlanError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.task_ir import TaskIR, parse_plan
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from scripted import Script, scripted
 
@@ -114,3 +114,26 @@ def test_an_empty_block_is_no_answer_and_its_tokens_count() -> None:
     assert (first.category, second.category) == ("FORMAT", None)
     assert first.usage.tokens > 0
     assert result.answer == "x = 1"
+
+
+async def _says_nothing(_: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    return ModelResponse(parts=[TextPart("I can't plan that.")])
+
+
+def test_what_the_orchestrator_cannot_plan_the_coder_may() -> None:
+    models = {
+        "worker": Script().model(),
+        "orchestrator": FunctionModel(_says_nothing, model_name="dull"),
+        "coder": FunctionModel(Planner(), model_name="bright"),
+    }
+    with override_models(**models):
+        result = run(None, orchestrator="dull", coder="bright")
+    assert (result.status, result.planning.model) == ("completed", "bright")
+
+
+def test_the_coder_is_not_asked_where_it_is_the_same_model() -> None:
+    with (
+        override_models(orchestrator=FunctionModel(_says_nothing, model_name="dull")),
+        pytest.raises(NoPlanError),
+    ):
+        run(None)

@@ -7,11 +7,19 @@ from pathlib import Path
 from typing import Annotated, Any, Self, cast
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
-from ..errors import Category, InputError
-from ..result import Action
-from ..task_ir import OutputKind, describe
+from .errors import Category, InputError
+from .result import Action
+from .task_ir import TIERS, OutputKind, TaskType, Tier, describe
 
 __all__ = ["RULES", "Persona", "Policy", "load_policy"]
 
@@ -20,6 +28,16 @@ def _tuple(value: object) -> object:
     return tuple(cast("list[object]", value)) if isinstance(value, list) else value
 
 
+def _rising(tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
+    # Tiers are only ever climbed, so that no step can come back to one.
+    if list(tiers) != sorted(set(tiers), key=TIERS.index):
+        raise ValueError(f"a ladder rises through {', '.join(TIERS)}; this one doesn't")
+    return tiers
+
+
+_Tiers = Annotated[
+    tuple[Tier, ...], BeforeValidator(_tuple), AfterValidator(_rising), Field(min_length=1)
+]
 _Actions = Annotated[tuple[Action, ...], BeforeValidator(_tuple)]
 
 RULES: Mapping[Category, tuple[Action, ...]] = {
@@ -72,6 +90,10 @@ class Policy(_Frozen):
     )
     harder_tokens: float = Field(
         default=2.0, ge=1, le=8, description="How many times the tokens THINK_HARDER may write."
+    )
+    ladders: dict[TaskType, _Tiers] = Field(
+        default_factory=lambda: dict[TaskType, tuple[Tier, ...]](ingest=("worker", "architect")),
+        description="The tiers that ESCALATE climbs, by task type; all where it has none.",
     )
     replans: int = Field(default=2, ge=0, description="Times a run's steps are replaced, in all.")
     backoff_s: float = Field(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import Category, InputError
-from prefect_swarm.tasks.failure_policy import RULES, Policy, load_policy
+from prefect_swarm.failure_policy import RULES, Policy, load_policy
+from prefect_swarm.flows.options import SwarmOptions
 
 
 def write(folder: Path, text: str) -> Path:
@@ -35,6 +36,8 @@ def test_an_empty_file_is_the_default(tmp_path: Path) -> None:
         ("rules:\n  LOGIK: [RETRY]\n", "LOGIK"),
         ("rules:\n  LOGIC: [PRAY]\n", "PRAY"),
         ("rules:\n  BUDGET: [RETRY]\n", "BUDGET can't be retried"),
+        ("ladders:\n  code: [coder, worker]\n", "a ladder rises"),
+        ("ladders:\n  code: []\n", "at least 1"),
         ("samples: 1\n", "samples"),
         ("sample: 4\n", "sample"),
         ("- 1\n", "dictionary|mapping|object"),
@@ -54,3 +57,10 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_policy_survives_json() -> None:
     assert Policy.model_validate_json(Policy().model_dump_json()) == Policy()
+
+
+def test_what_is_ingested_goes_from_the_worker_to_the_architect() -> None:
+    options = SwarmOptions(worker="a", coder="b", architect="c")
+    assert options.ladder(task_type="ingest") == ("worker", "architect")
+    assert options.ladder(task_type="code") == ("worker", "coder", "architect")
+    assert options.ladder("coder", "ingest") == ("worker",)

@@ -1,0 +1,65 @@
+"""Where a run's plan comes from: the user, the orchestrator, or the coder in its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect.client.schemas.objects import State
+
+from ..errors import NoPlanError
+from ..gates import gates
+from ..result import Planning
+from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
+from ..tasks.decompose import Commission, Planned, decompose
+from .options import SwarmOptions
+from .task_run import run_task
+
+__all__ = ["planned"]
+
+_PLANNERS: tuple[TierName, ...] = ("orchestrator", "coder")
+"""Who plans; what the first can't, the next may if it is another model."""
+
+
+async def planned(
+    objective: str, plan: TaskIR | None, options: SwarmOptions, flow_run_id: str
+) -> tuple[Planned, State[Any] | None]:
+    """Return the plan, and the Prefect state of what wrote it.
+
+    Raises:
+        ModelError: The planner can't be reached, or refuses.
+        NoPlanError: No plan that was written can be read; it is the orchestrator's.
+        PlanError: The user's plan breaks a rule.
+    """
+    if plan is not None:
+        rules = PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
+        checked = parse_plan(plan.model_dump(mode="json"), rules)
+        return Planned(plan=checked, planning=Planning(source="user")), None
+    failures: list[NoPlanError] = []
+    state: State[Any] | None = None
+    for tier in _distinct(options):
+        commission = Commission(
+            run=flow_run_id,
+            objective=objective,
+            model=options.model_of(tier),
+            tier=tier,
+            max_steps=options.max_steps,
+            seed=options.seed,
+            adapter=options.adapter,
+        )
+        state, content = await run_task(
+            decompose, commission, name=f"Plan · {tier}", wait_for=[state]
+        )
+        if isinstance(content, NoPlanError):
+            failures.append(content)
+        elif isinstance(content, Exception):
+            raise content
+        else:
+            return Planned.model_validate(content), state
+    raise failures[0]
+
+
+def _distinct(options: SwarmOptions) -> list[TierName]:
+    first: dict[str, TierName] = {}
+    for tier in _PLANNERS:
+        first.setdefault(options.model_of(tier), tier)
+    return [*first.values()]
