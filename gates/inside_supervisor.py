@@ -203,7 +203,7 @@ def _told(error: BaseException, folder: str) -> dict[str, Any]:
     if isinstance(error, SyntaxError) and str(error.filename).startswith(folder + os.sep):
         frames.append((os.path.relpath(str(error.filename), folder), error.lineno or 1))
     try:
-        message = str(error)
+        message = str(error).replace(folder + os.sep, "")
     except BaseException:  # noqa: BLE001 - whatever a model's code raises
         message = ""
     name = type(error).__name__

@@ -26,6 +26,7 @@ from _pytest.assertion.rewrite import rewrite_asserts
 _OPTIONS = (
     *("-p", "no:cacheprovider", "-p", "no:faulthandler", "--noconftest", "-c", os.devnull),
     *("--capture=no", "--import-mode=importlib", "-o", "python_functions=test_*"),
+    "--continue-on-collection-errors",
 )
 
 # What pytest and its tests import late.
@@ -165,7 +166,7 @@ def _honest(equals: Callable[[Any, object], object]) -> Callable[[Any, object], 
             with suppress(Exception):
                 too = equals(self, nothing()) is not NotImplemented and equals(self, nothing())
             if too:
-                raise AssertionError(f"a {type(self).__name__} claims to equal anything")
+                raise AssertionError(f"{type(self).__name__} claims to equal anything")
         return answer
 
     return checked

@@ -128,6 +128,10 @@ def _wants(pieces: Sequence[Piece], installed: frozenset[str]) -> _Wanted:
                 wanted.missing[at] = (*wanted.missing.get(at, ()), module)
             wanted.links.update((at, other) for other in behind)
         wanted.links.update((at, other) for other in _providers(pieces, at, _lent(piece)))
+    for module, behind in wanted.modules.items():
+        # Who was only guessed to be meant isn't, if someone has the names that others want of it.
+        named = {at: names for at, names in behind.items() if names}
+        wanted.modules[module] = named or dict([next(iter(behind.items()))])
     return wanted
 
 

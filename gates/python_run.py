@@ -30,7 +30,7 @@ class Calls:
     modules: tuple[str, ...]
     calls: tuple[str, ...] = ()
     cpu_s: int = 10
-    wall_s: float = 15.0
+    wall_s: float = 30.0
     doer: Literal["calls"] = "calls"
 
 
@@ -42,7 +42,7 @@ class Tests:
 
     held: Mapping[str, tuple[str, str]]
     cpu_s: int = 30
-    wall_s: float = 45.0
+    wall_s: float = 60.0
     doer: Literal["tests"] = "tests"
 
 

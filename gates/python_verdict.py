@@ -160,7 +160,10 @@ def _not_run(layout: Layout, test: str, skipped: Mapping[str, Record]) -> _Probl
 def _raised(layout: Layout, during: str, raised: Raised, statement: str = "") -> _Problem:
     category = Category.LOGIC if raised.name in _WRONG else Category.CODE
     where = _elsewhere(layout, raised)
-    parts = [during, where, statement, raised.message or raised.name]
+    message = raised.message or raised.name
+    if raised.name == "SystemExit":
+        message = f"it ends the process (with {message})"
+    parts = [during, where, statement, message]
     return _Problem(category, ": ".join(filter(None, parts)), _line(layout, raised), raised.name)
 
 
