@@ -91,8 +91,9 @@ class Candidates:
         tokens: int | None = None
         try:
             state, verdict = await self._ask(step, assignment, wait_for, label)
-            # What a model wrote before its time was up nobody counted.
-            tokens = None if verdict.category is Category.TIMEOUT else verdict.usage.tokens
+            # What a model wrote before it was stopped from outside nobody counted.
+            uncounted = verdict.category is Category.TIMEOUT or state.is_cancelled()
+            tokens = None if uncounted else verdict.usage.tokens
         finally:
             self.ledger.settle(assignment.key, tokens)
         extraction = extract(verdict.text, step.output.kind)
