@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import stat
@@ -37,6 +38,7 @@ def init(config: Config, blobs: list[bytes], outer: socket.socket) -> NoReturn:
 def _live(config: Config, blobs: list[bytes], outer: socket.socket) -> bytes:
     """Prepare, run and clear up; returns the frame that says how it ended."""
     handles = _prepare(config, blobs)
+    endings = _listen()
     program = os.fork()
     if program == 0:
         _become_program(config)
@@ -45,7 +47,7 @@ def _live(config: Config, blobs: list[bytes], outer: socket.socket) -> bytes:
     socket.send_fds(outer, [READY], handles)
     for handle in handles:
         os.close(handle)
-    status, cpu_s = _outlive(program)
+    status, cpu_s = _outlive(program, endings, outer)
     duration = time.monotonic() - started
     kept = _collect(config["keep"], config["disk_bytes"])
     ended = {"status": status, "cpu_s": cpu_s, "duration_s": duration, "files": list(kept)}
@@ -54,7 +56,7 @@ def _live(config: Config, blobs: list[bytes], outer: socket.socket) -> bytes:
 
 def _prepare(config: Config, blobs: list[bytes]) -> list[int]:
     """Make the sandbox; returns descriptors of what the launcher is to watch."""
-    # PID 1 is deaf to every signal of its children, if it has no handler for it.
+    # PID 1 is deaf to every signal of its children for which it has no handler.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     kernel.die_with_parent()
     os.umask(0o022)
@@ -96,6 +98,7 @@ def _become_program(config: Config) -> NoReturn:
             if number not in (signal.SIGKILL, signal.SIGSTOP):
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        kernel.die_with_parent()
         limit(config["rlimits"])
         os.execvpe(config["argv"][0], config["argv"], config["environment"])  # noqa: S606
     except BaseException as problem:  # noqa: BLE001 - it is the program's, as a shell would say it
@@ -112,12 +115,25 @@ def forget_streams() -> None:
     os.close(nothing)
 
 
-def _outlive(program: int) -> tuple[int, float]:
+def _listen() -> int:
+    """Return a descriptor that has something to read whenever a child has ended."""
+    heard, said = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    signal.set_wakeup_fd(said, warn_on_full_buffer=False)
+    return heard
+
+
+def _outlive(program: int, endings: int, outer: socket.socket) -> tuple[int, float]:
     """Wait for the program, then end what it left; return its wait status and CPU seconds."""
-    while True:
-        ended, status, used = os.wait4(-1, 0)
-        if ended == program:
-            break
+    poll = select.poll()
+    for line in (endings, outer.fileno()):
+        poll.register(line, select.POLLIN)
+    while (ended := _reap(program)) is None:
+        if any(line == outer.fileno() for line, _ in poll.poll()):
+            # The launcher is gone, or wants this to end. The kernel's own signal may not reach
+            # us here: bubblewrap gives up the right to send it.
+            os._exit(1)
+        os.read(endings, 1 << 12)
     # Only in a PID namespace "everything" is nothing but this sandbox.
     if os.getpid() == 1:
         with contextlib.suppress(ProcessLookupError):
@@ -125,7 +141,19 @@ def _outlive(program: int) -> tuple[int, float]:
         with contextlib.suppress(ChildProcessError):
             while True:
                 os.wait()
-    return status, used.ru_utime + used.ru_stime
+    return ended
+
+
+def _reap(program: int) -> tuple[int, float] | None:
+    """Bury who has died; return the wait status and CPU seconds of the program if it has."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status, used = os.wait4(-1, os.WNOHANG)
+            if pid == program:
+                return status, used.ru_utime + used.ru_stime
+            if pid == 0:
+                return None
+    return None
 
 
 def _collect(names: list[str], room: int) -> dict[str, bytes]:

@@ -170,9 +170,12 @@ class _Sandbox:
 
     def _end(self) -> None:
         """Kill what is left and wait until it is gone: PID 1 ends after all of its namespace."""
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_WR)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._child, signal.SIGKILL)
-        if self._config["way"] == "limits-only":
+        # Elsewhere the child is PID 1 itself.
+        if self._config["way"] != "namespaces":
             kill_descendants()
         with contextlib.suppress(ChildProcessError):
             while True:

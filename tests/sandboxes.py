@@ -8,7 +8,7 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -74,7 +74,7 @@ class Surroundings:
 
 
 @contextmanager
-def surroundings(folder: Path) -> Iterator[Surroundings]:
+def surroundings(folder: Path) -> Generator[Surroundings]:
     """A secret file, servers on every kind of address, and descriptors that could be inherited."""
     secret = folder / "secret" / "file"
     secret.parent.mkdir()

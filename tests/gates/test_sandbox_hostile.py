@@ -14,8 +14,8 @@ from prefect_swarm.gates.sandbox_spawn import Ground
 from sandboxes import GROUNDS, HOSTILE, Surroundings, ground_named, run_hostile, surroundings
 
 MIB = 1 << 20
-LIMITS = Limits(cpu_s=30, wall_s=60, memory_bytes=256 * MIB, disk_bytes=8 * MIB)
-SHORT = Limits(cpu_s=1, wall_s=20, disk_bytes=8 * MIB)
+LIMITS = Limits(cpu_s=30, wall_s=200, memory_bytes=256 * MIB, disk_bytes=8 * MIB)
+SHORT = Limits(cpu_s=1, wall_s=200, disk_bytes=8 * MIB)
 BRIEF = Limits(cpu_s=30, wall_s=0.5, disk_bytes=8 * MIB)
 
 
