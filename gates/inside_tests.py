@@ -58,8 +58,11 @@ class _Reporter:
 
     def pytest_pycollect_makemodule(
         self, module_path: Path, parent: pytest.Collector
-    ) -> pytest.Module:
-        name, text = self._held[module_path.relative_to(self._folder).as_posix()]
+    ) -> pytest.Module | None:
+        held = self._held.get(module_path.relative_to(self._folder).as_posix())
+        if held is None:
+            return None  # pytest looks at its neighbours too, and leaves them.
+        name, text = held
 
         class Held(pytest.Module):
             def _getobj(self) -> types.ModuleType:
