@@ -122,6 +122,9 @@ class _Reporter:
         said: dict[str, Any] = {"test": str(test), "outcome": outcome}
         if error is not None:
             said["raised"] = self._told(error)
+        if isinstance(error, pytest.FixtureLookupError):
+            missing = f"there is no fixture {error.argname!r}; no plugin and no conftest.py is read"
+            said["raised"]["message"] = missing
         self._report(said)
 
 

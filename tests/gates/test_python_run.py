@@ -24,6 +24,11 @@ def signed(body: str, key: bytes = KEY) -> str:
     return hmac.new(key, body.encode(), "sha256").hexdigest()
 
 
+def key(size: int) -> bytes:
+    assert size == len(KEY)
+    return KEY
+
+
 def reported(monkeypatch: pytest.MonkeyPatch, stdout: str, **ended: object) -> Report:
     fields = {"exit_code": 0, "signal": None, "stderr": "no pytest", "truncated": False}
     rest = {"exceeded": None, "duration_s": 1.0, "files": {}, "kind": "namespaces"}
@@ -33,7 +38,7 @@ def reported(monkeypatch: pytest.MonkeyPatch, stdout: str, **ended: object) -> R
         return Ended(**{**fields, **rest, "stdout": stdout, **ended})  # type: ignore[arg-type]
 
     monkeypatch.setattr(python_run, "run", run)
-    monkeypatch.setattr(python_run.secrets, "token_bytes", lambda size: KEY)
+    monkeypatch.setattr(python_run.secrets, "token_bytes", key)
     return asyncio.run(run_acts({}, [Calls(("m",))]))
 
 
