@@ -31,7 +31,9 @@ def bubblewrap_command(config: Config, code: str, line: int) -> list[str]:
     for source, target in config["binds"]:
         command += ["--ro-bind", source, target]
     for target, path in config["symlinks"]:
-        command += ["--symlink", target, path]
+        # PID 1 makes the others, in the program's own temporary folder.
+        if not path.startswith(f"{TEMPORARY}/"):
+            command += ["--symlink", target, path]
     for path in config["masks"]:
         command += ["--tmpfs", path, "--remount-ro", path]
     command += ["--proc", "/proc"]

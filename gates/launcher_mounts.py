@@ -17,6 +17,7 @@ from .launcher_kernel import (
     pivot_root_here,
     set_attributes,
 )
+from .launcher_privileges import INNER_ID
 from .launcher_wire import Config
 
 __all__ = ["SHARED_MEMORY", "TEMPORARY", "build_root", "mount_private"]
@@ -31,10 +32,19 @@ def _device(path: str) -> bool:
     return stat.S_ISCHR(os.stat(path).st_mode)
 
 
-def _attach(tree: int, source: str, target: str) -> None:
-    """Put a cloned tree below the new root, which is the working folder."""
-    place = "." + target
-    if os.path.isdir(source):
+def _temporary(path: str) -> bool:
+    return path.startswith(f"{TEMPORARY}/")
+
+
+def _link(config: Config, root: str, *, temporary: bool) -> None:
+    for target, path in config["symlinks"]:
+        if _temporary(path) == temporary:
+            os.symlink(target, root + path)
+
+
+def _attach(tree: int, place: str, is_folder: bool) -> None:
+    """Put a cloned tree at a place that need not exist yet."""
+    if is_folder:
         os.makedirs(place, exist_ok=True)
     else:
         os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -48,21 +58,20 @@ def build_root(config: Config) -> list[int]:
     """Replace the root by one that holds only what `config` names; return `mount_private`'s."""
     make_mounts_private()
     wanted = [*config["binds"], *config["devices"]]
-    trees: list[tuple[int, str, str]] = []
+    trees: list[tuple[str, int, bool]] = []
     for source, target in wanted:
         tree = clone_tree(source)
         # Set before the tree is attached: there is no moment in which it can be written.
         set_attributes(tree, RDONLY | NOSUID | (NOEXEC if _device(source) else NODEV))
-        trees.append((tree, source, target))
+        trees.append((target, tree, os.path.isdir(source)))
     # Any folder will do: once it is the root, what it covers is out of reach with the rest.
     mount("tmpfs", "/tmp", "tmpfs", NOSUID | NODEV, "size=1m,mode=0755")  # noqa: S108
     os.chdir("/tmp")  # noqa: S108
     for name in _SKELETON:
         os.mkdir(name)
-    for tree, source, target in sorted(trees, key=lambda each: each[2]):
-        _attach(tree, source, target)
-    for target, path in config["symlinks"]:
-        os.symlink(target, "." + path)
+    for target, tree, is_folder in sorted(trees):
+        _attach(tree, "." + target, is_folder)
+    _link(config, ".", temporary=False)
     for path in config["masks"]:
         mount("tmpfs", "." + path, "tmpfs", RDONLY | NOSUID | NODEV, "size=4k,mode=0555")
     # While the machine's /proc is still here: without it an unprivileged user may mount none.
@@ -75,9 +84,12 @@ def build_root(config: Config) -> list[int]:
 def mount_private(config: Config, root: str) -> list[int]:
     """Mount what is the program's own: three folders with a size, and its view of processes.
 
-    Returns descriptors of the folders and of a /proc that shows all of the sandbox's processes.
+    What is shown of the machine below its temporary folder moves into the program's own. Returns
+    descriptors of the folders and of a /proc that shows all of the sandbox's processes.
     """
-    owner = 1000 if config["own_user"] else config["outer_id"]
+    shown = [target for _, target in config["binds"] if _temporary(target)]
+    trees = [(clone_tree(root + path), path, os.path.isdir(root + path)) for path in shown]
+    owner = INNER_ID if config["own_user"] else config["outer_id"]
     size = config["disk_bytes"]
     options = f"size={size},nr_inodes={max(256, size // _BYTES_PER_FILE)}"
     handles: list[int] = []
@@ -88,6 +100,9 @@ def mount_private(config: Config, root: str) -> list[int]:
             "tmpfs", place, "tmpfs", NOSUID | NODEV, f"{options},mode=0700,uid={owner},gid={owner}"
         )
         handles.append(os.open(place, os.O_RDONLY | os.O_DIRECTORY))
+    for tree, path, is_folder in trees:
+        _attach(tree, root + path, is_folder)
+    _link(config, root, temporary=True)
     proc = root + "/proc"
     mount("proc", proc, "proc", NOSUID | NODEV | NOEXEC, "subset=pid")
     handles.append(os.open(proc, os.O_RDONLY | os.O_DIRECTORY))

@@ -16,7 +16,7 @@ __all__ = ["ENVIRONMENT", "WORK", "View", "environment", "interpreter", "seen", 
 WORK = "/sandbox"
 
 # What the sandbox has of its own; nothing of the machine can be shown there.
-OWN = (WORK, "/tmp", "/dev", "/proc")  # noqa: S108
+OWN = (WORK, "/dev", "/proc")
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache")
 # Of an interpreter's folder; the rest of it is none of a program's business.

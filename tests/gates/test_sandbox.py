@@ -10,13 +10,16 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import InputError, SandboxError
-from prefect_swarm.gates import sandbox, sandbox_probe
+from prefect_swarm.gates import sandbox, sandbox_probe, sandbox_spawn
 from prefect_swarm.gates.sandbox import Ended, Limits, Program
 from prefect_swarm.gates.sandbox_spawn import Ground, run_on
-from sandboxes import GROUNDS, ground_named, processes_with
+from prefect_swarm.gates.sandbox_view import seen
+from sandboxes import GROUNDS, PROJECT, ground_named, processes_with
 
 # Room for a busy machine; no test reaches these.
 LIMITS = Limits(cpu_s=60, wall_s=120)
@@ -76,6 +79,22 @@ def test_a_shell_script_runs(ground: Ground) -> None:
     program = Program(("sh", "folder/script.sh"), files, keep=("pwd",))
     ended = asyncio.run(run_on(ground, program, LIMITS))
     assert (ended.stdout.strip(), ended.files) == ("3", {"pwd": b"/sandbox\n"})
+
+
+def test_an_interpreter_below_a_temporary_folder_is_found(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        prefix = Path(folder)
+        (prefix / "bin").mkdir()
+        (prefix / "bin" / "tool").write_text("echo found")
+        (prefix / "lib64").symlink_to("bin")
+        prefix.chmod(0o755)
+        shown = seen([Path(sys.prefix), Path(sys.base_prefix), prefix], PROJECT)
+        monkeypatch.setattr(sandbox_spawn, "view", lambda: shown)
+        script = f"sh {folder}/lib64/tool; cd /tmp; touch {folder}/bin/x y; ls y {folder}/bin"
+        ended = asyncio.run(run_on(ground, Program(("sh", "-c", script)), LIMITS))
+    assert ended.stdout.split() == ["found", "y", f"{folder}/bin:", "tool"]
 
 
 def test_a_kept_file_comes_back(ground: Ground) -> None:

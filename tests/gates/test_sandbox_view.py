@@ -17,39 +17,32 @@ def _prefix(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    # Temporary folders are the sandbox's own; this one stands for a home.
-    monkeypatch.setattr("prefect_swarm.gates.sandbox_view.OWN", ("/sandbox",))
-    return tmp_path
-
-
-def test_of_an_interpreter_only_what_it_needs_is_shown(home: Path) -> None:
-    prefix = _prefix(home / "venv")
-    shown = seen([prefix], home / "project")
-    own = [target for _, target in shown.binds if target.startswith(str(home))]
+def test_of_an_interpreter_only_what_it_needs_is_shown(tmp_path: Path) -> None:
+    prefix = _prefix(tmp_path / "venv")
+    shown = seen([prefix], tmp_path / "project")
+    own = [target for _, target in shown.binds if target.startswith(str(tmp_path))]
     assert own == [f"{prefix}/bin", f"{prefix}/lib"]
     assert ("lib", f"{prefix}/lib64") in shown.symlinks
 
 
-def test_a_prefix_behind_a_link_is_shown_under_both_names(home: Path) -> None:
-    prefix = _prefix(home / "real")
-    (home / "link").symlink_to("real")
-    shown = seen([home / "link"], home / "project")
-    assert (f"{prefix}/lib", f"{home}/link/lib") in shown.binds
+def test_a_prefix_behind_a_link_is_shown_under_both_names(tmp_path: Path) -> None:
+    prefix = _prefix(tmp_path / "real")
+    (tmp_path / "link").symlink_to("real")
+    shown = seen([tmp_path / "link"], tmp_path / "project")
+    assert (f"{prefix}/lib", f"{tmp_path}/link/lib") in shown.binds
     assert (f"{prefix}/lib", f"{prefix}/lib") in shown.binds
 
 
-def test_the_package_is_masked_where_it_is_installed(home: Path) -> None:
-    prefix = _prefix(home / "venv")
+def test_the_package_is_masked_where_it_is_installed(tmp_path: Path) -> None:
+    prefix = _prefix(tmp_path / "venv")
     package = prefix / "lib" / "site-packages" / "prefect_swarm"
     assert seen([prefix], package).masks == [str(package)]
-    assert seen([prefix], home / "project").masks == []
+    assert seen([prefix], tmp_path / "project").masks == []
 
 
-def test_nothing_of_the_machine_is_shown_but_its_programs(home: Path) -> None:
+def test_nothing_of_the_machine_is_shown_but_its_programs(tmp_path: Path) -> None:
     allowed = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc"}
-    shown = seen([], home)
+    shown = seen([], tmp_path)
     assert {target.split("/")[1] for _, target in shown.binds} <= allowed
     assert [target for _, target in shown.binds if target.startswith("/etc")] in (
         ["/etc/ld.so.cache"],
