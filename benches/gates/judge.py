@@ -1,0 +1,91 @@
+"""Hold an artifact against its hidden test; code runs in the sandbox."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hidden import JsonTruth, PythonTruth, ShellRun, ShellTruth, TextTruth, Truth, text_flaw
+from jsonschema import Draft202012Validator
+from prefect_swarm.gates import Diagnostic, said
+from prefect_swarm.gates.python_layout import Piece, lay_out
+from prefect_swarm.gates.python_tests import Facts, read
+from prefect_swarm.gates.python_trial import installed, try_out
+from prefect_swarm.gates.sandbox import Ended, Limits, Program, run
+
+__all__ = ["flaw", "run_flaw"]
+
+_LIMITS = Limits(cpu_s=5, wall_s=20)
+_SCRIPT = "script"
+
+
+async def flaw(truth: Truth, artifact: str) -> str:
+    """Say what is wrong with an artifact; nothing if it is right.
+
+    Raises:
+        SwarmError: The sandbox can't be held; that says nothing about the artifact.
+    """
+    match truth:
+        case PythonTruth():
+            return await _python_flaw(truth, artifact)
+        case ShellTruth():
+            return await _shell_flaw(truth, artifact)
+        case JsonTruth():
+            return _json_flaw(truth, artifact)
+        case TextTruth():
+            return text_flaw(truth, artifact)
+
+
+async def _python_flaw(truth: PythonTruth, artifact: str) -> str:
+    facts = read(artifact)
+    if isinstance(facts, Diagnostic):
+        return str(facts)
+    pieces = [Piece("artifact", artifact, facts, own=True)]
+    if truth.tests and isinstance(of_tests := read(truth.tests), Facts):
+        pieces.append(Piece("hidden", truth.tests, of_tests))
+    # Tests that the artifact brings are left out: it is the function that was asked for.
+    layout = lay_out(pieces, installed())
+    found = await try_out(layout, layout.placed[:1], layout.placed[1:], truth.examples)
+    return "" if found.status == "passed" else said(found.diagnostics) or str(found.category)
+
+
+async def _shell_flaw(truth: ShellTruth, artifact: str) -> str:
+    posix = artifact.startswith(("#!/bin/sh", "#! /bin/sh"))
+    shell = "/bin/sh" if posix else "/bin/bash"
+    for asked in truth.runs:
+        files = {_SCRIPT: artifact, **asked.files}
+        program = Program(
+            (shell, _SCRIPT, *asked.argv),
+            {name: text.encode("utf-8", "replace") for name, text in files.items()},
+            stdin=asked.stdin.encode(),
+            keep=tuple(asked.leaves),
+        )
+        if wrong := run_flaw(asked, await run(program, _LIMITS)):
+            return f"{' '.join([_SCRIPT, *asked.argv])}: {wrong}"
+    return ""
+
+
+def run_flaw(asked: ShellRun, ended: Ended) -> str:
+    """Say what is wrong with how a script ended; nothing if it is as it has to be."""
+    if ended.exit_code != asked.exit:
+        how = ended.exceeded or ended.signal or ended.exit_code
+        return f"it ended with {how}, not {asked.exit}: {ended.stderr.strip()[:200]}"
+    if _plain(ended.stdout) != _plain(asked.stdout):
+        return f"it printed {ended.stdout[:200]!r}, not {asked.stdout!r}"
+    for name, content in asked.leaves.items():
+        if ended.files.get(name) != content.encode():
+            return f"{name} isn't there as it has to be"
+    return ""
+
+
+def _plain(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+def _json_flaw(truth: JsonTruth, artifact: str) -> str:
+    try:
+        value: Any = json.loads(artifact)
+    except (ValueError, RecursionError) as error:
+        return f"not JSON: {error}"
+    errors: list[Any] = list(Draft202012Validator(truth.json_schema).iter_errors(value))
+    return f"{errors[0].json_path}: {errors[0].message}" if errors else ""

@@ -1,0 +1,128 @@
+"""What gates, retries and samples turn failures into, told by tests that nobody saw.
+
+    python benches/gates/run.py [--only single,retry] [--model MODEL] [--coder MODEL] [--seed N]
+        [--steps ID,ID] [--json FILE]
+    python benches/gates/run.py --again FILE
+
+Every configuration does all steps, each in a fresh home, through the flow that users run; then the
+hidden tests say of what was accepted whether it is right. `--again` holds the artifacts that
+`--json` kept against the hidden tests as they are now.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from configurations import CONFIGURATIONS, configured
+from hidden import Truth, load_hidden
+from judge import flaw
+from machine import describe_machine
+from prefect_swarm.errors import InputError, SwarmError
+from prefect_swarm.flows.options import SwarmOptions
+from steps import Asked, load_steps
+from swarms import plans_of, run_steps
+from tally import Measured, Outcome, Report, kinds_table, table
+from workspace import fresh_home, own_prefect
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    about = "; ".join(f"{name}: {what}" for name, what in CONFIGURATIONS.items())
+    parser.add_argument("--only", help=f"configurations, separated by commas. {about}")
+    parser.add_argument("--steps", help="ids of steps, separated by commas; all if left out")
+    parser.add_argument("--model", default="demo", help="model of every tier")
+    parser.add_argument("--coder", default="", help="model of the second tier, of `tier` alone")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first attempts")
+    parser.add_argument("--json", type=Path, help="where to write what came of every step")
+    parser.add_argument("--again", type=Path, help="judge a --json file's artifacts once more")
+    return parser.parse_args()
+
+
+def _chosen(given: argparse.Namespace) -> tuple[list[str], list[Asked]]:
+    names = given.only.split(",") if given.only else list(CONFIGURATIONS)
+    if unknown := set(names) - set(CONFIGURATIONS):
+        there = ", ".join(CONFIGURATIONS)
+        raise InputError(f"There is no configuration {', '.join(unknown)}.", f"There are {there}.")
+    if not given.coder:
+        names = [name for name in names if name != "tier"]
+    steps = load_steps()
+    if given.steps:
+        steps = [asked for asked in steps if asked.id in given.steps.split(",")]
+    return names, steps
+
+
+async def _measure(name: str, steps: Sequence[Asked], options: SwarmOptions) -> Measured:
+    outcomes: list[Outcome] = []
+    tokens, seconds = 0, 0.0
+    with fresh_home():
+        for some in plans_of(steps):
+            done, spent, took = await run_steps(some, options)
+            outcomes += done
+            tokens += spent
+            seconds += took
+    judged = await _judged(outcomes, load_hidden())
+    return Measured(configuration=name, outcomes=judged, tokens=tokens, seconds=seconds)
+
+
+async def _judged(outcomes: Sequence[Outcome], truths: Mapping[str, Truth]) -> tuple[Outcome, ...]:
+    return tuple(
+        [
+            one.model_copy(update={"flaw": await flaw(truths[one.id], one.artifact)})
+            if one.accepted
+            else one
+            for one in outcomes
+        ]
+    )
+
+
+def _run(given: argparse.Namespace) -> Report:
+    names, steps = _chosen(given)
+    report = Report(
+        machine=describe_machine(), model=given.model, coder=given.coder, seed=given.seed
+    )
+    with own_prefect():
+        for name in names:
+            print(f"{name} …", file=sys.stderr)
+            options = configured(
+                name, model=given.model, coder=given.coder or None, seed=given.seed
+            )
+            measured = asyncio.run(_measure(name, steps, options))
+            report = report.model_copy(update={"measured": (*report.measured, measured)})
+            print(table(report), file=sys.stderr)
+            if given.json:
+                given.json.write_text(report.model_dump_json(indent=1), encoding="utf-8")
+    return report
+
+
+async def _again(report: Report) -> Report:
+    truths = load_hidden()
+    measured = [
+        one.model_copy(update={"outcomes": await _judged(one.outcomes, truths)})
+        for one in report.measured
+    ]
+    return report.model_copy(update={"measured": tuple(measured)})
+
+
+def _main(given: argparse.Namespace) -> None:
+    if given.again:
+        saved = Report.model_validate_json(given.again.read_text(encoding="utf-8"))
+        report = asyncio.run(_again(saved))
+    else:
+        report = _run(given)
+    print(table(report), kinds_table(report), report.machine, sep="\n\n")
+
+
+if __name__ == "__main__":
+    try:
+        _main(_arguments())
+    except SwarmError as error:
+        sys.exit(str(error))
