@@ -1,0 +1,78 @@
+"""examples/slug.json can be passed, and what is wrong doesn't pass."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from docs_pages import ROOT
+from prefect_swarm.gates import (
+    Gate,
+    GateResult,
+    Material,
+    Passage,
+    Subject,
+    check,
+    chosen,
+    gates,
+    line_of,
+    run_line,
+)
+from prefect_swarm.task_ir import PlanRules, load_plan
+
+PLAN = load_plan(ROOT / "examples" / "slug.json", PlanRules(gates=frozenset(gates())))
+SLUGIFY = """\
+import re
+
+
+def slugify(title):
+    return "-".join(re.findall("[a-z0-9]+", title.lower()))
+"""
+HASTY = 'def slugify(title):\n    return title.lower().replace(" ", "-")\n'
+TESTS = """\
+from slug import slugify
+
+
+def test_capitals():
+    assert slugify("Hello") == "hello"
+
+
+def test_spaces():
+    assert slugify("a   b") == "a-b"
+"""
+SCRIPT = "#!/bin/bash\npython3 -c \"from slug import slugify; print(slugify('$1'))\"\n"
+UNQUOTED = SCRIPT.replace("python3", "cd $1\npython3")
+
+
+def through(step: str, artifact: str, *read: str) -> Passage:
+    asked = next(one for one in PLAN.steps if one.id == step)
+    materials = tuple(Material(name="S1", kind="python", text=text) for text in read)
+    subject = Subject(artifact=artifact, output=asked.output, materials=materials)
+
+    async def one(gate: Gate, given: Subject, required: bool) -> GateResult:
+        return await check(gate, given, required=required)
+
+    return asyncio.run(run_line(line_of(chosen(asked.output, asked.gates)), subject, one))
+
+
+@pytest.mark.parametrize(
+    ("step", "artifact", "read"),
+    [("S1", SLUGIFY, ()), ("S2", TESTS, (SLUGIFY,)), ("S3", SCRIPT, (SLUGIFY,))],
+)
+def test_what_is_right_passes(step: str, artifact: str, read: tuple[str, ...]) -> None:
+    assert through(step, artifact, *read).stopped_by is None
+
+
+@pytest.mark.parametrize(
+    ("step", "artifact", "read", "gate"),
+    [
+        ("S1", HASTY, (), "unit"),
+        ("S1", SLUGIFY.replace("import re", ""), (), "lint"),
+        ("S2", TESTS.replace('== "hello"', '== "Hello"'), (SLUGIFY,), "unit"),
+        ("S3", UNQUOTED, (SLUGIFY,), "shellcheck"),
+    ],
+)
+def test_what_is_wrong_does_not(step: str, artifact: str, read: tuple[str, ...], gate: str) -> None:
+    stopper = through(step, artifact, *read).stopped_by
+    assert stopper is not None
+    assert stopper.gate == gate
