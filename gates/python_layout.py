@@ -114,17 +114,12 @@ def _wants(pieces: Sequence[Piece], installed: frozenset[str]) -> _Wanted:
                 wanted.links.add((at, found[1]))
                 continue
             behind = _providers(pieces, at, names)
-            if (
-                not behind
-                and top not in installed
-                and (only := _only_other(pieces, at)) is not None
-            ):
-                behind = {only: set[str]()}
-            if behind:
+            if not behind and top not in installed:
+                behind = _only_other(pieces, at)
+            for other, some in behind.items():
                 known = wanted.modules.setdefault(module, {})
-                for other, some in behind.items():
-                    known.setdefault(other, set()).update(some)
-            elif top not in installed:
+                known.setdefault(other, set()).update(some)
+            if not behind and top not in installed:
                 wanted.missing[at] = (*wanted.missing.get(at, ()), module)
             wanted.links.update((at, other) for other in behind)
         wanted.links.update((at, other) for other in _providers(pieces, at, _lent(piece)))
@@ -153,7 +148,7 @@ def _providers(pieces: Sequence[Piece], asker: int, names: frozenset[str]) -> di
     """Find who defines each name: code before tests, the artifact first, late before early."""
 
     def rank(at: int) -> tuple[bool, bool, int]:
-        return bool(pieces[at].facts.tests), not pieces[at].own, -at
+        return _is_tests(pieces[at]), not pieces[at].own, -at
 
     order = sorted((at for at in range(len(pieces)) if at != asker), key=rank)
     found: dict[int, set[str]] = {}
@@ -165,13 +160,17 @@ def _providers(pieces: Sequence[Piece], asker: int, names: frozenset[str]) -> di
     return found
 
 
-def _only_other(pieces: Sequence[Piece], asker: int) -> int | None:
-    """Return the one piece that tests can mean by a module that has none of the names they want."""
+def _only_other(pieces: Sequence[Piece], asker: int) -> dict[int, set[str]]:
+    """Find the one piece that tests can mean by a module that has none of the names they want."""
     if not pieces[asker].facts.tests:
-        return None
-    code = [at for at, one in enumerate(pieces) if at != asker and not one.facts.tests]
+        return {}
+    code = [at for at, one in enumerate(pieces) if at != asker and not _is_tests(one)]
     own = [at for at in code if pieces[at].own]
-    return own[0] if len(own) == 1 else code[0] if len(code) == 1 else None
+    return {at: set() for at in (own or code)} if len(own or code) == 1 else {}
+
+
+def _is_tests(piece: Piece) -> bool:
+    return bool(piece.facts.tests) and not piece.facts.code
 
 
 def _lent(piece: Piece) -> frozenset[str]:
@@ -203,7 +202,7 @@ def _module_at(path: str, wanted: _Wanted) -> str:
 def _fresh(piece: Piece, taken: set[str]) -> str:
     word = re.sub(r"\W+", "_", piece.name.lower()).strip("_")
     stem = _DEFAULT if piece.own else word if word.isidentifier() else f"m_{word}".rstrip("_")
-    if piece.facts.tests and not piece.facts.code:
+    if _is_tests(piece):
         stem = f"test_{stem}"
     candidates = (stem if n == 1 else f"{stem}_{n}" for n in range(1, len(taken) + 3))
     return next(name for name in candidates if name not in taken)

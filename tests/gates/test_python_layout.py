@@ -1,7 +1,7 @@
 """Which file each Python text becomes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prefect_swarm.gates.python_layout import Layout, Piece, lay_out
 from prefect_swarm.gates.python_tests import Facts, read
@@ -85,6 +85,11 @@ def test_the_artifact_comes_before_what_it_was_made_from() -> None:
     assert paths(layout) == ["sums.py", "s1.py", "test_s2.py"]
 
 
+def test_code_with_tests_of_its_own_is_code() -> None:
+    layout = laid(ADD + "def test_own(): assert add(0, 1)\n", ADD, f"from sums import add\n{TEST}")
+    assert paths(layout) == ["sums.py", "s1.py", "test_s2.py"]
+
+
 def test_of_two_earlier_ones_the_later_counts() -> None:
     assert paths(laid(f"from sums import add\n{TEST}", ADD, ADD))[1:] == ["s1.py", "sums.py"]
 
@@ -114,6 +119,7 @@ TEXTS = st.builds(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=1, max_size=5))
 def test_every_piece_has_a_file_of_its_own_that_still_is_python(texts: list[str]) -> None:
     layout = laid(*texts)
