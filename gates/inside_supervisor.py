@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 READY = "ready"
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_MOST_BYTES = 2 << 20
+_MOST_BYTES = 6 << 20
 _LONGEST_MESSAGE = 1000
 _MOST_FRAMES = 20
 _SET_DUMPABLE = 4
