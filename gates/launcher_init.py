@@ -99,6 +99,7 @@ def _become_program(config: Config) -> NoReturn:
                 signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         kernel.die_with_parent()
+        os.setpriority(os.PRIO_PROCESS, 0, config["nice"])
         limit(config["rlimits"])
         os.execvpe(config["argv"][0], config["argv"], config["environment"])  # noqa: S606
     except BaseException as problem:  # noqa: BLE001 - it is the program's, as a shell would say it

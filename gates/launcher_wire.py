@@ -26,7 +26,7 @@ class Config(TypedDict):
     """Everything the launcher has to know; sizes in bytes, times in seconds.
 
     `own_user` is whether a user namespace must come first, for lack of privileges. `outer_id` is
-    the user and group that the program is for the rest of the machine.
+    the user and group that the program is for the rest of the machine. The launcher sets `nice`.
     """
 
     way: Way
@@ -49,6 +49,7 @@ class Config(TypedDict):
     keep: list[str]
     bubblewrap: str
     python: str
+    nice: int
 
 
 class Report(TypedDict):

@@ -61,5 +61,6 @@ def remarks() -> list[str]:
 def _warn_once() -> None:
     _logger.warning(
         "The sandbox is off (sandbox = limits-only): what a model writes can read this user's "
-        "files and use the network. Limits on time, memory and output still hold."
+        "files and use the network, and nothing bounds its number of processes. Limits on wall "
+        "time and output still hold, and those on each process's memory and processor time."
     )

@@ -30,7 +30,7 @@ _FIX = (
 )
 # Asked inside: what must be so whatever way made it.
 _QUESTIONS = """
-import json, os, socket
+import json, os, signal, socket
 SEEN = set(os.listdir("/")) - set(SHOWN)
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 def refused(family):
@@ -39,12 +39,22 @@ def refused(family):
             opened.connect(("127.0.0.1", 1))
     except OSError as problem:
         return problem.errno != 111
+def bounded():
+    # A few more than the limit, and no more than that: this must do no harm where it fails.
+    try:
+        for _ in range(8):
+            if os.fork() == 0:
+                signal.pause()
+    except OSError:
+        return True
+    return False
 print(json.dumps({
-    "few processes": len([name for name in os.listdir("/proc") if name.isdecimal()]) < 3,
+    "a view of its own processes alone": sum(map(str.isdecimal, os.listdir("/proc"))) < 3,
     "no new privileges": int(status["NoNewPrivs"]) == 1,
     "no capabilities": not any(int(status[name], 16) for name in ("CapPrm", "CapEff", "CapBnd")),
     "no network": refused(socket.AF_INET) is True,
     "only what is shown": not {"boot", "home", "mnt", "opt", "srv", "sys", "var"} & SEEN,
+    "a bound on processes": bounded(),
     "filter": int(status["Seccomp"]) == 2 or not FILTER,
 }))
 """
@@ -69,7 +79,8 @@ async def holds(ground: Ground) -> None:
     """Run a program that looks around; raises SandboxError if it could do what it must not."""
     shown = [target.split("/")[1] for _, target in view().binds]
     code = f"FILTER = {bool(filter_for())}\nSHOWN = {shown}\n{_QUESTIONS}"
-    ended = await run_on(ground, Program(("python", "-I", "-c", code)), Limits(cpu_s=20, wall_s=60))
+    limits = Limits(cpu_s=20, wall_s=60, processes=4)
+    ended = await run_on(ground, Program(("python", "-I", "-c", code)), limits)
     if ended.exit_code != 0:
         raise SandboxError(f"A sandbox by {ground.way} could not run Python: {ended.stderr}")
     answers = cast("dict[str, bool]", json.loads(ended.stdout))

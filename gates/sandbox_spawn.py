@@ -121,6 +121,7 @@ def _config(ground: Ground, program: Program, limits: Limits, work: str) -> Conf
         keep=list(program.keep),
         bubblewrap=ground.bubblewrap,
         python=interpreter(),
+        nice=0,
     )
 
 

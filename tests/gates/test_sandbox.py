@@ -195,6 +195,13 @@ def test_a_machine_that_holds_none_runs_nothing(monkeypatch: pytest.MonkeyPatch)
         sandbox_probe.forget()
 
 
+def test_root_without_the_right_to_be_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can be held as root")
+    with pytest.raises(SandboxError, match="can't be held as root"):
+        asyncio.run(run_on(Ground("namespaces", own_user=True), Program(("true",)), LIMITS))
+
+
 def test_less_than_the_sandbox_must_be_asked_for_and_is_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

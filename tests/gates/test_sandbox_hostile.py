@@ -45,7 +45,7 @@ def _decoded(ended: Ended) -> bool:
 
 # What does not end by itself, or not by saying "held": its limits, and what must be true then.
 ENDS: dict[str, tuple[Limits, Callable[[Ended], bool]]] = {
-    "fork_bomb": (BRIEF, _cut_off("wall")),
+    "fork_bomb": (BRIEF, lambda e: _cut_off("wall")(e) and not e.stdout),
     "endless_loop": (SHORT, _cut_off("cpu")),
     "deaf_loop": (SHORT, _cut_off("cpu")),
     "shared_loop": (SHORT, _cut_off("cpu")),
