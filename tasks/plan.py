@@ -27,10 +27,20 @@ from .plan_score import THRESHOLD, PlanScore, score
 from .plan_structured import request_plan
 from .usage import usage_of
 
-__all__ = ["SAMPLES", "Candidate", "PlanDraft", "draft_plan", "why_without_adapter"]
+__all__ = [
+    "SAMPLES",
+    "TRAINED_SAMPLES",
+    "Candidate",
+    "PlanDraft",
+    "draft_plan",
+    "why_without_adapter",
+]
 
-SAMPLES = 3
-"""The most plans that are written where nothing says otherwise."""
+SAMPLES, TRAINED_SAMPLES = 3, 2
+"""The most plans that are written where nothing says otherwise: without an adapter, and with one.
+
+Measured by `benches/planning/choice.py`: with an adapter a third plan finds nothing that pays.
+"""
 
 _logger = logging.getLogger(__name__)
 _EXCERPT = 2000
@@ -72,7 +82,7 @@ async def draft_plan(
     model: Model,
     *,
     rules: PlanRules | None = None,
-    samples: int = SAMPLES,
+    samples: int | None = None,
     threshold: float = THRESHOLD,
     seed: int = 0,
     max_tokens: int | None = None,
@@ -85,7 +95,8 @@ async def draft_plan(
         model: A local model writes under a grammar; any other gives structured output, with one
             repair round.
         rules: Limits on the plan.
-        samples: The most plans to write; more than one only while the best scores too low.
+        samples: The most plans to write, more than one only while the best scores too low; by
+            default 2 with an adapter and 3 without one.
         threshold: The least score, 0 to 1, of a plan that is taken without writing another.
         seed: Seeds sampling; the same seed gives the same plan of a local model.
         max_tokens: The most tokens a plan may take; by default 640 with an adapter, 320 in lines
@@ -102,6 +113,8 @@ async def draft_plan(
         raise InputError("The objective is empty.", "Say what is wanted.")
     writer = _Writer(objective, model, rules or PlanRules(), seed, max_tokens, adapter=adapter)
     candidates: list[Candidate] = []
+    if samples is None:
+        samples = SAMPLES if writer.adapter is None else TRAINED_SAMPLES
     for attempt in range(max(samples, 1)):
         candidates.append(await writer.write(attempt))
         if writer.settled(candidates[-1], threshold):

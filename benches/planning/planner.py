@@ -10,7 +10,7 @@ from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.plan import SAMPLES, draft_plan
+from prefect_swarm.tasks.plan import draft_plan
 from prefect_swarm.tasks.plan_lines import grammar, read_lines
 from prefect_swarm.tasks.plan_prompt import trained_messages
 from prefect_swarm.tasks.usage import usage_of
@@ -20,9 +20,9 @@ __all__ = ["PLANNERS", "Planned", "Planner", "planner"]
 
 PLANNERS = {
     "untrained": "asked as the adapter is, without one, once",
-    "prompted": "examples as earlier turns, no adapter, up to SAMPLES plans",
+    "prompted": "examples as earlier turns, no adapter, the best of up to 3 plans",
     "adapter": "with an adapter, once",
-    "sampled": "with an adapter, up to SAMPLES plans",
+    "sampled": "with an adapter, the best of up to 2 plans",
 }
 _TOKENS = 640  # what a plan may take with an adapter
 
@@ -48,7 +48,7 @@ Planner = Callable[[str], Awaitable[Planned]]
 
 
 def planner(
-    name: str, *, path: Path | None = None, adapter: Path | None = None, samples: int = SAMPLES
+    name: str, *, path: Path | None = None, adapter: Path | None = None, samples: int | None = None
 ) -> Planner:
     """Return a planner.
 
@@ -56,7 +56,8 @@ def planner(
         name: One of `PLANNERS`.
         path: A model file; the embedded model's if None.
         adapter: An adapter file, for the planners that take one; the file's own one if None.
-        samples: The most plans for an objective, for the planners that write several.
+        samples: The most plans for an objective, for the planners that write several; their own
+            number if None.
 
     Raises:
         InputError: The planner is unknown, is given an adapter and takes none, or there is none.
@@ -80,11 +81,13 @@ def planner(
     return plan
 
 
-async def _draft(objective: str, model: LlamaCppModel, samples: int, *, adapter: bool) -> Planned:
+async def _draft(
+    objective: str, model: LlamaCppModel, samples: int | None, *, adapter: bool
+) -> Planned:
     try:
         draft = await draft_plan(objective, model, samples=samples, adapter=adapter)
     except PlanError as error:
-        return Planned(None, error.text, samples)
+        return Planned(None, error.text)
     return Planned(draft.plan, "", len(draft.candidates), draft.usage.output_tokens)
 
 

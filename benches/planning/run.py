@@ -24,7 +24,6 @@ from heldout import SETS, load_heldout
 from planner import PLANNERS, Planner, planner
 from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.errors import SwarmError
-from prefect_swarm.tasks.plan import SAMPLES
 from usable import measure_usable, usable_table
 
 __all__ = ["embedded_table"]
@@ -50,7 +49,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--adapter", type=Path, help="a GGUF file; the model's own if left out")
     parser.add_argument("--model", type=Path, help="a GGUF file; the embedded model's if left out")
     parser.add_argument(
-        "--samples", type=int, default=SAMPLES, help="the most plans for an objective"
+        "--samples", type=int, help="the most plans for an objective; 2 or 3 if left out"
     )
     parser.add_argument("--show", action="store_true", help="print every plan")
     parser.add_argument("--json", type=Path, help="where to write the plans and their grades")
