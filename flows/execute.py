@@ -160,8 +160,10 @@ class Execution:
             Upstream(step=record.step.id, agent=record.step.agent, text=record.text or "")
             for record in last
         )
-        if len(outputs) <= 1:
-            return (outputs[0].text if outputs else ""), Usage(), ""
+        kinds = [record.step.output.kind for record in last]
+        # What gates have passed no model writes anew.
+        if len(outputs) <= 1 or any(kind != "text" for kind in kinds):
+            return as_they_are(outputs, kinds), Usage(), ""
         assignment = synthesis(
             self.plan.objective,
             outputs,
@@ -178,7 +180,7 @@ class Execution:
         try:
             assignment = await self._ledger.reserve(assignment)
         except BudgetExceededError as error:
-            return as_they_are(outputs), Usage(), f"The answer could not be written: {error}"
+            return as_they_are(outputs, kinds), Usage(), f"The answer could not be written: {error}"
         self.control.listener(Progress("synthesising", time.time()))
         asked = run_task(
             synthesise,
@@ -188,11 +190,15 @@ class Execution:
         )
         _, content = await self.control.unless_cancelled(asked)
         if not isinstance(content, dict):
-            return as_they_are(outputs), Usage(), f"The answer could not be written: {content!r}"
+            return (
+                as_they_are(outputs, kinds),
+                Usage(),
+                f"The answer could not be written: {content!r}",
+            )
         verdict = Verdict.model_validate(content)
         if verdict.category is not None:
             trouble = f"The answer could not be written: {verdict.error}"
-            return as_they_are(outputs), verdict.usage, trouble
+            return as_they_are(outputs, kinds), verdict.usage, trouble
         return verdict.text, verdict.usage, ""
 
 

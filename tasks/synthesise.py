@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..task_ir import OutputKind
 from .assignment import Assignment, Upstream
 from .subagent import subagent
 
@@ -56,8 +58,18 @@ def synthesis(
     )
 
 
-def as_they_are(outputs: tuple[Upstream, ...]) -> str:
-    """Return one output as it stands, or several under their steps' names."""
-    if len(outputs) == 1:
-        return outputs[0].text
-    return "\n\n".join(f"## {given.step} · {given.agent}\n\n{given.text}" for given in outputs)
+def as_they_are(outputs: Sequence[Upstream], kinds: Sequence[OutputKind]) -> str:
+    """Return one output as it stands, or several under their steps' names, code in blocks."""
+    if len(outputs) < 2:
+        return "".join(given.text for given in outputs)
+    return "\n\n".join(
+        f"## {given.step} · {given.agent}\n\n{_shown(given.text, kind)}"
+        for given, kind in zip(outputs, kinds, strict=True)
+    )
+
+
+def _shown(text: str, kind: OutputKind) -> str:
+    if kind not in ("python", "shell", "json"):
+        return text
+    fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text) or [""]))
+    return f"{fence}{kind}\n{text.rstrip()}\n{fence}"

@@ -39,19 +39,22 @@ def steps_of(result: SwarmResult) -> dict[str, Any]:
     return {step.id: step for step in result.steps}
 
 
-async def _task_runs(flow_run_id: str) -> list[TaskRun]:
+async def _task_runs(flow_run_id: str, least: int) -> list[TaskRun]:
     async with get_client() as client:
         only = FlowRunFilter(id=FlowRunFilterId(any_=[UUID(flow_run_id)]))
         while True:
             runs = await client.read_task_runs(flow_run_filter=only, limit=200)
             # The server hears of task runs by events, a moment after they happened.
-            if runs and all(run.state is not None and run.state.is_final() for run in runs):
+            if len(runs) >= least and all(
+                run.state is not None and run.state.is_final() for run in runs
+            ):
                 return runs
             await asyncio.sleep(0.1)
 
 
-def task_runs(flow_run_id: str) -> dict[str, TaskRun]:
-    found = asyncio.run(asyncio.wait_for(_task_runs(flow_run_id), 60))
+def task_runs(flow_run_id: str, *, least: int = 1) -> dict[str, TaskRun]:
+    """The task runs by name, once there are so many and all are over."""
+    found = asyncio.run(asyncio.wait_for(_task_runs(flow_run_id, least), 60))
     return {run.name: run for run in found}
 
 
