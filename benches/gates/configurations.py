@@ -54,7 +54,7 @@ def _without(*actions: str) -> Policy:
         category: tuple(action for action in rule if action not in actions)
         for category, rule in RULES.items()
     }
-    return Policy(rules=rules)
+    return Policy.model_validate({"rules": rules})
 
 
 def _sampling() -> Policy:

@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
@@ -113,7 +114,7 @@ async def rates_table(rounds: int) -> str:
 def _plan() -> TaskIR:
     numbers = range(1, STEPS + 1)
     coder = {"name": "Coder", "system_prompt": "You write short, plain, correct Python."}
-    steps = [
+    steps: list[dict[str, Any]] = [
         {
             "id": f"S{n}",
             "agent": "Coder",

@@ -17,6 +17,14 @@ __all__ = ["flaw", "run_flaw"]
 
 _LIMITS = Limits(cpu_s=5, wall_s=20)
 _SCRIPT = "script"
+# On Debian awk is a link into /etc/alternatives, which the sandbox doesn't show.
+_START = """\
+command -v awk >/dev/null || {
+  mkdir /tmp/bin && ln -s "$(command -v mawk || command -v gawk)" /tmp/bin/awk
+  PATH=/tmp/bin:$PATH
+}
+exec "$0" "$@"
+"""
 
 
 async def flaw(truth: Truth, artifact: str) -> str:
@@ -55,7 +63,7 @@ async def _shell_flaw(truth: ShellTruth, artifact: str) -> str:
     for asked in truth.runs:
         files = {_SCRIPT: artifact, **asked.files}
         program = Program(
-            (shell, _SCRIPT, *asked.argv),
+            ("/bin/sh", "-c", _START, shell, _SCRIPT, *asked.argv),
             {name: text.encode("utf-8", "replace") for name, text in files.items()},
             stdin=asked.stdin.encode(),
             keep=tuple(asked.leaves),

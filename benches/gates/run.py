@@ -14,14 +14,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from configurations import CONFIGURATIONS, configured
-from hidden import Truth, load_hidden
+from hidden import load_hidden
 from judge import flaw
 from machine import describe_machine
 from prefect_swarm.errors import InputError, SwarmError
@@ -69,19 +69,16 @@ async def _measure(name: str, steps: Sequence[Asked], options: SwarmOptions) -> 
             outcomes += done
             tokens += spent
             seconds += took
-    judged = await _judged(outcomes, load_hidden())
-    return Measured(configuration=name, outcomes=judged, tokens=tokens, seconds=seconds)
+    return Measured(configuration=name, outcomes=tuple(outcomes), tokens=tokens, seconds=seconds)
 
 
-async def _judged(outcomes: Sequence[Outcome], truths: Mapping[str, Truth]) -> tuple[Outcome, ...]:
-    return tuple(
-        [
-            one.model_copy(update={"flaw": await flaw(truths[one.id], one.artifact)})
-            if one.accepted
-            else one
-            for one in outcomes
-        ]
-    )
+async def _judged(measured: Measured) -> Measured:
+    truths = load_hidden()
+    judged: list[Outcome] = []
+    for one in measured.outcomes:
+        found = await flaw(truths[one.id], one.artifact) if one.accepted else ""
+        judged.append(one.model_copy(update={"flaw": found}))
+    return measured.model_copy(update={"outcomes": tuple(judged)})
 
 
 def _run(given: argparse.Namespace) -> Report:
@@ -96,20 +93,26 @@ def _run(given: argparse.Namespace) -> Report:
                 name, model=given.model, coder=given.coder or None, seed=given.seed
             )
             measured = asyncio.run(_measure(name, steps, options))
-            report = report.model_copy(update={"measured": (*report.measured, measured)})
+            # Kept before they are judged, for --again, should the sandbox fail.
+            _keep(_with(report, measured), given.json)
+            report = _with(report, asyncio.run(_judged(measured)))
+            _keep(report, given.json)
             print(table(report), file=sys.stderr)
-            if given.json:
-                given.json.write_text(report.model_dump_json(indent=1), encoding="utf-8")
     return report
 
 
+def _with(report: Report, measured: Measured) -> Report:
+    return report.model_copy(update={"measured": (*report.measured, measured)})
+
+
+def _keep(report: Report, path: Path | None) -> None:
+    if path is not None:
+        path.write_text(report.model_dump_json(indent=1), encoding="utf-8")
+
+
 async def _again(report: Report) -> Report:
-    truths = load_hidden()
-    measured = [
-        one.model_copy(update={"outcomes": await _judged(one.outcomes, truths)})
-        for one in report.measured
-    ]
-    return report.model_copy(update={"measured": tuple(measured)})
+    judged = [await _judged(one) for one in report.measured]
+    return report.model_copy(update={"measured": tuple(judged)})
 
 
 def _main(given: argparse.Namespace) -> None:

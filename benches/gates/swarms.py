@@ -24,7 +24,7 @@ _AGENTS: dict[Kind, tuple[str, str]] = {
     "json": ("Data Clerk", "You answer with JSON and nothing else."),
     "text": ("Writer", "You answer exactly what is asked, and nothing else."),
 }
-_LAST = {"name": "Closer", "system_prompt": "You say that it is done."}
+_CLOSER = ("Closer", "You say that it is done.")
 
 
 def plans_of(steps: Sequence[Asked], size: int = STEPS_A_PLAN) -> list[tuple[Asked, ...]]:
@@ -39,8 +39,7 @@ def plan_for(steps: Sequence[Asked]) -> TaskIR:
     The last one's output is the answer: without it the orchestrator would be asked to join outputs
     that have nothing to do with each other.
     """
-    kinds = dict.fromkeys(asked.kind for asked in steps)
-    agents = [dict(zip(("name", "system_prompt"), _AGENTS[kind], strict=True)) for kind in kinds]
+    agents = dict(_AGENTS[asked.kind] for asked in steps)
     asked_for = [
         {
             "id": f"S{number}",
@@ -51,12 +50,15 @@ def plan_for(steps: Sequence[Asked]) -> TaskIR:
         for number, asked in enumerate(steps, 1)
     ]
     last = f"S{len(steps) + 1}"
-    closing = {"id": last, "agent": _LAST["name"], "prompt": "Say: done.", "gates": []}
+    closing = {"id": last, "agent": _CLOSER[0], "prompt": "Say: done.", "gates": []}
     return parse_plan(
         {
             "objective": "Do some small steps",
             "task_type": "code",
-            "agents": [*agents, _LAST],
+            "agents": [
+                {"name": name, "system_prompt": prompt}
+                for name, prompt in (*agents.items(), _CLOSER)
+            ],
             "steps": [*asked_for, closing],
             "final_step": last,
         }

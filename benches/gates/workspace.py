@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from prefect.settings import PREFECT_HOME, PREFECT_LOCAL_STORAGE_PATH, temporary_settings
 from prefect.testing.utilities import prefect_test_harness
@@ -23,7 +24,10 @@ def own_prefect() -> Generator[None]:
     """Start a server, and stop it and the local engines in the end; flows log nothing."""
     logging.disable(logging.CRITICAL)
     with TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as folder:
-        here = {PREFECT_HOME: Path(folder), PREFECT_LOCAL_STORAGE_PATH: Path(folder, "storage")}
+        here: dict[Any, Path] = {
+            PREFECT_HOME: Path(folder),
+            PREFECT_LOCAL_STORAGE_PATH: Path(folder, "storage"),
+        }
         with temporary_settings(updates=here), prefect_test_harness(server_startup_timeout=120):
             try:
                 yield
