@@ -183,9 +183,11 @@ def _read(name: str, room: int) -> bytes | None:
         return None
     finally:
         os.close(folder)
-    with open(file, "rb") as opened:
+    try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode) or found.st_size > room:
             return None
-        content = opened.read(room + 1)
-    return content if len(content) <= room else None
+        with open(file, "rb", closefd=False) as opened:
+            return opened.read(room)
+    finally:
+        os.close(file)
