@@ -73,7 +73,8 @@ def test_the_policy_in_the_page_is_the_example_and_can_be_loaded() -> None:
     policy = load_policy(POLICY)
     assert policy.rules[Category.CODE] == ("RETRY", "SAMPLE", "ESCALATE", "DELEGATE", "REPLAN")
     assert policy.rules[Category.UNKNOWN] == RULES[Category.UNKNOWN]
-    assert set(policy.delegates) == {"python", "json"}
+    assert set(policy.delegates) == {"python"}
+    assert policy.ladders == {"doc": ("worker", "architect")}
 
 
 def test_every_field_of_a_policy_is_in_the_page(tmp_path: Path) -> None:
