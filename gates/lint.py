@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import Category, GateError
 from ..task_ir import OutputKind
 from .gate import Stage, Subject
+from .python_tests import Facts, read
 from .result import Diagnostic, Finding, fault
 from .tool import find_tool, run_tool, tool_version
 
@@ -36,10 +37,12 @@ class Lint:
         return f"{tool_version('ruff', 'ruff')} {','.join(RULES)} -{','.join(_ALLOWED)}"
 
     async def check(self, subject: Subject) -> Finding:
-        """Lint the artifact. Names that its materials define count as undefined."""
+        """Lint the artifact; names that its Python materials define are known."""
         options = ["check", "--isolated", "--no-cache", "--output-format=json", "--quiet"]
         rules = [f"--select={','.join(RULES)}", f"--ignore={','.join(_ALLOWED)}"]
-        argv = [find_tool("ruff", "ruff"), *options, *rules, "--stdin-filename", "artifact.py", "-"]
+        known = f"builtins={json.dumps(sorted(_defined(subject)))}"
+        name = ("--config", known, "--stdin-filename", "artifact.py", "-")
+        argv = [find_tool("ruff", "ruff"), *options, *rules, *name]
         ended = await run_tool(argv, subject.artifact)
         if ended.exit_code not in (0, 1):
             raise GateError(f"ruff ended with {ended.exit_code}: {ended.stderr[:300]}")
@@ -58,3 +61,10 @@ class Lint:
         unreadable = any(problem["code"] in (None, _SYNTAX) for problem in problems)
         category = Category.FORMAT if unreadable else Category.CODE
         return fault(category, *found[:_MOST_DIAGNOSTICS])
+
+
+def _defined(subject: Subject) -> set[str]:
+    """Names that the unit gate puts within reach of tests that don't import them."""
+    texts = [material.text for material in subject.materials if material.kind == "python"]
+    facts = [read(text) for text in texts]
+    return {name for one in facts if isinstance(one, Facts) for name in one.lines}

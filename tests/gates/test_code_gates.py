@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from gate_checks import found
 from prefect_swarm.errors import Category
+from prefect_swarm.gates import Material, Subject, find_gate
+from prefect_swarm.task_ir import Output
 
 
 def test_a_plain_script_passes_shellcheck() -> None:
@@ -83,6 +87,15 @@ def test_lint_does_not_read_a_configuration_from_where_it_runs(
     monkeypatch.chdir(str(tmp_path))
     assert found("lint", "print(undefined)  # noqa\n", "python").status == "passed"
     assert found("lint", "print(undefined)\n", "python").status == "failed"
+
+
+def test_lint_knows_what_the_artifact_is_put_together_with() -> None:
+    tests = "def test_it():\n    assert slugify('A') == 'a'\n"
+    code = Material(name="S1", kind="python", text="def slugify(text):\n    return text.lower()\n")
+    alone = Subject(artifact=tests, output=Output(kind="python"))
+    beside = alone.model_copy(update={"materials": (code,)})
+    assert asyncio.run(find_gate("lint").check(alone)).status == "failed"
+    assert asyncio.run(find_gate("lint").check(beside)).status == "passed"
 
 
 def test_lint_of_no_python_fails_on_its_format() -> None:
