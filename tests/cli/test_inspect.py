@@ -7,7 +7,7 @@ import json
 import pytest
 from prefect_swarm.errors import Category
 from prefect_swarm.flows.compile import compile_plan
-from prefect_swarm.gates import GateResult
+from prefect_swarm.gates import Diagnostic, GateResult
 from prefect_swarm.result import (
     Attempt,
     Cost,
@@ -35,12 +35,21 @@ REFUSED = Attempt(
     usage=Usage(requests=1, input_tokens=10, output_tokens=5),
     category=Category.SCHEMA,
     error="gate schema: seats is no integer",
-    gates=(GateResult(gate="schema", status="failed", diagnostics=("seats is no integer",)),),
+    samples=4,
+    tokens_saved=90,
+    extraction="first json block",
+    gates=(
+        GateResult(
+            gate="schema",
+            status="failed",
+            diagnostics=(Diagnostic(message="seats is no integer", line=2),),
+        ),
+    ),
     decision=Decision(action="RETRY", rule="schema", reason="once more", tier="worker"),
 )
 DONE = REFUSED.model_copy(
     update={"number": 2, "started_at": 103.0, "ended_at": 105.0, "category": None}
-    | {"error": None, "gates": (), "decision": None}
+    | {"error": None, "gates": (), "decision": None, "samples": 1, "tokens_saved": 0}
 )
 RESULT = SwarmResult(
     run_id="0123abcd0000",
@@ -126,7 +135,10 @@ def test_as_json_it_is_the_stored_result(ended: Run, invoke: Invoke) -> None:
     [
         "S1 Clerk: succeeded",
         "small on tier worker: 2.0 s, after 1.0 s of waiting; 10 tokens read, 5 written",
-        "gate schema: failed seats is no integer",
+        "best of 4 samples",
+        "stopped early: 90 tokens saved",
+        "artifact: first json block",
+        "gate schema: failed line 2: seats is no integer",
         "failed: SCHEMA: gate schema: seats is no integer",
         "decision: RETRY on worker by schema: once more",
         '{"name": "Blue", "seats": 4}',
