@@ -10,7 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from prefect.settings import PREFECT_HOME, PREFECT_LOCAL_STORAGE_PATH, temporary_settings
+from prefect.settings import (
+    PREFECT_HOME,
+    PREFECT_LOCAL_STORAGE_PATH,
+    PREFECT_SERVER_ANALYTICS_ENABLED,
+    temporary_settings,
+)
 from prefect.testing.utilities import prefect_test_harness
 from prefect_swarm.blocks.llama.engine import close_engines
 
@@ -24,9 +29,10 @@ def own_prefect() -> Generator[None]:
     """Start a server, and stop it and the local engines in the end; flows log nothing."""
     logging.disable(logging.CRITICAL)
     with TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as folder:
-        here: dict[Any, Path] = {
+        here: dict[Any, Any] = {
             PREFECT_HOME: Path(folder),
             PREFECT_LOCAL_STORAGE_PATH: Path(folder, "storage"),
+            PREFECT_SERVER_ANALYTICS_ENABLED: False,
         }
         with temporary_settings(updates=here), prefect_test_harness(server_startup_timeout=120):
             try:
