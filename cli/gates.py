@@ -80,8 +80,9 @@ def check_file(
     from ..gates import Cache, Gate, Subject, check, chosen, line_of, run_line
     from ..settings import home
 
-    output = _output(file, kind, plan, step)
-    names = chosen(output, person=gates.split(",") if gates is not None else None)
+    output, of_plan = _asked(file, kind, plan, step)
+    asked = None if gates is None else [*filter(None, map(str.strip, gates.split(",")))]
+    names = chosen(output, of_plan, asked)
     subject = Subject(artifact=_read(file), output=output)
     cache = Cache(home() / "gates")
 
@@ -95,21 +96,24 @@ def check_file(
     return 1 if passage.stopped_by else 0
 
 
-def _output(file: Path, kind: str | None, plan: Path | None, step: str) -> Output:
+def _asked(
+    file: Path, kind: str | None, plan: Path | None, step: str
+) -> tuple[Output, tuple[str, ...] | None]:
+    """What the file has to be, and the gates that its plan names, if it does."""
     if plan is not None:
         from ..gates import gates
 
         there = {one.id: one for one in load_plan(plan, PlanRules(gates=frozenset(gates()))).steps}
         if step not in there:
             raise InputError(f"{plan} has no step {step!r}.", f"There are {', '.join(there)}.")
-        return there[step].output
+        return there[step].output, there[step].gates
     known = kind or _KINDS.get(file.suffix.lower())
     if known not in set(_KINDS.values()) | {"files"}:
         raise InputError(
             f"What kind of artifact {file} is isn't known{f': {kind!r}' if kind else ''}.",
             "Give --kind text, json, python, shell or files.",
         )
-    return Output.model_validate({"kind": known})
+    return Output.model_validate({"kind": known}), None
 
 
 def _read(file: Path) -> str:
@@ -145,9 +149,12 @@ def _print(file: Path, passage: Passage, *, as_json: bool) -> None:
 
 def _print_findings(result: GateResult) -> None:
     if result.diagnostics:
-        print_section(f"{result.gate}: {result.status}", map(str, result.diagnostics))
+        print_section(f"{result.gate}: {result.status}")
+        for diagnostic in result.diagnostics:
+            print_text(str(diagnostic))
     if result.diff:
-        print_section(f"{result.gate}: repaired", result.diff.splitlines())
+        print_section(f"{result.gate}: repaired")
+        print_text(result.diff)
 
 
 gates_app.command("list")(command(list_gates))

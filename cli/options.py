@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import InputError
-from ..flows.options import SwarmOptions
 from ..failure_policy import Policy, load_policy
+from ..flows.options import SwarmOptions
 
 __all__ = ["flag_of", "option_parameters", "options_from"]
 

@@ -10,6 +10,7 @@ import typer
 from ..errors import InputError
 from ..flows.compile import CompiledPlan, StepDefaults, compile_plan
 from ..flows.options import SwarmOptions
+from ..gates import line_of
 from ..result import Planning
 from ..task_ir import TaskIR
 from ..tasks.report import DagStep, mermaid
@@ -40,6 +41,8 @@ def plan(
         raise InputError("--mermaid and --json were both given.", "Give one of them.")
     source = read_source(objective, plan, items, template, join, options.max_steps)
     task_ir = source.plan or asyncio.run(_ask(source.objective, options))
+    for names in options.gates.values():
+        line_of(names)  # names what isn't there
     defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
     compiled = compile_plan(task_ir, defaults)
     if as_json:

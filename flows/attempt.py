@@ -10,12 +10,13 @@ from typing import Any, cast
 
 from prefect.client.schemas.objects import State
 
-from ..errors import BudgetExceededError, StepWaivedError, SwarmError
+from ..errors import BudgetExceededError, NoPlanError, StepWaivedError, SwarmError
 from ..gates import Material
 from ..result import Action, Attempt, Decision, Usage, excerpt
 from ..runs import Run
 from ..task_ir import Tier
 from ..tasks.assignment import Assignment, Upstream
+from ..tasks.demands import demands
 from ..tasks.failure_router import Bounds, Failure, feedback, route
 from ..tasks.race import race
 from .candidate import Candidate, Candidates
@@ -72,6 +73,9 @@ class Attempts:
         except StepWaivedError as error:
             record.category, record.reason = None, str(error)
             return AttemptFinished(launch.step, "waived")
+        except NoPlanError as error:
+            record.reason += f" {error}"
+            return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
         except SwarmError as error:
             record.category, record.reason = error.category, f"{error.category}: {error}"
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
@@ -84,7 +88,7 @@ class Attempts:
         if decision.action == "REPLAN":
             record.step = await self.replacements.replaced(record)
             record.revision += 1
-            record.best = ""
+            record.best, record.progress = "", (False, 0)
         elif decision.action == "DELEGATE":
             other = self.options.policy.delegates[record.step.output.kind]
             instructions = self.plan.framed(other.system_prompt)
@@ -156,11 +160,14 @@ class Attempts:
             instructions=step.instructions,
             prompt=step.prompt,
             upstream=self._upstream(step.upstream) if step.upstream else self.inputs,
-            feedback=feedback(_failures(record)),
+            feedback=feedback(
+                [one for one in _failures(record) if one.revision == record.revision]
+            ),
             previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
             sample=sample,
             race=race_name,
             output=step.output.kind,
+            demands=demands(step.output),
             output_schema=json.dumps(schema, sort_keys=True) if schema else "",
             seed=options.seed + launch.attempt - 1 + sample * _SEEDS_APART,
             timeout_s=step.timeout_s,
@@ -202,8 +209,8 @@ class Attempts:
             record.category, record.reason = None, ""
             record.output_ref = self.run.write(f"outputs/{launch.step}.txt", best.artifact)
             return AttemptFinished(launch.step, "succeeded")
-        if best.artifact and best.progress[0]:
-            record.best = best.artifact
+        if best.artifact and best.progress >= record.progress and best.progress[0]:
+            record.best, record.progress = best.artifact, best.progress
         decision = self._route(record, attempt)
         record.attempts.append(attempt.model_copy(update={"decision": decision}))
         record.category = best.category
@@ -229,10 +236,15 @@ def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
     led: list[Action | None] = [None]
     led += [one.decision.action if one.decision else None for one in attempts]
     return [
-        Failure(one.category, one.tier, one.error or "", action, one.revision)
+        Failure(one.category, one.tier, one.error or "", action, one.revision, _is_broken(one))
         for one, action in zip(attempts, led, strict=False)
         if one.category is not None
     ]
+
+
+def _is_broken(attempt: Attempt) -> bool:
+    """Whether it was a gate that broke, and nothing is known of the artifact."""
+    return next((gate.status == "error" for gate in attempt.gates if gate.stops), False)
 
 
 def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]) -> Attempt:

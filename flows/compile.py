@@ -25,7 +25,7 @@ class StepDefaults:
     """
 
     timeout_s: float = 300.0
-    max_attempts: int = 6
+    max_attempts: int = 9
     gates: Mapping[OutputKind, tuple[str, ...]] = field(
         default_factory=dict[OutputKind, tuple[str, ...]]
     )

@@ -46,7 +46,7 @@ class SwarmOptions(BaseModel):
     max_output_tokens: int = Field(default=256, ge=1, description="Tokens a call may write.")
     timeout_s: float | None = Field(default=None, gt=0, description="Seconds the run may take.")
     step_timeout_s: float = Field(default=300.0, gt=0, description="Seconds an attempt may take.")
-    max_attempts: int = Field(default=6, ge=1, description="Attempts a step may take.")
+    max_attempts: int = Field(default=9, ge=1, description="Attempts a step may take.")
     gates: dict[OutputKind, tuple[str, ...]] = Field(
         default_factory=dict[OutputKind, tuple[str, ...]],
         description="Gates by output kind: names replace the kind's own, +name and -name change "

@@ -24,7 +24,7 @@ class StepRecord:
     Attributes:
         step: As it is now: a step that is replaced or given to somebody else changes.
         revision: How often it was replaced.
-        best: The artifact that got furthest through the gates so far.
+        best: The artifact that got furthest through the gates so far, as `progress` says.
         states: The Prefect states that whatever comes next waits for.
     """
 
@@ -32,6 +32,7 @@ class StepRecord:
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     revision: int = 0
     best: str = ""
+    progress: tuple[bool, int] = (False, 0)
     states: tuple[State[Any], ...] = ()
     text: str | None = None
     output_ref: str | None = None

@@ -8,7 +8,7 @@ import hashlib
 import time
 from collections.abc import Callable
 
-from ..errors import Category, SwarmError
+from ..errors import Category, GateError, SwarmError
 from .cache import Cache
 from .gate import Gate, Subject
 from .result import Diagnostic, Finding, GateResult
@@ -41,9 +41,8 @@ async def check(
         elif (known := cache and cache.get(gate.name, version, subject)) is not None:
             return known.model_copy(update={"required": required, "cached": True})
         else:
-            async with asyncio.timeout(gate.timeout_s):
-                finding = await gate.check(subject)
-    except TimeoutError:
+            finding = await _within(gate, subject)
+    except LateError:
         late = Diagnostic(message=f"not done within {gate.timeout_s:g} s")
         finding = Finding(
             status="failed" if required else "skipped",
@@ -63,9 +62,31 @@ async def check(
         artifact=hashlib.sha256(subject.artifact.encode()).hexdigest(),
         diff=_diff(subject.artifact, finding.repaired),
     )
-    if cache is not None and result.status in ("passed", "failed"):
+    # A busy minute says nothing about the artifact.
+    lasts = result.status in ("passed", "failed") and result.category is not Category.TIMEOUT
+    if cache is not None and lasts:
         cache.put(gate.name, version, subject, result)
     return result
+
+
+class LateError(Exception):
+    """A gate's time is over."""
+
+
+async def _within(gate: Gate, subject: Subject) -> Finding:
+    late = False
+    try:
+        async with asyncio.timeout(gate.timeout_s) as limit:
+            finding: object = await gate.check(subject)
+    except TimeoutError:
+        late = limit.expired()
+        if not late:
+            raise  # the gate's own
+    if late:
+        raise LateError
+    if not isinstance(finding, Finding):
+        raise GateError(f"The gate {gate.name} found {finding!r}, which is no Finding.")
+    return finding
 
 
 def _error(category: Category, message: str) -> Finding:

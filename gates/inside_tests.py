@@ -59,9 +59,11 @@ class _Reporter:
     def pytest_pycollect_makemodule(
         self, module_path: Path, parent: pytest.Collector
     ) -> pytest.Module | None:
-        held = self._held.get(module_path.relative_to(self._folder).as_posix())
-        if held is None:
-            return None  # pytest looks at its neighbours too, and leaves them.
+        # pytest looks at its neighbours too, and leaves them.
+        within = module_path.is_relative_to(self._folder)
+        path = module_path.relative_to(self._folder).as_posix() if within else ""
+        if (held := self._held.get(path)) is None:
+            return None
         name, text = held
 
         class Held(pytest.Module):

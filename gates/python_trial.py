@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
 from ..errors import GateError
+from ..settings import SwarmSettings
 from ..task_ir import Example
 from .python_layout import Layout, Placed
 from .python_run import Calls, Tests, canary, run_acts
@@ -42,18 +43,23 @@ async def try_out(
     return verdict(Trial(layout, acts, examples, path), report)
 
 
-@cache
 def python_version() -> str:
-    """Return the versions of what runs the tests.
+    """Return the versions of what runs the tests, and what holds them.
 
     Raises:
         GateError: There is no pytest.
     """
+    return f"{_tools()}, sandbox {SwarmSettings().sandbox}"
+
+
+@cache
+def _tools() -> str:
     try:
         of_pytest = version("pytest")
     except PackageNotFoundError:
         raise GateError("pytest isn't installed.", "pip install pytest") from None
-    return f"pytest {of_pytest}, Python {'.'.join(map(str, sys.version_info[:3]))}"
+    of_python = ".".join(map(str, sys.version_info[:3]))
+    return f"pytest {of_pytest}, Python {of_python}"
 
 
 @cache

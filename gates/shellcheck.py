@@ -42,8 +42,8 @@ class Shellcheck:
         comments: list[dict[str, Any]] = json.loads(ended.stdout)["comments"]
         if not comments:
             return Finding(status="passed")
-        # What can't be parsed is no script; what can be is one with a mistake in it.
-        broken = any(comment["level"] == "error" for comment in comments)
+        # ShellCheck's numbers below 2000 say that it can't be parsed.
+        broken = any(comment["code"] < 2000 for comment in comments)
         found = [
             Diagnostic(
                 message=comment["message"],

@@ -52,6 +52,7 @@ class Assignment(_Frozen):
     race: str = Field(default="", description="The race among samples that it runs in, if any.")
     output: OutputKind = "text"
     output_schema: str = ""
+    demands: tuple[str, ...] = Field(default=(), description="What else its gates will look at.")
     max_input_chars: int = 4000
     max_output_tokens: int = 256
     temperature: float | None = None
@@ -102,13 +103,14 @@ def prompt_of(assignment: Assignment) -> str:
     parts.append(assignment.prompt)
     if form := _FORMS[assignment.output]:
         parts.append(form)
+    parts += assignment.demands
     if assignment.output_schema:
         parts.append(f"It has to fit this JSON Schema: {assignment.output_schema}")
     if assignment.previous:
         previous = excerpt(assignment.previous, assignment.max_input_chars // 2)
         parts.append(f"This was tried before:\n{previous}")
     if assignment.feedback:
-        parts.append(f"The last answer was not accepted: {excerpt(assignment.feedback)}")
+        parts.append(f"The last answer was not accepted: {assignment.feedback}")
     return "\n\n".join(parts)
 
 

@@ -12,7 +12,7 @@ __all__ = ["hopeless", "watch"]
 
 _ROUNDS = 6
 _LONGEST_PHRASE = 12
-_LINES = 8
+_LINES, _CODE_LINES = 8, 24
 _BLANKS = re.compile(r"\s{200}\Z")
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(\w+)", re.MULTILINE)
 _OTHERS: Mapping[OutputKind, frozenset[str]] = MappingProxyType(
@@ -32,8 +32,8 @@ def watch(kind: OutputKind) -> Callable[[str], str]:
 def hopeless(text: str, kind: OutputKind) -> str:
     """Say why a text is certain to fail.
 
-    It is if it ends in six rounds of the same words or eight of the same line, in 200 blanks, or if
-    the first block it opens is of another language than is asked for.
+    It is if it ends in six rounds of the same words, in eight of the same line (24 of code), in 200
+    blanks, or if the first block it opens is of another language than is asked for.
     """
     if kind in _OTHERS and (fence := _FENCE.search(text)):
         language = fence[1].lower()
@@ -42,8 +42,10 @@ def hopeless(text: str, kind: OutputKind) -> str:
     if _BLANKS.search(text):
         return "blanks without end"
     lines = [line for line in map(str.strip, text.splitlines()[:-1]) if len(line) > 3]
-    last = lines[-_LINES:]
-    if len(last) == _LINES and len(set(last)) == 1:
+    # Data in code may well have the same line some times.
+    most = _LINES if kind == "text" else _CODE_LINES
+    last = lines[-most:]
+    if len(last) == most and len(set(last)) == 1:
         return f"the line {last[0][:60]!r} over and over"
     if kind in ("text", "files") and (phrase := _rounds(text)):
         return f"{phrase[:60]!r} over and over"

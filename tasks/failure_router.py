@@ -23,6 +23,7 @@ class Failure:
     Attributes:
         action: What had led to the attempt; None for the first one of a step.
         revision: How often the step had been replaced before.
+        gate_broke: Whether a gate broke, so that nothing is known of the artifact.
     """
 
     category: Category
@@ -30,6 +31,7 @@ class Failure:
     message: str
     action: Action | None = None
     revision: int = 0
+    gate_broke: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Bounds:
         can_delegate: Whether there is somebody else for what the step produces.
     """
 
-    max_attempts: int = 6
+    max_attempts: int = 9
     ladder: tuple[Tier, ...] = TIERS
     optional: bool = False
     replans_left: int = 0
@@ -66,6 +68,9 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     """
     last = history[-1]
     actions = policy.rules[last.category]
+    if last.gate_broke:
+        reason = "a gate broke, and would break on another artifact too"
+        return _give_up(bounds, last, "gate broke", reason)
     if not actions:
         reason = f"{last.category} is not tried again"
         return _give_up(bounds, last, f"{last.category}: never", reason)

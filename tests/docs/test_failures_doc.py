@@ -52,7 +52,7 @@ def way(category: Category, ladder: tuple[Tier, ...]) -> list[Action]:
         tier = decision.tier
 
 
-def test_what_six_attempts_come_to_is_so() -> None:
+def test_what_the_attempts_come_to_is_so() -> None:
     told = [row for row in rows(PARTS["Bounds"]) if row[0] in set(Category)]
     assert told
     for category, *ways in told:

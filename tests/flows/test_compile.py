@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PURE = ["flows/compile.py", "flows/schedule.py", "flows/events.py", "tasks/failure_router.py"]
 IMPURE = ["asyncio", "httpx", "io", "os", "pathlib", "prefect", "random", "subprocess", "time"]
 
-HASH = "6238cefe92a3825161bb47f037d2d0003d1d470307024f1402596d9b736a4776"
+HASH = "7ae848965ca8ed79f770fac5c4cac503c99cfad40ff0f04933c5bee1a8c3366e"
 
 
 def plan() -> dict[str, Any]:

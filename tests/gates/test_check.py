@@ -143,3 +143,22 @@ def test_a_damaged_memory_is_none(cache: Cache) -> None:
 def test_a_memory_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "gates").write_text("a file where a folder belongs", encoding="utf-8")
     assert result(Scripted(), subject("abc"), cache=Cache(tmp_path / "gates")).status == "passed"
+
+
+def test_a_gate_that_finds_nothing_at_all_is_broken() -> None:
+    async def nothing(_: Subject) -> Finding:
+        return None  # type: ignore[return-value]
+
+    found = result(Scripted(nothing), subject("abc"))
+    assert (found.status, found.category) == ("error", Category.INFRASTRUCTURE)
+
+
+def test_a_timeout_of_the_gates_own_is_not_taken_for_ours() -> None:
+    assert result(Scripted(raises(TimeoutError("no answer"))), subject("abc")).status == "error"
+
+
+def test_a_busy_minute_is_not_remembered(cache: Cache) -> None:
+    gate = Scripted(never, timeout_s=0.01)
+    result(gate, subject("abc"), cache=cache)
+    gate.does, gate.timeout_s = _passes, 30.0
+    assert result(gate, subject("abc"), cache=cache).status == "passed"

@@ -1,12 +1,15 @@
 """The schema gate: what passes is JSON of the step's form, and what does not says where."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gate_checks import found as finding
+from gate_checks import result, subject
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import Finding
+from prefect_swarm.gates.json_schema import JsonSchema
 from pydantic import BaseModel
 
 PERSON: dict[str, Any] = {
@@ -109,3 +112,12 @@ def test_a_schema_from_elsewhere_is_not_fetched(tmp_path: Path) -> None:
     elsewhere = tmp_path / "anything.json"
     elsewhere.write_text("{}", encoding="utf-8")
     assert judged("1", {"$ref": elsewhere.as_uri()}).status == "error"
+
+
+def test_a_pattern_is_matched_and_one_that_takes_for_ever_is_late() -> None:
+    short = {"type": "string", "pattern": "^[a-z]+$"}
+    assert judged('"abc"', short).status == "passed"
+    assert judged('"ABC"', short).category is Category.SCHEMA
+    endless = subject(f'"{"a" * 60}!"', "json", schema={"type": "string", "pattern": "^(a+)+$"})
+    found = result(replace(JsonSchema(), timeout_s=2.0), endless)
+    assert (found.status, found.category) == ("failed", Category.TIMEOUT)

@@ -16,7 +16,8 @@ from prefect_swarm.tasks.early_abort import hopeless
     [
         ("text", "It is good. " + "and so on " * 8, "'on and so'|'and so on'|'so on and'"),
         ("text", "word " * 8, "'word'"),
-        ("python", "x = 1\n" * 10, "the line 'x = 1'"),
+        ("python", "x = 1\n" * 25, "the line 'x = 1'"),
+        ("text", "- so on\n" * 9, "the line '- so on'"),
         ("python", "Sure:\n```javascript\nlet x", "javascript instead of python"),
         ("shell", "```python\nprint(", "python instead of shell"),
         ("json", "{\n" + " " * 200, "blanks without end"),
@@ -35,7 +36,7 @@ def test_it_says_why_it_is_hopeless(kind: OutputKind, text: str, why: str) -> No
         ("text", "```javascript\nlet x = 1\n```"),
         ("python", "```python\nx = 1\n```\n```javascript\nlet x"),
         ("python", "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"),
-        ("python", "x = 1\n" * 4),
+        ("python", "[0, 0, 0, 0, 0, 0, 0, 0],\n" * 8),
         ("json", '{"a": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1'),
         ("shell", "echo a\n" * 5),
     ],

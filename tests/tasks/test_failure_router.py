@@ -142,6 +142,12 @@ def test_sampling_says_how_many() -> None:
     assert after(Category.LOGIC, "worker").samples == 1
 
 
+def test_a_gate_that_broke_is_no_reason_to_ask_again() -> None:
+    broken = Failure(Category.INFRASTRUCTURE, "worker", "no ruff", gate_broke=True)
+    decision = route([broken], POLICY, MANY)
+    assert (decision.action, decision.rule) == ("FAIL", "gate broke")
+
+
 def test_feedback_is_the_newest_first_and_nothing_twice() -> None:
     said = ["one", "two", "two", "no route"]
     kinds = [Category.CODE] * 3 + [Category.INFRASTRUCTURE]
