@@ -76,6 +76,10 @@ _ENGINEER = Persona(
 )
 
 
+def _ladders() -> dict[TaskType, tuple[Tier, ...]]:
+    return {"ingest": ("worker", "architect")}
+
+
 class Policy(_Frozen):
     """The table, and the bounds of all it prescribes."""
 
@@ -92,7 +96,7 @@ class Policy(_Frozen):
         default=2.0, ge=1, le=8, description="How many times the tokens THINK_HARDER may write."
     )
     ladders: dict[TaskType, _Tiers] = Field(
-        default_factory=lambda: dict[TaskType, tuple[Tier, ...]](ingest=("worker", "architect")),
+        default_factory=_ladders,
         description="The tiers that ESCALATE climbs, by task type; all where it has none.",
     )
     replans: int = Field(default=2, ge=0, description="Times a run's steps are replaced, in all.")

@@ -234,7 +234,7 @@ class Attempts:
 def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
     attempts = [*record.attempts, *([last] if last else [])]
     led: list[Action | None] = [None]
-    led += [one.decision.action if one.decision else None for one in attempts]
+    led.extend(one.decision.action if one.decision else None for one in attempts)
     return [
         Failure(one.category, one.tier, one.error or "", action, one.revision, _is_broken(one))
         for one, action in zip(attempts, led, strict=False)

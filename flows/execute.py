@@ -14,6 +14,7 @@ from ..errors import BudgetExceededError, RunCancelledError
 from ..parl.metrics import measure
 from ..result import Cost, SwarmResult, Usage, excerpt
 from ..runs import Run
+from ..task_ir import OutputKind
 from ..tasks.assignment import Upstream, Verdict
 from ..tasks.decompose import Planned
 from ..tasks.synthesise import as_they_are, synthesis, synthesise
@@ -160,7 +161,7 @@ class Execution:
             Upstream(step=record.step.id, agent=record.step.agent, text=record.text or "")
             for record in last
         )
-        kinds = [record.step.output.kind for record in last]
+        kinds: list[OutputKind] = [record.step.output.kind for record in last]
         # What gates have passed no model writes anew.
         if len(outputs) <= 1 or any(kind != "text" for kind in kinds):
             return as_they_are(outputs, kinds), Usage(), ""

@@ -76,9 +76,9 @@ class SwarmOptions(BaseModel):
     def ladder(self, highest: Tier = "architect", task_type: TaskType = "chat") -> tuple[Tier, ...]:
         """Return the tiers worth climbing, cheapest first: one for each distinct model."""
         seen: dict[str, Tier] = {}
-        there = self.policy.ladders.get(task_type, TIERS)
-        for tier in (tier for tier in there if TIERS.index(tier) <= TIERS.index(highest)):
-            seen.setdefault(self.model_of(tier), tier)
+        for tier in self.policy.ladders.get(task_type, TIERS):
+            if TIERS.index(tier) <= TIERS.index(highest):
+                seen.setdefault(self.model_of(tier), tier)
         return tuple(seen.values())
 
     def call_limits(self) -> dict[str, Any]:

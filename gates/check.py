@@ -74,17 +74,18 @@ class LateError(Exception):
 
 
 async def _within(gate: Gate, subject: Subject) -> Finding:
-    late = False
+    work = asyncio.ensure_future(gate.check(subject))
     try:
-        async with asyncio.timeout(gate.timeout_s) as limit:
-            finding: object = await gate.check(subject)
-    except TimeoutError:
-        late = limit.expired()
-        if not late:
-            raise  # the gate's own
-    if late:
+        # Not `asyncio.timeout`: a TimeoutError of the gate's own is another matter.
+        done, _ = await asyncio.wait({work}, timeout=gate.timeout_s)
+    finally:
+        if not work.done():
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+    if not done:
         raise LateError
-    if not isinstance(finding, Finding):
+    finding = work.result()
+    if not isinstance(finding, Finding):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise GateError(f"The gate {gate.name} found {finding!r}, which is no Finding.")
     return finding
 

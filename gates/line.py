@@ -46,8 +46,10 @@ def line_of(names: Sequence[str]) -> Line:
         InputError: There is no such gate.
     """
     found = [(find_gate(gate_name(name)), is_required(name)) for name in names]
-    by_stage = {stage: tuple(one for one in found if one[0].stage == stage) for stage in STAGES}
-    return Line(tuple((stage, some) for stage, some in by_stage.items() if some))
+    stages: list[tuple[Stage, tuple[tuple[Gate, bool], ...]]] = [
+        (stage, tuple(one for one in found if one[0].stage == stage)) for stage in STAGES
+    ]
+    return Line(tuple(stage for stage in stages if stage[1]))
 
 
 async def run_line(line: Line, subject: Subject, check: Check) -> Passage:

@@ -95,7 +95,10 @@ async def write_plans(
 
 def tables(found: Sequence[Sequence[Written]]) -> str:
     plans = len(found[0])
-    share = lambda chosen: f"{sum(one.exact for one in chosen) / len(found):.3f}"  # noqa: E731
+
+    def share(chosen: Sequence[Written]) -> str:
+        return f"{sum(one.exact for one in chosen) / len(found):.3f}"
+
     lines = ["| Plans | threshold | exact | plans written |", "|--:|--:|--:|--:|"]
     for most in range(1, plans + 1):
         for threshold in THRESHOLDS if most > 1 else (0.0,):

@@ -53,8 +53,11 @@ def train(
     with sleeping_threads():
         from .loop import run
 
-    say = show or (lambda _: None)
-    return run(pairs, development, config, folder, base, say, start=start, resume=resume)
+    return run(pairs, development, config, folder, base, show or _quiet, start=start, resume=resume)
+
+
+def _quiet(_: Report) -> None:
+    pass
 
 
 def export(checkpoint: Path, target: Path, *, name: str = "Prefect Swarm orchestrator") -> Path:

@@ -251,8 +251,8 @@ def test_the_page_answers_why_a_step_ran_three_times() -> None:
 
 def test_a_policy_can_be_a_block() -> None:
     async def save() -> None:
-        block = FailurePolicy(policy=policy("FAIL"))
-        await block.save("strict", overwrite=True, _sync=False)  # pyright: ignore[reportGeneralTypeIssues]
+        saved: Any = FailurePolicy(policy=policy("FAIL")).save("strict", overwrite=True)
+        await saved
 
     asyncio.run(save())
     with scripted(Script(lambda _: WRONG)) as script, pytest.raises(RunFailedError):

@@ -38,8 +38,15 @@ nothing = 7
 @pytest.fixture
 def registered(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     point = EntryPoint("theirs", f"{__name__}:{request.param}", registry.GROUP)
-    monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+
+    def load(self: EntryPoint) -> object:
+        return globals()[self.attr]
+
+    def entry_points(group: str) -> list[EntryPoint]:
+        return [point]
+
+    monkeypatch.setattr(EntryPoint, "load", load)
+    monkeypatch.setattr(registry, "entry_points", entry_points)
     gates.cache_clear()
     yield
     gates.cache_clear()

@@ -66,7 +66,8 @@ def test_every_case_there_is_is_what_its_rule_says() -> None:
     for category, times, tier, optional, replans, rungs in CASES:
         ladder = TIERS[:rungs]
         bounds = Bounds(30, ladder, optional=optional, replans_left=replans)
-        decision = after(category, *[tier] * times, bounds=bounds)
+        tiers: list[Tier] = [tier for _ in range(times)]
+        decision = after(category, *tiers, bounds=bounds)
         above = [other for other in ladder if TIERS.index(other) > TIERS.index(tier)]
         there: list[Action] = [
             action
@@ -99,8 +100,9 @@ def test_what_broke_on_the_way_to_a_model_is_no_attempt_of_the_model() -> None:
 
 
 def test_it_is_waited_for_ever_longer() -> None:
-    waits = [after(Category.INFRASTRUCTURE, *["worker"] * n).delay_s for n in (1, 2)]
-    assert waits == [1.0, 2.0]
+    once = after(Category.INFRASTRUCTURE, "worker")
+    twice = after(Category.INFRASTRUCTURE, "worker", "worker")
+    assert (once.delay_s, twice.delay_s) == (1.0, 2.0)
     assert after(Category.CODE, "worker").delay_s == 0
 
 

@@ -31,7 +31,7 @@ def test_work_in_no_race_is_awaited() -> None:
 
 
 def test_the_others_stop_when_one_has_won() -> None:
-    async def run() -> tuple[list[str | None], list[str]]:
+    async def run() -> tuple[tuple[str | None, str | None], list[str]]:
         stopped: list[str] = []
         with race("r") as won:
 
@@ -42,7 +42,9 @@ def test_the_others_stop_when_one_has_won() -> None:
 
             return await asyncio.gather(wins(), unless_lost("r", never(stopped))), stopped
 
-    assert asyncio.run(run()) == (["done", None], ["stopped"])
+    done, stopped = asyncio.run(run())
+    assert [*done] == ["done", None]
+    assert stopped == ["stopped"]
 
 
 def test_what_breaks_is_raised() -> None:

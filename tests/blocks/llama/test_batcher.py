@@ -217,5 +217,9 @@ def test_an_answer_that_is_watched_ends_when_the_watch_says_so(batcher: Batcher)
 def test_an_answer_that_is_never_hopeless_is_what_it_is_unwatched(batcher: Batcher) -> None:
     request = prompt("Once upon a time", max_tokens=40)
     (plain,) = run(batcher, request)
-    (watched,) = run(batcher, replace(request, watch=lambda _: ""))
+
+    def watch(text: str) -> str:
+        return ""
+
+    (watched,) = run(batcher, replace(request, watch=watch))
     assert watched.answer.text == plain.answer.text
