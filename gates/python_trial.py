@@ -8,7 +8,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
 from ..errors import GateError
-from ..settings import SwarmSettings
 from ..task_ir import Example
 from .python_layout import Layout, Placed
 from .python_run import Calls, Tests, canary, run_acts
@@ -49,6 +48,9 @@ def python_version() -> str:
     Raises:
         GateError: There is no pytest.
     """
+    # Not at import: settings are Prefect's, and a command's help needs none of it.
+    from ..settings import SwarmSettings
+
     return f"{_tools()}, sandbox {SwarmSettings().sandbox}"
 
 

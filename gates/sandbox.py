@@ -10,7 +10,6 @@ import logging
 from functools import cache
 from typing import Literal
 
-from ..settings import SwarmSettings
 from .sandbox_probe import probe
 from .sandbox_program import Ended, Limits, Program
 from .sandbox_seccomp import filter_for
@@ -34,7 +33,7 @@ async def run(
     started. Raises InputError for a path or command that can't be, SandboxError where the
     sandbox can't be held.
     """
-    if (policy or SwarmSettings().sandbox) == "limits-only":
+    if (policy or _setting()) == "limits-only":
         _warn_once()
         return await run_on(Ground("limits-only"), program, limits)
     return await run_on(await asyncio.to_thread(probe), program, limits)
@@ -55,6 +54,13 @@ def remarks() -> list[str]:
             "No filter of system calls is known for this machine: shared memory is not counted."
         )
     return found
+
+
+def _setting() -> Policy:
+    # Not at import: settings are Prefect's, and a command's help needs none of it.
+    from ..settings import SwarmSettings
+
+    return SwarmSettings().sandbox
 
 
 @cache

@@ -10,7 +10,8 @@ import pytest
 from flow_runs import UNEVEN, end_of, pages, plan_of, run, steps_of
 from prefect.client.schemas.objects import State
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.errors import InputError, PlanError, RunFailedError
+from prefect_swarm.errors import Category, InputError, PlanError, RunFailedError
+from prefect_swarm.failure_policy import Policy
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
@@ -22,6 +23,8 @@ from pydantic_ai.models.function import FunctionModel
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
+
+UNFORGIVING = Policy(rules={Category.INFRASTRUCTURE: ()})
 
 
 def test_a_failure_skips_what_depends_on_it_and_the_rest_goes_on() -> None:
@@ -71,7 +74,7 @@ def test_a_run_without_any_success_fails_and_still_has_its_pages_and_result() ->
 
 def test_tokens_are_counted_and_stop_the_launch_that_would_exceed_them() -> None:
     plan = plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]})
-    with scripted(Script(lambda _: "word " * 40)) as script:
+    with scripted(Script(lambda _: " ".join(f"word{n}" for n in range(40)))) as script:
         result = run(plan, max_tokens=160, max_output_tokens=100)
     steps = steps_of(result)
     assert (steps["S1"].status, steps["S2"].status) == ("succeeded", "failed")
@@ -133,7 +136,7 @@ def test_a_transport_error_is_retried_by_prefect_within_the_attempt() -> None:
 def test_a_refused_request_is_not_retried() -> None:
     with scripted(Script(lambda _: ModelHTTPError(401, "far away"))) as script:
         with pytest.raises(RunFailedError, match="401"):
-            run(plan_of({"id": "S1"}), max_attempts=1)
+            run(plan_of({"id": "S1"}), policy=UNFORGIVING)
         assert len(script.prompts) == 1
 
 
@@ -155,7 +158,7 @@ def test_a_refused_request_spends_no_tokens() -> None:
         return ModelHTTPError(401, "far away") if prompt == "do S1" else "fine"
 
     with scripted(Script(reply)):
-        result = run(plan, max_tokens=530, max_output_tokens=250, max_attempts=1)
+        result = run(plan, max_tokens=530, max_output_tokens=250, policy=UNFORGIVING)
     assert steps_of(result)["S2"].status == "succeeded"
 
 
