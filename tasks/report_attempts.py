@@ -18,10 +18,11 @@ def attempts_markdown(steps: Sequence[StepResult]) -> list[str]:
     """Write the parts of a run's page on decisions and gates, as far as there were any."""
     parts: list[str] = []
     if decisions := [row for step in steps for row in _decision_rows(step)]:
-        header = ("Step", "Attempt", "By", "Failure", "Decision", "Rule", "Why", "Cost")
+        # What is wide comes last, since the page cuts it off at its right.
+        header = ("Step", "Attempt", "Decision", "Rule", "Why", "By", "Cost", "Failure")
         parts.append("### Decisions\n\n" + table(header, decisions))
     if gates := [row for step in steps for row in _gate_rows(step)]:
-        header = ("Step", "Attempt", "Gate", "Verdict", "Took", "By", "Found")
+        header = ("Step", "Attempt", "Gate", "Verdict", "Took", "Found", "By")
         shown = gates[:_MOST_GATE_ROWS]
         more = f"\n\n{len(gates) - len(shown)} more." if len(gates) > len(shown) else ""
         parts.append("### Gates\n\n" + table(header, shown) + more)
@@ -53,12 +54,12 @@ def _decision_rows(step: StepResult) -> list[tuple[str, ...]]:
         (
             step.id,
             str(attempt.number),
-            _maker(attempt),
-            one_line(f"{attempt.category}: {attempt.error or ''}", 200),
             decision_line(attempt),
             decision.rule,
             decision.reason,
+            _maker(attempt),
             _cost(attempt),
+            one_line(f"{attempt.category}: {attempt.error or ''}", 200),
         )
         for attempt in step.attempts
         if (decision := attempt.decision) is not None
@@ -84,8 +85,8 @@ def _gate_rows(step: StepResult) -> list[tuple[str, ...]]:
             gate.gate,
             gate.status + ("" if gate.required else " (optional)"),
             f"{gate.duration_s:.2f} s" + (", known" if gate.cached else ""),
+            one_line(said(gate.diagnostics), 120) or ("repaired the layout" if gate.diff else ""),
             gate.version,
-            said(gate.diagnostics) or ("repaired the layout" if gate.diff else ""),
         )
         for attempt in step.attempts
         for gate in attempt.gates
