@@ -83,7 +83,7 @@ class Replacements:
             raise ModelError(f"The orchestrator could not be asked: {content!r}.", "")
         if verdict.category is not None:
             raise ModelError(f"The orchestrator did not answer: {verdict.error}", "")
-        found = read_replacement(verdict.text)
+        found = read_replacement(verdict.text, step.agent, step.prompt)
         if not found.agent:
             raise StepWaivedError(f"The orchestrator does without {step.id}: {found.prompt}")
         instructions = self.plan.framed(system_prompt(found.agent))

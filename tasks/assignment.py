@@ -52,6 +52,7 @@ class Assignment(_Frozen):
     race: str = Field(default="", description="The race among samples that it runs in, if any.")
     output: OutputKind = "text"
     output_schema: str = ""
+    grammar: str = Field(default="", description="GBNF that a local model's answer obeys, if any.")
     demands: tuple[str, ...] = Field(default=(), description="What else its gates will look at.")
     max_input_chars: int = 4000
     max_output_tokens: int = 256

@@ -22,6 +22,7 @@ from .output_kind import output_kind
 
 __all__ = [
     "GRAMMAR_STEPS",
+    "WORDS",
     "final_step",
     "grammar",
     "is_orchestrated",
@@ -36,7 +37,7 @@ GRAMMAR_STEPS = 14
 # Words hold no white space of any alphabet: a prompt made of it would be empty once stripped.
 _SPACES = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u3000\ufeff"
 _ABROAD = r"\u00c0-\u167f\u1681-\u1fff\u2010-\u2027\u2060-\u2fff\u3001-\ufefe\uff00-\U0010ffff"
-_WORDS = rf"""
+WORDS = rf"""
 name ::= capital letter{{0,15}} (" " letter{{1,15}}){{0,3}}
 capital ::= [A-Z{_ABROAD}]
 letter ::= [A-Za-z0-9'&/.{_ABROAD}-]
@@ -47,6 +48,7 @@ word ::= [^{_SPACES}0-9(] [^{_SPACES}]{{0,39}} | aside | number
 aside ::= "(" ([^{_SPACES}n] [^{_SPACES}]{{0,38}} | "n" ([^{_SPACES}e] [^{_SPACES}]{{0,37}})?)
 number ::= [0-9] ("."? [^{_SPACES}.]){{0,39}}
 """
+"""GBNF rules of bounded names, personas and prompts, for other lines of this kind too."""
 
 _LINE = re.compile(
     r"(?P<number>\d+)\. +(?P<name>[^:\[\]()]+?)(?: +\[(?P<persona>[^\[\]]*)\])?: *"
@@ -73,7 +75,7 @@ def grammar(max_steps: int = GRAMMAR_STEPS, min_steps: int = 1) -> str:
         rules.extend(_needs_rules(step))
         following = f'"\\n" line{step + 1} more{step + 1}' if step < max_steps else '""'
         rules.append(f"more{step} ::= {following if step < min_steps else f'({following})?'}")
-    return "\n".join(rules) + _WORDS
+    return "\n".join(rules) + WORDS
 
 
 def _needs_rules(step: int) -> Iterable[str]:

@@ -10,9 +10,17 @@ from typing import Any
 from ..errors import NoPlanError
 from ..result import excerpt
 from .assignment import Assignment
+from .plan_lines import WORDS
 from .subagent import subagent
 
-__all__ = ["EVIDENCE_CHARS", "Replacement", "commission", "read_replacement", "replan"]
+__all__ = [
+    "EVIDENCE_CHARS",
+    "GRAMMAR",
+    "Replacement",
+    "commission",
+    "read_replacement",
+    "replan",
+]
 
 EVIDENCE_CHARS = 1000
 """Characters of a step's failures that the orchestrator is shown."""
@@ -24,7 +32,15 @@ _INSTRUCTIONS = (
     "succeed: simpler, clearer, or given to somebody better suited. Answer with one line, "
     "`Name: what to do`. If the objective can be reached without the step, answer `SKIP: why`."
 )
-_LINE = re.compile(r"(?:S?\d+[.:)] *)?(?P<name>[^\W\d_][^:\n]{0,59}): *(?P<prompt>\S.*)")
+
+GRAMMAR = rf"""root ::= ("SKIP" | agent) ": " prompt
+agent ::= [A-Z] letter{{0,15}} (" " letter{{1,15}}){{0,2}}
+{WORDS}"""
+"""What a local model writes under: one line that `read_replacement` can read, of bounded length."""
+
+_FIX = "Use a larger model as the orchestrator, or set replans to 0."
+_MARKS = "`*_\"'.,;:!?"
+_LINE = re.compile(r"(?:S?\d+[.:)] *)?[*`]*(?P<name>[^\W\d_][^:\n]{0,59}): *(?P<prompt>\S.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +86,41 @@ def commission(
         model=model,
         instructions=_INSTRUCTIONS,
         prompt="\n\n".join(parts),
+        grammar=GRAMMAR,
         **limits,
     )
 
 
-def read_replacement(text: str) -> Replacement:
+def read_replacement(text: str, agent: str, prompt: str) -> Replacement:
     """Read the orchestrator's line, the first that is one.
 
+    Args:
+        agent: Whom the step that is replaced was given to.
+        prompt: What it asked.
+
     Raises:
-        NoPlanError: None is; it has the text.
+        NoPlanError: None is, or it asks the same of the same agent; it has the text.
     """
+    failed = _normal(f"{agent}: {prompt}")
     for line in map(str.strip, text.splitlines()):
         if match := _LINE.fullmatch(line.strip("`*")):
-            name = match["name"].strip()
-            skips = name.upper() == "SKIP"
-            return Replacement(match["prompt"].strip(), "" if skips else name)
+            name, asked = match["name"].rstrip(" *`"), match["prompt"].strip()
+            if name.upper() == "SKIP":
+                return Replacement(asked)
+            if _normal(f"{name}: {asked}") == failed:
+                raise NoPlanError(
+                    f"The orchestrator's replacement is the step itself: {line[:80]!r}.",
+                    _FIX,
+                    text,
+                )
+            return Replacement(asked, name)
     raise NoPlanError(
         f"The orchestrator wrote no replacement: {text[:80]!r}.",
-        "Use a larger model as the orchestrator, or set replans to 0.",
+        _FIX,
         text,
     )
+
+
+def _normal(prompt: str) -> str:
+    """A prompt without what makes no difference: case, blanks, marks at the ends of words."""
+    return " ".join(filter(None, (word.strip(_MARKS) for word in prompt.casefold().split())))

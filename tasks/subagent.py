@@ -179,6 +179,10 @@ async def _ask(model: Model, assignment: Assignment) -> tuple[ModelRequest, Mode
         seed=assignment.seed,
         llamacpp_watch=watch(assignment.output),
     )
+    if assignment.grammar:
+        # What a grammar bounds ends by itself, and half a line is less than a poor one.
+        settings["llamacpp_grammar"] = assignment.grammar
+        del settings["llamacpp_watch"]
     if assignment.temperature is not None:
         settings["temperature"] = assignment.temperature
     request = ModelRequest(

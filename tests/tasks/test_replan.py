@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.tasks.replan import EVIDENCE_CHARS, Replacement, commission, read_replacement
+from prefect_swarm.tasks.subagent import answer
 
 
 @pytest.mark.parametrize(
@@ -14,19 +20,35 @@ from prefect_swarm.tasks.replan import EVIDENCE_CHARS, Replacement, commission, 
         ("1. Tester: Write one test", Replacement("Write one test", "Tester")),
         ("S3: Tester: Write: one", Replacement("Write: one", "Tester")),
         ("Well.\n\n**Data Clerk: Count the rows**", Replacement("Count the rows", "Data Clerk")),
+        ("1. **Data Clerk**: Count the rows", Replacement("Count the rows", "Data Clerk")),
         ("SKIP: nobody reads it", Replacement("nobody reads it")),
         ("skip: nobody reads it", Replacement("nobody reads it")),
     ],
 )
 def test_the_first_line_that_is_one_counts(text: str, replacement: Replacement) -> None:
-    assert read_replacement(text) == replacement
+    assert read_replacement(text, "Reader", "Read it") == replacement
 
 
 @pytest.mark.parametrize("text", ["", "I do not know", "Tester:", ": do it", "12: 30"])
 def test_a_text_without_such_a_line_is_refused(text: str) -> None:
     with pytest.raises(NoPlanError) as error:
-        read_replacement(text)
+        read_replacement(text, "Reader", "Read it")
     assert error.value.text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Reader: Read it", "1. **Reader: Read it**", 'READER: read  "it".', "S3: Reader: Read it"],
+)
+def test_the_step_itself_is_no_replacement(text: str) -> None:
+    with pytest.raises(NoPlanError, match="the step itself") as error:
+        read_replacement(text, "Reader", "Read it.")
+    assert error.value.text == text
+
+
+def test_the_same_work_can_be_given_to_somebody_else() -> None:
+    found = read_replacement("Linguist: Read it", "Reader", "Read it")
+    assert found == Replacement("Read it", "Linguist")
 
 
 def test_what_the_orchestrator_is_shown_is_bounded() -> None:
@@ -45,3 +67,39 @@ def test_what_the_orchestrator_is_shown_is_bounded() -> None:
     assert "Objective: Find out" in asked.prompt
     assert len(asked.prompt) < EVIDENCE_CHARS + 250
     assert asked.tier == "orchestrator"
+
+
+_LETTERS = st.sampled_from("abzABZ09'&/.-Äñ語")
+_WORDS = st.text(_LETTERS, min_size=1, max_size=15)
+_NAMES = st.lists(_WORDS, max_size=2).map(lambda words: " ".join(["Aide", *words]))
+_PROMPTS = st.lists(
+    _WORDS | st.sampled_from(["*", "`x`", "(a", "1,", "it:", "needs"]), min_size=1, max_size=9
+).map(lambda words: " ".join(["Do", *words]))
+
+
+@given(_NAMES, _PROMPTS)
+def test_whatever_the_grammar_admits_is_read(name: str, prompt: str) -> None:
+    found = read_replacement(f"{name}: {prompt}", "Reader", "Read it")
+    assert found.agent == name
+    assert found.prompt == prompt.rstrip("`*").rstrip()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("seed", range(3))
+def test_the_embedded_model_writes_a_line_that_can_be_read(seed: int, swarm_home: Path) -> None:
+    limits = {"seed": seed, "temperature": 1.5, "max_output_tokens": 24}
+    asked = commission(
+        "Find out",
+        "S1",
+        "Reader",
+        "Read it",
+        ["gate unit: 1 + 1 gave 3"],
+        key="k",
+        run="r",
+        model="demo",
+        limits=limits,
+    )
+    verdict = asyncio.run(answer(asked))
+    assert verdict.category is None
+    assert len(verdict.text.splitlines()) == 1
+    assert read_replacement(verdict.text, "Reader", "Read it").prompt
