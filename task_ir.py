@@ -6,17 +6,12 @@ A `TaskIR` that validates is a DAG by construction, since a step may depend only
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, cast
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     StringConstraints,
     ValidationError,
@@ -24,9 +19,10 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import ErrorDetails, to_json
+from pydantic_core import ErrorDetails
 
 from .errors import PlanError
+from .output import Example, Form, Frozen, Output, OutputKind, Text, Texts, as_tuple
 
 __all__ = [
     "MAX_ITEMS",
@@ -60,21 +56,9 @@ TIERS: tuple[Tier, ...] = ("worker", "coder", "architect")
 TierName = Literal["worker", "coder", "architect", "orchestrator"]
 """Whatever has a model of its own: a subagents' tier, or the orchestrator."""
 TaskType = Literal["chat", "doc", "code", "ingest", "manage"]
-OutputKind = Literal["text", "json", "python", "shell", "files"]
-Form = Literal["one_line", "number", "yes_no", "list", "table"]
-"""What a whole text may have to be; the `form` gate says how each is read."""
 
-_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 _StepId = Annotated[str, StringConstraints(pattern=r"^S[1-9][0-9]*$")]
-
-
-def _tuple(value: object) -> object:
-    # Strict models refuse a list where a tuple is declared, and JSON has only lists.
-    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
-
-
-_Texts = Annotated[tuple[_Text, ...], BeforeValidator(_tuple)]
 
 
 class PlanRules(NamedTuple):
@@ -89,86 +73,23 @@ class PlanRules(NamedTuple):
     gates: frozenset[str] | None = None
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-
-class Agent(_Frozen):
+class Agent(Frozen):
     """A subagent that the orchestrator invents: `create_subagent(name, system_prompt)`."""
 
     name: _Name
-    system_prompt: _Text
+    system_prompt: Text
     tier: Tier = "worker"
 
 
-class Example(_Frozen):
-    """What a call of the step's code has to give: `Example(call="add(1, 2)", gives=3)`."""
-
-    call: _Text = Field(description="A Python expression over the names that the code defines.")
-    gives: Any = Field(description="Its value as JSON; a tuple equals a list here.")
-
-
-class Output(_Frozen):
-    """What a step has to produce.
-
-    `schema` (JSON Schema 2020-12) is for kind `json` alone, `examples` for `python`, and the other
-    bounds for `text`.
-    """
-
-    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
-
-    kind: OutputKind = "text"
-    json_schema: dict[str, Any] | None = Field(default=None, alias="schema")
-    examples: Annotated[tuple[Example, ...], BeforeValidator(_tuple)] = ()
-    min_words: int | None = Field(default=None, ge=0)
-    max_words: int | None = Field(default=None, ge=1)
-    sections: _Texts = Field(default=(), description="Headings it has to have, in this order.")
-    form: Form | None = Field(default=None, description="What the whole answer has to be.")
-    citations: bool = Field(
-        default=False, description="Whether it has to cite what it read, as [S1] or [input name]."
-    )
-
-    @model_validator(mode="after")
-    def _fields_fit_the_kind(self) -> Self:
-        if self.examples and self.kind != "python":
-            raise ValueError(f"examples are for output kind python, not {self.kind}")
-        if self.kind == "text":
-            if (self.min_words or 0) > (self.max_words or math.inf):
-                raise ValueError(f"min_words {self.min_words} is over max_words {self.max_words}")
-            return self
-        for name in ("min_words", "max_words", "sections", "form", "citations"):
-            if getattr(self, name) not in (None, (), False):
-                raise ValueError(f"{name} is for output kind text, not {self.kind}")
-        return self
-
-    @model_validator(mode="after")
-    def _schema_is_valid(self) -> Self:
-        if self.json_schema is None:
-            return self
-        if self.kind != "json":
-            raise ValueError(f"a schema is for output kind json, not {self.kind}")
-        try:
-            Draft202012Validator.check_schema(self.json_schema)  # pyright: ignore[reportUnknownMemberType]
-            to_json(self.json_schema)
-        except (RecursionError, ValueError):
-            raise ValueError("the output's JSON Schema is nested too deeply") from None
-        except SchemaError as error:
-            where = "/".join(map(str, error.absolute_path)) or "its top level"
-            raise ValueError(
-                f"the output's JSON Schema is wrong at {where}: {error.message}"
-            ) from None
-        return self
-
-
-class Step(_Frozen):
+class Step(Frozen):
     """A piece of work for one agent: `assign_task(agent, prompt)` and what it needs."""
 
     id: _StepId
     agent: _Name
-    prompt: _Text
-    depends_on: Annotated[tuple[_StepId, ...], BeforeValidator(_tuple)] = ()
+    prompt: Text
+    depends_on: Annotated[tuple[_StepId, ...], BeforeValidator(as_tuple)] = ()
     output: Output = Output()
-    gates: _Texts | None = Field(
+    gates: Texts | None = Field(
         default=None,
         description="Gates its artifact must pass; null takes the output kind's own, `+name` and "
         "`-name` change those, `name?` is tried and stops nothing.",
@@ -179,28 +100,28 @@ class Step(_Frozen):
     optional: bool = Field(default=False, description="The plan succeeds without this step.")
 
 
-class Escalation(_Frozen):
+class Escalation(Frozen):
     """How far a failing step may go."""
 
     max_attempts: int | None = Field(default=None, ge=1, description="Attempts a step may take.")
     max_tier: Tier = Field(default="architect", description="The highest tier to escalate to.")
 
 
-class TaskIR(_Frozen):
+class TaskIR(Frozen):
     """An objective, decomposed. Steps stand in an order in which each needs only earlier ones."""
 
-    objective: _Text
+    objective: Text
     task_type: TaskType = "chat"
     priority: Literal["interactive", "batch"] = "interactive"
     inputs: dict[str, str] = Field(default_factory=dict)
-    constraints: _Texts = ()
-    assumptions: _Texts = ()
-    agents: Annotated[tuple[Agent, ...], BeforeValidator(_tuple)] = Field(min_length=1)
-    steps: Annotated[tuple[Step, ...], BeforeValidator(_tuple)] = Field(min_length=1)
+    constraints: Texts = ()
+    assumptions: Texts = ()
+    agents: Annotated[tuple[Agent, ...], BeforeValidator(as_tuple)] = Field(min_length=1)
+    steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple)] = Field(min_length=1)
     final_step: _StepId | None = Field(
         default=None, description="The step whose output is the answer as it stands."
     )
-    definition_of_done: _Texts = ()
+    definition_of_done: Texts = ()
     escalation: Escalation = Escalation()
 
     @field_validator("agents")

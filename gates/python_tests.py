@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeGuard
 
+from ..expression import NOT_READ, why_not_read
 from .result import Diagnostic
 
-__all__ = ["Facts", "Import", "expression_problem", "read"]
+__all__ = ["Facts", "Import", "read"]
 
 _GIVEN = frozenset(dir(builtins)) | {"__file__", "__path__", "__builtins__", "__annotations__"}
-_NOT_READ = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 
 
 class Import(NamedTuple):
@@ -56,29 +56,14 @@ def read(text: str) -> Facts | Diagnostic:
             # Some mistakes, such as a return outside a function, are found only now.
             compile(source, "artifact", "exec", dont_inherit=True)
             return _facts(tree, _free_names(source))
-    except _NOT_READ as error:
+    except NOT_READ as error:
         return _problem(error)
 
 
-def expression_problem(text: str) -> str:
-    """Say why a text is no Python expression; nothing if it is one."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text.strip(), "example", "eval", dont_inherit=True)
-    except _NOT_READ as error:
-        return _problem(error).message
-    return ""
-
-
 def _problem(error: BaseException) -> Diagnostic:
-    if isinstance(error, SyntaxError):
-        return Diagnostic(
-            message=error.msg, line=error.lineno, column=error.offset or None, code="SyntaxError"
-        )
-    if isinstance(error, ValueError):
-        return Diagnostic(message=f"it can't be read as Python: {error}", code="SyntaxError")
-    return Diagnostic(message="it is nested too deeply to be read", code="SyntaxError")
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    column = error.offset or None if isinstance(error, SyntaxError) else None
+    return Diagnostic(message=why_not_read(error), line=line, column=column, code="SyntaxError")
 
 
 def _facts(tree: ast.Module, free: frozenset[str]) -> Facts | Diagnostic:

@@ -15,7 +15,7 @@ from ..errors import Category
 from ..task_ir import OutputKind
 from .gate import Stage, Subject
 from .python_layout import Layout, Piece, lay_out
-from .python_tests import Facts, expression_problem, read
+from .python_tests import Facts, read
 from .python_trial import installed, python_version, try_out
 from .result import Diagnostic, Finding, fault
 
@@ -46,11 +46,6 @@ class Unit:
         if isinstance(facts, Diagnostic):
             return fault(Category.FORMAT, facts)
         examples = subject.output.examples
-        for example in examples:
-            if problem := expression_problem(example.call):
-                message = f"the step's example {example.call!r} is no expression: {problem}"
-                broken = Diagnostic(message=message)
-                return Finding(status="error", category=Category.SCHEMA, diagnostics=(broken,))
         layout = lay_out(_pieces(subject, facts), installed())
         if facts.tests and not facts.code and not examples and (wanted := layout.missing.get(0)):
             return _skip(f"the tests are of {', '.join(wanted)}, which no earlier step wrote")

@@ -1,5 +1,6 @@
 """The schema gate: what passes is JSON of the step's form, and what does not says where."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from gate_checks import found as finding
 from gate_checks import result, subject
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import Finding
-from prefect_swarm.gates.json_schema import JsonSchema
+from prefect_swarm.gates.json_schema import JsonSchema, hold
 from pydantic import BaseModel
 
 PERSON: dict[str, Any] = {
@@ -102,7 +103,7 @@ def test_no_more_than_five_diagnostics_are_given() -> None:
 def test_a_schema_that_cannot_be_applied_is_an_error_of_the_gate(
     artifact: str, schema: dict[str, Any]
 ) -> None:
-    result = judged(artifact, schema)
+    result = hold(schema, json.loads(artifact))
     assert result.status == "error"
     assert "schema can't be applied" in said(result)[0]
 
@@ -111,7 +112,7 @@ def test_a_schema_that_cannot_be_applied_is_an_error_of_the_gate(
 def test_a_schema_from_elsewhere_is_not_fetched(tmp_path: Path) -> None:
     elsewhere = tmp_path / "anything.json"
     elsewhere.write_text("{}", encoding="utf-8")
-    assert judged("1", {"$ref": elsewhere.as_uri()}).status == "error"
+    assert hold({"$ref": elsewhere.as_uri()}, 1).status == "error"
 
 
 def test_a_pattern_is_matched_and_one_that_takes_for_ever_is_late() -> None:

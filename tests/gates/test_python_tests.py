@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.gates.python_tests import Facts, Import, expression_problem, read
+from prefect_swarm.gates.python_tests import Facts, Import, read
 from prefect_swarm.gates.result import Diagnostic
 
 NAMES = (
@@ -156,11 +156,3 @@ def test_a_statement_can_be_put_in_behind_docstring_and_future(text: str, head: 
     assert facts(text).head == head
     lines = text.split("\n")
     assert isinstance(read("\n".join([*lines[:head], "import sys", *lines[head:]])), Facts)
-
-
-@pytest.mark.parametrize(
-    ("text", "fits"),
-    [("f(1)", True), (" a + b\n", True), ("x = 1", False), ("", False), ("f(", False)],
-)
-def test_an_expression_is_told_from_what_is_none(text: str, fits: bool) -> None:
-    assert (expression_problem(text) == "") is fits

@@ -244,11 +244,6 @@ def test_at_most_five_diagnostics_are_given() -> None:
     assert len(found(WRONG, tests).diagnostics) == 5
 
 
-def test_an_example_that_is_no_expression_is_an_error_of_the_plan() -> None:
-    finding = found(GOOD, examples=[Example(call="x = slugify('a')", gives="a")])
-    assert (finding.status, finding.category) == ("error", Category.SCHEMA)
-
-
 @pytest.mark.parametrize(
     ("call", "gives"),
     [

@@ -1,0 +1,66 @@
+"""Whether a JSON Schema can be applied at all, found out before there is anything to hold
+against it. Pure: nothing is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+from jsonschema_specifications import REGISTRY
+from pydantic_core import to_json
+from referencing import Registry, Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+__all__ = ["schema_problem"]
+
+_REFERENCES = ("$ref", "$dynamicRef")
+
+
+def schema_problem(schema: dict[str, Any]) -> str:
+    """Say why a text is no JSON Schema 2020-12 that can be applied; nothing if it is one."""
+    try:
+        Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownMemberType]
+        to_json(schema)
+        return next(_bad_references(schema), "")
+    except (RecursionError, ValueError):
+        return "the output's JSON Schema is nested too deeply"
+    except SchemaError as error:
+        where = "/".join(map(str, error.absolute_path)) or "its top level"
+        return f"the output's JSON Schema is wrong at {where}: {error.message}"
+
+
+def _bad_references(schema: dict[str, Any]) -> Iterator[str]:
+    root = Resource[Any].from_contents(schema, default_specification=DRAFT202012)
+    registry = cast("Registry[Any]", REGISTRY)
+    pending = [(root, registry.resolver_with_root(root))]
+    while pending:
+        resource, resolver = pending.pop()
+        if problem := _leads_nowhere(resource.contents, resolver):
+            yield f"the output's JSON Schema {problem}"
+        pending += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
+
+
+def _leads_nowhere(contents: Any, resolver: Any) -> str:
+    """Follow a reference, and those behind it; say where it ends if that is nowhere."""
+    passed: set[int] = set()
+    while reference := _reference(contents):
+        if id(contents) in passed:
+            return f"has a reference that leads back to itself: {reference!r}"
+        passed.add(id(contents))
+        try:
+            found = resolver.lookup(reference)
+        except Unresolvable:
+            return f"has a reference to what isn't in it: {reference!r}"
+        contents, resolver = found.contents, found.resolver
+    return ""
+
+
+def _reference(contents: Any) -> str:
+    if not isinstance(contents, dict):
+        return ""
+    held = cast("dict[str, Any]", contents)
+    return next((held[name] for name in _REFERENCES if isinstance(held.get(name), str)), "")
