@@ -71,6 +71,9 @@ class Decision(_Frozen):
     evidence: str = Field(default="", description="What was wrong, as the gate or model said it.")
     samples: int = Field(default=1, description="Candidates of the next attempt.")
     delay_s: float = Field(default=0.0, description="Seconds before the next attempt.")
+    usage: Usage = Field(default=Usage(), description="What a REPLAN's question took.")
+    duration_s: float = Field(default=0.0, description="Seconds of work that the question took.")
+    outcome: str = Field(default="", description="What came of the question.")
 
 
 class Attempt(_Frozen):

@@ -86,7 +86,12 @@ class Attempts:
         if decision.delay_s:
             await asyncio.sleep(decision.delay_s)
         if decision.action == "REPLAN":
-            record.step = await self.replacements.replaced(record)
+            try:
+                record.step = await self.replacements.replaced(record)
+            except SwarmError as error:
+                record.note(outcome=str(error))
+                raise
+            record.note(outcome=f"{record.step.agent}: {record.step.prompt}")
             record.revision += 1
             record.best, record.progress = "", (False, 0)
         elif decision.action == "DELEGATE":

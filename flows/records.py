@@ -39,6 +39,13 @@ class StepRecord:
     category: Category | None = None
     reason: str = ""
 
+    def note(self, **found: object) -> None:
+        """Add to the last decision what came of it."""
+        last = self.attempts[-1]
+        if last.decision is not None:
+            decision = last.decision.model_copy(update=found)
+            self.attempts[-1] = last.model_copy(update={"decision": decision})
+
 
 def step_runs(records: Sequence[StepRecord]) -> tuple[StepRun, ...]:
     """Return what was measured of the steps that ran, in the plan's order."""

@@ -76,6 +76,7 @@ class Replacements:
                 verdict = Verdict.model_validate(content)
                 tokens = verdict.usage.tokens
                 self.usage += verdict.usage
+                record.note(usage=verdict.usage, duration_s=verdict.work_s)
         finally:
             self.ledger.settle(assignment.key, tokens)
         record.states = (state,)

@@ -85,6 +85,11 @@ class Verdict(_Frozen):
     tokens_saved: int = Field(default=0, description="What it may have gone on to write.")
     timeout_s: float | None = Field(default=None, description="The limit it ran under.")
 
+    @property
+    def work_s(self) -> float:
+        """Seconds of work: from start to end, less the wait for the model's turn."""
+        return max(0.0, self.ended_at - self.started_at - self.queue_s)
+
 
 _FORMS: dict[OutputKind, str] = {
     "text": "",

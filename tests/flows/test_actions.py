@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import re
 from typing import Any
 
@@ -247,6 +248,26 @@ def test_the_page_answers_why_a_step_ran_three_times() -> None:
     assert "SCHEMA: RETRY" in page
     assert "FORMAT: RETRY" in page
     assert "gate schema" in page
+
+
+def test_every_token_of_a_run_is_in_what_a_decision_led_to() -> None:
+    def reply(prompt: str) -> str:
+        if "The failed step" in prompt:
+            return "Counter: Count to one"
+        return RIGHT if "Count to one" in prompt else WRONG
+
+    with scripted(Script(reply)):
+        result = run(number(), policy=policy("RETRY", "REPLAN"))
+    first, second, third = result.steps[0].attempts
+    assert second.decision is not None
+    question = second.decision.usage
+    assert question.tokens > 0
+    spent = [first.usage.tokens, second.usage.tokens, question.tokens, third.usage.tokens]
+    assert sum(spent) == result.cost.tokens
+    page = html.unescape(pages(result.flow_run_id)["swarm-timeline"])
+    assert f"attempt 2 ({second.usage.tokens} tokens, " in page
+    assert f"a question ({question.tokens} tokens, " in page
+    assert f"Counter: Count to one; attempt 3 ({third.usage.tokens} tokens, " in page
 
 
 def test_a_policy_can_be_a_block() -> None:
