@@ -20,6 +20,7 @@ __all__ = [
     "EmptyOutputError",
     "GateError",
     "InputError",
+    "MemoryStoreError",
     "ModelError",
     "NoPlanError",
     "PlanError",
@@ -99,6 +100,12 @@ class RunAliveError(SwarmError):
 
 class ModelError(SwarmError):
     """A model can't be found, loaded or reached."""
+
+    category = Category.INFRASTRUCTURE
+
+
+class MemoryStoreError(SwarmError):
+    """The memory can't be opened, read or written; what ran is not affected."""
 
     category = Category.INFRASTRUCTURE
 

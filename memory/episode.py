@@ -1,0 +1,143 @@
+"""What a swarm remembers: one `Episode` for each attempt at a step, written once, when it ends."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..errors import Category
+from ..output import OutputKind
+from ..result import Action
+from ..task_ir import Tier
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Entry",
+    "Episode",
+    "EpisodeKey",
+    "GateOutcome",
+    "Selection",
+    "digest_of",
+]
+
+SCHEMA_VERSION = 1
+"""Version of an episode's fields; a log migrates what it holds of older ones."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EpisodeKey(NamedTuple):
+    """Names an attempt among all there ever were."""
+
+    run: str
+    step: str
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.run}/{self.step}.{self.attempt}"
+
+
+class GateOutcome(_Frozen):
+    """What one gate said of the attempt's artifact."""
+
+    gate: str
+    status: Literal["passed", "failed", "skipped", "error"]
+    category: Category | None = None
+
+
+class Episode(_Frozen):
+    """One attempt at one step: who tried what, how, and what came of it.
+
+    Times are seconds since the Unix epoch, UTC. Texts are bounded by whoever writes the episode.
+
+    Attributes:
+        namespace: Whose memory it is; nothing is ever read across namespaces.
+        run, step, attempt: The key. `run` is the flow run's id, attempts count from 1.
+        task_type: The plan's task type and the step's output kind, such as `code/python`.
+        prompt: The step's prompt, which is what similar steps are found by.
+        cause: What led to this attempt; None for a step's first.
+        decision: What its failure led to; None if it succeeded.
+        category, error: What kind of failure it was and what was said of it; None and "" if none.
+        gates: What its gates said, in their order.
+        reward, terms: What it was worth, and the terms whose sum that is.
+        upstream, downstream: Steps whose outputs it read, and that read its output.
+        used: Memories that were shown to it or that chose for it.
+        excerpt: The beginning of its artifact; `artifact` is the SHA-256 of the whole.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    namespace: str = Field(default="default", min_length=1, max_length=80)
+    run: str = Field(min_length=1)
+    step: str = Field(min_length=1)
+    attempt: int = Field(ge=1)
+    objective: str = ""
+    task_type: str = "chat/text"
+    output: OutputKind = "text"
+    prompt: str
+    persona: str
+    tier: Tier
+    model: str
+    revision: int = 0
+    cause: Action | None = None
+    decision: Action | None = None
+    rule: str = ""
+    succeeded: bool
+    category: Category | None = None
+    error: str = ""
+    gates: tuple[GateOutcome, ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+    started_at: float
+    ended_at: float
+    duration_s: float = Field(ge=0, description="Seconds of work, less the wait for the model.")
+    reward: float
+    terms: Mapping[str, float] = Field(default_factory=dict[str, float])
+    upstream: tuple[str, ...] = ()
+    downstream: tuple[str, ...] = ()
+    used: tuple[EpisodeKey, ...] = ()
+    artifact: str = ""
+    excerpt: str = ""
+
+    @property
+    def key(self) -> EpisodeKey:
+        """What it is known by, within its namespace."""
+        return EpisodeKey(self.run, self.step, self.attempt)
+
+    @property
+    def digest(self) -> str:
+        """What its prompt's embedding is kept under."""
+        return digest_of(self.prompt)
+
+
+class Entry(NamedTuple):
+    """An episode in a log. Positions grow in the order of writing and are never used twice."""
+
+    position: int
+    episode: Episode
+
+
+class Selection(_Frozen):
+    """Which episodes are meant; all conditions have to hold, and there has to be one.
+
+    Attributes:
+        run, step, persona: Equal to this.
+        before: Ended before this time.
+        containing: Prompt, objective, error or excerpt contain this, in any case.
+    """
+
+    run: str | None = None
+    step: str | None = None
+    persona: str | None = None
+    before: float | None = None
+    containing: str | None = Field(default=None, min_length=1)
+    everything: bool = False
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of a text, under which its embedding is kept."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,133 @@
+"""What the memory needs of a log, an embedder, a vector index and a graph.
+
+Every implementation passes the conformance suite in `tests/memory/conformance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .episode import Entry, Episode, EpisodeKey, Selection
+
+__all__ = ["Embedder", "EpisodeLog", "Graph", "Match", "Vectors", "VectorIndex"]
+
+Vectors = NDArray[np.float32]
+"""Rows of length 1, shape (n, dimension)."""
+
+
+class EpisodeLog(Protocol):
+    """The truth: append-only rows that any number of processes write at once.
+
+    All calls are safe from any thread and process, block, and raise `MemoryStoreError` where the
+    store can't be opened, read or written.
+    """
+
+    def append(self, episodes: Iterable[Episode]) -> int:
+        """Write episodes, all or none, and return how many are new; a key that is there stays."""
+        ...
+
+    def get(self, namespace: str, key: EpisodeKey) -> Entry | None: ...
+
+    def since(self, position: int, limit: int = 1000) -> list[Entry]:
+        """Up to `limit` entries of all namespaces after a position, by position."""
+        ...
+
+    def at(self, positions: Sequence[int]) -> dict[int, Episode]:
+        """The episodes at those positions that are still there."""
+        ...
+
+    def last_position(self) -> int:
+        """The highest position ever given, 0 if none; what was forgotten counts."""
+        ...
+
+    def count(self, namespace: str | None = None) -> int: ...
+
+    def select(self, namespace: str, which: Selection) -> list[Entry]:
+        """The entries that are meant, by position."""
+        ...
+
+    def forget(self, namespace: str, which: Selection) -> tuple[int, ...]:
+        """Remove episodes and the embeddings only they need for good; return their positions.
+
+        The bytes are overwritten, not just unlinked. `forgotten` tells indexes about it.
+
+        Raises:
+            InputError: The selection has no condition.
+        """
+        ...
+
+    def forgotten(self) -> int:
+        """How often something was forgotten; an index made under another number is not to be read."""
+        ...
+
+    def vectors(self, embedder: str, digests: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """The embeddings that are kept of those texts, by digest."""
+        ...
+
+    def keep_vectors(self, embedder: str, rows: Mapping[str, NDArray[np.float32]]) -> None:
+        """Keep embeddings; what is there already stays."""
+        ...
+
+    def vacuum(self) -> None:
+        """Give unused space back."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of length 1. Deterministic; safe from any thread."""
+
+    @property
+    def name(self) -> str:
+        """Kind, model and its version: what may be compared has the same name."""
+        ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Shape (n, dimension); an empty text gives a row of zeros."""
+        ...
+
+
+class Match(NamedTuple):
+    """A position in the log and its cosine similarity, -1 to 1."""
+
+    position: int
+    similarity: float
+
+
+class VectorIndex(Protocol):
+    """Vectors by position. Built once, written to a file, then only read."""
+
+    def add(self, positions: Sequence[int], vectors: Vectors) -> None: ...
+
+    def search(self, vector: NDArray[np.float32], k: int) -> list[Match]:
+        """The k most similar, best first; equal ones by position."""
+        ...
+
+    def positions(self) -> frozenset[int]: ...
+
+    def write(self, path: Path) -> None: ...
+
+
+class Graph(Protocol):
+    """Failures, what mended them, and where outputs came from. Opened read-only once built."""
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Add episodes; a step's attempts come in order, but may be spread over calls."""
+        ...
+
+    def query(
+        self, cypher: str, parameters: Mapping[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows of a read-only question, by column."""
+        ...
+
+    def close(self) -> None: ...
