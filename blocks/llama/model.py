@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models import Model, ModelRequestParameters
@@ -40,6 +40,9 @@ class LlamaCppSettings(ModelSettings, total=False):
 
     llamacpp_grammar: str
     """GBNF that the answer obeys; its start rule is `root`."""
+
+    llamacpp_json_schema: str
+    """JSON Schema that the answer is to fit, as far as a grammar can say it; `{}` is any object."""
 
     llamacpp_repeat_penalty: float
     """Divides the logits of what was written lately; 1 is none. Free text alone is penalised."""
@@ -215,16 +218,21 @@ def _to_request(
         repeat_penalty=given.get("llamacpp_repeat_penalty", defaults.repeat_penalty),
         seed=given.get("seed"),
         stop=tuple(given.get("stop_sequences", ())),
-        grammar=given.get("llamacpp_grammar") or _json_grammar(parameters),
+        grammar=given.get("llamacpp_grammar") or _json_grammar(given, parameters),
         watch=given.get("llamacpp_watch"),
     )
 
 
-def _json_grammar(parameters: ModelRequestParameters) -> str | None:
-    """A grammar for structured output; what it lets through too much, pydantic-ai still refuses."""
-    if parameters.output_object is None:
-        return None
+def _json_grammar(given: LlamaCppSettings, parameters: ModelRequestParameters) -> str | None:
+    """A grammar for JSON; what it lets through too much, whoever asked still refuses."""
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
-    schema = json.dumps(parameters.output_object.json_schema)
-    return cast("Any", json_schema_to_gbnf)(schema)
+    make = cast("Callable[[str], str]", json_schema_to_gbnf)
+    if parameters.output_object is not None:
+        return make(json.dumps(parameters.output_object.json_schema))
+    if (schema := given.get("llamacpp_json_schema")) is None:
+        return None
+    try:
+        return make(schema)
+    except Exception:  # noqa: BLE001 - a schema that no grammar is made for is asked for in words
+        return None

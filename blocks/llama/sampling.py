@@ -17,6 +17,8 @@ from .native import Native
 __all__ = ["Sampler"]
 
 _PENALTY_TOKENS = 128
+_LIKELY = 256
+"""Tokens that a grammar looks at before it looks at all."""
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
@@ -66,21 +68,25 @@ class Sampler:
 
     def _sample_under(self, grammar: lib.llama_sampler_p, row: int) -> int:
         size = self._native.n_vocab
-        candidates = np.zeros(size, dtype=_CANDIDATE)
-        candidates["id"] = np.arange(size, dtype=np.int32)
-        logits = lib.llama_get_logits_ith(self._native.context, row)
-        candidates["logit"] = np.ctypeslib.as_array(logits, shape=(size,))
-        pointer = candidates.ctypes.data_as(lib.llama_token_data_p)
-        array = lib.llama_token_data_array(pointer, size, -1, False)
-        _apply(grammar, array)
-        # llama.cpp ends the process when it is made to accept a token that the grammar forbids.
-        if not np.isfinite(candidates["logit"]).any():
-            raise EarlyAbortError(
-                "The grammar leaves no token that this model knows.",
-                "Let the grammar allow plain characters where it asks for unusual ones.",
+        pointer = lib.llama_get_logits_ith(self._native.context, row)
+        logits = np.ctypeslib.as_array(pointer, shape=(size,))
+        # A grammar takes milliseconds over a whole vocabulary, and what it allows is rarely unlikely.
+        likely = np.argpartition(logits, -_LIKELY)[-_LIKELY:] if size > _LIKELY else np.arange(0)
+        for ids in (likely, np.arange(size)):
+            candidates = np.zeros(len(ids), dtype=_CANDIDATE)
+            candidates["id"], candidates["logit"] = ids, logits[ids]
+            array = lib.llama_token_data_array(
+                candidates.ctypes.data_as(lib.llama_token_data_p), len(ids), -1, False
             )
-        _apply(self._chain, array)
-        return array.data[array.selected].id
+            _apply(grammar, array)
+            # llama.cpp ends the process when it is made to accept a token that a grammar forbids.
+            if np.isfinite(candidates["logit"]).any():
+                _apply(self._chain, array)
+                return array.data[array.selected].id
+        raise EarlyAbortError(
+            "The grammar leaves no token that this model knows.",
+            "Let the grammar allow plain characters where it asks for unusual ones.",
+        )
 
 
 def _apply(sampler: lib.llama_sampler_p, array: lib.llama_token_data_array) -> None:

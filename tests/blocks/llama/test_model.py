@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -186,3 +187,16 @@ def test_a_history_becomes_turns_with_the_system_first() -> None:
 def test_what_is_not_text_is_refused(part: Any) -> None:
     with pytest.raises(InputError):
         to_chat([ModelRequest([part])])
+
+
+def test_an_answer_can_be_held_to_a_schema(model: LlamaCppModel) -> None:
+    schema = Answer.model_json_schema()
+    said = ask(model, "Is the sky blue?", llamacpp_json_schema=json.dumps(schema), max_tokens=60)
+    assert Answer.model_validate_json(said.text or "").word in ("yes", "no")
+
+
+def test_a_schema_that_no_grammar_is_made_for_is_left_to_whoever_asked(
+    model: LlamaCppModel,
+) -> None:
+    odd = json.dumps({"$ref": "#/$defs/missing"})
+    assert ask(model, "Say hello", llamacpp_json_schema=odd).text
