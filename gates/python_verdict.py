@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import signal
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import Category
 from ..task_ir import Example
-from ..text import one_line
+from ..text import clean
 from .json_values import same, shown
 from .python_layout import Layout
 from .python_run import Act, Calls, Raised, Record, Report, Tests
@@ -19,6 +22,8 @@ __all__ = ["Trial", "verdict"]
 
 _MOST_DIAGNOSTICS = 5
 _LONGEST = 300
+_CALL = 100
+_BREAK = re.compile(r"\s*[\r\n]\s*")
 _WRONG = ("AssertionError", "Failed")
 _CANARIES = 4
 _ORDER = (Category.FORMAT, Category.TIMEOUT, Category.CODE, Category.LOGIC)
@@ -48,7 +53,7 @@ def verdict(trial: Trial, report: Report) -> Finding:
         return Finding(status="passed")
     shown_first = sorted(problems, key=lambda problem: _ORDER.index(problem.category))
     diagnostics = [
-        Diagnostic(message=one_line(one.message, _LONGEST), line=one.line, code=one.code)
+        Diagnostic(message=_joined(one.message, _LONGEST), line=one.line, code=one.code)
         for one in shown_first[:_MOST_DIAGNOSTICS]
     ]
     return Finding(
@@ -86,7 +91,7 @@ def _of_calls(trial: Trial, asked: Calls, act: Act) -> Iterator[_Problem]:
             yield _unfinished(asked, act)
         return
     for at, example in enumerate(trial.examples):
-        call = one_line(example.call.strip())
+        call = _call_shown(example.call)
         record = given.get(at)
         if record is None:
             yield _Problem(Category.CODE, f"{call} gave nothing")
@@ -194,13 +199,13 @@ def _statement(layout: Layout, raised: Raised) -> str:
         if path in tests:
             lines = tests[path].text.split("\n")
             said = lines[line - 1].strip() if line <= len(lines) else ""
-            return "" if raised.message.startswith(said) else one_line(said, _LONGEST // 3)
+            return "" if raised.message.startswith(said) else _joined(said, _LONGEST // 3)
     return ""
 
 
 def _unfinished(asked: Calls | Tests, act: Act) -> _Problem:
     starts = [record.starts for record in act.records if record.starts]
-    during = f", in {one_line(starts[-1].rpartition('::')[2])}" if starts else ""
+    during = f", in {_start_shown(asked, starts[-1])}" if starts else ""
     if act.late:
         return _Problem(Category.TIMEOUT, f"not done within {asked.wall_s:g} s{during}")
     if act.signal == signal.SIGXCPU or act.cpu_s >= asked.cpu_s:
@@ -247,4 +252,26 @@ def _definition(layout: Layout, call: str) -> int | None:
 
 
 def _expected(example: Example) -> str:
-    return one_line(repr(example.gives), 120)
+    return _joined(repr(example.gives), 120)
+
+
+def _start_shown(asked: Calls | Tests, start: str) -> str:
+    if isinstance(asked, Tests):
+        return _joined(start.rpartition("::")[2], _CALL)
+    return _call_shown(start) if start in asked.calls else _joined(start, _CALL)
+
+
+def _call_shown(call: str) -> str:
+    """Write an expression in one line."""
+    text = call.strip()
+    if "\n" in text:
+        # As Python would write it: its strings have no line breaks then.
+        with suppress(RecursionError):
+            text = ast.unparse(ast.parse(text, mode="eval"))
+    return _joined(text, _CALL)
+
+
+def _joined(text: str, limit: int) -> str:
+    """Write a text in one line; blanks in it stay, since a string in it may differ by them."""
+    line = clean(_BREAK.sub(" ", text.strip()))
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
