@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .episode import Entry, Episode, EpisodeKey, Selection
 
-__all__ = ["Embedder", "EpisodeLog", "Graph", "Match", "Vectors", "VectorIndex"]
+__all__ = ["Embedder", "EpisodeLog", "Graph", "Match", "VectorIndex", "Vectors"]
 
 Vectors = NDArray[np.float32]
 """Rows of length 1, shape (n, dimension)."""
@@ -62,7 +62,7 @@ class EpisodeLog(Protocol):
         ...
 
     def forgotten(self) -> int:
-        """How often something was forgotten; an index made under another number is not to be read."""
+        """How often something was forgotten; an index made under another number is void."""
         ...
 
     def vectors(self, embedder: str, digests: Sequence[str]) -> dict[str, NDArray[np.float32]]:

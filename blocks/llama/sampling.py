@@ -70,7 +70,7 @@ class Sampler:
         size = self._native.n_vocab
         pointer = lib.llama_get_logits_ith(self._native.context, row)
         logits = np.ctypeslib.as_array(pointer, shape=(size,))
-        # A grammar takes milliseconds over a whole vocabulary, and what it allows is rarely unlikely.
+        # Milliseconds over a whole vocabulary; and what a grammar allows is rarely unlikely.
         likely = np.argpartition(logits, -_LIKELY)[-_LIKELY:] if size > _LIKELY else np.arange(0)
         for ids in (likely, np.arange(size)):
             candidates = np.zeros(len(ids), dtype=_CANDIDATE)
