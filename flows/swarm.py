@@ -26,6 +26,7 @@ from .lock import exclusive
 from .options import SwarmOptions
 from .parameters import PlanParameter
 from .planning import planned
+from .readiness import check_gates
 
 __all__ = ["swarm"]
 
@@ -59,6 +60,7 @@ async def swarm(
         options: Models and budgets.
 
     Raises:
+        GateError: A gate that a step has to pass can't run here.
         InputError: The objective is empty or the plan breaks a rule.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
@@ -87,8 +89,10 @@ async def _execute(
     planning = planned(objective, plan, options, flow_run_id)
     chosen, state = await control.unless_cancelled(planning)
     defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
+    compiled = compile_plan(chosen.plan, defaults)
+    await check_gates(compiled)
     execution = Execution(
-        plan=compile_plan(chosen.plan, defaults),
+        plan=compiled,
         source=chosen,
         options=options,
         run=run,

@@ -35,7 +35,8 @@ async def check(
     started = clock()
     version = ""
     try:
-        version = gate.version()
+        # A tool that is asked for its version, or the sandbox that is tried, takes a moment.
+        version = await asyncio.to_thread(gate.version)
         if subject.output.kind not in gate.kinds:
             finding = Finding(status="skipped")
         elif (known := cache and cache.get(gate.name, version, subject)) is not None:

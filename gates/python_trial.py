@@ -13,6 +13,7 @@ from .python_layout import Layout, Placed
 from .python_run import Calls, Tests, canary, run_acts
 from .python_verdict import Trial, verdict
 from .result import Finding
+from .sandbox import kind
 
 __all__ = ["installed", "python_version", "try_out"]
 
@@ -47,11 +48,15 @@ def python_version() -> str:
 
     Raises:
         GateError: There is no pytest.
+        SandboxError: There is no sandbox.
     """
     # Not at import: settings are Prefect's, and a command's help needs none of it.
     from ..settings import SwarmSettings
 
-    return f"{_tools()}, sandbox {SwarmSettings().sandbox}"
+    policy = SwarmSettings().sandbox
+    if policy == "strict":
+        kind()
+    return f"{_tools()}, sandbox {policy}"
 
 
 @cache
