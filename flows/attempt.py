@@ -228,7 +228,7 @@ class Attempts:
         policy = self.options.policy
         bounds = Bounds(
             max_attempts=record.step.max_attempts,
-            ladder=self.options.ladder(record.step.max_tier, self.plan.task_type),
+            ladder=self.options.ladder(record.step.max_tier, self.plan.task_type, record.step.tier),
             optional=record.step.optional,
             replans_left=self.replacements.left,
             can_delegate=record.step.output.kind in policy.delegates,

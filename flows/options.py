@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
+from ..blocks.llama.gguf import demo_model_path
+from ..errors import ModelError
 from ..failure_policy import Policy
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 
@@ -73,12 +77,18 @@ class SwarmOptions(BaseModel):
         own: str | None = getattr(self, tier)
         return own or self.model
 
-    def ladder(self, highest: Tier = "architect", task_type: TaskType = "chat") -> tuple[Tier, ...]:
-        """Return the tiers worth climbing, cheapest first: one for each distinct model."""
-        seen: dict[str, Tier] = {}
+    def ladder(
+        self, highest: Tier = "architect", task_type: TaskType = "chat", start: Tier = "worker"
+    ) -> tuple[Tier, ...]:
+        """Return a step's tier and those above that are worth climbing, cheapest first.
+
+        Each has a model of its own, so that no step comes to a model that it has been with. What
+        two blocks hold isn't looked at: those of two names are two models.
+        """
+        seen: dict[str, Tier] = {_served(self.model_of(start)): start}
         for tier in self.policy.ladders.get(task_type, TIERS):
-            if TIERS.index(tier) <= TIERS.index(highest):
-                seen.setdefault(self.model_of(tier), tier)
+            if TIERS.index(start) < TIERS.index(tier) <= TIERS.index(highest):
+                seen.setdefault(_served(self.model_of(tier)), tier)
         return tuple(seen.values())
 
     def call_limits(self) -> dict[str, Any]:
@@ -88,3 +98,14 @@ class SwarmOptions(BaseModel):
             "max_output_tokens": self.max_output_tokens,
             "temperature": self.temperature,
         }
+
+
+def _served(name: str) -> str:
+    """Return what models of several names have in common that are one: a local one's file."""
+    kind, _, path = name.partition(":")
+    if name == "demo":
+        with suppress(ModelError):
+            return str(demo_model_path().resolve())
+    if kind == "llamacpp" and path:
+        return str(Path(path).resolve())
+    return name

@@ -150,6 +150,15 @@ def test_escalating_carries_the_best_attempt() -> None:
     assert "'one' is not of type 'integer'" in coder.prompts[0]
 
 
+def test_nothing_escalates_to_the_same_model() -> None:
+    agents = [{"name": "Reader", "system_prompt": "You read closely.", "tier": "coder"}]
+    plan = number().model_copy(update={"task_type": "ingest"})
+    plan = TaskIR.model_validate(plan.model_dump(mode="json", by_alias=True) | {"agents": agents})
+    with scripted(Script(lambda _: WRONG)) as script, pytest.raises(RunFailedError):
+        run(plan, policy=policy("ESCALATE"), worker="a", coder="b", architect="b")
+    assert len(script.prompts) == 1
+
+
 def test_a_delegated_step_has_another_agent() -> None:
     other = Persona(name="Number Clerk", system_prompt="You know numbers.")
     answers = iter([WRONG, RIGHT])
