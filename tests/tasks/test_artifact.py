@@ -21,6 +21,12 @@ from prefect_swarm.tasks.artifact import extract
         ("python", "```sh\nls\n```\n```py\nx = 1\n```", "x = 1"),
         ("shell", "```bash\nls -l\n```", "ls -l"),
         ("shell", "ls -l", "ls -l"),
+        ("shell", "#!/bin/sh\nls -l\n```", "#!/bin/sh\nls -l"),
+        ("shell", "#!/bin/sh\nls -l\n```\nIt lists files.", "#!/bin/sh\nls -l"),
+        ("shell", "Here it is:\n```\nls -l", "ls -l"),
+        ("python", "x = 1\n```\nThis sets x.", "x = 1"),
+        ("python", "Here it is:\n```\nx = 1", "x = 1"),
+        ("json", '{"a": 1}\n```', '{"a": 1}'),
     ],
 )
 def test_extraction(kind: OutputKind, text: str, artifact: str) -> None:
@@ -36,6 +42,7 @@ def test_extraction(kind: OutputKind, text: str, artifact: str) -> None:
         ("python", "Sure:\n```python\nx = 1\n```", "first python block"),
         ("python", "Sure:\n```\nx = 1\n```", "first block without a language"),
         ("shell", "ls -l", "whole text, for want of a block"),
+        ("shell", "ls -l\n```", "text before a fence that closes nothing"),
     ],
 )
 def test_the_rule_is_said(kind: OutputKind, text: str, rule: str) -> None:
