@@ -16,6 +16,9 @@ from .result import GateResult
 
 __all__ = ["Cache"]
 
+_RULES = 2
+"""To be raised when this package's own gates decide otherwise, whatever their tools' versions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cache:
@@ -42,5 +45,6 @@ class Cache:
             Path(part).replace(file)
 
     def _file(self, gate: str, version: str, subject: Subject) -> Path:
-        key = hashlib.sha256(f"{gate}\n{version}\n{subject.digest}".encode()).hexdigest()
+        parts = f"{_RULES}\n{gate}\n{version}\n{subject.digest}"
+        key = hashlib.sha256(parts.encode()).hexdigest()
         return self.folder / gate / f"{key}.json"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..errors import Category, GateError
 from ..task_ir import OutputKind
+from .emptiness import NO_CODE, NO_COMMAND, without_code, without_command
 from .gate import Stage, Subject
 from .result import Diagnostic, Finding, fault
 from .tool import find_tool, run_tool, tool_version
@@ -35,7 +36,9 @@ class Format:
         return ", ".join(tool_version(*tool) for tool in _TOOLS.values())
 
     async def check(self, subject: Subject) -> Finding:
-        """Format the artifact; what can't be parsed fails on its format."""
+        """Format the artifact; what can't be parsed, or has nothing in it, fails on its format."""
+        if nothing := _nothing(subject):
+            return fault(Category.FORMAT, nothing)
         tool, package = _TOOLS[subject.output.kind]
         ended = await run_tool(
             [find_tool(tool, package), *_options(tool, subject)], subject.artifact
@@ -49,6 +52,12 @@ class Format:
                 found = Diagnostic(message=match["message"].strip(), line=line, column=column)
                 return fault(Category.FORMAT, found)
         raise GateError(f"{tool} ended with {ended.exit_code}: {ended.stderr[:300]}")
+
+
+def _nothing(subject: Subject) -> str:
+    if subject.output.kind == "shell":
+        return NO_COMMAND if without_command(subject.artifact) else ""
+    return NO_CODE if without_code(subject.artifact) else ""
 
 
 def _options(tool: str, subject: Subject) -> Sequence[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..errors import Category
 from ..task_ir import OutputKind
+from .emptiness import without_code
 from .file_blocks import FileBlock, file_blocks
 from .gate import Material, Stage, Subject
 from .python_layout import Layout, Piece, Placed, lay_out
@@ -92,7 +93,8 @@ def _add_blocks(files: _Files, name: str, blocks: Sequence[FileBlock], *, own: b
 
 
 def _add_python(files: _Files, name: str, block: FileBlock, *, own: bool) -> None:
-    facts = Facts() if block.path and not block.text.strip() else read(block.text)
+    # A file of a package may have nothing to say, an artifact may not.
+    facts = Facts() if block.path and without_code(block.text) else read(block.text)
     if isinstance(facts, Facts):
         path = block.path or None
         files.pieces.append(Piece(name, block.text, facts, own, path, block.before))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import Category, GateError
 from ..task_ir import OutputKind
+from .emptiness import NO_CODE, without_code
 from .gate import Stage, Subject
 from .python_tests import Facts, read
 from .result import Diagnostic, Finding, fault
@@ -38,6 +39,8 @@ class Lint:
 
     async def check(self, subject: Subject) -> Finding:
         """Lint the artifact; names that its Python materials define are known."""
+        if without_code(subject.artifact):
+            return fault(Category.FORMAT, NO_CODE)
         options = ["check", "--isolated", "--no-cache", "--output-format=json", "--quiet"]
         rules = [f"--select={','.join(RULES)}", f"--ignore={','.join(_ALLOWED)}"]
         known = f"builtins={json.dumps(sorted(_defined(subject)))}"

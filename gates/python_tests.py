@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeGuard
 
 from ..expression import NOT_READ, why_not_read
+from .emptiness import NO_CODE, says_nothing
 from .result import Diagnostic
 
 __all__ = ["Facts", "Import", "read"]
@@ -67,8 +68,8 @@ def _problem(error: BaseException) -> Diagnostic:
 
 
 def _facts(tree: ast.Module, free: frozenset[str]) -> Facts | Diagnostic:
-    if not tree.body:
-        return Diagnostic(message="there is no Python in it", code="SyntaxError")
+    if says_nothing(tree):
+        return Diagnostic(message=NO_CODE)
     statements = list(_module_level(tree.body))
     return Facts(
         lines={name: node.lineno for node in reversed(statements) for name in _defined(node)},

@@ -37,7 +37,7 @@ class Repetition:
     async def check(self, subject: Subject) -> Finding:
         """Look for a phrase said over and over, and for lines that are mostly the same."""
         text = subject.artifact
-        if not text.strip():
+        if not any(char.isprintable() and not char.isspace() for char in text):
             return fault(Category.FORMAT, "the text is empty")
         if phrase := circling(text):
             return fault(

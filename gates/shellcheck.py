@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import Category, GateError
 from ..task_ir import OutputKind
+from .emptiness import NO_COMMAND, without_command
 from .gate import Stage, Subject
 from .result import Diagnostic, Finding, fault
 from .tool import find_tool, run_tool, tool_version
@@ -33,6 +34,8 @@ class Shellcheck:
 
     async def check(self, subject: Subject) -> Finding:
         """Read the script as what its first line says, as bash where it says nothing."""
+        if without_command(subject.artifact):
+            return fault(Category.FORMAT, NO_COMMAND)
         argv = [find_tool(_TOOL, _PACKAGE), "--norc", "--format=json1", "--severity=warning"]
         if not subject.artifact.startswith("#!"):
             argv.append("--shell=bash")

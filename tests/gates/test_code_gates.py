@@ -109,3 +109,29 @@ def test_typecheck_finds_types_that_do_not_fit() -> None:
     (diagnostic,) = finding.diagnostics
     assert (diagnostic.code, diagnostic.line) == ("reportArgumentType", 5)
     assert found("typecheck", "x: int = 1\n", "python").status == "passed"
+
+
+NOTHING = {
+    "shell": ["", " \n\t\n", "# to do", "#!/bin/sh\n\n  # nothing yet\n", "\\\n# so\n"],
+    "python": ["", " \n\t\n", "# to do", '"""To do."""\n', "pass\n", "...\n# so\n"],
+}
+GATES = {"shell": ["format", "shellcheck"], "python": ["format", "lint", "unit", "integration"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "gate", "text"),
+    [(kind, gate, text) for kind in NOTHING for gate in GATES[kind] for text in NOTHING[kind]],
+)
+def test_code_that_is_none_fails_every_gate_on_its_format(kind: str, gate: str, text: str) -> None:
+    finding = found(gate, text, kind)  # type: ignore[arg-type]
+    assert (finding.status, finding.category) == ("failed", Category.FORMAT)
+    what = "command" if kind == "shell" else "code"
+    assert [str(one) for one in finding.diagnostics] == [f"there is no {what} in it"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("shell", "# list\nls # all\n"), ("shell", ":\n"), ("python", "# one\nx = 1\n")],
+)
+def test_code_beside_comments_is_code(kind: str, text: str) -> None:
+    assert found("format", text, kind).status == "passed"  # type: ignore[arg-type]

@@ -140,3 +140,10 @@ def test_a_file_that_would_stand_in_for_pytests_own_changes_nothing(name: str) -
     finding = found(text, kind="files")
     assert finding.status == "failed"
     assert "test_total" in said(finding)
+
+
+def test_a_file_of_a_package_may_be_a_comment_alone() -> None:
+    blocks = {f"app/{path}": text for path, text in ALL.items()}
+    for said_there in ("", "# The app.\n", '"""The app."""\n'):
+        text = files({"app/__init__.py": said_there, **blocks})
+        assert found(text, kind="files") == Finding(status="passed")

@@ -149,7 +149,7 @@ class C:
         ("# comment\nx = 1", 0),
         ("'''Long\ntext.'''\nx = 1", 2),
         ("'Text.'\n\nfrom __future__ import annotations\nimport os", 3),
-        ("1\n'no docstring'", 0),
+        ("1\n'no docstring'\nx = 1", 0),
     ],
 )
 def test_a_statement_can_be_put_in_behind_docstring_and_future(text: str, head: int) -> None:

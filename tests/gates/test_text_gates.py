@@ -28,7 +28,8 @@ def test_length_counts_words(text: str, least: int | None, most: int | None, pas
     "text",
     [
         "",
-        " \n",
+        " \n\t\N{NO-BREAK SPACE}",
+        "\N{ZERO WIDTH SPACE}\N{ZERO WIDTH NO-BREAK SPACE}\0",
         "the best of the best of the best of the best of the best of all",
         "very very very very very very good",
         "\n".join(["- Be kind to others", *["- Drink more water"] * 5]),
