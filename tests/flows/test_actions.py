@@ -81,17 +81,37 @@ def test_a_person_adds_and_takes_away_gates() -> None:
     assert result.answer == WRONG
 
 
-def test_thinking_harder_changes_the_sampling_and_the_budget() -> None:
+def test_thinking_harder_changes_the_sampling_and_the_budget_of_one_attempt() -> None:
     seen: list[Any] = []
+    told: list[str] = []
 
     async def model(messages: Any, info: Any) -> ModelResponse:
         seen.append(info.model_settings)
-        return ModelResponse(parts=[TextPart(WRONG if len(seen) == 1 else RIGHT)])
+        told.append(messages[-1].parts[-1].content)
+        return ModelResponse(parts=[TextPart(WRONG if len(seen) < 3 else RIGHT)])
 
     with override_models(worker=FunctionModel(model)):
-        run(number(), policy=policy("THINK_HARDER"), max_output_tokens=100, temperature=0.0)
-    assert [one["temperature"] for one in seen] == [0.0, 0.8]
-    assert [one["max_tokens"] for one in seen] == [100, 200]
+        thinks = policy("THINK_HARDER", "RETRY", sample_temperature=1.1, harder_tokens=2.5)
+        result = run(number(), policy=thinks, max_output_tokens=100, temperature=0.3)
+    assert [one["temperature"] for one in seen] == [0.3, 1.1, 0.3]
+    assert [one["max_tokens"] for one in seen] == [100, 250, 100]
+    assert len({one["seed"] for one in seen}) == 3
+    assert ["not accepted: gate schema" in one for one in told] == [False, True, True]
+    assert [action for _, action in attempts(result)] == ["THINK_HARDER", "RETRY", None]
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_what_was_cut_off_is_written_on_by_thinking_harder() -> None:
+    plan = plan_of(
+        {"id": "S1", "prompt": "Tell a long story of a fox and a crow", "output": {"min_words": 12}}
+    )
+    harder = Policy.model_validate({"rules": {"FORMAT": ["THINK_HARDER"]}, "harder_tokens": 8})
+    result = run(plan, policy=harder, max_output_tokens=6)
+    first, second = result.steps[0].attempts
+    assert (first.category, first.usage.output_tokens) == (Category.FORMAT, 6)
+    assert second.category is None
+    assert 6 < second.usage.output_tokens <= 48
 
 
 def test_of_samples_the_first_to_pass_wins_and_the_others_are_cancelled() -> None:
