@@ -8,30 +8,21 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import SwarmError
 from ..flows.options import SwarmOptions
 from ..task_ir import TIERS, TierName
+from .check import Check
+from .gate_checks import check_gates, check_sandbox
 from .server import configured_url, is_reachable
 
-__all__ = ["Check", "check_all"]
+__all__ = ["check_all"]
 
 _PACKAGES = ("prefect-swarm", "prefect", "pydantic-ai-slim", "llama-cpp-python")
 _LEAST_FREE_GB = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One finding; `fix` says what to do where it is not `ok`."""
-
-    name: str
-    status: Literal["ok", "warn", "fail"]
-    detail: str
-    fix: str = ""
 
 
 def check_all(options: SwarmOptions, *, deep: bool) -> list[Check]:
@@ -41,6 +32,8 @@ def check_all(options: SwarmOptions, *, deep: bool) -> list[Check]:
         ("packages", _packages),
         ("model", lambda: _models(options, deep=deep)),
         ("planner", lambda: _planner(options)),
+        ("gates", check_gates),
+        ("sandbox", check_sandbox),
         ("data", _data),
         ("prefect", _prefect),
     ]

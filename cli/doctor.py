@@ -9,7 +9,8 @@ import typer
 
 from ..flows.options import SwarmOptions
 from ..text import clean
-from .checks import Check, check_all
+from .check import Check
+from .checks import check_all
 from .command import AsJson
 from .output import print_json, print_text
 

