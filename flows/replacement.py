@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import ModelError, StepWaivedError
+from ..errors import NoPlanError, StepWaivedError
 from ..result import Usage
 from ..tasks.assignment import Verdict
 from ..tasks.plan_lines import system_prompt
@@ -43,8 +43,7 @@ class Replacements:
 
         Raises:
             BudgetExceededError: The run can't afford the question.
-            ModelError: The orchestrator didn't answer.
-            NoPlanError: It wrote nothing that can be read.
+            NoPlanError: The orchestrator didn't answer, or wrote nothing that can be read.
             StepWaivedError: It does without the step.
         """
         self.left -= 1
@@ -81,9 +80,11 @@ class Replacements:
             self.ledger.settle(assignment.key, tokens)
         record.states = (state,)
         if verdict is None:
-            raise ModelError(f"The orchestrator could not be asked: {content!r}.", "")
+            raise NoPlanError(
+                f"The orchestrator could not be asked for a replacement: {content!r}."
+            )
         if verdict.category is not None:
-            raise ModelError(f"The orchestrator did not answer: {verdict.error}", "")
+            raise NoPlanError(f"The orchestrator wrote no replacement: {verdict.error}")
         found = read_replacement(verdict.text, step.agent, step.prompt)
         if not found.agent:
             raise StepWaivedError(f"The orchestrator does without {step.id}: {found.prompt}")

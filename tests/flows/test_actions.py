@@ -246,12 +246,33 @@ def test_no_more_steps_are_replaced_than_the_policy_allows() -> None:
     assert sum("The failed step" in prompt for prompt in script.prompts) == 1
 
 
-def test_a_replacement_that_cannot_be_read_fails_the_step_with_the_text() -> None:
+@pytest.mark.parametrize(
+    ("said", "told", "optional"),
+    [
+        ("I am at a loss", "wrote no replacement: 'I am at a loss'", False),
+        ("Reader: do S1.", "replacement is the step itself: 'Reader: do S1.'", True),
+        ("", "wrote no replacement: scripted answered S1-replan with nothing", False),
+    ],
+)
+def test_a_step_that_is_not_replaced_keeps_its_category_and_the_pages_say_why(
+    said: str, told: str, optional: bool
+) -> None:
     def reply(prompt: str) -> str:
-        return "I am at a loss" if "The failed step" in prompt else WRONG
+        return said if "The failed step" in prompt else "fine" if "S2" in prompt else WRONG
 
-    with scripted(Script(reply)), pytest.raises(RunFailedError, match="I am at a loss"):
-        run(number(), policy=policy("REPLAN"))
+    step = {"id": "S1", "output": {"kind": "json", "schema": NUMBER}, "optional": optional}
+    with scripted(Script(reply)):
+        result = run(plan_of(step, {"id": "S2"}), policy=policy("REPLAN"))
+    failed = result.steps[0]
+    assert (failed.category, failed.status) == (
+        Category.SCHEMA,
+        "skipped" if optional else "failed",
+    )
+    assert len(failed.attempts) == 1
+    assert told in failed.reason
+    page = pages(result.flow_run_id)
+    assert told in html.unescape(page["swarm-plan"])
+    assert told in html.unescape(page["swarm-timeline"])
 
 
 def test_what_broke_on_the_way_is_tried_again_without_feedback() -> None:
