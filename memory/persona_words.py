@@ -1,0 +1,38 @@
+"""Names as words, so that two spellings of one name are found to be one. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["skill", "spelling"]
+
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WORD = re.compile(r"[^\W_]+")
+# What says how well or in which seat somebody does something, not what.
+_RANK = re.compile(
+    r"a|ai|an|agent|and|assistant|careful|certified|chief|dedicated|diligent|experienced|expert|"
+    r"for|in|junior|lead|meticulous|of|principal|professional|senior|skilled|specialist|sub|"
+    r"subagent|the|thorough"
+)
+
+
+def spelling(name: str) -> str:
+    """Return a name's words, one blank between them: `FactChecker` and `fact-checker` are one."""
+    apart = _CAMEL.sub(" ", unicodedata.normalize("NFKC", name))
+    return " ".join(_british(word) for word in _WORD.findall(apart.casefold()))
+
+
+def skill(name: str) -> frozenset[str]:
+    """Return the words that say what somebody does; rank, order and plurals don't count."""
+    return frozenset(
+        _singular(word) for word in spelling(name).split() if not _RANK.fullmatch(word)
+    )
+
+
+def _british(word: str) -> str:
+    return re.sub(r"(?<=[a-z]{3})([iy])z(?=er|ed|ing|ation|e$)", r"\1s", word)
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] not in "su" else word
