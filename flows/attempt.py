@@ -18,6 +18,7 @@ from ..task_ir import Tier
 from ..tasks.assignment import Assignment, Upstream
 from ..tasks.demands import demands
 from ..tasks.failure_router import Bounds, Failure, feedback, route
+from ..tasks.form_grammar import form_grammar
 from ..tasks.race import race
 from .candidate import Candidate, Candidates
 from .compile import CompiledPlan
@@ -173,6 +174,7 @@ class Attempts:
             race=race_name,
             output=step.output.kind,
             demands=demands(step.output),
+            grammar=form_grammar(step.output),
             output_schema=json.dumps(schema, sort_keys=True) if schema else "",
             seed=options.seed + launch.attempt - 1 + sample * _SEEDS_APART,
             timeout_s=step.timeout_s,

@@ -180,9 +180,7 @@ async def _ask(model: Model, assignment: Assignment) -> tuple[ModelRequest, Mode
         llamacpp_watch=watch(assignment.output),
     )
     if assignment.grammar:
-        # What a grammar bounds ends by itself, and half a line is less than a poor one.
         settings["llamacpp_grammar"] = assignment.grammar
-        del settings["llamacpp_watch"]
     if assignment.output == "json" and assignment.output_schema:
         settings["llamacpp_json_schema"] = assignment.output_schema
     if assignment.temperature is not None:
