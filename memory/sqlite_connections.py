@@ -1,0 +1,158 @@
+"""Connections to an SQLite file that many processes write: one a thread, with retries."""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import MemoryStoreError
+
+__all__ = ["PATIENCE_S", "Connections"]
+
+PATIENCE_S = 60.0
+"""How long a call waits for other writers before it gives up."""
+
+_BUSY_TIMEOUT_S = 10.0
+_LARGEST_WAL = 16 * 2**20
+_T = TypeVar("_T")
+
+# Connections of the process that this one was forked from. Closing them here could do harm there.
+_inherited: list[sqlite3.Connection] = []
+
+_DAMAGED = (
+    "Move the file away, with its -wal and -shm, to begin with an empty memory. What can be read "
+    "of it is saved by: sqlite3 {path} .recover | sqlite3 rescued.sqlite"
+)
+_PROBLEMS: dict[int, tuple[str, str]] = {
+    sqlite3.SQLITE_BUSY: ("is locked by another process", "Look which has it open: fuser {path}"),
+    sqlite3.SQLITE_LOCKED: ("is locked by another thread", "Try again."),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", _DAMAGED),
+    sqlite3.SQLITE_NOTADB: ("is damaged, or no SQLite file", _DAMAGED),
+    sqlite3.SQLITE_FULL: ("can't grow", "Make room on its disk."),
+    sqlite3.SQLITE_READONLY: ("can't be written", "Look at the rights of its folder."),
+    sqlite3.SQLITE_CANTOPEN: ("can't be opened", "Look at the rights of its folder."),
+    sqlite3.SQLITE_IOERR: ("can't be read or written", "Look whether its disk is failing."),
+}
+_WAITED_FOR = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that a thread which has ended takes with it."""
+
+    def __del__(self) -> None:
+        # It has nothing to close where it could not be opened.
+        with suppress(sqlite3.ProgrammingError):
+            self.close()
+
+
+class Connections:
+    """Opens a file for each thread and process that asks, and closes all at once.
+
+    Args:
+        path: The file; it and its folder are made if need be.
+        patience_s: How long to wait for other writers.
+    """
+
+    def __init__(self, path: Path, patience_s: float = PATIENCE_S) -> None:
+        self.path = path
+        self._patience_s = patience_s
+        self._local = threading.local()
+        self._all: weakref.WeakSet[_Connection] = weakref.WeakSet()
+        self._closed = False
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise MemoryStoreError(
+                f"The memory's folder {path.parent} can't be made: {error.strerror}.",
+                "Name another folder, or look at the rights of this one.",
+            ) from error
+
+    def read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do what needs no transaction, again while the file is locked."""
+        return self._patiently(work)
+
+    def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do it in one write transaction; `work` may be called more than once.
+
+        Raises:
+            MemoryStoreError: The file can't be opened, read or written; nothing was changed.
+        """
+
+        def transaction(db: sqlite3.Connection) -> _T:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                done = work(db)
+                db.execute("COMMIT")
+            except BaseException:
+                # A failed COMMIT may have rolled back already.
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            return done
+
+        return self._patiently(transaction)
+
+    def close(self) -> None:
+        """Close what all threads have open. The log is of no use afterwards."""
+        self._closed = True
+        for connection in list(self._all):
+            connection.close()
+
+    def _patiently(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return work(self._here())
+            except sqlite3.Error as error:
+                late = time.monotonic() > deadline
+                if late or _code(error) not in _WAITED_FOR or self._closed:
+                    raise self._problem(error) from error
+            time.sleep(random.uniform(0.005, 0.05))  # noqa: S311
+
+    def _here(self) -> sqlite3.Connection:
+        if self._closed:
+            raise MemoryStoreError(f"The memory {self.path} has been closed.")
+        held: tuple[int, _Connection] | None = getattr(self._local, "held", None)
+        if held is not None:
+            pid, connection = held
+            if pid == os.getpid():
+                return connection
+            _inherited.append(connection)
+            self._all.discard(connection)
+        connection = self._open()
+        self._local.held = (os.getpid(), connection)
+        self._all.add(connection)
+        return connection
+
+    def _open(self) -> _Connection:
+        connection = sqlite3.connect(
+            self.path,
+            timeout=min(_BUSY_TIMEOUT_S, self._patience_s),
+            isolation_level=None,
+            check_same_thread=False,
+            factory=_Connection,
+        )
+        # FULL: an attempt that is in the log is on the disk, and never seen before it is there.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
+        return connection
+
+    def _problem(self, error: sqlite3.Error) -> MemoryStoreError:
+        what, fix = _PROBLEMS.get(_code(error), ("can't be used", ""))
+        return MemoryStoreError(
+            f"The memory {self.path} {what}: {error}.", fix.format(path=self.path)
+        )
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary result code, 0 if the error is Python's own."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
