@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from ..result import Attempt, StepResult, SwarmResult
-from ..tasks.report_attempts import decision_line, gate_line
+from ..tasks.report_attempts import decision_line, gate_line, outcome_line
 from ..text import duration, one_line, plural
 from .command import AsJson
 from .output import print_json, print_section, print_table, print_text
@@ -149,4 +149,6 @@ def _attempt_lines(attempt: Attempt) -> list[str]:
     if (decision := attempt.decision) is not None:
         told = f"{decision_line(attempt)} by {decision.rule}: {decision.reason}"
         lines.append(f"decision: {told}")
+        if came := outcome_line(decision):
+            lines.append(f"it took {came}")
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..result import StepResult, SwarmResult
+from ..result import Attempt, StepResult, SwarmResult
 from ..text import one_line
 from .report_attempts import attempts_markdown
 from .report_text import label, plain, table
@@ -113,10 +113,15 @@ def _timeline_row(step: StepResult, origin: float) -> tuple[str, ...]:
         f"{sum(attempt.duration_s for attempt in tries):.2f} s",
         f"{sum(attempt.queue_s for attempt in tries):.2f} s",
         "" if step.slack_s is None else f"{step.slack_s:.2f} s",
-        str(sum(attempt.usage.tokens for attempt in tries)),
+        str(sum(map(_tokens, tries))),
         tries[-1].model,
         "yes" if step.critical else "",
     )
+
+
+def _tokens(attempt: Attempt) -> int:
+    """What an attempt took, and what its decision asked of the orchestrator."""
+    return attempt.usage.tokens + (attempt.decision.usage.tokens if attempt.decision else 0)
 
 
 def _origin(steps: Sequence[StepResult]) -> float:

@@ -6,22 +6,28 @@ from collections.abc import Sequence
 
 from ..gates import said
 from ..result import Attempt, Decision, StepResult
-from ..text import one_line
-from .report_text import table
+from ..text import one_line, plural
+from .report_text import plain, table
+from .report_words import legend
 
 __all__ = ["attempts_markdown", "decision_line", "gate_line", "outcome_line"]
 
 _MOST_ROWS = 200
-_DECISIONS = ("Step", "Attempt", "Decision", "Led to", "Rule", "Why", "By", "Cost", "Failure")
-_GATES = ("Step", "Attempt", "Gate", "Verdict", "Took", "Found", "By")
+_MOST_STORIES = 50
+_ATTEMPTS = ("Step", "Attempt", "Result", "Decision", "Led to", "Why", "Rule", "By", "Cost")
+_GATES = ("Step", "Attempt", "Gate", "Verdict", "Took", "Found", "Tool")
 
 
 def attempts_markdown(steps: Sequence[StepResult]) -> list[str]:
     """Write the parts of a run's page on decisions and gates, as far as there were any."""
     parts: list[str] = []
+    if stories := [told for step in steps if (told := _story(step))]:
+        parts.append("### Why steps ran again, or did not succeed\n\n" + _bounded_list(stories))
     # What is wide comes last, since the page cuts it off at its right.
-    if decisions := [row for step in steps for row in _decision_rows(step)]:
-        parts.append("### Decisions\n\n" + _bounded_table(_DECISIONS, decisions))
+    if again := [step for step in steps if any(one.decision for one in step.attempts)]:
+        rows = [row for step in again for row in _attempt_rows(step)]
+        parts.append(f"### Attempts and decisions\n\n{_bounded_table(_ATTEMPTS, rows)}")
+        parts.append(legend(again))
     if gates := [row for step in steps for row in _gate_rows(step)]:
         parts.append("### Gates\n\n" + _bounded_table(_GATES, gates))
     return parts
@@ -56,28 +62,70 @@ def gate_line(attempt: Attempt) -> list[str]:
 
 
 def _bounded_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    shown = rows[:_MOST_ROWS]
-    more = f"\n\n{len(rows) - len(shown)} more." if len(rows) > len(shown) else ""
-    return table(header, shown) + more
+    return table(header, rows[:_MOST_ROWS]) + _more(rows, _MOST_ROWS)
 
 
-def _decision_rows(step: StepResult) -> list[tuple[str, ...]]:
+def _bounded_list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines[:_MOST_STORIES]) + _more(lines, _MOST_STORIES)
+
+
+def _more(all_of: Sequence[object], shown: int) -> str:
+    return f"\n\n{len(all_of) - shown} more." if len(all_of) > shown else ""
+
+
+def _story(step: StepResult) -> str:
+    """Tell a step's way to its end; empty if it succeeded at once."""
+    if len(step.attempts) == 1 and step.status == "succeeded":
+        return ""
+    if not step.attempts:
+        return f"**{step.id}** did not run. {plain(step.reason or step.status, 400)}"
+    times = "once" if len(step.attempts) == 1 else plural(len(step.attempts), "time")
+    way = plain("; ".join(map(_chapter, step.attempts)), 900)
+    reason = f" {plain(step.reason, 400)}" if step.status != "succeeded" else ""
+    return f"**{step.id}** ran {times} and {_ENDS[step.status]}: {way}.{reason}"
+
+
+_ENDS = {
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "skipped": "is done without",
+    "cancelled": "was cancelled",
+}
+
+
+def _chapter(attempt: Attempt) -> str:
+    drawn = f", {attempt.samples} candidates" if attempt.samples > 1 else ""
+    who = f"attempt {attempt.number} ({attempt.agent} on {attempt.tier}{drawn})"
+    if attempt.category is None:
+        return f"{who} passed"
+    then = f", so {decision_line(attempt)}" if attempt.decision else ""
+    came = attempt.decision.outcome if attempt.decision else ""
+    return f"{who} failed by {attempt.category}{then}{came and f' ({one_line(came, 80)})'}"
+
+
+def _attempt_rows(step: StepResult) -> list[tuple[str, ...]]:
     followed = [*step.attempts[1:], None]
     return [
         (
             step.id,
             str(attempt.number),
+            _result(attempt),
             decision_line(attempt),
-            _led_to(decision, then),
-            decision.rule,
-            decision.reason,
+            _led_to(attempt.decision, then) if attempt.decision else "",
+            attempt.decision.reason if attempt.decision else "",
+            attempt.decision.rule if attempt.decision else "",
             _maker(attempt),
             _cost_of(attempt),
-            one_line(f"{attempt.category}: {attempt.error or ''}", 200),
         )
         for attempt, then in zip(step.attempts, followed, strict=False)
-        if (decision := attempt.decision) is not None
     ]
+
+
+def _result(attempt: Attempt) -> str:
+    if attempt.category is None:
+        return f"passed, first of {attempt.samples}" if attempt.samples > 1 else "passed"
+    furthest = f" (the furthest of {attempt.samples})" if attempt.samples > 1 else ""
+    return one_line(f"{attempt.category}{furthest}: {attempt.error or ''}", 160)
 
 
 def _led_to(decision: Decision, then: Attempt | None) -> str:
@@ -87,9 +135,8 @@ def _led_to(decision: Decision, then: Attempt | None) -> str:
 
 
 def _maker(attempt: Attempt) -> str:
-    samples = f", best of {attempt.samples}" if attempt.samples > 1 else ""
     replaced = f", replaced {attempt.revision}×" if attempt.revision else ""
-    return f"{attempt.agent} on {attempt.tier}{samples}{replaced}"
+    return f"{attempt.agent} on {attempt.tier}{replaced}, {one_line(attempt.model, 40)}"
 
 
 def _cost_of(attempt: Attempt) -> str:

@@ -60,7 +60,7 @@ def timeline(steps: Sequence[StepResult], width: int, *, figures: bool = True) -
 def _bar(step: StepResult, attempt: Attempt, origin: float) -> Bar:
     return Bar(
         step=step.id,
-        agent=step.agent,
+        agent=attempt.agent or step.agent,
         number=attempt.number,
         start_s=attempt.started_at - origin,
         turn_s=min(attempt.started_at + attempt.queue_s, attempt.ended_at) - origin,

@@ -45,7 +45,9 @@ REFUSED = Attempt(
             diagnostics=(Diagnostic(message="seats is no integer", line=2),),
         ),
     ),
-    decision=Decision(action="RETRY", rule="schema", reason="once more", tier="worker"),
+    decision=Decision(
+        action="RETRY", rule="schema", reason="once more", tier="worker", outcome="Clerk: Count"
+    ),
 )
 DONE = REFUSED.model_copy(
     update={"number": 2, "started_at": 103.0, "ended_at": 105.0, "category": None}
@@ -137,6 +139,7 @@ def test_as_json_it_is_the_stored_result(ended: Run, invoke: Invoke) -> None:
         "small on tier worker: 2.0 s, after 1.0 s of waiting; 10 tokens read, 5 written",
         "best of 4 samples",
         "stopped early: 90 tokens saved",
+        "it took a question (0 tokens, 0.0 s): Clerk: Count",
         "artifact: first json block",
         "gate schema: failed line 2: seats is no integer",
         "failed: SCHEMA: gate schema: seats is no integer",

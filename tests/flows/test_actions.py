@@ -292,12 +292,18 @@ def test_the_page_answers_why_a_step_ran_three_times() -> None:
     answers = iter([WRONG, "nonsense", RIGHT])
     with scripted(Script(lambda _: next(answers))):
         result = run(number())
-    page = pages(result.flow_run_id)["swarm-timeline"]
-    rows = [row for row in page.splitlines() if re.match(r"\| S1 \| \d ", row)]
-    assert len(rows) >= 2
-    assert "SCHEMA: RETRY" in page
-    assert "FORMAT: RETRY" in page
-    assert "gate schema" in page
+    page = html.unescape(pages(result.flow_run_id)["swarm-timeline"])
+    assert (
+        "- **S1** ran 3 times and succeeded: attempt 1 (Reader on worker) failed by SCHEMA, so "
+        "RETRY on worker; attempt 2 (Reader on worker) failed by FORMAT, so RETRY on worker; "
+        "attempt 3 (Reader on worker) passed."
+    ) in page
+    rows = [row for row in page.splitlines() if re.match(r"\| S1 \| \d \|.* tokens", row)]
+    assert len(rows) == 3
+    assert "SCHEMA: gate schema: $.n: 'one' is not of type 'integer'" in rows[0]
+    assert "SCHEMA failure 1 on tier worker" in rows[0]
+    assert "FORMAT: gate schema" in rows[1]
+    assert "RETRY: asked again, and told what was wrong" in page
 
 
 def test_every_token_of_a_run_is_in_what_a_decision_led_to() -> None:

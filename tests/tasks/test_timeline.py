@@ -88,3 +88,8 @@ def test_wide_characters_keep_a_table_straight() -> None:
 def test_figures_stand_to_the_right() -> None:
     lines = table_lines(("N", "B"), [("1", "x"), ("100", "y")], 40, frozenset({"N"}))
     assert lines[2:] == ["  1  x", "100  y"]
+
+
+def test_an_attempt_is_drawn_under_whoever_made_it() -> None:
+    first = attempt(1, 0, 1, failed=True).model_copy(update={"agent": "Bea"})
+    assert [bar.agent for bar in bars([step("S1", first, attempt(2, 1, 2))])] == ["Bea", "Ann"]
