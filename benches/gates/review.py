@@ -1,0 +1,167 @@
+"""The categories that rules give failing artifacts, against those that a reader gives them.
+
+    python benches/gates/review.py --draw REPORT [REPORT…] [--count 30] [--seed N] [--without ID,ID]
+    python benches/gates/review.py [--keep]
+
+`--draw` takes artifacts that `run.py --json` kept of the configuration without gates, and holds
+them against their gates; of those that fail it draws some, evenly over kinds, writes them to
+`review.jsonl` and shows each with its prompt and what the gate said, but not the category. A reader
+writes a category of their own under `hand`. Then, without `--draw`, it tells both apart; `--keep`
+writes the rule's next to the reader's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from prefect_swarm.errors import Category, InputError, SwarmError
+from prefect_swarm.gates import Gate, GateResult, Subject, check, chosen, line_of, run_line, said
+from pydantic import BaseModel, ConfigDict
+from steps import KINDS, Asked, Kind, load_steps
+from tally import Report
+
+__all__ = ["REVIEW", "Reviewed", "agreement", "candidates", "drawn", "load_review"]
+
+REVIEW = Path(__file__).with_name("review.jsonl")
+_WITHOUT_GATES = "single"
+
+
+class Reviewed(BaseModel):
+    """A failing artifact, and the categories it was given; `id` is its step's.
+
+    Attributes:
+        said: What the gate that stopped it said.
+        hand: The reader's category, written before they knew the rule's.
+        why: The reader's reason, where the two differ.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    kind: Kind
+    artifact: str
+    said: str
+    hand: Category | None = None
+    rule: Category | None = None
+    why: str = ""
+
+
+def candidates(reports: Iterable[Report], without: Sequence[str] = ()) -> list[Reviewed]:
+    """Return each artifact of the runs without gates once; what the gates say is not known yet."""
+    found = {
+        (one.id, one.artifact): Reviewed(id=one.id, kind=one.kind, artifact=one.artifact, said="")
+        for report in reports
+        for measured in report.measured
+        if measured.configuration == _WITHOUT_GATES
+        for one in measured.outcomes
+        if one.artifact and one.id not in without
+    }
+    return list(found.values())
+
+
+def drawn(some: Sequence[Reviewed], count: int, seed: int) -> list[Reviewed]:
+    """Draw evenly over kinds, as far as each has so many; in the kinds' order."""
+    chance = random.Random(seed)
+    of_kind = [[one for one in some if one.kind == kind] for kind in KINDS]
+    for each in of_kind:
+        chance.shuffle(each)
+    in_turn = [one for one in chain(*zip_longest(*of_kind)) if one is not None]
+    return sorted(in_turn[:count], key=lambda one: KINDS.index(one.kind))
+
+
+def agreement(reviewed: Sequence[Reviewed]) -> str:
+    """Return a line with the figure, and one for each disagreement."""
+    apart = [one for one in reviewed if one.hand != one.rule]
+    same = len(reviewed) - len(apart)
+    share = f"{same / len(reviewed):.0%}" if reviewed else "nothing"
+    lines = [f"{same} of {len(reviewed)} agree: {share}"]
+    lines += [f"{one.id}: rule {one.rule}, hand {one.hand}. {one.why}" for one in apart]
+    return "\n".join(lines)
+
+
+def load_review(path: Path = REVIEW) -> list[Reviewed]:
+    """Read what was drawn."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [Reviewed.model_validate_json(line) for line in lines]
+
+
+def _write(reviewed: Sequence[Reviewed]) -> None:
+    lines = [one.model_dump_json(exclude_defaults=True) for one in reviewed]
+    REVIEW.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+async def _stopped_by(asked: Asked, artifact: str) -> GateResult | None:
+    async def one(gate: Gate, subject: Subject, required: bool) -> GateResult:
+        return await check(gate, subject, required=required)
+
+    subject = Subject(artifact=artifact, output=asked.output, prompt=asked.prompt)
+    return (await run_line(line_of(chosen(asked.output)), subject, one)).stopped_by
+
+
+async def _failing(some: Sequence[Reviewed], steps: dict[str, Asked]) -> list[Reviewed]:
+    found: list[Reviewed] = []
+    for one in some:
+        if (stopper := await _stopped_by(steps[one.id], one.artifact)) is not None:
+            words = f"gate {stopper.gate}: {said(stopper.diagnostics)}"
+            found.append(one.model_copy(update={"said": words}))
+    return found
+
+
+async def _judged(some: Sequence[Reviewed], steps: dict[str, Asked]) -> list[Reviewed]:
+    judged: list[Reviewed] = []
+    for one in some:
+        stopper = await _stopped_by(steps[one.id], one.artifact)
+        judged.append(one.model_copy(update={"rule": stopper and stopper.category}))
+    return judged
+
+
+def _draw(given: argparse.Namespace, steps: dict[str, Asked]) -> None:
+    reports = [Report.model_validate_json(path.read_text("utf-8")) for path in given.draw]
+    some = candidates(reports, given.without.split(","))
+    chosen_ones = drawn(asyncio.run(_failing(some, steps)), given.count, given.seed)
+    _write(chosen_ones)
+    for number, one in enumerate(chosen_ones, 1):
+        print(f"=== {number} · {one.id} · {one.kind}", steps[one.id].prompt, sep="\n")
+        print("--- artifact", one.artifact, "--- said", one.said, sep="\n")
+
+
+def _compare(*, keep: bool, steps: dict[str, Asked]) -> None:
+    reviewed = load_review()
+    if missing := [one.id for one in reviewed if one.hand is None]:
+        raise InputError(f"{', '.join(missing)} have no category by hand.", "Write it as `hand`.")
+    judged = asyncio.run(_judged(reviewed, steps))
+    if keep:
+        _write(judged)
+    print(agreement(judged))
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--draw", type=Path, nargs="+", help="reports to draw artifacts from")
+    parser.add_argument("--count", type=int, default=30, help="artifacts to draw")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draw")
+    parser.add_argument("--without", default="", help="ids of steps to leave out, with commas")
+    parser.add_argument("--keep", action="store_true", help="write the rules' categories down")
+    given = parser.parse_args()
+    steps = {asked.id: asked for asked in load_steps()}
+    if given.draw:
+        _draw(given, steps)
+    else:
+        _compare(keep=given.keep, steps=steps)
+
+
+if __name__ == "__main__":
+    try:
+        _main()
+    except SwarmError as error:
+        sys.exit(str(error))
