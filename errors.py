@@ -28,6 +28,7 @@ __all__ = [
     "RunCancelledError",
     "RunFailedError",
     "RunNotFoundError",
+    "RunTerminatedError",
     "SandboxError",
     "ServerError",
     "StepTimeoutError",
@@ -173,6 +174,14 @@ class SandboxError(SwarmError):
 
 class RunCancelledError(SwarmError):
     """The run was cancelled on request; what had finished is kept."""
+
+    exit_code = 130
+
+
+class RunTerminatedError(RunCancelledError):
+    """The run was cancelled since its process was asked to end; what had finished is kept."""
+
+    exit_code = 143
 
 
 class RunFailedError(SwarmError):

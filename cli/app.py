@@ -45,5 +45,6 @@ def about(
 ) -> None:
     """An objective becomes a Prefect flow run of concurrent subagents.
 
-    Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 partly completed, 130 cancelled.
+    Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 partly completed, 130 cancelled,
+    143 cancelled by SIGTERM.
     """

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from ..errors import InputError, RunCancelledError
-from ..flows.control import RunControl, controlled
+from ..errors import InputError
+from ..flows.control import controlled
 from ..flows.options import SwarmOptions
 from ..text import one_line, plural
+from .interruption import interruptible
 from .models import check_models
 from .server import Server, prefect_server
-from .session import interruptible, say, waiting
+from .session import say, waiting
 
 if TYPE_CHECKING:
     from ..flows.batch import BatchLine
@@ -70,19 +71,24 @@ async def _each(
     server: Server,
     sink: TextIO,
 ) -> Counter[str]:
-    control, ended = RunControl(), Counter[str]()
-    with controlled(control):
-        async with (
-            interruptible(control, server, say),
-            aclosing(run(lines, options, concurrency)) as stream,
-        ):
-            async for line in stream:
-                print(line.to_json(), file=sink, flush=True)
-                ended[_status(line)] += 1
-                say(_told(line))
-    if control.cancel.is_set():
-        raise RunCancelledError(
-            f"Cancelled after {plural(ended['completed'], 'completed line')}.",
+    from prefect.exceptions import TerminationSignal
+
+    ended = Counter[str]()
+    async with interruptible(server, say) as interruption:
+        try:
+            with controlled(interruption.control):
+                async with aclosing(run(lines, options, concurrency)) as stream:
+                    async for line in stream:
+                        print(line.to_json(), file=sink, flush=True)
+                        ended[_status(line)] += 1
+                        say(_told(line))
+        except TerminationSignal:
+            # A flow run took the signal before it was under way.
+            interruption.terminated = True
+            interruption.control.cancel.set()
+    if interruption.control.cancel.is_set():
+        raise interruption.error(
+            f"Cancelled after {plural(ended['completed'], 'completed line')}",
             "Each run that was under way can be resumed; run the other lines again.",
         )
     return ended

@@ -9,13 +9,16 @@ from typing import Any
 
 import typer
 
-from ..errors import RunCancelledError, SwarmError
+from ..errors import RunCancelledError, RunTerminatedError, SwarmError
 from ..text import clean
+from .terminated import Terminated
 
-__all__ = ["CANCELLED", "Failure", "failure_of", "show"]
+__all__ = ["CANCELLED", "TERMINATED", "Failure", "failure_of", "show"]
 
-CANCELLED = 130
+CANCELLED = RunCancelledError.exit_code
 """The exit code of what SIGINT ended, as shells have it."""
+TERMINATED = RunTerminatedError.exit_code
+"""The exit code of what SIGTERM ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +30,24 @@ class Failure:
     exit_code: int
     kind: str
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether someone wanted it to end, and nothing is wrong."""
+        return self.exit_code in (CANCELLED, TERMINATED)
+
     def to_json(self) -> dict[str, Any]:
         """Return what `--json` prints in a result's place."""
-        status = "cancelled" if self.exit_code == CANCELLED else "error"
+        status = "cancelled" if self.cancelled else "error"
         return {"status": status, "kind": self.kind, "problem": self.problem, "fix": self.fix}
 
 
 def failure_of(error: BaseException) -> Failure:
     """Say what went wrong; anything that isn't a deliberate error is an internal one."""
     kind = type(error).__name__
+    if isinstance(error, Terminated):
+        return Failure("Cancelled by SIGTERM.", "", TERMINATED, "RunTerminatedError")
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
         return Failure("Cancelled.", "", CANCELLED, "RunCancelledError")
-    if isinstance(error, RunCancelledError):
-        return Failure(error.problem, error.fix, CANCELLED, kind)
     if isinstance(error, SwarmError):
         return Failure(error.problem, error.fix, error.exit_code, kind)
     said = " ".join(str(error).split()) or "no message"
@@ -52,7 +60,7 @@ def show(error: BaseException, failure: Failure, *, debug: bool) -> None:
     """Write the message to stderr, below the traceback where that is wanted."""
     if debug:
         typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-    if failure.exit_code == CANCELLED:
+    if failure.cancelled:
         typer.secho(clean(f"{failure.problem} {failure.fix}").rstrip(), err=True, fg="yellow")
         return
     prefix = "" if failure.problem.startswith("Internal error") else "Error: "

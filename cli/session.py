@@ -1,30 +1,28 @@
-"""Run something that takes a while: server, progress, Ctrl-C."""
+"""Run something that takes a while: server, progress, signals."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import typer
 from rich.console import Console
 
 from ..errors import RunCancelledError, RunFailedError
-from ..flows.control import RunControl, controlled
+from ..flows.control import controlled
 from ..result import SwarmResult
 from ..text import one_line
-from .failure import CANCELLED
+from .interruption import Interruption, interruptible
 from .live import LiveScreen
 from .output import print_json
 from .plain import PlainScreen
 from .server import Server, prefect_server
 from .summary import example_step, print_summary
 
-__all__ = ["exit_code_of", "interruptible", "run_and_report", "say", "waiting"]
+__all__ = ["exit_code_of", "run_and_report", "say", "waiting"]
 
 _T = TypeVar("_T")
 _EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3}
@@ -76,42 +74,24 @@ def run_and_report(
 async def _watched(
     title: str, begin: Callable[[], Awaitable[SwarmResult]], server: Server
 ) -> SwarmResult:
-    from prefect.exceptions import CancelledRun
+    from prefect.exceptions import CancelledRun, TerminationSignal
 
     screen = LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
-    control = RunControl(listener=screen.hear)
-    with screen, controlled(control):
-        async with interruptible(control, server, screen.note):
-            try:
-                return await begin()
-            except RunFailedError as error:
-                if error.result is None:
-                    raise
-                return error.result
-            except (CancelledRun, RunCancelledError, asyncio.CancelledError):
-                raise _cancelled(screen.board.run_id) from None
-
-
-@asynccontextmanager
-async def interruptible(
-    control: RunControl, server: Server, note: Callable[[str], None]
-) -> AsyncGenerator[None]:
-    """Let the first Ctrl-C cancel what runs inside cleanly, and the second end it at once."""
-
-    def interrupt() -> None:
-        if control.cancel.is_set():
-            if server.process is not None:
-                server.process.kill()
-            os._exit(CANCELLED)
-        control.cancel.set()
-        note("Cancelling: running steps are stopped. Press Ctrl-C again to leave at once.")
-
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
+    with screen:
+        async with interruptible(server, screen.note, screen.hear) as interruption:
+            with controlled(interruption.control):
+                try:
+                    return await begin()
+                except RunFailedError as error:
+                    if error.result is None:
+                        raise
+                    return error.result
+                except TerminationSignal:
+                    # A flow run took the signal before it was under way.
+                    interruption.terminated = True
+                    raise _cancelled(interruption, screen.board.run_id) from None
+                except (CancelledRun, RunCancelledError, asyncio.CancelledError):
+                    raise _cancelled(interruption, screen.board.run_id) from None
 
 
 def _tell_trouble(result: SwarmResult) -> None:
@@ -122,9 +102,9 @@ def _tell_trouble(result: SwarmResult) -> None:
     say(f"  Look closer: prefect-swarm inspect {result.run_id} --step {example_step(result)}")
 
 
-def _cancelled(run_id: str) -> RunCancelledError:
+def _cancelled(interruption: Interruption, run_id: str) -> RunCancelledError:
     fix = f"Resume with: prefect-swarm resume {run_id}" if run_id else ""
-    return RunCancelledError("Cancelled.", fix)
+    return interruption.error("Cancelled", fix)
 
 
 def _link(result: SwarmResult) -> str | None:

@@ -13,6 +13,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.cli.failure import failure_of, show
+from prefect_swarm.cli.terminated import Terminated
 from prefect_swarm.errors import ContextTooSmallError, ModelError, RunCancelledError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -228,6 +229,7 @@ def test_a_model_that_can_not_do_it_fails_the_run_and_says_why(
     ("error", "code", "problem"),
     [
         (KeyboardInterrupt(), 130, "Cancelled."),
+        (Terminated(), 143, "Cancelled by SIGTERM."),
         (RunCancelledError("Cancelled.", "Resume it."), 130, "Cancelled."),
         (ZeroDivisionError("by\nzero"), 1, "Internal error: ZeroDivisionError: by zero"),
         (RuntimeError(), 1, "Internal error: RuntimeError: no message"),
