@@ -60,7 +60,7 @@ def _is_gate(asked: str) -> str:
 
 
 def _is_kebab(name: str) -> str:
-    if not re.fullmatch(r"[^\W_]+(?:-[^\W_]+)*", name) or name != name.lower():
+    if not re.fullmatch(r"[^\W_]+(?:-[^\W_]+)*", name) or name != name.casefold():
         raise ValueError("a name is small letters and digits, with single hyphens between words")
     return name
 

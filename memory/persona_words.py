@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 __all__ = ["skill", "spelling"]
 
@@ -17,12 +18,14 @@ _RANK = re.compile(
 )
 
 
+@lru_cache(4096)
 def spelling(name: str) -> str:
     """Return a name's words, one blank between them: `FactChecker` and `fact-checker` are one."""
     apart = _CAMEL.sub(" ", unicodedata.normalize("NFKC", name))
     return " ".join(_british(word) for word in _WORD.findall(apart.casefold()))
 
 
+@lru_cache(4096)
 def skill(name: str) -> frozenset[str]:
     """Return the words that say what somebody does; rank, order and plurals don't count."""
     return frozenset(
