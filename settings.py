@@ -21,6 +21,13 @@ class SwarmSettings(PrefectBaseSettings):
         default=None,
         description="Folder for runs and memory; `swarm` in Prefect's home if not set.",
     )
+    memory: str | None = Field(
+        default=None,
+        description=(
+            "Address of the PostgreSQL server that holds the memory, for deployments on several "
+            "machines; a file in `home` if not set."
+        ),
+    )
     sandbox: Literal["strict", "limits-only"] = Field(
         default="strict",
         description=(

@@ -24,6 +24,7 @@ from .candidate import Candidate, Candidates
 from .compile import CompiledPlan
 from .events import AttemptFinished, Launch
 from .ledger import Ledger
+from .memories import Memories
 from .options import SwarmOptions
 from .records import StepRecord
 from .replacement import Replacements
@@ -44,6 +45,7 @@ class Attempts:
         inputs: The plan's own inputs, which steps without upstream read.
         waits_for: The Prefect state that a step without upstream waits for; the plan's.
         ledger: What the run may still spend.
+        memories: Where what ended is remembered.
     """
 
     plan: CompiledPlan
@@ -55,6 +57,7 @@ class Attempts:
     waits_for: State[Any] | None
     ledger: Ledger
     replacements: Replacements
+    memories: Memories
     inputs: tuple[Upstream, ...] = ()
     again: Mapping[str, int] = field(default_factory=dict[str, int])
     _candidates: Candidates = field(init=False)
@@ -80,7 +83,7 @@ class Attempts:
         except SwarmError as error:
             record.category, record.reason = error.category, f"{error.category}: {error}"
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
-        return self._conclude(record, launch, candidates)
+        return await self._conclude(record, launch, candidates)
 
     async def _prepare(self, record: StepRecord, decision: Decision) -> None:
         """Do what has to be done before the next attempt."""
@@ -204,7 +207,15 @@ class Attempts:
         edges = [state for name in upstream for state in self.records[name].states]
         return [*edges, *record.states] if edges or record.states else [self.waits_for]
 
-    def _conclude(
+    async def _conclude(
+        self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
+    ) -> AttemptFinished:
+        before, artifact = tuple(record.attempts), candidates[0].artifact
+        finished = self._judge(record, launch, candidates)
+        await self.memories.remember(record, record.attempts[-1], before, artifact)
+        return finished
+
+    def _judge(
         self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
         best = candidates[0]

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..gates import chosen
+from ..memory.episode import EpisodeKey
 from ..task_ir import Output, OutputKind, Step, TaskIR, TaskType, Tier
 
 __all__ = ["CompiledPlan", "CompiledStep", "StepDefaults", "compile_plan"]
@@ -39,6 +40,9 @@ class CompiledStep:
         upstream: Ids of the steps whose outputs it reads.
         priority: Length of the longest path from its start to the plan's end, in the unit of the
             durations it was compiled with; in steps where none were given.
+        persona: Who the agent is to the memory; "" for whoever the planner made up.
+        lesson: What earlier steps like it have shown, quoted; "" for nothing.
+        used: The memories that all this comes from.
     """
 
     id: str
@@ -54,6 +58,9 @@ class CompiledStep:
     max_attempts: int
     optional: bool
     priority: float
+    persona: str = ""
+    lesson: str = ""
+    used: tuple[EpisodeKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +176,8 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
     content: list[dict[str, Any]] = []
     for step in steps:
         fields = asdict(step)
-        del fields["priority"]
+        for name in ("priority", "persona", "used"):
+            del fields[name]
         content.append(fields)
     context = {
         "objective": plan.objective,

@@ -11,6 +11,7 @@ from typing import Any
 from prefect.client.schemas.objects import State
 
 from ..errors import BudgetExceededError, RunCancelledError
+from ..memory.store import Store
 from ..parl.metrics import measure
 from ..result import Cost, SwarmResult, Usage, excerpt
 from ..runs import Run
@@ -26,6 +27,7 @@ from .control import Progress, RunControl
 from .drive import Driver
 from .events import Limits, RunStatus
 from .ledger import Ledger
+from .memories import Memories
 from .options import SwarmOptions
 from .records import StepRecord, frontier, step_results, step_runs
 from .replacement import Replacements
@@ -36,7 +38,12 @@ __all__ = ["Execution"]
 
 @dataclass(slots=True)
 class Execution:
-    """One run of one plan. `planned` is the Prefect state that the first steps wait for."""
+    """One run of one plan.
+
+    Attributes:
+        planned: The Prefect state that the first steps wait for.
+        store: The memory that the run has, if any.
+    """
 
     plan: CompiledPlan
     source: Planned
@@ -46,6 +53,7 @@ class Execution:
     control: RunControl
     planned: State[Any] | None
     started_at: float
+    store: Store | None = None
     _records: dict[str, StepRecord] = field(init=False)
     _ledger: Ledger = field(init=False)
     _replacements: Replacements = field(init=False)
@@ -112,6 +120,13 @@ class Execution:
             waits_for=self.planned,
             ledger=self._ledger,
             replacements=self._replacements,
+            memories=Memories(
+                store=self.store,
+                plan=self.plan,
+                flow_run_id=self.flow_run_id,
+                namespace=self.options.namespace,
+                again=self.run.begun_again(),
+            ),
             inputs=tuple(Upstream(agent=name, text=text) for name, text in self.plan.inputs),
             again=self.run.begun_again(),
         )

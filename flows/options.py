@@ -70,6 +70,20 @@ class SwarmOptions(BaseModel):
     temperature: float | None = Field(
         default=None, ge=0, description="Sampling temperature; the model's own where empty."
     )
+    memory: bool = Field(
+        default=True, description="Whether the run remembers, and goes by what is remembered."
+    )
+    namespace: str = Field(
+        default="default",
+        min_length=1,
+        max_length=80,
+        description="Whose memory it is; what is in one is never read in another.",
+    )
+    embedder: str = Field(
+        default="wordllama",
+        min_length=1,
+        description="What finds similar steps: wordllama, llamacpp:PATH or PROVIDER:MODEL.",
+    )
     seed: int = Field(default=0, ge=0, description="Seed of local sampling.")
 
     def model_of(self, tier: TierName) -> str:

@@ -23,6 +23,7 @@ from .compile import StepDefaults, compile_plan
 from .control import Progress, current_control
 from .execute import Execution
 from .lock import exclusive
+from .memories import store_of
 from .options import SwarmOptions
 from .parameters import PlanParameter
 from .planning import planned
@@ -100,6 +101,7 @@ async def _execute(
         control=control,
         planned=state,
         started_at=started,
+        store=await store_of(options),
     )
     result = await execution.run_to_end()
     if result.status == "failed":

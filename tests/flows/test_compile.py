@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PURE = ["flows/compile.py", "flows/schedule.py", "flows/events.py", "tasks/failure_router.py"]
 IMPURE = ["asyncio", "httpx", "io", "os", "pathlib", "prefect", "random", "subprocess", "time"]
 
-HASH = "7ae848965ca8ed79f770fac5c4cac503c99cfad40ff0f04933c5bee1a8c3366e"
+HASH = "3064cee62e3d45221ae3a53ba0d5468ef816d08798f31dfae7e63753b2a3d47f"
 
 
 def plan() -> dict[str, Any]:

@@ -1,0 +1,88 @@
+"""A run's way to the memory: each attempt is remembered when it ends, whatever comes after."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import MemoryStoreError
+from ..memory.store import Place, Store, open_store
+from ..result import Attempt
+from ..settings import SwarmSettings, home
+from ..tasks.remember import Scene, episode_of
+from .compile import CompiledPlan
+from .options import SwarmOptions
+from .records import StepRecord
+
+__all__ = ["Memories", "place_of", "store_of"]
+
+_logger = logging.getLogger("prefect.swarm.memory")
+
+
+def place_of(options: SwarmOptions) -> Place:
+    """Return where a run's memory lies, by its options and the settings."""
+    return Place(home() / "memory", SwarmSettings().memory or "", options.embedder)
+
+
+async def store_of(options: SwarmOptions) -> Store | None:
+    """Return the memory that a run uses; None if it is to have none, or it can't be opened.
+
+    A memory that is out of order costs a run what it knew before, and nothing else.
+    """
+    if not options.memory:
+        return None
+    try:
+        return await asyncio.to_thread(open_store, place_of(options))
+    except MemoryStoreError as error:
+        _logger.warning("Nothing is recalled or remembered: %s", error)
+        return None
+
+
+@dataclass(slots=True)
+class Memories:
+    """Remembers the attempts of one run.
+
+    Attributes:
+        again: How often each step was begun again after its run had failed.
+        lost: Why attempts were not remembered, if any weren't.
+    """
+
+    store: Store | None
+    plan: CompiledPlan
+    flow_run_id: str
+    namespace: str
+    again: Mapping[str, int] = field(default_factory=dict[str, int])
+    lost: str = ""
+
+    async def remember(
+        self, record: StepRecord, attempt: Attempt, before: Sequence[Attempt], artifact: str
+    ) -> None:
+        """Write an attempt that has ended into the log."""
+        if self.store is None:
+            return
+        episode = episode_of(self._scene(record), attempt, before, artifact)
+        try:
+            # An attempt that has ended is written even if its run is being cancelled.
+            await asyncio.shield(asyncio.to_thread(self.store.remember, episode))
+        except MemoryStoreError as error:
+            self.lost = str(error)
+            _logger.warning("%s was not remembered: %s", episode.key, error)
+
+    def _scene(self, record: StepRecord) -> Scene:
+        step = record.step
+        return Scene(
+            namespace=self.namespace,
+            run=self.flow_run_id,
+            step=step.id,
+            objective=self.plan.objective,
+            task_type=self.plan.task_type,
+            output=step.output.kind,
+            prompt=step.prompt,
+            persona=step.persona or step.agent,
+            upstream=step.upstream,
+            downstream=tuple(one.id for one in self.plan.steps if step.id in one.upstream),
+            used=step.used,
+            again=self.again.get(step.id, 0),
+        )

@@ -1,0 +1,102 @@
+"""What is remembered of an attempt, once it has ended. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..memory.episode import Episode, EpisodeKey, GateOutcome
+from ..memory.reward import reward_of
+from ..output import OutputKind
+from ..result import Attempt, excerpt
+from ..task_ir import TaskType
+
+__all__ = ["Scene", "episode_of", "task_type_of"]
+
+_OBJECTIVE, _PROMPT, _ERROR, _ARTIFACT = 500, 2000, 600, 1000
+_AGAIN = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What an attempt belonged to.
+
+    Attributes:
+        run: The flow run's id.
+        again: How often the step was begun again before; its attempts then count from 1001, 2001 …
+        persona: Who did it, as the registry knows them, else the planner's name for them.
+        used: The memories that chose for it or were shown to it.
+    """
+
+    namespace: str
+    run: str
+    step: str
+    objective: str
+    task_type: TaskType
+    output: OutputKind
+    prompt: str
+    persona: str
+    upstream: tuple[str, ...] = ()
+    downstream: tuple[str, ...] = ()
+    used: tuple[EpisodeKey, ...] = ()
+    again: int = 0
+
+
+def task_type_of(task_type: TaskType, kind: OutputKind) -> str:
+    """Return what kind of work a step is, such as `code/python`."""
+    return f"{task_type}/{kind}"
+
+
+def episode_of(scene: Scene, attempt: Attempt, before: Sequence[Attempt], artifact: str) -> Episode:
+    """Write an attempt as an episode; long texts are bounded.
+
+    Args:
+        before: The step's earlier attempts, oldest first.
+        artifact: What it made, as its gates left it.
+    """
+    gates = tuple(
+        GateOutcome(gate=one.gate, status=one.status, category=one.category)
+        for one in attempt.gates
+    )
+    led = before[-1].decision if before else None
+    actions = [one.decision.action for one in before if one.decision]
+    reward = reward_of(
+        attempt.category is None,
+        attempt.category,
+        gates,
+        escalations=actions.count("ESCALATE"),
+    )
+    return Episode(
+        namespace=scene.namespace,
+        run=scene.run,
+        step=scene.step,
+        attempt=scene.again * _AGAIN + attempt.number,
+        objective=excerpt(scene.objective, _OBJECTIVE),
+        task_type=task_type_of(scene.task_type, scene.output),
+        output=scene.output,
+        prompt=excerpt(scene.prompt, _PROMPT),
+        persona=scene.persona,
+        tier=attempt.tier,
+        model=attempt.model,
+        revision=attempt.revision,
+        cause=led.action if led else None,
+        decision=attempt.decision.action if attempt.decision else None,
+        rule=attempt.decision.rule if attempt.decision else "",
+        succeeded=attempt.category is None,
+        category=attempt.category,
+        error=excerpt(attempt.error or "", _ERROR),
+        gates=gates,
+        input_tokens=attempt.usage.input_tokens,
+        output_tokens=attempt.usage.output_tokens,
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        duration_s=attempt.duration_s,
+        reward=reward.value,
+        terms=reward.terms,
+        upstream=scene.upstream,
+        downstream=scene.downstream,
+        used=scene.used,
+        artifact=hashlib.sha256(artifact.encode()).hexdigest() if artifact else "",
+        excerpt=excerpt(artifact, _ARTIFACT),
+    )
