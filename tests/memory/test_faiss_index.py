@@ -1,0 +1,129 @@
+"""The vector index finds what brute force finds, and comes back from its file as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prefect_swarm.errors import MemoryStoreError
+from prefect_swarm.memory import faiss_index
+from prefect_swarm.memory.embedder import unit_rows
+from prefect_swarm.memory.faiss_index import FaissIndex
+from prefect_swarm.memory.protocols import Match, Vectors
+from prefect_swarm.memory.similarity import best, search_tail, similarities
+
+
+def some(count: int, dimension: int = 16, seed: int = 0) -> Vectors:
+    return unit_rows(np.random.default_rng(seed).standard_normal((count, dimension)), dimension)
+
+
+def indexed(vectors: Vectors, first: int = 1) -> FaissIndex:
+    index = FaissIndex(vectors.shape[1])
+    index.add(range(first, first + len(vectors)), vectors)
+    return index
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 40), st.integers(1, 12), st.integers(1, 8), st.integers(0, 1000))
+def test_it_finds_what_brute_force_finds(count: int, kinds: int, k: int, seed: int) -> None:
+    vectors = some(kinds, seed=seed)[np.random.default_rng(seed).integers(0, kinds, count)]
+    query = some(1, seed=seed + 1)[0]
+    wanted = search_tail(vectors, range(1, count + 1), query, k)
+    assert indexed(vectors).search(query, k) == wanted
+
+
+def test_equal_ones_come_by_position() -> None:
+    row = some(1)
+    index = FaissIndex(16)
+    index.add([7, 3, 5], np.repeat(row, 3, axis=0))
+    assert [match.position for match in index.search(row[0], 2)] == [3, 5]
+
+
+def test_many_equal_ones_crowd_nobody_out() -> None:
+    first, second = some(2)
+    index = FaissIndex(16)
+    index.add(range(1, 501), np.repeat(first[None], 500, axis=0))
+    index.add([501], second[None])
+    assert index.search(second, 1)[0].position == 501
+    assert len(index.search(first, 501)) == 501
+
+
+def test_a_similarity_is_the_same_alone_and_among_others() -> None:
+    vectors, query = some(9001, 256), some(1, 256, seed=1)[0]
+    together = similarities(vectors, query)
+    assert [similarities(vectors[n : n + 1], query)[0] for n in (0, 8191, 8192, 9000)] == [
+        together[n] for n in (0, 8191, 8192, 9000)
+    ]
+
+
+def test_a_query_without_direction_finds_the_first_positions() -> None:
+    assert indexed(some(5)).search(np.zeros(16, np.float32), 2) == [Match(1, 0.0), Match(2, 0.0)]
+
+
+def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
+    FaissIndex(16).write(tmp_path / "v")
+    assert FaissIndex.read(tmp_path / "v").search(some(1)[0], 3) == []
+
+
+def test_it_comes_back_from_its_file_and_can_be_added_to(tmp_path: Path) -> None:
+    vectors = some(30)
+    indexed(vectors[:20]).write(tmp_path / "v")
+    again = FaissIndex.read(tmp_path / "v")
+    again.add(range(21, 31), vectors[20:])
+    assert again.positions() == frozenset(range(1, 31))
+    assert again.search(vectors[25], 30) == indexed(vectors).search(vectors[25], 30)
+
+
+def test_a_position_is_added_once() -> None:
+    index = indexed(some(3))
+    index.add([2], some(1, seed=5))
+    assert len(index) == 3
+    assert np.array_equal(index.vectors()[2], some(3)[1])
+
+
+def test_a_file_that_is_cut_is_said(tmp_path: Path) -> None:
+    indexed(some(9)).write(tmp_path / "v")
+    path = tmp_path / "v" / "vectors.faiss"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(MemoryStoreError, match="can't be read"):
+        FaissIndex.read(tmp_path / "v")
+
+
+def test_by_cells_nearly_all_of_the_nearest_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faiss_index, "EXACT_UP_TO", 1000)
+    rng = np.random.default_rng(3)
+    centres = some(40, 32)
+    near = centres[rng.integers(0, 40, 3100)] + 0.15 * rng.standard_normal((3100, 32))
+    vectors = unit_rows(near, 32)
+    indexed(vectors[:3000]).write(tmp_path / "v")
+    index = FaissIndex.read(tmp_path / "v")
+    assert not index.exact
+    found = wanted = 0
+    for query in vectors[3000:]:
+        exact = {m.position for m in search_tail(vectors[:3000], range(1, 3001), query, 10)}
+        found += len(exact & {m.position for m in index.search(query, 10)})
+        wanted += 10
+    assert found / wanted >= 0.99
+
+
+def test_cells_can_be_added_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faiss_index, "EXACT_UP_TO", 500)
+    vectors = some(900)
+    indexed(vectors[:600]).write(tmp_path / "a")
+    index = FaissIndex.read(tmp_path / "a")
+    index.add(range(601, 901), vectors[600:])
+    index.write(tmp_path / "b")
+    again = FaissIndex.read(tmp_path / "b")
+    assert again.search(vectors[800], 1) == [Match(801, pytest.approx(1.0))]
+    rows = again.vectors()
+    assert all(np.array_equal(rows[n + 1], vectors[n]) for n in range(900))
+
+
+def test_what_two_searches_found_becomes_one_order() -> None:
+    one, two = [Match(4, 0.5), Match(9, 0.2)], [Match(2, 0.5), Match(3, 0.1)]
+    assert best([*one, *two], 3) == [Match(2, 0.5), Match(4, 0.5), Match(9, 0.2)]
