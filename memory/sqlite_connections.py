@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import random
 import sqlite3
-import threading
 import time
-import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from ..errors import MemoryStoreError
+from .per_thread import PerThread
 
 __all__ = ["PATIENCE_S", "Connections"]
 
@@ -23,9 +20,6 @@ PATIENCE_S = 60.0
 _BUSY_TIMEOUT_S = 10.0
 _LARGEST_WAL = 16 * 2**20
 _T = TypeVar("_T")
-
-# Connections of the process that this one was forked from. Closing them here could do harm there.
-_inherited: list[sqlite3.Connection] = []
 
 _DAMAGED = (
     "Move the file away, with its -wal and -shm, to begin with an empty memory. What can be read "
@@ -41,16 +35,7 @@ _PROBLEMS: dict[int, tuple[str, str]] = {
     sqlite3.SQLITE_CANTOPEN: ("can't be opened", "Look at the rights of its folder."),
     sqlite3.SQLITE_IOERR: ("can't be read or written", "Look whether its disk is failing."),
 }
-_WAITED_FOR = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-
-
-class _Connection(sqlite3.Connection):
-    """A connection that a thread which has ended takes with it."""
-
-    def __del__(self) -> None:
-        # It has nothing to close where it could not be opened.
-        with suppress(sqlite3.ProgrammingError):
-            self.close()
+_WAITED_FOR = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
 
 class Connections:
@@ -64,9 +49,7 @@ class Connections:
     def __init__(self, path: Path, patience_s: float = PATIENCE_S) -> None:
         self.path = path
         self._patience_s = patience_s
-        self._local = threading.local()
-        self._all: weakref.WeakSet[_Connection] = weakref.WeakSet()
-        self._closed = False
+        self._connections = PerThread(self._open, sqlite3.Connection.close)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -102,43 +85,26 @@ class Connections:
 
     def close(self) -> None:
         """Close what all threads have open. The log is of no use afterwards."""
-        self._closed = True
-        for connection in list(self._all):
-            connection.close()
+        self._connections.close()
 
     def _patiently(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         deadline = time.monotonic() + self._patience_s
-        while True:
+        while not self._connections.closed:
             try:
-                return work(self._here())
+                return work(self._connections.get())
             except sqlite3.Error as error:
                 late = time.monotonic() > deadline
-                if late or _code(error) not in _WAITED_FOR or self._closed:
+                if late or _code(error) not in _WAITED_FOR:
                     raise self._problem(error) from error
             time.sleep(random.uniform(0.005, 0.05))  # noqa: S311
+        raise MemoryStoreError(f"The memory {self.path} has been closed.")
 
-    def _here(self) -> sqlite3.Connection:
-        if self._closed:
-            raise MemoryStoreError(f"The memory {self.path} has been closed.")
-        held: tuple[int, _Connection] | None = getattr(self._local, "held", None)
-        if held is not None:
-            pid, connection = held
-            if pid == os.getpid():
-                return connection
-            _inherited.append(connection)
-            self._all.discard(connection)
-        connection = self._open()
-        self._local.held = (os.getpid(), connection)
-        self._all.add(connection)
-        return connection
-
-    def _open(self) -> _Connection:
+    def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path,
             timeout=min(_BUSY_TIMEOUT_S, self._patience_s),
             isolation_level=None,
             check_same_thread=False,
-            factory=_Connection,
         )
         # FULL: an attempt that is in the log is on the disk, and never seen before it is there.
         connection.execute("PRAGMA synchronous = FULL")
