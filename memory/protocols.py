@@ -28,7 +28,11 @@ class EpisodeLog(Protocol):
     """
 
     def append(self, episodes: Iterable[Episode]) -> int:
-        """Write episodes, all or none, and return how many are new; a key that is there stays."""
+        """Write episodes, all or none, and return how many are new; a key that is there stays.
+
+        Raises:
+            InputError: A number is not finite, or has more than 63 bits.
+        """
         ...
 
     def get(self, namespace: str, key: EpisodeKey) -> Entry | None: ...
@@ -48,7 +52,7 @@ class EpisodeLog(Protocol):
     def count(self, namespace: str | None = None) -> int: ...
 
     def select(self, namespace: str, which: Selection) -> list[Entry]:
-        """The entries that are meant, by position."""
+        """The entries that are meant, by position; without a condition all of the namespace."""
         ...
 
     def forget(self, namespace: str, which: Selection) -> tuple[int, ...]:
@@ -70,7 +74,10 @@ class EpisodeLog(Protocol):
         ...
 
     def keep_vectors(self, embedder: str, rows: Mapping[str, NDArray[np.float32]]) -> None:
-        """Keep embeddings; what is there already stays."""
+        """Keep embeddings of prompts that episodes have; what is there already stays.
+
+        What no episode has is not kept: its text may have been forgotten in the meantime.
+        """
         ...
 
     def vacuum(self) -> None:
