@@ -42,6 +42,7 @@ class Book:
     def add(self, *changes: Change | None) -> None:
         for change in changes:
             assert change is not None
+            assert change.follows == self.registry.last.get(change.persona, 0)
             number = len(self.changes) + 1
             self.changes.append(change.model_copy(update={"id": number}))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from persona_book import TEA, Book, persona
 from prefect_swarm.memory.persona import fits, names_of, shipped_personas
@@ -91,6 +91,7 @@ def test_everything_a_persona_answers_to_means_it(who: object) -> None:
             assert meant(name.removeprefix("* "), task_type) == one.name
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=30), st.sampled_from(["chat/text", "code/python", "ingest/json", ""]))
 def test_nobody_is_meant_who_shares_no_word(name: str, task_type: str) -> None:
     found = Book(shipped=SHIPPED).registry.match(name, "", task_type)
