@@ -14,6 +14,9 @@ _ROUNDS = 6
 _LONGEST_PHRASE = 12
 _LINES, _CODE_LINES = 8, 24
 _BLANKS = re.compile(r"\s{200}\Z")
+# `range(range(range(…`: nothing that is asked for goes so deep.
+_NESTED = re.compile(r"([\w.]{0,40}[(\[{])\1{23}")
+_NESTED_CHARS = 1200
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(\w+)", re.MULTILINE)
 _OTHERS: Mapping[OutputKind, frozenset[str]] = MappingProxyType(
     {
@@ -33,7 +36,8 @@ def hopeless(text: str, kind: OutputKind) -> str:
     """Say why a text is certain to fail.
 
     It is if it ends in six rounds of the same words, in eight of the same line (24 of code), in 200
-    blanks, or if the first block it opens is of another language than is asked for.
+    blanks, if it opens 24 brackets within one another by the same word, or if the first block it
+    opens is of another language than is asked for.
     """
     if kind in _OTHERS and (fence := _FENCE.search(text)):
         language = fence[1].lower()
@@ -41,6 +45,8 @@ def hopeless(text: str, kind: OutputKind) -> str:
             return f"{language} instead of {kind}"
     if _BLANKS.search(text):
         return "blanks without end"
+    if nested := _NESTED.search(text[-_NESTED_CHARS:]):
+        return f"{nested[1]!r} within itself without end"
     lines = [line for line in map(str.strip, text.splitlines()[:-1]) if len(line) > 3]
     # Data in code may well have the same line some times.
     most = _LINES if kind == "text" else _CODE_LINES

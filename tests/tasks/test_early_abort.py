@@ -21,6 +21,8 @@ from prefect_swarm.tasks.early_abort import hopeless
         ("python", "Sure:\n```javascript\nlet x", "javascript instead of python"),
         ("shell", "```python\nprint(", "python instead of shell"),
         ("json", "{\n" + " " * 200, "blanks without end"),
+        ("shell", "#!/bin/bash\nx = " + "range(" * 24 + "ran", r"'range\(' within itself"),
+        ("json", "[" * 30, r"'\[' within itself"),
         ("json", "```yaml\na: 1", "yaml instead of json"),
     ],
 )
@@ -39,6 +41,9 @@ def test_it_says_why_it_is_hopeless(kind: OutputKind, text: str, why: str) -> No
         ("python", "[0, 0, 0, 0, 0, 0, 0, 0],\n" * 8),
         ("json", '{"a": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1'),
         ("shell", "echo a\n" * 5),
+        ("python", "f(1)" * 30),
+        ("python", "max(min(" * 11),
+        ("json", "[" * 20),
     ],
 )
 def test_what_may_still_succeed_goes_on(kind: OutputKind, text: str) -> None:
