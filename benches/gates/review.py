@@ -16,7 +16,7 @@ import argparse
 import asyncio
 import random
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
 
@@ -24,11 +24,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from prefect_swarm.errors import Category, InputError, SwarmError
 from prefect_swarm.gates import Gate, GateResult, Subject, check, chosen, line_of, run_line, said
+from prefect_swarm.tasks.early_abort import hopeless
 from pydantic import BaseModel, ConfigDict
 from steps import KINDS, Asked, Kind, load_steps
 from tally import Report
 
-__all__ = ["REVIEW", "Reviewed", "agreement", "candidates", "drawn", "load_review"]
+__all__ = ["REVIEW", "Reviewed", "agreement", "candidates", "drawn", "judged", "load_review"]
 
 REVIEW = Path(__file__).with_name("review.jsonl")
 _WITHOUT_GATES = "single"
@@ -115,12 +116,21 @@ async def _failing(some: Sequence[Reviewed], steps: dict[str, Asked]) -> list[Re
     return found
 
 
-async def _judged(some: Sequence[Reviewed], steps: dict[str, Asked]) -> list[Reviewed]:
-    judged: list[Reviewed] = []
-    for one in some:
-        stopper = await _stopped_by(steps[one.id], one.artifact)
-        judged.append(one.model_copy(update={"rule": stopper and stopper.category}))
-    return judged
+async def judged(some: Sequence[Reviewed], steps: Mapping[str, Asked]) -> list[Reviewed]:
+    """Return the same with the categories that the rules give them now.
+
+    Raises:
+        SwarmError: The sandbox can't be held.
+    """
+    return [one.model_copy(update={"rule": await _rule(one, steps[one.id])}) for one in some]
+
+
+async def _rule(one: Reviewed, asked: Asked) -> Category | None:
+    # A model that writes this is stopped before any gate sees it.
+    if hopeless(one.artifact, one.kind):
+        return Category.EARLY_ABORT
+    stopper = await _stopped_by(asked, one.artifact)
+    return stopper.category if stopper else None
 
 
 def _draw(given: argparse.Namespace, steps: dict[str, Asked]) -> None:
@@ -137,10 +147,10 @@ def _compare(*, keep: bool, steps: dict[str, Asked]) -> None:
     reviewed = load_review()
     if missing := [one.id for one in reviewed if one.hand is None]:
         raise InputError(f"{', '.join(missing)} have no category by hand.", "Write it as `hand`.")
-    judged = asyncio.run(_judged(reviewed, steps))
+    now = asyncio.run(judged(reviewed, steps))
     if keep:
-        _write(judged)
-    print(agreement(judged))
+        _write(now)
+    print(agreement(now))
 
 
 def _main() -> None:
