@@ -96,8 +96,10 @@ class DictLog:
         return {d: self._vectors[embedder, d] for d in digests if (embedder, d) in self._vectors}
 
     def keep_vectors(self, embedder: str, rows: Mapping[str, NDArray[np.float32]]) -> None:
-        for digest, row in rows.items():
-            self._vectors.setdefault((embedder, digest), row)
+        with self._lock:
+            needed = {one.digest for one in self._rows.values()}
+            for digest in needed & rows.keys():
+                self._vectors.setdefault((embedder, digest), rows[digest])
 
     def vacuum(self) -> None:
         pass

@@ -1,0 +1,66 @@
+"""What a failure looked like, without what differs each time: the same mistake, the same text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+__all__ = ["SYMPTOM_CHARS", "symptom_of"]
+
+SYMPTOM_CHARS = 240
+_READ = 8000
+"""Characters of a message that are looked at; gates say the most telling things first."""
+
+# Hexadecimal and decimal figures, with what holds their digits together.
+_NUMBER = r"0x[0-9a-fA-F]+|\d+(?:[.,:_]\d+)*"
+_FILE = r"[\w-]+\.(?:py|pyi|sh|json|ya?ml|toml|txt|md|csv|html?|js|ts|ini|cfg|log|pdf|xml)"
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), instead)
+    for pattern, instead in (
+        (r"\x1b\[[0-9;]*[A-Za-z]", ""),
+        (r"```.*?(?:```|\Z)", "'…'"),
+        # A quote opens after what is no word and closes before such, or is cut off at the end;
+        # an apostrophe does neither.
+        (r"(?<!\w)'(?:[^'\\…]|\\.|'(?=\w))*(?:'(?!\w)|…'?|\Z)", "'…'"),
+        (r'"(?:[^"\\…]|\\.)*(?:"|…"?|\Z)', "'…'"),
+        (r"`[^`]*(?:`|\Z)", "'…'"),
+        (r"[“„][^”]*(?:”|\Z)", "'…'"),
+        (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "<id>"),
+        (r"\bhttps?://[^\s,;)]+", "<url>"),
+        (r"\$(?:\.[\w-]+|\[[^\]]*\])+", "<path>"),
+        (r"(?<![\w<])(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]*)*", "<path>"),
+        (rf"\b(?:[\w.-]+/)*{_FILE}\b", "<path>"),
+        # A call with what it was called with; `split()` names a function and stays.
+        (r"(?<![\w.])[A-Za-z_][\w.]*\((?=[^()\s])[^()]*\)", "<call>"),
+        # S1 is a step; S101, a rule of a linter's, has three digits and stays.
+        (r"\bS[1-9]\d?\b", "<step>"),
+        (rf"(?<![A-Za-z_\d]){_NUMBER}", "#"),
+        (r"[-+](?=#)", ""),
+        (r"(?:'…'|#)(?:(?:, | and | or )(?:'…'|#))+", "'…'"),
+        (r"\s+", " "),
+    )
+)
+
+
+def symptom_of(error: str, names: Collection[str] = ()) -> str:
+    """Normalise a failure's message; "" for a message that says nothing.
+
+    Quoted texts, paths, calls, numbers, step ids and the given names are replaced; what gates found
+    in several places counts once, in an order that isn't that of the places.
+
+    Args:
+        error: The message, such as an attempt's `error`.
+        names: What else is of this attempt alone: its model's and its persona's name.
+
+    Returns:
+        At most `SYMPTOM_CHARS` characters on one line.
+    """
+    text = error[:_READ]
+    for name in sorted(filter(None, names), key=len, reverse=True):
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "<name>", text)
+    for pattern, instead in _RULES:
+        text = pattern.sub(instead, text)
+    gate = re.match(r"gate [\w-]+: ", text)
+    head = gate[0] if gate else ""
+    parts = (part.strip(" .") for part in text[len(head) :].split("; "))
+    return (head + "; ".join(sorted(set(filter(None, parts)))))[:SYMPTOM_CHARS].strip()
