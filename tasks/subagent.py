@@ -31,7 +31,6 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model
 
-from ..blocks.llama.model import LlamaCppSettings
 from ..blocks.models import resolve_model
 from ..errors import (
     Category,
@@ -46,7 +45,7 @@ from ..result import Usage
 from ..runs import Run
 from .artifact import extract
 from .assignment import Assignment, Verdict, prompt_of
-from .early_abort import watch
+from .model_settings import settings_of
 from .race import unless_lost
 from .tags import tag_task_run
 from .usage import usage_of
@@ -174,22 +173,11 @@ async def _ask(model: Model, assignment: Assignment) -> tuple[ModelRequest, Mode
 
     An `Agent` would send the same request, for 3 ms of CPU more: half a Prefect task run.
     """
-    settings = LlamaCppSettings(
-        max_tokens=assignment.max_output_tokens,
-        seed=assignment.seed,
-        llamacpp_watch=watch(assignment.output),
-    )
-    if assignment.grammar:
-        settings["llamacpp_grammar"] = assignment.grammar
-    if assignment.output == "json" and assignment.output_schema:
-        settings["llamacpp_json_schema"] = assignment.output_schema
-    if assignment.temperature is not None:
-        settings["temperature"] = assignment.temperature
     request = ModelRequest(
         parts=[UserPromptPart(prompt_of(assignment))], instructions=assignment.instructions
     )
     try:
-        response = await model_request(model, [request], model_settings=settings)
+        response = await model_request(model, [request], model_settings=settings_of(assignment))
     except ModelContextWindowExceededError as error:
         raise ContextTooSmallError(
             f"The prompt of {assignment.step} does not fit {model.model_name}: {error}",
