@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ..text import one_line
@@ -10,21 +11,25 @@ __all__ = ["label", "plain", "table"]
 
 _CELL = 300
 
-# What Markdown or HTML gives a meaning to: a link, or an image that is fetched, among others.
+# What Markdown or HTML gives a meaning to: a link, or an image that is fetched, among others. Of
+# entities, Prefect's pages read back only the five of HTML, and backslashes everywhere.
 _MARKDOWN: Mapping[str, str] = {
-    **{char: f"&#{ord(char)};" for char in "|[]*_~\\"},
+    **{char: f"\\{char}" for char in "\\`|[]*_~@"},
     "&": "&amp;",
     '"': "&quot;",
     "<": "&lt;",
     ">": "&gt;",
-    "`": "'",
 }
+# What becomes a link by itself, or a heading, a list or a line at the start of a paragraph.
+_LINK = re.compile(r"(?<=www)\.|:(?=//)", re.IGNORECASE)
+_BLOCK = re.compile(r"^([-+#=]+|\d+[.)])(?=\s|$)")
 _MERMAID: Mapping[str, str] = {char: f"#{ord(char)};" for char in '#&"<>'} | {"`": "'"}
 
 
 def plain(text: str, limit: int) -> str:
     """Bound a text and take its power over the page away."""
-    return _escaped(one_line(text, limit), _MARKDOWN)
+    escaped = _LINK.sub(r"\\\g<0>", _escaped(one_line(text, limit), _MARKDOWN))
+    return _BLOCK.sub(lambda start: f"{start[0][:-1]}\\{start[0][-1]}", escaped)
 
 
 def label(text: str, limit: int) -> str:
