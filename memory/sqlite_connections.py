@@ -44,6 +44,9 @@ class Connections:
     Args:
         path: The file; it and its folder are made if need be.
         patience_s: How long to wait for other writers.
+
+    Raises:
+        MemoryStoreError: The folder can't be made.
     """
 
     def __init__(self, path: Path, patience_s: float = PATIENCE_S) -> None:
@@ -82,6 +85,24 @@ class Connections:
             return done
 
         return self._patiently(transaction)
+
+    def check_end(self) -> None:
+        """See that the last page is whole, which SQLite itself doesn't.
+
+        The file is not opened for that: closing it would let go of SQLite's locks on it.
+
+        Raises:
+            MemoryStoreError: Part of it is missing.
+        """
+        page = self.read(lambda db: db.execute("PRAGMA page_size").fetchone()[0])
+        wal = self.path.with_name(f"{self.path.name}-wal")
+        # What the WAL holds need not have come into the file yet.
+        waiting = wal.exists() and wal.stat().st_size
+        if not waiting and self.path.exists() and self.path.stat().st_size % page:
+            raise MemoryStoreError(
+                f"The memory {self.path} is damaged: it ends in the middle of a page.",
+                _DAMAGED.format(path=self.path),
+            )
 
     def close(self) -> None:
         """Close what all threads have open. The log is of no use afterwards."""

@@ -63,6 +63,7 @@ class SqliteLog:
     def __init__(self, path: Path | str, patience_s: float = PATIENCE_S) -> None:
         self.path = Path(path)
         self._file = Connections(self.path, patience_s)
+        self._file.check_end()
         if not self._file.read(is_current):
             self._file.read(self._use_wal)
             self._file.write(self._migrate)
@@ -119,8 +120,10 @@ class SqliteLog:
         """
         check_forgettable(which)
         positions = self._file.write(lambda db: _remove(db, namespace, which))
-        # Also where nothing was there: an earlier call may have been killed before it came here.
-        self._empty_wal()
+        # Deleting overwrites rows, but what the splitting of index pages left behind is only gone
+        # once the file is written anew. Also where nothing was there: an earlier call may have been
+        # killed before it came here.
+        self.vacuum()
         return positions
 
     def forgotten(self) -> int:
@@ -156,7 +159,7 @@ class SqliteLog:
             self._file.write(keep)
 
     def vacuum(self) -> None:
-        """Give unused space back to the file system."""
+        """Write the file anew, without what was removed; takes seconds for 100,000 episodes."""
         self._file.read(lambda db: db.execute("VACUUM"))
         self._empty_wal()
 

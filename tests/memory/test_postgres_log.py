@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
+from typing import ClassVar
 from uuid import uuid4
 
 import pytest
 from conformance.log import LogConformance
 from prefect_swarm.memory.postgres_log import PostgresLog
 
+Opener = Callable[[], PostgresLog]
+
 
 @pytest.fixture
-def opened(postgres: str) -> Iterator[Callable[[], PostgresLog]]:
-    """Opens the test's log, again and again."""
+def opened(postgres: str) -> Iterator[Callable[[int], PostgresLog]]:
+    """Opens a log by its number; the same number is the same log."""
     logs: list[PostgresLog] = []
-    schema = f"log '\"% {uuid4().hex}"
+    name = f"log '\"% {uuid4().hex}"
 
-    def another() -> PostgresLog:
-        logs.append(PostgresLog(postgres, schema))
+    def another(number: int) -> PostgresLog:
+        logs.append(PostgresLog(postgres, f"{name} {number}"))
         return logs[-1]
 
     yield another
@@ -26,10 +30,17 @@ def opened(postgres: str) -> Iterator[Callable[[], PostgresLog]]:
 
 
 class TestPostgresLog(LogConformance):
-    @pytest.fixture
-    def log(self, opened: Callable[[], PostgresLog]) -> PostgresLog:
-        return opened()
+    examples: ClassVar[int] = 15
 
     @pytest.fixture
-    def again(self, opened: Callable[[], PostgresLog]) -> Callable[[], PostgresLog]:
-        return opened
+    def log(self, opened: Callable[[int], PostgresLog]) -> PostgresLog:
+        return opened(0)
+
+    @pytest.fixture
+    def again(self, opened: Callable[[int], PostgresLog]) -> Opener:
+        return lambda: opened(0)
+
+    @pytest.fixture
+    def new(self, opened: Callable[[int], PostgresLog]) -> Opener:
+        numbers = count(1)
+        return lambda: opened(next(numbers))

@@ -1,0 +1,45 @@
+"""Any number of processes write at once and may be killed: each episode is there once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import writers
+from prefect_swarm.memory.protocols import EpisodeLog
+
+pytestmark = pytest.mark.slow
+
+
+def assert_each_is_there_once(log: EpisodeLog, of_writers: int, count: int) -> None:
+    """And in its writer's order."""
+    entries = log.since(0, 2 * of_writers * count)
+    expected = {(f"writer-{w}", f"S{n}") for w in range(of_writers) for n in range(count)}
+    assert Counter((e.episode.run, e.episode.step) for e in entries) == Counter(expected)
+    for writer in range(of_writers):
+        written = [e.episode for e in entries if e.episode.run == f"writer-{writer}"]
+        assert written == [writers.episode_of(writer, number) for number in range(count)]
+
+
+def test_8_processes_write_8000_episodes_while_some_are_killed(quick_folder: Path) -> None:
+    where = str(quick_folder / "episodes.sqlite")
+    writers.all_write(where, writers=8, count=1000, mortals=3, seed=1)
+    log = writers.open_log(where)
+    assert_each_is_there_once(log, 8, 1000)
+    log.close()
+
+
+def test_processes_on_a_real_disk_write_each_episode_once(tmp_path: Path) -> None:
+    where = str(tmp_path / "episodes.sqlite")
+    writers.all_write(where, writers=3, count=100, mortals=1, seed=2)
+    log = writers.open_log(where)
+    assert_each_is_there_once(log, 3, 100)
+    log.close()
+
+
+def test_processes_on_a_server_write_each_episode_once(postgres: str) -> None:
+    writers.all_write(postgres, writers=3, count=200, mortals=1, seed=3)
+    log = writers.open_log(postgres)
+    assert_each_is_there_once(log, 3, 200)
+    log.close()
