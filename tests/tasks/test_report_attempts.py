@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any, get_args
 
 from prefect_swarm.errors import Category
@@ -101,7 +102,7 @@ def test_what_a_model_wrote_has_no_power_over_the_page() -> None:
     hostile = "](http://far.away)|<b>\n# x"
     one = attempt(1, LOGIC, error=hostile, agent=hostile, decision=REPLANNED)
     raw = "\n\n".join(attempts_markdown([step(one, status="failed", reason=hostile)]))
-    assert "](" not in raw
+    assert re.search(r"(?<!\\)\]\(", raw) is None
     assert "<b>" not in raw
     assert "\n# x" not in raw
 
