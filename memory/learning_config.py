@@ -44,7 +44,7 @@ class LearningConfig(BaseModel):
     alpha: float = Field(default=0.1, gt=0, le=1, description="How fast a persona's Q moves.")
     memory_alpha: float = Field(default=0.3, gt=0, le=1, description="How fast a memory's does.")
     half_life: float = Field(
-        default=40.0, gt=0, description="Samples after which an outcome counts half."
+        default=60.0, gt=0, description="Samples after which an outcome counts half."
     )
     duration_half_life: float = Field(default=20.0, gt=0, description="The same for a duration.")
     open_runs: int = Field(
@@ -65,6 +65,39 @@ class LearningConfig(BaseModel):
     )
     min_confidence: float = Field(
         default=0.6, ge=0.5, le=1, description="Probability of being better that is trusted."
+    )
+    related: float = Field(
+        default=0.25, ge=-1, le=1, description="Similarity from which a step says something."
+    )
+    near: float = Field(
+        default=0.6, ge=-1, le=1, description="Similarity from which it is of the same kind."
+    )
+    ramp: float = Field(
+        default=0.1, gt=0, description="Width, around both, over which weights rise from 0 to 1."
+    )
+    base_strength: float = Field(
+        default=2.0, gt=0, description="Samples that the rate of all steps is worth."
+    )
+    related_strength: float = Field(
+        default=4.0, gt=0, description="Samples that related steps are worth, at most."
+    )
+    optimism: float = Field(
+        default=0.3, ge=0, description="Standard deviations by which the unknown is favoured."
+    )
+    change: float = Field(
+        default=10.0, gt=0, description="Twice the log-likelihood ratio that shows a change."
+    )
+    outdated: float = Field(
+        default=0.1, ge=0, le=1, description="What an outcome from before a change still counts."
+    )
+    elsewhere: float = Field(
+        default=0.5, ge=0, le=1, description="The same, for others than what changed."
+    )
+    undeclared: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="Of the expected rate, what one has who declares other tasks only.",
     )
     neighbours: int = Field(default=200, ge=1, description="Similar attempts that are looked at.")
     prices: Mapping[Tier, float] = Field(
