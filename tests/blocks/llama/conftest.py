@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +23,3 @@ def config() -> EngineConfig:
 def _engines_are_closed() -> Iterator[None]:
     yield
     close_engines()
-    if utilities := sys.modules.get("llama_cpp._utils"):
-        # Opened at its import and never closed, which the interpreter would complain about.
-        utilities.outnull_file.close()
-        utilities.errnull_file.close()

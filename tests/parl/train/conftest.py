@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -113,15 +112,6 @@ def other_model(tmp_path: Path) -> Callable[..., Path]:
         return write_model(tmp_path / "other.gguf", **changed)
 
     return other_model
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _llama_cpp_leaves_nothing_open() -> Iterator[None]:
-    yield
-    if utilities := sys.modules.get("llama_cpp._utils"):
-        # Opened at its import and never closed, which the interpreter would complain about.
-        utilities.outnull_file.close()
-        utilities.errnull_file.close()
 
 
 @pytest.fixture(scope="session")
