@@ -155,9 +155,15 @@ def _copy_episodes_0(db: sqlite3.Connection) -> None:
     marks = ", ".join("?" * len(names))
     into = "".join(["INSERT INTO episodes (", ", ".join(names), ") VALUES (", marks, ")"])
     for position, body in db.execute("SELECT position, body FROM episodes_0"):
-        fields: dict[str, Any] = json.loads(body)
-        digest = hashlib.sha256(fields["prompt"].encode()).digest()
-        db.execute(into, (position, digest, *(_value_1(fields[name]) for name in _BODY_0)))
+        try:
+            fields: dict[str, Any] = json.loads(body)
+            digest = hashlib.sha256(fields["prompt"].encode()).digest()
+            db.execute(into, (position, digest, *(_value_1(fields[name]) for name in _BODY_0)))
+        except (KeyError, ValueError, sqlite3.IntegrityError) as error:
+            raise MemoryStoreError(
+                f"Position {position} of a memory of the first layout can't be read: {error!r}.",
+                f"To go on without it: DELETE FROM episodes WHERE position = {position}",  # noqa: S608
+            ) from error
 
 
 def _value_1(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from ..errors import MemoryStoreError
@@ -39,9 +40,10 @@ class PostgresConnections:
 
     def __init__(self, dsn: str, schema: str, patience_s: float = PATIENCE_S) -> None:
         self._dsn = dsn
-        self._patience_s = patience_s
         self._turn = _lock_number(schema)
-        self._connections = PerThread(self._open, psycopg.Connection[Any].close)
+        # A function of its own: what refers to itself is closed late, and in any order.
+        open_one = partial(_open, dsn, patience_s)
+        self._connections = PerThread(open_one, psycopg.Connection[Any].close)
 
     def read(self, work: Callable[[Connection], _T]) -> _T:
         """Do what needs no transaction, once more if the server had gone away.
@@ -89,15 +91,6 @@ class PostgresConnections:
             return "an address that can't be read"
         return " ".join(f"{k}={v}" for k, v in parts.items() if k in ("host", "port", "dbname"))
 
-    def _open(self) -> Connection:
-        return psycopg.connect(
-            self._dsn,
-            autocommit=True,
-            client_encoding="utf8",
-            connect_timeout=round(self._patience_s),
-            options=f"-c lock_timeout={round(self._patience_s * 1000)}",
-        )
-
     def _problem(self, error: Exception) -> MemoryStoreError:
         said = " ".join(str(error).split())
         if isinstance(error, psycopg.errors.LockNotAvailable):
@@ -109,6 +102,16 @@ class PostgresConnections:
         else:
             fix = ""
         return MemoryStoreError(f"The memory at {self} can't be used: {said}.", fix)
+
+
+def _open(dsn: str, patience_s: float) -> Connection:
+    return psycopg.connect(
+        dsn,
+        autocommit=True,
+        client_encoding="utf8",
+        connect_timeout=round(patience_s),
+        options=f"-c lock_timeout={round(patience_s * 1000)}",
+    )
 
 
 def quoted(*names: str) -> str:

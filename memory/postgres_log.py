@@ -76,9 +76,13 @@ class PostgresLog:
     ) -> None:
         self._server = PostgresConnections(dsn, schema, patience_s)
         self._quoted = quoted(schema).replace("%", "%%")
-        if self._server.read(lambda db: layout_of(db, schema)) != LAYOUT:
-            self._server.write(lambda db: make_schema(db, schema))
-        kind, type_name = self._server.read(lambda db: vector_type(db, schema))
+        try:
+            if self._server.read(lambda db: layout_of(db, schema)) != LAYOUT:
+                self._server.write(lambda db: make_schema(db, schema))
+            kind, type_name = self._server.read(lambda db: vector_type(db, schema))
+        except BaseException:
+            self._server.close()
+            raise
         self.vectors_are = kind
         self._casts = ("", "") if kind == "bytea" else (f"::real[]::{type_name}", "::real[]")
 

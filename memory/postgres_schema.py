@@ -24,7 +24,6 @@ VectorType = Literal["vector", "bytea"]
 
 # `@` stands for the schema, `#` for the type of vectors.
 _TABLES = """
-CREATE SCHEMA IF NOT EXISTS @;
 CREATE TABLE @.episodes (
     position bigint PRIMARY KEY,
     schema_version bigint NOT NULL,
@@ -115,6 +114,10 @@ def make_schema(db: Connection, schema: str) -> None:
             f"The database {db.info.dbname} is encoded in {encoding}, which doesn't hold any text.",
             "Make one for the memory: createdb --encoding=UTF8 --template=template0 NAME",
         )
+    # IF NOT EXISTS asks for the right to make one where an administrator has made it already.
+    known = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+    if db.execute(known, (schema,)).fetchone() is None:
+        db.execute(f"CREATE SCHEMA {quoted(schema)}".encode())
     try:
         with db.transaction():
             db.execute("CREATE EXTENSION IF NOT EXISTS vector")

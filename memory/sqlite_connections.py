@@ -6,6 +6,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,7 +53,9 @@ class Connections:
     def __init__(self, path: Path, patience_s: float = PATIENCE_S) -> None:
         self.path = path
         self._patience_s = patience_s
-        self._connections = PerThread(self._open, sqlite3.Connection.close)
+        # A function of its own: what refers to itself is closed late, and in any order.
+        open_one = partial(_open, path, min(_BUSY_TIMEOUT_S, patience_s))
+        self._connections = PerThread(open_one, sqlite3.Connection.close)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -120,24 +123,26 @@ class Connections:
             time.sleep(random.uniform(0.005, 0.05))  # noqa: S311
         raise MemoryStoreError(f"The memory {self.path} has been closed.")
 
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            self.path,
-            timeout=min(_BUSY_TIMEOUT_S, self._patience_s),
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        # FULL: an attempt that is in the log is on the disk, and never seen before it is there.
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
-        return connection
-
     def _problem(self, error: sqlite3.Error) -> MemoryStoreError:
         what, fix = _PROBLEMS.get(_code(error), ("can't be used", ""))
         return MemoryStoreError(
             f"The memory {self.path} {what}: {error}.", fix.format(path=self.path)
         )
+
+
+def _open(path: Path, timeout_s: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=timeout_s, isolation_level=None, check_same_thread=False
+    )
+    try:
+        # FULL: an attempt that is in the log is on the disk, and never seen before it is there.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -29,9 +29,11 @@ from .sqlite_connections import PATIENCE_S, Connections
 __all__ = ["SqliteLog"]
 
 _SELECT = "".join(["SELECT position, ", ", ".join(COLUMNS), " FROM episodes WHERE "])
+# ON CONFLICT DO NOTHING would use up a position for what is there already.
 _INSERT = "".join([
-    "INSERT INTO episodes (", ", ".join(COLUMNS), ") VALUES (", ", ".join("?" * len(COLUMNS)), ") ",
-    "ON CONFLICT (namespace, run, step, attempt) DO NOTHING",
+    "INSERT INTO episodes (", ", ".join(COLUMNS), ") SELECT ", ", ".join("?" * len(COLUMNS)),
+    " WHERE NOT EXISTS (SELECT 1 FROM episodes WHERE namespace = ? AND run = ? AND step = ?"
+    " AND attempt = ?)",
 ])  # fmt: skip
 _POSITIONS = "SELECT position FROM episodes WHERE "
 _TEXTS = "SELECT position, prompt, objective, error, excerpt FROM episodes WHERE "
@@ -63,14 +65,18 @@ class SqliteLog:
     def __init__(self, path: Path | str, patience_s: float = PATIENCE_S) -> None:
         self.path = Path(path)
         self._file = Connections(self.path, patience_s)
-        self._file.check_end()
-        if not self._file.read(is_current):
-            self._file.read(self._use_wal)
-            self._file.write(self._migrate)
+        try:
+            self._file.check_end()
+            if not self._file.read(is_current):
+                self._file.read(self._use_wal)
+                self._file.write(self._migrate)
+        except BaseException:
+            self._file.close()
+            raise
 
     def append(self, episodes: Iterable[Episode]) -> int:
         """Write episodes, all or none; see `EpisodeLog.append`."""
-        rows = [_row(episode) for episode in episodes]
+        rows = [(*_row(one), one.namespace, *one.key) for one in episodes]
         if not rows:
             return 0
         return self._file.write(lambda db: db.executemany(_INSERT, rows).rowcount)
