@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
+from statistics import median
 
 import pytest
 from hypothesis import example, given, settings
@@ -242,9 +243,9 @@ def test_a_rate_lies_between_its_bounds(samples: int, data: st.DataObject, z: fl
 @pytest.mark.parametrize(
     ("rate", "ends"),
     [
-        (0.6, {"promoted": (0, 5), "retired": (0, 3)}),
-        (0.9, {"promoted": (40, 50), "retired": (0, 0)}),
-        (0.3, {"promoted": (0, 0), "retired": (35, 50)}),
+        (0.6, {"promoted": (0, 4), "retired": (0, 2)}),
+        (0.9, {"promoted": (25, 30), "retired": (0, 0)}),
+        (0.3, {"promoted": (0, 0), "retired": (22, 30)}),
     ],
 )
 def test_better_and_worse_are_found_and_the_like_left_alone(
@@ -253,10 +254,38 @@ def test_better_and_worse_are_found_and_the_like_left_alone(
     chance = random.Random(7)  # noqa: S311
     seen = Counter(
         statuses(book(), [chance.random() < rate for _ in range(40)], [T, T, T, F, F] * 20)[-1]
-        for _ in range(50)
+        for _ in range(30)
     )
     for status, (least, most) in ends.items():
         assert least <= seen[status] <= most
+
+
+def end(rate: float, others: float, chance: random.Random) -> tuple[str, int]:
+    """How a candidate of that rate ends, if reviewed after each of 200 attempts, and when."""
+    policy, successes = ReviewPolicy(), 0
+    for n in range(1, 201):
+        successes += chance.random() < rate
+        low, high = bounds(successes, n, policy.deviations)
+        if n >= policy.samples and low > others:
+            return "promoted", n
+        if n >= policy.samples and high < others - policy.margin:
+            return "retired", n
+    return "candidate", 200
+
+
+@pytest.mark.parametrize("others", [0.5, 0.6, 0.8])
+def test_the_policys_figures_are_so(others: float) -> None:
+    chance = random.Random(1)  # noqa: S311
+    alike = Counter(end(others, others, chance)[0] for _ in range(300))
+    assert alike["promoted"] <= 20
+    assert alike["retired"] <= 8
+    worse = [end(others - 0.3, others, chance) for _ in range(100)]
+    assert sum(status == "retired" for status, _ in worse) >= 98
+    assert 10 <= median(n for _, n in worse) <= 25
+    if others + 0.3 < 1:
+        better = [end(others + 0.3, others, chance) for _ in range(100)]
+        assert sum(status == "promoted" for status, _ in better) >= 98
+        assert 10 <= median(n for _, n in better) <= 25
 
 
 @pytest.mark.parametrize("wrong", [{"samples": 0}, {"margin": -1}, {"deviations": 0}, {"who": 1}])
