@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +23,7 @@ from .generation import (
     read_pointer,
 )
 from .kuzu_graph import KuzuGraph
-from .prompt_vectors import prompt_vectors
+from .prompt_vectors import by_namespace, prompt_vectors
 from .protocols import Embedder, EpisodeLog
 from .shelf import alone, clean, new_folder, next_number, publish, sweep
 
@@ -193,10 +192,7 @@ def _index(
     log: EpisodeLog, embedder: Embedder, entries: list[Entry], indexes: dict[str, FaissIndex]
 ) -> int:
     rows, embedded = prompt_vectors(log, embedder, entries)
-    of: dict[str, list[int]] = defaultdict(list)
-    for n, entry in enumerate(entries):
-        of[entry.episode.namespace].append(n)
-    for namespace, numbers in of.items():
+    for namespace, numbers in by_namespace(entries).items():
         index = indexes.setdefault(namespace, FaissIndex(embedder.dimension))
         index.add([entries[n].position for n in numbers], rows[numbers])
     return embedded

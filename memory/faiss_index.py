@@ -49,6 +49,7 @@ class FaissIndex:
         self._trained = 0
         self._pairs: Positions = np.empty((0, 2), dtype=np.int64)
         self._rows: dict[bytes, int] | None = {}
+        self._there: set[int] | None = None
         self._of_row: tuple[Positions, Positions] | None = None
 
     @classmethod
@@ -86,8 +87,9 @@ class FaissIndex:
 
     def add(self, positions: Sequence[int], vectors: Vectors) -> None:
         """Add vectors of length 1; a position that is there stays as it is."""
-        there = self.positions()
-        rows = self._known_rows()
+        if self._there is None:
+            self._there = set(self._pairs[:, 0].tolist())
+        there, rows = self._there, self._known_rows()
         fresh: list[Vectors] = []
         pairs: list[tuple[int, int]] = []
         for position, vector in zip(positions, vectors, strict=True):
@@ -98,6 +100,7 @@ class FaissIndex:
                 rows[key] = len(rows)
                 fresh.append(vector)
             pairs.append((position, rows[key]))
+            there.add(position)
         if fresh:
             self._index.add(np.ascontiguousarray(np.stack(fresh), dtype=np.float32))
         if pairs:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -66,8 +67,11 @@ class KuzuGraph:
             raise MemoryStoreError(
                 f"The graph {path} can't be opened: {error}.", "Rebuild the memory's index."
             ) from error
-        if not read_only and not self.query("CALL show_tables() RETURN name LIMIT 1"):
-            self._make_tables()
+        # Where nothing is yet, nothing has to be looked for.
+        self._empty = not read_only and not self.query("CALL show_tables() RETURN name LIMIT 1")
+        if self._empty:
+            with self._at_once():
+                self._make_tables()
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Add episodes that aren't in it; a step's attempts come in order, over any calls.
@@ -75,12 +79,15 @@ class KuzuGraph:
         Many at once are much quicker than one at a time.
 
         Raises:
-            MemoryStoreError: It can't be written; what is in it then is undefined.
+            MemoryStoreError: It can't be written; nothing was added.
         """
         if not entries:
             return
         rows, _ = rows_of(entries, self._before(entries))
-        with tempfile.TemporaryDirectory(dir=self._path.parent, prefix=".copy-") as folder:
+        with (
+            tempfile.TemporaryDirectory(dir=self._path.parent, prefix=".copy-") as folder,
+            self._at_once(),
+        ):
             for kind, nodes in rows.nodes.items():
                 there = self._there(kind, nodes)
                 new = [(name, *values) for name, values in nodes.items() if name not in there]
@@ -88,6 +95,7 @@ class KuzuGraph:
             for kind, edges in rows.edges.items():
                 self._copy(kind, self._new_edges(kind, edges), Path(folder))
             self._add_tallies(rows, Path(folder))
+        self._empty = False
 
     def query(
         self, cypher: str, parameters: Mapping[str, Any] | None = None
@@ -130,6 +138,19 @@ class KuzuGraph:
             self._connection.close()
             self._database.close()
 
+    @contextmanager
+    def _at_once(self) -> Generator[None]:
+        """Write all that is written within this, or nothing; one write is quicker than many."""
+        self.query("BEGIN TRANSACTION")
+        try:
+            yield
+        except BaseException:
+            # Some failures have ended the transaction themselves.
+            with suppress(MemoryStoreError):
+                self.query("ROLLBACK")
+            raise
+        self.query("COMMIT")
+
     def _sorted(self, cypher: str) -> list[tuple[Any, ...]]:
         return sorted(tuple(row.values()) for row in self.query(cypher))
 
@@ -146,6 +167,8 @@ class KuzuGraph:
 
     def _before(self, entries: Sequence[Entry]) -> dict[StepKey, Before]:
         """The latest attempt of each of these steps that has one in the graph."""
+        if self._empty:
+            return {}
         keys = {
             node_id(e.namespace, e.run, e.step): StepKey(e.namespace, e.run, e.step)
             for _, e in entries
@@ -167,7 +190,7 @@ class KuzuGraph:
 
     def _there(self, kind: str, names: Iterable[str]) -> set[str]:
         wanted = list(names)
-        if not wanted or kind == "Attempt":
+        if self._empty or not wanted or kind == "Attempt":
             return set()
         found = self.query(
             f"UNWIND $ids AS wanted MATCH (n:{kind} {{id: wanted}}) RETURN n.id AS id",
@@ -178,7 +201,7 @@ class KuzuGraph:
     def _new_edges(
         self, kind: str, edges: Mapping[tuple[str, str], None]
     ) -> Iterable[tuple[str, str]]:
-        if kind not in _SHARED_EDGES or not edges:
+        if self._empty or kind not in _SHARED_EDGES or not edges:
             return edges
         source, target = EDGES[kind]
         found = self.query(
@@ -193,15 +216,7 @@ class KuzuGraph:
         if not rows.tallies:
             return
         totals = dict(rows.tallies)
-        there = {
-            (row["s"], row["m"]): Tally(row["tried"], row["worked"], row["recurred"])
-            for row in self.query(
-                "UNWIND $ids AS wanted MATCH (s:Symptom {id: wanted})-[e:TRIED]->(m:Mitigation) "
-                "RETURN s.id AS s, m.id AS m, e.tried AS tried, e.worked AS worked, "
-                "e.recurred AS recurred",
-                {"ids": sorted({symptom for symptom, _ in totals})},
-            )
-        }
+        there = self._tallies({symptom for symptom, _ in totals})
         old = [pair for pair in totals if pair in there]
         for pair in old:
             totals[pair] = totals[pair].plus(there[pair])
@@ -216,6 +231,20 @@ class KuzuGraph:
         self._copy("MITIGATED_BY", worked, folder)
         recurred = [(*pair, t.recurred) for pair, t in totals.items() if t.recurred]
         self._copy("RECURRED_AFTER", recurred, folder)
+
+    def _tallies(self, symptoms: set[str]) -> dict[tuple[str, str], Tally]:
+        if self._empty:
+            return {}
+        found = self.query(
+            "UNWIND $ids AS wanted MATCH (s:Symptom {id: wanted})-[e:TRIED]->(m:Mitigation) "
+            "RETURN s.id AS s, m.id AS m, e.tried AS tried, e.worked AS worked, "
+            "e.recurred AS recurred",
+            {"ids": sorted(symptoms)},
+        )
+        return {
+            (row["s"], row["m"]): Tally(row["tried"], row["worked"], row["recurred"])
+            for row in found
+        }
 
     def _copy(self, kind: str, rows: Iterable[Sequence[Any]], folder: Path) -> None:
         path = folder / f"{kind}.csv"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 from .episode import Entry
 from .protocols import Embedder, EpisodeLog, Vectors
 
-__all__ = ["PromptVectors", "prompt_vectors"]
+__all__ = ["PromptVectors", "by_namespace", "prompt_vectors"]
 
 _BATCH = 256
 
@@ -43,3 +44,11 @@ def prompt_vectors(log: EpisodeLog, embedder: Embedder, entries: Sequence[Entry]
     for n, entry in enumerate(entries):
         rows[n] = known[entry.episode.digest]
     return PromptVectors(rows, len(missing))
+
+
+def by_namespace(entries: Sequence[Entry]) -> dict[str, list[int]]:
+    """Which of the entries are of each namespace, by their numbers from 0."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for n, entry in enumerate(entries):
+        found[entry.episode.namespace].append(n)
+    return found

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from .prompt_vectors import prompt_vectors
+from .prompt_vectors import by_namespace, prompt_vectors
 from .protocols import Embedder, EpisodeLog, Vectors
 
 __all__ = ["Tail"]
@@ -30,22 +30,22 @@ class Tail:
         """Read what was appended since the last time.
 
         Raises:
-            MemoryStoreError: The log or the embedder fails; what was read so far is kept.
+            MemoryStoreError: The log or the embedder fails; the tail is as it was.
         """
-        while entries := self._log.since(self._end, _PORTION):
+        positions: dict[str, list[int]] = defaultdict(list)
+        parts: dict[str, list[Vectors]] = defaultdict(list)
+        end, more = self._end, True
+        while more and (entries := self._log.since(end, _PORTION)):
             rows = prompt_vectors(self._log, self._embedder, entries).rows
-            numbers: dict[str, list[int]] = defaultdict(list)
-            for n, entry in enumerate(entries):
-                numbers[entry.episode.namespace].append(n)
-            for namespace, some in numbers.items():
-                new = [entries[n].position for n in some]
-                positions, vectors = self.of(namespace)
-                # New ones instead of longer ones: another thread may be searching the old.
-                whole = (positions + new, np.concatenate([vectors, rows[some]]))
-                self._whole[namespace] = whole
-            self._end = entries[-1].position
-            if len(entries) < _PORTION:
-                return
+            for namespace, numbers in by_namespace(entries).items():
+                positions[namespace] += [entries[n].position for n in numbers]
+                parts[namespace].append(rows[numbers])
+            end, more = entries[-1].position, len(entries) == _PORTION
+        for namespace, new in positions.items():
+            # A new list instead of a longer one: another thread may be searching the old.
+            there, vectors = self.of(namespace)
+            self._whole[namespace] = (there + new, np.concatenate([vectors, *parts[namespace]]))
+        self._end = end
 
     def of(self, namespace: str) -> tuple[list[int], Vectors]:
         """A namespace's positions, rising, and their vectors, shape (n, dimension)."""

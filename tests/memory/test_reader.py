@@ -44,11 +44,11 @@ _steps = st.lists(
         st.just(("search",)),
         st.tuples(st.just("forget"), st.integers(1, 12)),
     ),
-    max_size=25,
+    max_size=14,
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(_steps, st.text("abc ", min_size=1, max_size=6), st.integers(1, 6))
 def test_generation_and_tail_find_what_brute_force_finds(
     steps: list[tuple[object, ...]], text: str, k: int
