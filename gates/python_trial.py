@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -14,6 +16,7 @@ from .python_run import Calls, Tests, canary, run_acts
 from .python_verdict import Trial, verdict
 from .result import Finding
 from .sandbox import kind
+from .sandbox_view import package_folders
 
 __all__ = ["installed", "python_version", "try_out"]
 
@@ -66,7 +69,15 @@ def _tools() -> str:
     except PackageNotFoundError:
         raise GateError("pytest isn't installed.", "pip install pytest") from None
     of_python = ".".join(map(str, sys.version_info[:3]))
-    return f"pytest {of_pytest}, Python {of_python}"
+    return f"pytest {of_pytest}, Python {of_python}, {_packages()}"
+
+
+def _packages() -> str:
+    """Say which packages code can import: their number, and a digest of names and versions."""
+    entries = (entry for folder in package_folders() for entry in os.listdir(folder))
+    found = sorted(entry for entry in entries if entry.endswith((".dist-info", ".egg-info")))
+    digest = hashlib.sha256("\n".join(found).encode()).hexdigest()
+    return f"{len(found)} packages {digest[:8]}"
 
 
 @cache

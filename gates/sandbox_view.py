@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,16 @@ from pathlib import Path
 
 from ..errors import SandboxError
 
-__all__ = ["ENVIRONMENT", "WORK", "View", "environment", "interpreter", "seen", "view"]
+__all__ = [
+    "ENVIRONMENT",
+    "WORK",
+    "View",
+    "environment",
+    "interpreter",
+    "package_folders",
+    "seen",
+    "view",
+]
 
 # The work folder's path in there. It must hide nothing that the interpreter may lie in.
 WORK = "/sandbox"
@@ -75,6 +85,17 @@ def interpreter() -> str:
     if not sys.executable:
         raise SandboxError("Python does not know where its own interpreter is.")
     return os.path.abspath(sys.executable)
+
+
+def package_folders() -> list[str]:
+    """Return the folders that this interpreter's packages lie in, without the user's own.
+
+    The sandbox's interpreter is told of them, and doesn't look for them itself: that would run the
+    `.pth` files and the `sitecustomize` that lie there.
+    """
+    found = [path for path in (*site.getsitepackages(), *sys.path) if path.endswith("-packages")]
+    folders = dict.fromkeys(os.path.abspath(path) for path in found)
+    return [path for path in folders if path != site.getusersitepackages() and os.path.isdir(path)]
 
 
 def environment() -> dict[str, str]:
