@@ -19,6 +19,7 @@ import resource
 import secrets
 import select
 import signal
+import site
 import socket
 import sys
 import time
@@ -40,6 +41,7 @@ def main() -> None:
     with open(os.path.join(_HERE, "job.json"), encoding="utf-8") as file:
         job = json.load(file)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    _add_site(job["packages"])
     # All that the acts need is imported before they can see what a model wrote.
     doers = {name: _load(f"inside_{name}") for name in job["doers"]}
     _set_traceable(False)
@@ -53,6 +55,13 @@ def main() -> None:
     key = sys.stdin.buffer.read()
     _write(hmac.new(key, body.encode(), "sha256").hexdigest())
     _write(body)
+
+
+def _add_site(packages: list[str]) -> None:
+    """Do what Python does at its start, but run nothing that lies among the packages."""
+    sys.path += [path for path in packages if path not in sys.path]
+    site.setquit()
+    site.sethelper()
 
 
 def _write(line: str) -> None:

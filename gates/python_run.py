@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ..errors import GateError
 from .sandbox import Ended, Limits, Program, run
+from .sandbox_view import package_folders
 
 __all__ = ["Act", "Calls", "Raised", "Record", "Report", "Tests", "canary", "run_acts"]
 
@@ -119,14 +120,20 @@ async def run_acts(
     """
     key = secrets.token_bytes(32)
     doers = list(dict.fromkeys(act.doer for act in acts))
-    job = {"folder": _FOLDER, "doers": doers, "acts": [_plain(act, roots) for act in acts]}
+    job = {
+        "folder": _FOLDER,
+        "packages": package_folders(),
+        "doers": doers,
+        "acts": [_plain(act, roots) for act in acts],
+    }
     files = {f"{_FOLDER}/{path}": _encoded(text) for path, text in texts.items()}
     files |= {
         f"{name}.py": _inside(name) for name in (_SUPERVISOR, *(f"inside_{d}" for d in doers))
     }
     files["job.json"] = json.dumps(job).encode()
-    # Without -P the folder of the files would be searched first, -s spares the user's own site.
-    argv = ("python", "-P", "-s", "-B", f"{_SUPERVISOR}.py")
+    # Without -P the folder of the files would be searched first; -S keeps `.pth` files and
+    # `sitecustomize` from being run. Not -I: the seed of hashes is in the environment.
+    argv = ("python", "-P", "-s", "-S", "-B", f"{_SUPERVISOR}.py")
     ended = await run(Program(argv, files, stdin=key), _limits(acts, memory_bytes))
     return _report(ended, key)
 

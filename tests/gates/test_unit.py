@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect_swarm.errors import Category
+from prefect_swarm.gates import python_trial
 from prefect_swarm.gates.gate import Material, Subject
 from prefect_swarm.gates.result import Finding
 from prefect_swarm.gates.unit import Unit
@@ -43,6 +45,41 @@ def said(finding: Finding) -> str:
 def test_its_version_is_that_of_what_decides() -> None:
     assert Unit().version().startswith("pytest ")
     assert ", Python 3." in Unit().version()
+
+
+def test_its_version_is_also_that_of_the_packages_that_code_can_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def versions(*installed: str) -> str:
+        for old in tmp_path.iterdir():
+            old.rmdir()
+        for name in (*installed, "a"):
+            (tmp_path / name).mkdir()
+        python_trial._tools.cache_clear()
+        return Unit().version()
+
+    monkeypatch.setattr(python_trial, "package_folders", lambda: [str(tmp_path)])
+    first = versions("a-1.dist-info", "b-1.dist-info")
+    assert "2 packages" in first
+    assert versions("b-1.dist-info", "a-1.dist-info") == first
+    assert versions("a-2.dist-info", "b-1.dist-info") != first
+    python_trial._tools.cache_clear()
+
+
+def test_nothing_that_lies_among_the_packages_runs_by_itself() -> None:
+    code = """
+import sys
+import pytest
+BY_THEMSELVES = ("__editable__", "_distutils_hack", "sitecustomize", "usercustomize")
+def loaded():
+    return sorted(name for name in sys.modules if name.startswith(BY_THEMSELVES))
+"""
+    examples = [
+        Example(call="loaded()", gives=[]),
+        Example(call="pytest.__name__", gives="pytest"),
+        Example(call="callable(exit)", gives=True),
+    ]
+    assert found(code, examples=examples) == Finding(status="passed")
 
 
 @pytest.mark.parametrize("cheat", CHEATS)
