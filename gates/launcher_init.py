@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from . import launcher_kernel as kernel
 from .launcher_mounts import build_root, mount_private
-from .launcher_privileges import become_nobody, limit, lock
+from .launcher_privileges import become_nobody, bound_processes, limit, lock
 from .launcher_wire import Config, pack
 
 __all__ = ["READY", "forget_streams", "init"]
@@ -101,6 +101,8 @@ def _become_program(config: Config) -> NoReturn:
         kernel.die_with_parent()
         os.setpriority(os.PRIO_PROCESS, 0, config["nice"])
         limit(config["rlimits"])
+        if config["way"] == "limits-only":
+            bound_processes(config["processes"])
         os.execvpe(config["argv"][0], config["argv"], config["environment"])  # noqa: S606
     except BaseException as problem:  # noqa: BLE001 - it is the program's, as a shell would say it
         reason = problem.strerror if isinstance(problem, OSError) else str(problem)

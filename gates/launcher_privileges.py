@@ -14,7 +14,14 @@ from .launcher_kernel import (
     unshare,
 )
 
-__all__ = ["INNER_ID", "become_nobody", "enter_user_namespace", "limit", "lock"]
+__all__ = [
+    "INNER_ID",
+    "become_nobody",
+    "bound_processes",
+    "enter_user_namespace",
+    "limit",
+    "lock",
+]
 
 # Who the program is to itself.
 INNER_ID = 1000
@@ -64,3 +71,44 @@ def limit(rlimits: dict[str, tuple[int, int]]) -> None:
         if allowed != resource.RLIM_INFINITY:
             soft, hard = min(soft, allowed), min(hard, allowed)
         resource.setrlimit(kind, (soft, hard))
+
+
+def bound_processes(more: int) -> bool:
+    """Let this user have `more` processes and threads beside those there are; say if that holds.
+
+    Without a user namespace the kernel counts everything of the user's. It doesn't count root's;
+    and in a container it may count what can't be seen from here, and nothing could be started.
+    """
+    if os.getuid() == 0:
+        return False
+    most = _tasks_of(os.getuid()) + more
+    _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(resource.RLIMIT_NPROC, (most, hard))
+    try:
+        child = os.fork()
+    except OSError:
+        resource.setrlimit(resource.RLIMIT_NPROC, (hard, hard))
+        return False
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+    return True
+
+
+def _tasks_of(user: int) -> int:
+    """Count a user's processes and threads, as far as they can be seen."""
+    count = 0
+    for name in os.listdir("/proc"):
+        if not name.isdecimal():
+            continue
+        try:
+            with open(f"/proc/{name}/status") as file:
+                said = dict(line.split(":", 1) for line in file)
+        except OSError:  # It has ended.
+            continue
+        if int(said["Uid"].split()[0]) == user:
+            count += int(said["Threads"])
+    return count

@@ -40,6 +40,7 @@ class Config(TypedDict):
     symlinks: list[tuple[str, str]]
     masks: list[str]
     rlimits: dict[str, tuple[int, int]]
+    processes: int
     cpu_s: float
     wall_s: float
     memory_bytes: int

@@ -53,7 +53,8 @@ class Limits:
             "RLIMIT_RTPRIO": (0, 0),
             "RLIMIT_NICE": (0, 0),
         }
-        # Without a user namespace the kernel would count everything else of this user's.
+        # Without a user namespace the kernel counts everything else of this user's: the launcher
+        # adds that to the limit.
         if way != "limits-only":
             found["RLIMIT_NPROC"] = (self.processes + 1, self.processes + 1)
         return found

@@ -112,6 +112,7 @@ def _config(ground: Ground, program: Program, limits: Limits, work: str) -> Conf
         symlinks=shown.symlinks,
         masks=shown.masks,
         rlimits=limits.rlimits(ground.way),
+        processes=limits.processes,
         cpu_s=limits.cpu_s,
         wall_s=limits.wall_s,
         memory_bytes=limits.memory_bytes,

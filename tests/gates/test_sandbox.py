@@ -224,3 +224,38 @@ def test_without_namespaces_the_wall_time_holds() -> None:
     program = Program(("python", "-c", PAUSE))
     ended = asyncio.run(run_on(Ground("limits-only"), program, Limits(wall_s=0.3)))
     assert (ended.exceeded, ended.signal) == ("wall", signal.SIGKILL)
+
+
+CROWD = """
+import os, signal, sys, types
+launcher = types.ModuleType("launcher")
+launcher.__path__ = [sys.argv[1]]
+sys.modules["launcher"] = launcher
+from launcher.launcher_privileges import bound_processes
+if os.getuid() == 0:
+    print(bound_processes(4))
+    os.setresgid(54321, 54321, 54321)
+    os.setresuid(54321, 54321, 54321)  # nobody's, so that it has no other processes
+else:
+    print(False)
+print(bound_processes(4))
+children = []
+try:
+    for _ in range(12):
+        children.append(os.fork())
+        if children[-1] == 0:
+            signal.pause()
+except BlockingIOError:
+    pass
+for child in children:
+    os.kill(child, signal.SIGKILL)
+print(len(children))
+"""
+
+
+def test_without_namespaces_processes_are_bounded_for_all_but_root() -> None:
+    command = [sys.executable, "-c", CROWD, str(PROJECT / "gates")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    of_root, of_user, started = done.stdout.split()
+    assert (of_root, of_user) == ("False", "True")
+    assert int(started) == 4 if os.getuid() == 0 else int(started) < 12
