@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -167,6 +168,25 @@ def test_a_damaged_file_is_named(path: Path) -> None:
     path.write_bytes(b"no database, but long enough to be taken for one" * 100)
     with pytest.raises(MemoryStoreError, match=r"personas\.sqlite is damaged"):
         PersonaStore(path)
+
+
+@pytest.mark.parametrize("left", [0.0, 0.2, 0.5, 0.8, 1.0])
+def test_what_a_power_cut_leaves_opens_with_what_came_first(
+    store: PersonaStore, path: Path, quick_folder: Path, left: float
+) -> None:
+    names = ["judge", "editor", "planner", "teacher", "translator"]
+    for name in names:
+        store.decide(MINE, partial(retire, name=name, at=NOW))
+    wal = path.with_name(f"{path.name}-wal").read_bytes()
+    (copy := quick_folder / "left" / path.name).parent.mkdir()
+    copy.write_bytes(path.read_bytes())
+    copy.with_name(f"{copy.name}-wal").write_bytes(wal[: int(len(wal) * left)])
+    again = PersonaStore(copy)
+    there = [one.persona for one in again.changes(MINE)]
+    assert there == names[: len(there)]
+    assert len(there) == 5 or left < 1
+    again.decide(MINE, partial(retire, name="summariser", at=NOW))
+    again.close()
 
 
 def test_another_database_is_left_alone(path: Path) -> None:
