@@ -12,6 +12,7 @@ from .command import command
 from .doctor import doctor
 from .gates import gates_app
 from .inspect import inspect
+from .memory import memory_app
 from .plan import plan
 from .resume import resume
 from .run import run
@@ -28,6 +29,7 @@ app = typer.Typer(
 for function in (run, plan, batch, resume, inspect, doctor, train):
     app.command()(command(function))
 app.add_typer(gates_app, name="gates")
+app.add_typer(memory_app, name="memory")
 
 
 def _show_version(wanted: bool) -> None:

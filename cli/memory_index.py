@@ -1,0 +1,119 @@
+"""The index of the memory as commands see it: what it stands at, and building it anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import MemoryStoreError
+
+if TYPE_CHECKING:
+    from ..memory.consolidate import Consolidation
+    from ..memory.generation import Generation
+    from ..memory.kuzu_graph import KuzuGraph
+    from ..memory.store import Store
+
+__all__ = ["Index", "built", "graph_of", "index_of"]
+
+_PATIENCE_S = 120.0
+_PAUSE_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What was derived from the log.
+
+    Attributes:
+        generation: The one that counts; None if there is none, or it is damaged.
+        damage: What is wrong with it, as text; "" if nothing is.
+        void: Why one that is whole isn't used; "" if it is.
+    """
+
+    generation: Generation | None = None
+    damage: str = ""
+    void: str = ""
+
+
+@contextmanager
+def index_of(store: Store) -> Generator[Index]:
+    """Look at the index of a memory, every byte of it; nothing is embedded or changed.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    from ..memory.generation import Damage, fits, open_generation, read_pointer
+
+    pointer = read_pointer(store.place.folder)
+    found = (
+        pointer
+        if pointer is None or isinstance(pointer, Damage)
+        else open_generation(store.place.folder, pointer)
+    )
+    if found is None:
+        yield Index()
+    elif isinstance(found, Damage):
+        yield Index(damage=str(found))
+    else:
+        try:
+            yield Index(
+                found,
+                void=_why_void(found.manifest.forgotten, fits(found.manifest, store.log), store),
+            )
+        finally:
+            found.close()
+
+
+@contextmanager
+def graph_of(store: Store) -> Generator[KuzuGraph | None]:
+    """Open the graph read-only; None if there is none that can be trusted.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    with index_of(store) as index:
+        if index.generation is None or index.void:
+            yield None
+            return
+        try:
+            graph = index.generation.graph()
+        except MemoryStoreError:
+            yield None
+            return
+        try:
+            yield graph
+        finally:
+            graph.close()
+
+
+def built(store: Store, *, full: bool = False) -> Consolidation:
+    """Bring the index up to the log's end; wait while another process is doing so.
+
+    Raises:
+        MemoryStoreError: It can't be built, or the other process takes too long.
+    """
+    from ..memory.consolidate import consolidate
+    from ..memory.embedder import make_embedder
+
+    embedder = make_embedder(store.place.embedder)
+    deadline = time.monotonic() + _PATIENCE_S
+    while (
+        done := consolidate(store.log, store.place.folder, embedder, full=full)
+    ).status == "busy":
+        if time.monotonic() > deadline:
+            raise MemoryStoreError(
+                f"Another process is building the index in {store.place.folder} all the time.",
+                "Try again when it has ended: prefect-swarm memory rebuild",
+            )
+        time.sleep(_PAUSE_S)
+    return done
+
+
+def _why_void(forgotten: int, fitting: bool, store: Store) -> str:
+    if forgotten != store.log.forgotten():
+        return "episodes were forgotten since it was built"
+    if not fitting:
+        return "it was built from another log, or from one that has lost its end"
+    return ""

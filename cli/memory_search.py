@@ -1,0 +1,74 @@
+"""`prefect-swarm memory search`: attempts at steps like a text."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+from ..text import one_line
+from .command import AsJson
+from .memory_place import EmbedderName, Namespace, opened, outcome, say_empty, short
+from .output import print_json, print_table, print_text
+
+__all__ = ["search"]
+
+
+def search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What a step would be asked.")],
+    limit: Annotated[int, typer.Option(min=1, help="Attempts at most.")] = 10,
+    namespace: Namespace = "default",
+    embedder: EmbedderName = "wordllama",
+    as_json: AsJson = False,
+) -> int:
+    """Find the attempts whose prompts are most like a text, the newest included."""
+    if not text.strip():
+        raise InputError("The text is empty.", "Say what to look for.")
+    from ..memory.embedder import make_embedder
+    from ..memory.reader import Reader
+
+    with opened(embedder) as store:
+        reader = Reader(store.log, store.place.folder, make_embedder(embedder))
+        try:
+            matches = reader.search(namespace, text, limit)
+        finally:
+            reader.close()
+        episodes = store.log.at([match.position for match in matches])
+    # What was forgotten meanwhile isn't there any more.
+    found = [(match, episodes[match.position]) for match in matches if match.position in episodes]
+    if as_json:
+        rows = [
+            {
+                "similarity": round(match.similarity, 4),
+                "position": match.position,
+                "attempt": short(episode.key),
+                **episode.model_dump(mode="json", include={"run", "step", "persona", "tier"}),
+                "number": episode.attempt,
+                "outcome": outcome(episode),
+                "prompt": episode.prompt,
+            }
+            for match, episode in found
+        ]
+        print_json({"text": text, "namespace": namespace, "matches": rows})
+    elif not found:
+        say_empty(namespace)
+    else:
+        print_table(
+            ("Similarity", "Attempt", "Persona", "Tier", "Outcome", "Prompt"),
+            (
+                (
+                    f"{match.similarity:.2f}",
+                    short(episode.key),
+                    one_line(episode.persona, 30),
+                    episode.tier,
+                    outcome(episode),
+                    one_line(episode.prompt, 300),
+                )
+                for match, episode in found
+            ),
+            right=frozenset({"Similarity"}),
+        )
+        print_text("")
+        print_text(f"Look closer: prefect-swarm memory show {short(found[0][1].key)}")
+    return 0
