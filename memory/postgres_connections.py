@@ -105,13 +105,18 @@ class PostgresConnections:
 
 
 def _open(dsn: str, patience_s: float) -> Connection:
-    return psycopg.connect(
-        dsn,
-        autocommit=True,
-        client_encoding="utf8",
-        connect_timeout=round(patience_s),
-        options=f"-c lock_timeout={round(patience_s * 1000)}",
+    connection = psycopg.connect(
+        dsn, autocommit=True, client_encoding="utf8", connect_timeout=max(1, round(patience_s))
     )
+    try:
+        # Stricter levels look at the data before the writers' lock is had, so at old data.
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        timeout = f"{max(1, round(patience_s * 1000))}ms"
+        connection.execute("SELECT set_config('lock_timeout', %s, false)", (timeout,))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def quoted(*names: str) -> str:

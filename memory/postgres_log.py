@@ -30,7 +30,8 @@ __all__ = ["PostgresLog"]
 _SELECT = "".join(["SELECT position, ", ", ".join(COLUMNS), " FROM @.episodes WHERE "])
 _INSERT = "".join([
     "INSERT INTO @.episodes (position, ", ", ".join(COLUMNS), ") VALUES (%s, ",
-    ", ".join(["%s"] * len(COLUMNS)), ") ON CONFLICT DO NOTHING",
+    ", ".join(["%s"] * len(COLUMNS)),
+    ") ON CONFLICT (namespace, run, step, attempt) DO NOTHING",
 ])  # fmt: skip
 _TEXTS = "SELECT position, prompt, objective, error, excerpt FROM @.episodes WHERE "
 _POSITIONS = "SELECT position FROM @.episodes WHERE "

@@ -6,7 +6,7 @@ import importlib.util
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def _run(program: str, *arguments: str) -> None:
 
 
 @contextmanager
-def postgres_server() -> Iterator[tuple[str, Path]]:
+def postgres_server() -> Generator[tuple[str, Path]]:
     """Start a server; give its address and its folder, and stop it.
 
     It doesn't wait for the disk: tests end it in order, or don't look at it again.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -33,13 +35,18 @@ def admin(postgres: str) -> Iterator[psycopg.Connection]:
 def modest(admin: psycopg.Connection, postgres: str, schema: str) -> Iterator[str]:
     """The address for a user who has a schema and may make nothing else: no extension either."""
     name = f"d{uuid4().hex}"
-    admin.execute(f"CREATE ROLE {name} LOGIN")
-    admin.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+    ask(admin, f"CREATE ROLE {name} LOGIN")
+    ask(admin, f"CREATE DATABASE {name} TEMPLATE template0")
     with psycopg.connect(postgres.replace("/postgres?", f"/{name}?"), autocommit=True) as inside:
-        inside.execute(f"CREATE SCHEMA {schema} AUTHORIZATION {name}")
+        ask(inside, f"CREATE SCHEMA {schema} AUTHORIZATION {name}")
     yield postgres.replace("postgres@/postgres?", f"{name}@/{name}?")
-    admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    admin.execute(f"DROP ROLE {name}")
+    ask(admin, f"DROP DATABASE {name} WITH (FORCE)")
+    ask(admin, f"DROP ROLE {name}")
+
+
+def ask(connection: psycopg.Connection, query: str) -> psycopg.Cursor[Any]:
+    """Execute what isn't a literal, which a text would have to be."""
+    return connection.execute(query.encode())
 
 
 def test_without_pgvector_vectors_are_bytes(modest: str, schema: str) -> None:
@@ -60,9 +67,10 @@ def test_vectors_are_pgvectors_and_can_be_searched_in_sql(
     log.append([episode(1), episode(2)])
     near, far = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
     log.keep_vectors("e", {episode(1).digest: far, episode(2).digest: near})
-    found = admin.execute(
+    found = ask(
+        admin,
         f"SELECT run FROM {schema}.episodes JOIN {schema}.vectors USING (digest) "  # noqa: S608
-        "ORDER BY vector <=> '[0.9, 0.1]' LIMIT 1"
+        "ORDER BY vector <=> '[0.9, 0.1]' LIMIT 1",
     ).fetchone()
     assert found == ("run-2",)
     log.close()
@@ -71,9 +79,10 @@ def test_vectors_are_pgvectors_and_can_be_searched_in_sql(
 def test_columns_can_be_asked_in_sql(postgres: str, schema: str, admin: psycopg.Connection) -> None:
     log = PostgresLog(postgres, schema)
     log.append([episode(1, terms={"success": 1.0}, upstream=("S7",)), episode(2, error="a\x00b")])
-    found = admin.execute(
+    found = ask(
+        admin,
         f"SELECT run, terms ->> 'success', upstream -> 0 FROM {schema}.episodes WHERE succeeded "  # noqa: S608
-        "AND position = 1"
+        "AND position = 1",
     ).fetchone()
     assert found == ("run-1", "1.0", "S7")
     log.close()
@@ -83,9 +92,27 @@ def test_a_newer_layout_is_left_alone(
     postgres: str, schema: str, admin: psycopg.Connection
 ) -> None:
     PostgresLog(postgres, schema).close()
-    admin.execute(f"UPDATE {schema}.state SET value = {LAYOUT + 1} WHERE name = 'layout'")  # noqa: S608
+    ask(admin, f"UPDATE {schema}.state SET value = {LAYOUT + 1} WHERE name = 'layout'")  # noqa: S608
     with pytest.raises(MemoryStoreError, match=f"its layout is {LAYOUT + 1}"):
         PostgresLog(postgres, schema)
+
+
+def test_it_writes_in_turn_whatever_the_servers_isolation_is(postgres: str, schema: str) -> None:
+    strict = f"{postgres}&options=-c%20default_transaction_isolation%3Dserializable"
+    logs = [PostgresLog(strict, schema) for _ in range(4)]
+
+    def write(number: int) -> None:
+        for one in range(10):
+            logs[number].append([episode(number * 10 + one)])
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert logs[0].count() == logs[0].last_position() == 40
+    for log in logs:
+        log.close()
 
 
 def test_a_connection_that_was_lost_is_made_again(
@@ -105,7 +132,7 @@ def test_a_lock_that_stays_is_an_error(
 ) -> None:
     log = PostgresLog(postgres, schema, patience_s=0.05)
     with admin.transaction():
-        admin.execute(f"LOCK TABLE {schema}.episodes")
+        ask(admin, f"LOCK TABLE {schema}.episodes")
         with pytest.raises(MemoryStoreError, match="lock timeout"):
             log.append([episode()])
     assert log.append([episode()]) == 1

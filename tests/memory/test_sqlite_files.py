@@ -15,7 +15,8 @@ from prefect_swarm.memory.sqlite_log import SqliteLog
 from samples import episode, full_episode
 
 CHECKPOINTED, IN_WAL = 5, 15
-FRAME = 24 + 4096
+PAGE = 8192
+FRAME = 24 + PAGE
 WAL_LENGTHS: dict[str, Callable[[int], int]] = {
     "nothing": lambda _: 0,
     "half a header": lambda _: 16,
@@ -96,7 +97,7 @@ def test_a_lost_wal_loses_what_only_it_had(left: Path) -> None:
     assert recovered(left) == CHECKPOINTED
 
 
-@pytest.mark.parametrize("length", [1, 50, 100, 4095, 4096, 3 * 4096, 4 * 4096 + 77, -1])
+@pytest.mark.parametrize("length", [1, 50, 100, PAGE - 1, PAGE, 3 * PAGE, 4 * PAGE + 77, -1])
 def test_a_file_that_was_cut_is_named(left: Path, length: int) -> None:
     left.with_name("log-wal").unlink()
     cut(left, length)
@@ -116,7 +117,7 @@ def test_a_file_of_something_else_is_named(path: Path, content: bytes) -> None:
 def test_pages_of_garbage_are_found_when_they_are_read(left: Path) -> None:
     left.with_name("log-wal").unlink()
     content = left.read_bytes()
-    left.write_bytes(content[:4096] + b"\xa5" * (len(content) - 4096))
+    left.write_bytes(content[:PAGE] + b"\xa5" * (len(content) - PAGE))
     with pytest.raises(MemoryStoreError, match="is damaged"):
         SqliteLog(left).since(0)
 

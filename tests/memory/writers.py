@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
@@ -53,7 +53,7 @@ def episode_of(writer: int, number: int) -> Episode:
 
 
 @contextmanager
-def writing(where: str, writer: int, count: int) -> Iterator[subprocess.Popen[str]]:
+def writing(where: str, writer: int, count: int) -> Generator[subprocess.Popen[str]]:
     """Start a writer. It is killed when this is left, unless it has ended."""
     command = [sys.executable, str(SCRIPT), where, str(writer), str(count)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
