@@ -47,7 +47,7 @@ def test_below_three_samples_the_rules_decide() -> None:
 def test_who_did_better_on_similar_steps_is_taken_and_it_says_why() -> None:
     found = chosen(tried("Other", "+++++++-+") + tried("Planned", "-+---", since=20))
     assert (found.picked, found.by, found.explored) == ("Other", "memory", False)
-    assert found.why.startswith("84 % over 9 similar steps; next best ")
+    assert found.why.startswith("87 % over 9 similar steps; next best ")
     assert found.evidence[0].run == "Other"
     assert found.attempts == 9
     assert found.confidence > 0.6
