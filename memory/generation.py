@@ -201,16 +201,17 @@ def open_generation(folder: Path, pointer: Pointer) -> Generation | Damage:
         lock = os.open(path / _MANIFEST, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         return Damage("missing", str(path / _MANIFEST), error.strerror or "it can't be opened")
-    found: Generation | Damage | None = None
+    found: Generation | None = None
     try:
         fcntl.flock(lock, fcntl.LOCK_SH)
-        found = _open_locked(path, pointer, lock)
+        opened = _open_locked(path, pointer, lock)
+        found = opened if isinstance(opened, Generation) else None
     except OSError as error:
-        found = Damage("unreadable", str(path), str(error))
+        opened = Damage("unreadable", str(path), str(error))
     finally:
-        if not isinstance(found, Generation):
+        if found is None:
             os.close(lock)
-    return found
+    return opened
 
 
 def _open_locked(path: Path, pointer: Pointer, lock: int) -> Generation | Damage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .graph_rows import node_id
 from .protocols import Graph
@@ -144,9 +144,9 @@ def provenance(graph: Graph, namespace: str, run: str, step: str) -> list[Source
         near = {source for one in near for source in reads.get(one, ())} - distances.keys()
         distances.update(dict.fromkeys(near, distance))
     del distances[step]
-    unknown = {"attempt": 0, "succeeded": False, "persona": "", "model": ""}
+    unknown: dict[str, Any] = {"attempt": 0, "succeeded": False, "persona": "", "model": ""}
     return [
-        Source(**{**unknown, **last.get(name, {}), "step": name, "distance": far})
+        Source(**(unknown | last.get(name, {}) | {"step": name}), distance=far)
         for name, far in sorted(distances.items(), key=lambda pair: (pair[1], _number(pair[0])))
     ]
 

@@ -48,5 +48,5 @@ def search_tail(
     if not len(vectors) or k <= 0:
         return []
     found = similarities(vectors, query)
-    order = np.argsort(-found, kind="stable")[:k]
+    order: list[int] = np.argsort(-found, kind="stable")[:k].tolist()
     return [Match(int(positions[n]), float(found[n])) for n in order]

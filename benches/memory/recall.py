@@ -72,7 +72,7 @@ def run_of(number: int, dice: random.Random) -> list[Episode]:
         "reward": 0.5,
         "excerpt": "def f(x):\n    return x\n" * 8,
     }
-    bad = {
+    bad: dict[str, Any] = {
         "succeeded": False,
         "category": Category.CODE,
         "error": f"gate lint: line {number % 90}: {dice.choice(['F401', 'F821', 'E741'])} 'x'",

@@ -25,10 +25,11 @@ def contents(folder: Path) -> dict[str, Any]:
     graph = generation.graph()
     try:
         rows = graph.rows()
-        vectors = {
-            name: {p: v.tolist() for p, v in sorted(generation.index(name).vectors().items())}
-            for name in generation.manifest.namespaces
-        }
+        vectors: dict[str, Any] = {}
+        for name in generation.manifest.namespaces:
+            index = generation.index(name)
+            assert index is not None
+            vectors[name] = {p: v.tolist() for p, v in sorted(index.vectors().items())}
     finally:
         graph.close()
         generation.close()

@@ -11,7 +11,7 @@ from generations import contents, newest
 from hash_embedder import HashEmbedder
 from prefect_swarm.errors import Category, MemoryStoreError
 from prefect_swarm.memory.consolidate import consolidate
-from prefect_swarm.memory.episode import Episode, Selection
+from prefect_swarm.memory.episode import Entry, Episode, Selection
 
 EMBEDDER = HashEmbedder()
 
@@ -110,7 +110,7 @@ def test_something_forgotten_meanwhile_is_built_again(
 ) -> None:
     since = log.since
 
-    def forgetting(position: int, limit: int = 1000) -> list[object]:
+    def forgetting(position: int, limit: int = 1000) -> list[Entry]:
         monkeypatch.setattr(log, "since", since)
         found = since(position, limit)
         log.forget("default", Selection(run="r1"))

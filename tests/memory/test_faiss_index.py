@@ -119,7 +119,8 @@ def test_cells_can_be_added_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     index.add(range(601, 901), vectors[600:])
     index.write(tmp_path / "b")
     again = FaissIndex.read(tmp_path / "b")
-    assert again.search(vectors[800], 1) == [Match(801, pytest.approx(1.0))]
+    found = again.search(vectors[800], 1)[0]
+    assert (found.position, found.similarity) == (801, pytest.approx(1.0))
     rows = again.vectors()
     assert all(np.array_equal(rows[n + 1], vectors[n]) for n in range(900))
 

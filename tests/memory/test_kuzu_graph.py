@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dict_log import DictLog, episode
@@ -20,19 +21,22 @@ from prefect_swarm.memory.questions import (
     provenance,
 )
 
-LINT = {
+LINT: dict[str, Any] = {
     "category": Category.CODE,
     "error": "gate lint: line 3: F821 undefined name 'x'",
     "gates": (GateOutcome(gate="lint", status="failed"),),
     "task_type": "code/python",
 }
-UNIT = {
+UNIT: dict[str, Any] = {
     "category": Category.LOGIC,
     "error": "gate unit: line 1: f('a') gave 'b', expected 'c'",
     "gates": (GateOutcome(gate="lint", status="passed"), GateOutcome(gate="unit", status="failed")),
     "task_type": "code/python",
 }
-FINE = {"task_type": "code/python", "gates": (GateOutcome(gate="lint", status="passed"),)}
+FINE: dict[str, Any] = {
+    "task_type": "code/python",
+    "gates": (GateOutcome(gate="lint", status="passed"),),
+}
 
 STORY = (
     episode("r1", "S1", 1, **LINT),
@@ -196,7 +200,7 @@ def test_an_action_that_ended_a_step_mitigates_nothing() -> None:
 
 
 def test_a_failure_of_which_nothing_was_said_has_its_category_for_a_symptom() -> None:
-    assert symptom_text(episode(**{**LINT, "error": ""})) == "CODE lint"
+    assert symptom_text(episode(**(LINT | {"error": ""}))) == "CODE lint"
 
 
 def test_tallies_are_of_one_symptom_and_one_mitigation() -> None:
