@@ -18,6 +18,9 @@ __all__ = [
     "Decision",
     "Metrics",
     "Planning",
+    "Recall",
+    "Recalled",
+    "StepRecall",
     "StepResult",
     "SwarmResult",
     "Usage",
@@ -169,6 +172,48 @@ class Planning(_Frozen):
     usage: Usage = Usage()
 
 
+class Recalled(_Frozen):
+    """An earlier attempt that a step is advised by; `similarity` is that of the prompts, -1 to 1."""
+
+    run: str
+    step: str
+    attempt: int
+    similarity: float
+    why: str
+
+
+class StepRecall(_Frozen):
+    """What the memory made of one step, and why.
+
+    Attributes:
+        agent: Who does it, for people; `persona` is who that is to the memory.
+        by: What decided: what similar steps showed, the wish to find out, or the plan as it is.
+        instructions: The persona's own, where it isn't the planner's agent; "" else.
+        expected_s: Seconds that an attempt at such a step takes; None if nothing is known.
+        lesson: What the agent is told of earlier steps, quoted; "" for nothing.
+    """
+
+    step: str
+    agent: str
+    persona: str
+    tier: Tier
+    by: Literal["memory", "exploration", "rules"] = "rules"
+    why: str = ""
+    tier_why: str = ""
+    instructions: str = ""
+    expected_s: float | None = None
+    lesson: str = ""
+    memories: tuple[Recalled, ...] = ()
+
+
+class Recall(_Frozen):
+    """What a run knew before it began; `note` says what was out of order."""
+
+    episodes: int = Field(default=0, description="Attempts that were remembered by then.")
+    steps: tuple[StepRecall, ...] = ()
+    note: str = ""
+
+
 class SwarmResult(_Frozen):
     """A finished run."""
 
@@ -182,6 +227,7 @@ class SwarmResult(_Frozen):
     steps: tuple[StepResult, ...]
     metrics: Metrics
     cost: Cost
+    recall: Recall | None = Field(default=None, description="None if the run had no memory.")
     problem: str = Field(default="", description="Why the run is not `completed`.")
 
 

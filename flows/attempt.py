@@ -101,7 +101,9 @@ class Attempts:
         elif decision.action == "DELEGATE":
             other = self.options.policy.delegates[record.step.output.kind]
             instructions = self.plan.framed(other.system_prompt)
-            record.step = replace(record.step, agent=other.name, instructions=instructions)
+            record.step = replace(
+                record.step, agent=other.name, instructions=instructions, persona=""
+            )
 
     async def _make(
         self, record: StepRecord, launch: Launch, decision: Decision | None
@@ -168,10 +170,9 @@ class Attempts:
             model=options.model_of(tier),
             instructions=step.instructions,
             prompt=step.prompt,
+            lesson=step.lesson,
             upstream=self._upstream(step.upstream) if step.upstream else self.inputs,
-            feedback=feedback(
-                [one for one in _failures(record) if one.revision == record.revision]
-            ),
+            feedback="" if action == "SAMPLE" else _feedback(record),
             previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
             sample=sample,
             race=race_name,
@@ -247,6 +248,10 @@ class Attempts:
             can_delegate=record.step.output.kind in policy.delegates,
         )
         return route(_failures(record, attempt), policy, bounds)
+
+
+def _feedback(record: StepRecord) -> str:
+    return feedback([one for one in _failures(record) if one.revision == record.revision])
 
 
 def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:

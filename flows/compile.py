@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ..gates import chosen
 from ..memory.episode import EpisodeKey
+from ..result import StepRecall
 from ..task_ir import Output, OutputKind, Step, TaskIR, TaskType, Tier
 
 __all__ = ["CompiledPlan", "CompiledStep", "StepDefaults", "compile_plan"]
@@ -105,6 +106,7 @@ def compile_plan(
     plan: TaskIR,
     defaults: StepDefaults | None = None,
     durations: Mapping[str, float] | None = None,
+    recall: Mapping[str, StepRecall] | None = None,
 ) -> CompiledPlan:
     """Resolve every step of a plan.
 
@@ -113,26 +115,33 @@ def compile_plan(
         defaults: What steps get where the plan says nothing.
         durations: Expected seconds of the steps, by id, for the priorities; every step counts as 1
             where none are given, and as the mean of the known ones where some are.
+        recall: What the memory made of the steps, by id; it may change who does one and on which
+            tier.
     """
     defaults = defaults or StepDefaults()
     priorities = _remaining_path(plan.steps, _expected(plan.steps, durations or {}))
     agents = {agent.name: agent for agent in plan.agents}
     rules = _rules(plan)
+    recall = recall or {}
     steps = tuple(
-        CompiledStep(
-            id=step.id,
-            agent=step.agent,
-            instructions="\n".join([agents[step.agent].system_prompt, *rules]),
-            prompt=step.prompt,
-            tier=agents[step.agent].tier,
-            max_tier=plan.escalation.max_tier,
-            upstream=step.depends_on,
-            output=step.output,
-            gates=chosen(step.output, step.gates, defaults.gates.get(step.output.kind)),
-            timeout_s=step.timeout_s or defaults.timeout_s,
-            max_attempts=plan.escalation.max_attempts or defaults.max_attempts,
-            optional=step.optional,
-            priority=priorities[step.id],
+        _informed(
+            CompiledStep(
+                id=step.id,
+                agent=step.agent,
+                instructions="\n".join([agents[step.agent].system_prompt, *rules]),
+                prompt=step.prompt,
+                tier=agents[step.agent].tier,
+                max_tier=plan.escalation.max_tier,
+                upstream=step.depends_on,
+                output=step.output,
+                gates=chosen(step.output, step.gates, defaults.gates.get(step.output.kind)),
+                timeout_s=step.timeout_s or defaults.timeout_s,
+                max_attempts=plan.escalation.max_attempts or defaults.max_attempts,
+                optional=step.optional,
+                priority=priorities[step.id],
+            ),
+            recall.get(step.id),
+            rules,
         )
         for step in plan.steps
     )
@@ -146,6 +155,22 @@ def compile_plan(
         task_type=plan.task_type,
         rules=rules,
         content_hash=_content_hash(plan, steps),
+    )
+
+
+def _informed(step: CompiledStep, recall: StepRecall | None, rules: Sequence[str]) -> CompiledStep:
+    """Give a step to whom the memory chose, and tell them what it recalled."""
+    if recall is None:
+        return step
+    own = "\n".join([recall.instructions, *rules]) if recall.instructions else step.instructions
+    return replace(
+        step,
+        agent=recall.agent,
+        instructions=own,
+        tier=recall.tier,
+        persona=recall.persona,
+        lesson=recall.lesson,
+        used=tuple(EpisodeKey(one.run, one.step, one.attempt) for one in recall.memories),
     )
 
 

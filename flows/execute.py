@@ -13,7 +13,7 @@ from prefect.client.schemas.objects import State
 from ..errors import BudgetExceededError, RunCancelledError
 from ..memory.store import Store
 from ..parl.metrics import measure
-from ..result import Cost, SwarmResult, Usage, excerpt
+from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import Run
 from ..task_ir import OutputKind
 from ..tasks.assignment import Upstream, Verdict
@@ -42,7 +42,7 @@ class Execution:
 
     Attributes:
         planned: The Prefect state that the first steps wait for.
-        store: The memory that the run has, if any.
+        store: The memory that the run has, if any, and what it made of the plan.
     """
 
     plan: CompiledPlan
@@ -54,6 +54,7 @@ class Execution:
     planned: State[Any] | None
     started_at: float
     store: Store | None = None
+    recall: Recall | None = None
     _records: dict[str, StepRecord] = field(init=False)
     _ledger: Ledger = field(init=False)
     _replacements: Replacements = field(init=False)
@@ -167,6 +168,7 @@ class Execution:
             steps=step_results(records, driver.statuses),
             metrics=measure(step_runs(records), main_calls),
             cost=Cost.of(total),
+            recall=self.recall,
             problem=excerpt(" ".join([*problems, trouble]).strip(), 2000),
         )
 

@@ -6,17 +6,23 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from ..errors import MemoryStoreError
+from prefect.client.schemas.objects import State
+
+from ..errors import InputError, MemoryStoreError
 from ..memory.store import Place, Store, open_store
-from ..result import Attempt
+from ..result import Attempt, Recall
 from ..settings import SwarmSettings, home
+from ..task_ir import TaskIR, Tier
+from ..tasks.recall import enquiry, recall
 from ..tasks.remember import Scene, episode_of
 from .compile import CompiledPlan
 from .options import SwarmOptions
 from .records import StepRecord
+from .task_run import run_task
 
-__all__ = ["Memories", "place_of", "store_of"]
+__all__ = ["Memories", "advice", "place_of", "recalled_for", "store_of"]
 
 _logger = logging.getLogger("prefect.swarm.memory")
 
@@ -38,6 +44,52 @@ async def store_of(options: SwarmOptions) -> Store | None:
     except MemoryStoreError as error:
         _logger.warning("Nothing is recalled or remembered: %s", error)
         return None
+
+
+async def recalled_for(
+    plan: TaskIR,
+    options: SwarmOptions,
+    store: Store | None,
+    flow_run_id: str,
+    planned: State[Any] | None,
+) -> tuple[Recall | None, State[Any] | None]:
+    """Return what the memory makes of a plan, and the state that the steps wait for then.
+
+    It is None if there is no memory; one that can't be read says so in the recall.
+
+    Raises:
+        InputError: A persona of the user's is wrong.
+    """
+    if store is None:
+        return None, planned
+
+    def ladder(tier: Tier) -> tuple[Tier, ...]:
+        return options.ladder(plan.escalation.max_tier, plan.task_type, tier)
+
+    asked = enquiry(
+        plan,
+        ladder,
+        run=flow_run_id,
+        place=store.place,
+        namespace=options.namespace,
+        seed=options.seed,
+    )
+    state, content = await run_task(recall, asked, name="Recall", wait_for=[planned])
+    if isinstance(content, dict):
+        return Recall.model_validate(content), state
+    if isinstance(content, InputError):
+        raise content
+    _logger.warning("Nothing is recalled: %s", content)
+    return Recall(note=str(content)), state
+
+
+def advice(recalled: Recall | None) -> dict[str, Any]:
+    """Return what compiling a plan takes from a recall, by the names of its parameters."""
+    steps = recalled.steps if recalled else ()
+    return {
+        "recall": {one.step: one for one in steps},
+        "durations": {one.step: one.expected_s for one in steps if one.expected_s},
+    }
 
 
 @dataclass(slots=True)

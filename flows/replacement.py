@@ -89,4 +89,12 @@ class Replacements:
         if not found.agent:
             raise StepWaivedError(f"The orchestrator does without {step.id}: {found.prompt}")
         instructions = self.plan.framed(system_prompt(found.agent))
-        return replace(step, agent=found.agent, prompt=found.prompt, instructions=instructions)
+        return replace(
+            step,
+            agent=found.agent,
+            prompt=found.prompt,
+            instructions=instructions,
+            persona="",
+            lesson="",
+            used=(),
+        )

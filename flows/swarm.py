@@ -23,7 +23,7 @@ from .compile import StepDefaults, compile_plan
 from .control import Progress, current_control
 from .execute import Execution
 from .lock import exclusive
-from .memories import store_of
+from .memories import advice, recalled_for, store_of
 from .options import SwarmOptions
 from .parameters import PlanParameter
 from .planning import planned
@@ -90,7 +90,9 @@ async def _execute(
     planning = planned(objective, plan, options, flow_run_id)
     chosen, state = await control.unless_cancelled(planning)
     defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
-    compiled = compile_plan(chosen.plan, defaults)
+    store = await store_of(options)
+    recalled, state = await recalled_for(chosen.plan, options, store, flow_run_id, state)
+    compiled = compile_plan(chosen.plan, defaults, **advice(recalled))
     await check_gates(compiled)
     execution = Execution(
         plan=compiled,
@@ -101,7 +103,8 @@ async def _execute(
         control=control,
         planned=state,
         started_at=started,
-        store=await store_of(options),
+        store=store,
+        recall=recalled,
     )
     result = await execution.run_to_end()
     if result.status == "failed":

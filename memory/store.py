@@ -5,9 +5,16 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .episode import Episode
-from .protocols import EpisodeLog
+from .episode import Entry, Episode
+
+if TYPE_CHECKING:
+    from .consolidate import Consolidation
+    from .learning import Beliefs
+    from .persona_store import PersonaStore
+    from .protocols import EpisodeLog
+    from .reader import Reader
 
 __all__ = ["Place", "Store", "close_stores", "open_store"]
 
@@ -39,6 +46,11 @@ class Store:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.log: EpisodeLog = _open_log(place)
+        self._lock = threading.Lock()
+        self._learning = threading.Lock()
+        self._beliefs: dict[str, tuple[int, Beliefs]] = {}
+        self._reader: Reader | None = None
+        self._personas: PersonaStore | None = None
 
     def remember(self, episode: Episode) -> bool:
         """Write an episode for good; False if it was there already.
@@ -48,8 +60,99 @@ class Store:
         """
         return bool(self.log.append([episode]))
 
+    @property
+    def reader(self) -> Reader:
+        """Finds similar episodes; it loads the embedder at the first question."""
+        from .embedder import make_embedder
+        from .reader import Reader
+
+        with self._lock:
+            if self._reader is None:
+                embedder = make_embedder(self.place.embedder)
+                self._reader = Reader(self.log, self.place.folder, embedder)
+            return self._reader
+
+    @property
+    def personas(self) -> PersonaStore:
+        """What was decided about personas, and the registry that follows from it."""
+        from .persona_store import PersonaStore
+
+        with self._lock:
+            if self._personas is None:
+                own = self.place.folder.parent / "personas"
+                self._personas = PersonaStore(self.place.folder / "personas.sqlite", own)
+            return self._personas
+
+    def similar(self, namespace: str, text: str, k: int) -> tuple[tuple[Entry, float], ...]:
+        """Return the k episodes whose prompts are most like a text, the most similar first.
+
+        Raises:
+            MemoryStoreError: The log can't be read, or the embedder fails.
+        """
+        matches = self.reader.search(namespace, text, k)
+        there = self.log.at([one.position for one in matches])
+        return tuple(
+            (Entry(one.position, there[one.position]), one.similarity)
+            for one in matches
+            if one.position in there
+        )
+
+    def beliefs(self, namespace: str) -> Beliefs:
+        """Return what the log makes one believe, all of it.
+
+        Raises:
+            MemoryStoreError: The log can't be read.
+        """
+        from .beliefs_file import brought_up, read_beliefs
+
+        with self._learning:
+            forgotten = self.log.forgotten()
+            known, beliefs = self._beliefs.get(namespace, (-1, None))
+            if beliefs is None or known != forgotten:
+                beliefs = read_beliefs(self.place.folder, namespace, forgotten)
+                self._beliefs[namespace] = (forgotten, beliefs)
+            return brought_up(self.log, beliefs)
+
+    def keep_beliefs(self, namespace: str) -> None:
+        """Keep what is believed, for the next process.
+
+        Raises:
+            MemoryStoreError: The log can't be read, or the file not be written.
+        """
+        from .beliefs_file import write_beliefs
+
+        beliefs = self.beliefs(namespace)
+        with self._learning:
+            write_beliefs(self.place.folder, beliefs, self._beliefs[namespace][0])
+
+    def alike(self, one: Episode, other: Episode) -> float:
+        """Similarity of two prompts by the embeddings that are kept; 0 where one isn't."""
+        if one.digest == other.digest:
+            return 1.0
+        from .embedder import make_embedder
+
+        name = make_embedder(self.place.embedder).name
+        found = self.log.vectors(name, [one.digest, other.digest])
+        return float(found[one.digest] @ found[other.digest]) if len(found) > 1 else 0.0
+
+    def consolidate(self, *, full: bool = False) -> Consolidation:
+        """Bring the indexes up to the log's end; see `consolidate.consolidate`.
+
+        Raises:
+            MemoryStoreError: The log, the embedder or the disk fails.
+        """
+        from .consolidate import consolidate
+        from .embedder import make_embedder
+
+        embedder = make_embedder(self.place.embedder)
+        return consolidate(self.log, self.place.folder, embedder, full=full)
+
     def close(self) -> None:
         """Give connections and files back."""
+        if self._reader is not None:
+            self._reader.close()
+        if self._personas is not None:
+            self._personas.close()
         self.log.close()
 
 

@@ -50,6 +50,7 @@ class Assignment(_Frozen):
     previous: str = Field(default="", description="The best attempt so far, to go on from.")
     sample: int = Field(default=0, description="Its number among the samples of its race.")
     race: str = Field(default="", description="The race among samples that it runs in, if any.")
+    lesson: str = Field(default="", description="What earlier steps like it have shown, quoted.")
     output: OutputKind = "text"
     output_schema: str = ""
     grammar: str = Field(default="", description="GBNF that a local model's answer obeys, if any.")
@@ -112,6 +113,8 @@ def prompt_of(assignment: Assignment) -> str:
     parts += assignment.demands
     if assignment.output_schema:
         parts.append(f"It has to fit this JSON Schema: {assignment.output_schema}")
+    if assignment.lesson:
+        parts.append(assignment.lesson)
     if assignment.previous:
         previous = excerpt(assignment.previous, assignment.max_input_chars // 2)
         parts.append(f"This was tried before:\n{previous}")

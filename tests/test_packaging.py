@@ -17,7 +17,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 TRAINING_DATA = sorted((ROOT / "parl" / "data").glob("*/*.txt"))
 DATA_FOLDERS = {
-    f"prefect_swarm/parl/{name}" for name in ("adapters", "data/patterns", "data/words")
+    f"prefect_swarm/{name}"
+    for name in ("memory/personas", "parl/adapters", "parl/data/patterns", "parl/data/words")
 }
 NOT_SHIPPED = {"benches", "build", "dist", "docs", "examples", "tests"}
 

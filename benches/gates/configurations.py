@@ -24,15 +24,19 @@ CONFIGURATIONS: Mapping[str, str] = {
 }
 
 
-def configured(name: str, *, model: str, coder: str | None = None, seed: int = 0) -> SwarmOptions:
+def configured(
+    name: str, *, model: str, coder: str | None = None, seed: int = 0, memory: bool = False
+) -> SwarmOptions:
     """Return a configuration's options.
 
     Args:
         name: One of `CONFIGURATIONS`.
         model: Model of every tier.
         coder: Model of the second tier, of `tier` alone.
+        memory: Whether steps are given to the personas there are, and to whom did well before.
     """
-    given: dict[str, Any] = {"model": model, "seed": seed}
+    # No step is to profit from what another one's configuration has learned.
+    given: dict[str, Any] = {"model": model, "seed": seed, "memory": memory}
     match name:
         case "single":
             given |= {"gates": dict.fromkeys(KINDS, ()), "max_attempts": 1}

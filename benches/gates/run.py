@@ -1,7 +1,7 @@
 """What gates, retries and samples turn failures into, told by tests that nobody saw.
 
     python benches/gates/run.py [--only single,retry] [--model MODEL] [--coder MODEL] [--seed N]
-        [--steps ID,ID] [--json FILE]
+        [--steps ID,ID] [--memory] [--json FILE]
     python benches/gates/run.py --again FILE
 
 Every configuration does all steps, each in a fresh home, through the flow that users run; then the
@@ -42,6 +42,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="demo", help="model of every tier")
     parser.add_argument("--coder", default="", help="model of the second tier, of `tier` alone")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first attempts")
+    parser.add_argument("--memory", action="store_true", help="have the runs remember and recall")
     parser.add_argument("--json", type=Path, help="where to write what came of every step")
     parser.add_argument("--again", type=Path, help="judge a --json file's artifacts once more")
     return parser.parse_args()
@@ -90,7 +91,11 @@ def _run(given: argparse.Namespace) -> Report:
         for name in names:
             print(f"{name} …", file=sys.stderr)
             options = configured(
-                name, model=given.model, coder=given.coder or None, seed=given.seed
+                name,
+                model=given.model,
+                coder=given.coder or None,
+                seed=given.seed,
+                memory=given.memory,
             )
             measured = asyncio.run(_measure(name, steps, options))
             # Kept before they are judged, for --again, should the sandbox fail.

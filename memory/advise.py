@@ -1,0 +1,153 @@
+"""What the memory makes of the steps of a plan: who does each, on which tier, told what. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..result import Recalled, StepRecall
+from ..task_ir import Tier
+from .choice import Choice, choose_persona, seeded
+from .episode import Entry, EpisodeKey
+from .evidence import Evidence, evidence_of
+from .learning import Beliefs
+from .lesson import Injection, injection, lesson
+from .persona import Persona
+from .recall import Alike, Candidate, recall
+from .registry import Registry
+from .tier_choice import choose_tier
+
+__all__ = ["LESSONS_CHARS", "Question", "advise"]
+
+LESSONS_CHARS = 640
+"""Characters of lessons that a step is told, at most."""
+_HARD = 0.5
+"""Success rate below which a step is told what happened before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A step as it was planned.
+
+    Attributes:
+        task_type: Such as `code/python`.
+        ladder: The tiers it may have, cheapest first; the first is the plan's.
+    """
+
+    step: str
+    prompt: str
+    task_type: str
+    agent: str
+    system_prompt: str
+    ladder: tuple[Tier, ...]
+
+
+def advise(
+    question: Question,
+    similar: Sequence[tuple[Entry, float]],
+    beliefs: Beliefs,
+    registry: Registry,
+    alike: Alike,
+    *,
+    run: str,
+    seed: int = 0,
+) -> StepRecall:
+    """Choose for one step; the same memory, run and seed choose the same.
+
+    Args:
+        similar: Attempts at similar steps and their similarity.
+        alike: How similar two episodes' prompts are.
+    """
+    evidence = evidence_of(similar, beliefs.credited, beliefs.config)
+    own = registry.match(question.agent, question.system_prompt, question.task_type)
+    tried = frozenset(one.persona for one in evidence)
+    candidates = _candidates(question, own, registry, tried)
+    expected = beliefs.expected_rate()
+    rng = seeded(run, question.step, seed)
+    choice = choose_persona([*candidates], evidence, expected, rng, config=beliefs.config)
+    tier = choose_tier(question.ladder, evidence, expected, rng, config=beliefs.config)
+    picked: Tier = next(one for one in question.ladder if one == tier.picked)
+    told = _told(similar, beliefs, alike) if _is_hard(evidence) else Injection("", ())
+    pace = beliefs.duration(question.task_type, choice.picked, picked)
+    persona = candidates[choice.picked]
+    return StepRecall(
+        step=question.step,
+        agent=_shown(question, persona, own),
+        persona=choice.picked,
+        tier=picked,
+        by=choice.by,
+        why=choice.why,
+        tier_why=tier.why if tier.by != "rules" else "",
+        instructions=persona.instructions if persona else "",
+        expected_s=round(pace.seconds, 3) if pace else None,
+        lesson=told.text,
+        memories=_memories(similar, choice, tier, told),
+    )
+
+
+def _candidates(
+    question: Question, own: Persona | None, registry: Registry, tried: frozenset[str]
+) -> dict[str, Persona | None]:
+    """Return who may do a step, by name: the planner's choice, then who did similar ones.
+
+    Nobody is tried on a text who was never asked for anything like it: nearly all personas are for
+    texts. Those for code or JSON are few, and each is worth a try.
+    """
+    there: dict[str, Persona | None] = {own.name if own else question.agent: own}
+    is_text = question.task_type.endswith("/text")
+    for persona in registry.usable(question.task_type):
+        if persona.name in tried or not (is_text or _is_for_all(persona)):
+            there.setdefault(persona.name, persona)
+    return there
+
+
+def _is_for_all(persona: Persona) -> bool:
+    return any(task.endswith("/*") for task in persona.task_types)
+
+
+def _shown(question: Question, persona: Persona | None, own: Persona | None) -> str:
+    """The planner's name for the agent, unless somebody else does it."""
+    return question.agent if persona is None or persona == own else persona.title
+
+
+def _is_hard(evidence: Sequence[Evidence]) -> bool:
+    return bool(evidence) and sum(one.success for one in evidence) < _HARD * len(evidence)
+
+
+def _told(similar: Sequence[tuple[Entry, float]], beliefs: Beliefs, alike: Alike) -> Injection:
+    candidates = [
+        Candidate(entry, similarity, beliefs.q_of_memory(entry.episode.key))
+        for entry, similarity in similar
+    ]
+    return injection([lesson(one) for one in recall(candidates, alike)], LESSONS_CHARS)
+
+
+def _memories(
+    similar: Sequence[tuple[Entry, float]], choice: Choice, tier: Choice, told: Injection
+) -> tuple[Recalled, ...]:
+    """Return what was used, each memory once, and for what."""
+    reasons: dict[EpisodeKey, list[str]] = {}
+    for keys, use in (
+        (choice.evidence, "persona"),
+        (tier.evidence if tier.by != "rules" else (), "tier"),
+        (told.used, "told"),
+    ):
+        for key in keys:
+            reasons.setdefault(key, []).append(use)
+    return tuple(
+        Recalled(
+            run=entry.episode.run,
+            step=entry.episode.step,
+            attempt=entry.episode.attempt,
+            similarity=round(similarity, 3),
+            why=f"{', '.join(reasons[entry.episode.key])}: {_ended(entry)}",
+        )
+        for entry, similarity in similar
+        if entry.episode.key in reasons
+    )
+
+
+def _ended(entry: Entry) -> str:
+    episode = entry.episode
+    how = "succeeded" if episode.succeeded else f"failed by {episode.category}"
+    return f"{episode.persona} {how} on {episode.tier}"
