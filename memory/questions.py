@@ -137,7 +137,7 @@ def provenance(graph: Graph, namespace: str, run: str, step: str) -> list[Source
     reads: dict[str, set[str]] = {}
     for row in graph.query(_EDGES, asked):
         reads.setdefault(row["step"], set()).add(row["source"])
-    last = {row["step"]: row for row in graph.query(_TRIES, asked)}
+    last = {row.pop("step"): row for row in graph.query(_TRIES, asked)}
     distances, near, distance = {step: 0}, {step}, 0
     while near:
         distance += 1
@@ -146,7 +146,7 @@ def provenance(graph: Graph, namespace: str, run: str, step: str) -> list[Source
     del distances[step]
     unknown: dict[str, Any] = {"attempt": 0, "succeeded": False, "persona": "", "model": ""}
     return [
-        Source(**(unknown | last.get(name, {}) | {"step": name}), distance=far)
+        Source(name, far, **(last.get(name) or unknown))
         for name, far in sorted(distances.items(), key=lambda pair: (pair[1], _number(pair[0])))
     ]
 

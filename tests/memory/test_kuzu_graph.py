@@ -200,7 +200,8 @@ def test_an_action_that_ended_a_step_mitigates_nothing() -> None:
 
 
 def test_a_failure_of_which_nothing_was_said_has_its_category_for_a_symptom() -> None:
-    assert symptom_text(episode(**(LINT | {"error": ""}))) == "CODE lint"
+    silent: dict[str, Any] = {**LINT, "error": ""}
+    assert symptom_text(episode(**silent)) == "CODE lint"
 
 
 def test_tallies_are_of_one_symptom_and_one_mitigation() -> None:
