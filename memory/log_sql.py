@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 
 from ..errors import InputError, MemoryStoreError
 from .episode import Episode, Selection, digest_of
@@ -16,6 +16,7 @@ __all__ = [
     "COLUMNS",
     "JSON_COLUMNS",
     "Conditions",
+    "as_json",
     "bytes_of_digest",
     "check_forgettable",
     "chunks",
@@ -80,7 +81,7 @@ def episode_of(position: int, values: Sequence[Any]) -> Episode:
     try:
         for name in JSON_COLUMNS:
             if isinstance(fields[name], str):
-                fields[name] = json.loads(fields[name])
+                fields[name] = from_json(fields[name])
         return Episode.model_validate(fields)
     except ValueError as error:
         what = error.errors()[0]["loc"] if isinstance(error, ValidationError) else error
@@ -89,6 +90,11 @@ def episode_of(position: int, values: Sequence[Any]) -> Episode:
             "Someone changed it by hand, or the disk is failing. To go on without, forget its "
             f"run: {fields['run']}",
         ) from error
+
+
+def as_json(value: Any) -> Any:
+    """Write a list or an object as JSON; anything else is as it is."""
+    return to_json(value).decode() if isinstance(value, list | dict) else value
 
 
 def conditions(namespace: str, which: Selection, mark: str) -> Conditions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from .episode import Entry, Episode, EpisodeKey, Selection
 from .log_sql import (
     COLUMNS,
+    as_json,
     bytes_of_digest,
     check_forgettable,
     chunks,
@@ -247,7 +247,4 @@ class PostgresLog:
 
 
 def _row(episode: Episode) -> list[Any]:
-    return [
-        json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-        for value in map(without_nul, values_of(episode))
-    ]
+    return [as_json(without_nul(value)) for value in values_of(episode)]

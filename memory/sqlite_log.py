@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from ..errors import MemoryStoreError
 from .episode import Entry, Episode, EpisodeKey, Selection
 from .log_sql import (
     COLUMNS,
+    as_json,
     bytes_of_digest,
     check_forgettable,
     chunks,
@@ -78,7 +78,7 @@ class SqliteLog:
 
     def append(self, episodes: Iterable[Episode]) -> int:
         """Write episodes, all or none; see `EpisodeLog.append`."""
-        rows = [(*_row(one), one.namespace, *one.key) for one in episodes]
+        rows = [(*map(as_json, values_of(one)), one.namespace, *one.key) for one in episodes]
         if not rows:
             return 0
         return self._file.write(lambda db: db.executemany(_INSERT, rows).rowcount)
@@ -204,15 +204,6 @@ class SqliteLog:
                 f"{self.path.name}-wal: another process has been reading all the time.",
                 "Vacuum the memory when that process has ended.",
             )
-
-
-def _row(episode: Episode) -> list[Any]:
-    return [
-        json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        if isinstance(value, list | dict)
-        else value
-        for value in values_of(episode)
-    ]
 
 
 def _one_of(column: str, values: Sequence[Any]) -> str:
