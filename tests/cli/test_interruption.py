@@ -53,8 +53,12 @@ def test_afterwards_a_signal_means_what_it_meant() -> None:
 def test_a_run_that_is_asked_to_end_says_how_to_resume_it(
     number: signal.Signals, code: int, said: str, invoke: Invoke, prefect_server: None
 ) -> None:
-    async def killer(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
-        os.kill(os.getpid(), number)
+    asked: list[object] = []
+
+    async def killer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        asked.append(messages)
+        if len(asked) == 1:  # A second one would end this process at once.
+            os.kill(os.getpid(), number)
         await asyncio.sleep(0)
         return ModelResponse(parts=[TextPart("Here it is.")])
 
