@@ -13,6 +13,8 @@ from .protocols import Match, Vectors
 __all__ = ["best", "search_tail", "similarities"]
 
 _CHUNK = 8192
+_ROUNDING = 1e-4
+"""More than a product in single precision is ever off, for rows of length 1."""
 
 
 def similarities(vectors: Vectors, query: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -47,6 +49,18 @@ def search_tail(
     """
     if not len(vectors) or k <= 0:
         return []
-    found = similarities(vectors, query)
+    near = _near(vectors, query, k)
+    found = similarities(vectors[near], query)
     order: list[int] = np.argsort(-found, kind="stable")[:k].tolist()
-    return [Match(int(positions[n]), float(found[n])) for n in order]
+    rows: list[int] = near.tolist()
+    return [Match(int(positions[rows[n]]), float(found[n])) for n in order]
+
+
+def _near(vectors: Vectors, query: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """Rows that may be among the k most similar: a product tells most of them apart already."""
+    count = len(vectors)
+    if count <= k:
+        return np.arange(count)
+    about = vectors @ query
+    least = np.partition(about, count - k)[count - k]
+    return np.flatnonzero(about >= least - _ROUNDING)
