@@ -24,7 +24,7 @@ from prefect_swarm.memory.sqlite_log import SqliteLog
 __all__ = ["SCRIPT"]
 
 SCRIPT = Path(__file__)
-_EVENTS = 250
+_EVENTS = 110
 """About as many things as a consolidation asks of the system, by Python's count."""
 _SECONDS = 0.4
 
