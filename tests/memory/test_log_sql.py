@@ -66,8 +66,8 @@ def test_columns_can_be_asked_in_plain_sql(quick_folder: Path) -> None:
         "SELECT persona, category, count(*) FROM episodes WHERE NOT succeeded GROUP BY 1, 2"
     ).fetchall()
     gates = db.execute(
-        "SELECT json_extract(gate.value, '$.gate'), count(*) FROM episodes, json_each(gates) AS gate "
-        "WHERE json_extract(gate.value, '$.status') = 'failed' GROUP BY 1"
+        "SELECT json_extract(value, '$.gate'), count(*) FROM episodes, json_each(gates) "
+        "WHERE json_extract(value, '$.status') = 'failed' GROUP BY 1"
     ).fetchall()
     db.close()
     assert failed == [("python-engineer", "CODE", 5)]

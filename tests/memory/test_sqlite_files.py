@@ -192,6 +192,21 @@ def test_a_writer_waits_its_turn(path: Path, other: sqlite3.Connection) -> None:
     assert log.count() == 1
 
 
+def test_an_append_waits_for_the_disk_in_every_thread(path: Path) -> None:
+    log = SqliteLog(path)
+    levels: list[int] = []
+
+    def ask() -> None:
+        levels.append(log._file.read(lambda db: db.execute("PRAGMA synchronous").fetchone()[0]))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    ask()
+    full = 2
+    assert levels == [full, full]
+
+
 def test_a_closed_log_says_so(path: Path) -> None:
     log = SqliteLog(path)
     log.close()

@@ -81,10 +81,12 @@ def write_and_die(where: str, writer: int, count: int, deaths: Sequence[int] = (
                 assert process.wait(60) == 0
 
 
-def all_write(where: str, writers: int, count: int, mortals: int = 0, seed: int = 0) -> None:
-    """Have writers write at once, the first few of them killed three times each at random."""
+def all_write(
+    where: str, writers: int, count: int, mortals: int = 0, lives: int = 3, seed: int = 0
+) -> None:
+    """Have writers write at once; the first few are killed at random until their last life."""
     drawn = random.Random(seed)  # noqa: S311
-    deaths = [[drawn.randrange(1, count) for _ in range(3)] for _ in range(mortals)]
+    deaths = [[drawn.randrange(1, count) for _ in range(lives - 1)] for _ in range(mortals)]
     with ThreadPoolExecutor(writers) as pool:
         jobs = [
             pool.submit(
