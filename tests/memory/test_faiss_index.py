@@ -92,7 +92,7 @@ def test_a_file_that_is_cut_is_said(tmp_path: Path) -> None:
         FaissIndex.read(tmp_path / "v")
 
 
-def test_by_cells_nearly_all_of_the_nearest_are_found(
+def test_by_codes_nearly_all_of_the_nearest_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faiss_index, "EXACT_UP_TO", 1000)
@@ -111,7 +111,7 @@ def test_by_cells_nearly_all_of_the_nearest_are_found(
     assert found / wanted >= 0.99
 
 
-def test_cells_can_be_added_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_codes_can_be_added_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faiss_index, "EXACT_UP_TO", 500)
     vectors = some(900)
     indexed(vectors[:600]).write(tmp_path / "a")
