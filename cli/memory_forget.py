@@ -19,7 +19,6 @@ from .memory_place import (
     EmbedderName,
     Namespace,
     opened,
-    opened_personas,
     run_named,
     runs_called,
     short_run,
@@ -27,10 +26,9 @@ from .memory_place import (
 from .output import print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from ..memory.persona_store import PersonaStore
     from ..memory.store import Store
 
-__all__ = ["forget"]
+__all__ = ["asks", "forget"]
 
 _SHOWN = 10
 
@@ -59,10 +57,10 @@ def forget(
 
     asked = _selection(run, step, persona, before, containing, everything=everything)
     check_forgettable(asked)
-    with opened(embedder) as store, opened_personas() as personas:
+    with opened(embedder) as store:
         which = _with_whole_run(store, namespace, asked)
         meant = store.log.select(namespace, which)
-        invented = personas_meant(personas, namespace, which)
+        invented = personas_meant(store.personas, namespace, which)
         if not meant and not invented:
             # An earlier call may have been killed in its middle.
             store.log.vacuum()
@@ -70,7 +68,7 @@ def forget(
             _say_nothing(as_json=as_json)
             return 0
         if not yes:
-            if as_json or not sys.stdin.isatty():
+            if as_json or not asks():
                 raise InputError(
                     f"{_meant(meant, invented)} would be forgotten, and nobody can be asked.",
                     "Nothing was removed. Give --yes to remove it without being asked.",
@@ -79,7 +77,7 @@ def forget(
             if not _agreed():
                 print_text("Nothing was removed.")
                 return 1
-        told = _forget(store, personas, namespace, which, meant, invented)
+        told = _forget(store, namespace, which, meant, invented)
     if as_json:
         print_json(told)
     else:
@@ -128,7 +126,6 @@ def _with_whole_run(store: Store, namespace: str, which: Selection) -> Selection
 
 def _forget(
     store: Store,
-    personas: PersonaStore,
     namespace: str,
     which: Selection,
     meant: list[Entry],
@@ -136,7 +133,7 @@ def _forget(
 ) -> dict[str, Any]:
     keys = {entry.episode.key for entry in meant}
     # The log goes last: killed before that, the same command finds all of it again.
-    changed = forget_evidence(personas, namespace, which, invented, keys)
+    changed = forget_evidence(store.personas, namespace, which, invented, keys)
     gone = store.log.forget(namespace, which)
     return {
         "forgotten": len(gone),
@@ -148,6 +145,9 @@ def _forget(
 
 def _finish(store: Store) -> int | None:
     """Build the index anew, if it has what was forgotten; return its number, None without one."""
+    from ..memory.beliefs_file import clear_beliefs
+
+    clear_beliefs(store.place.folder)
     with index_of(store) as index:
         there = index.generation is not None or bool(index.damage)
     if not there:
@@ -176,6 +176,11 @@ def _show(meant: list[Entry], invented: tuple[str, ...]) -> None:
     if len(runs) > _SHOWN:
         print_text(f"… and {plural(len(runs) - _SHOWN, 'more run')}")
     print_text(f"{_meant(meant, invented)} will be forgotten for good.")
+
+
+def asks() -> bool:
+    """Whether somebody is there to be asked."""
+    return sys.stdin.isatty()
 
 
 def _agreed() -> bool:

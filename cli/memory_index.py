@@ -94,14 +94,8 @@ def built(store: Store, *, full: bool = False) -> Consolidation:
     Raises:
         MemoryStoreError: It can't be built, or the other process takes too long.
     """
-    from ..memory.consolidate import consolidate
-    from ..memory.embedder import make_embedder
-
-    embedder = make_embedder(store.place.embedder)
     deadline = time.monotonic() + _PATIENCE_S
-    while (
-        done := consolidate(store.log, store.place.folder, embedder, full=full)
-    ).status == "busy":
+    while (done := store.consolidate(full=full)).status == "busy":
         if time.monotonic() > deadline:
             raise MemoryStoreError(
                 f"Another process is building the index in {store.place.folder} all the time.",

@@ -12,11 +12,12 @@ import typer
 
 from ..text import one_line
 from .command import AsJson, command
-from .memory_place import Namespace, entries_of, opened, opened_personas
+from .memory_place import Namespace, entries_of, opened
 from .output import print_json, print_section, print_table, print_text
 
 if TYPE_CHECKING:
     from ..memory.registry import Change, Evidence, Known
+    from ..memory.store import Store
 
 __all__ = ["persona_app", "personas"]
 
@@ -35,10 +36,12 @@ persona_app = typer.Typer(no_args_is_help=True, help="One persona: see and decid
 
 def personas(namespace: Namespace = "default", as_json: AsJson = False) -> int:
     """List the personas there are: where from, their status, and what speaks for and against."""
-    with opened_personas() as store:
-        known = store.registry(namespace).known
-    attempts = _attempts(namespace)
-    told = [{**_told(one), **_record(attempts, name)} for name, one in known.items()]
+    with opened() as store:
+        known = store.personas.registry(namespace).known
+        attempts = _attempts(store, namespace)
+    told: list[dict[str, Any]] = [
+        {**_told(one), **_record(attempts, name)} for name, one in known.items()
+    ]
     if as_json:
         print_json({"namespace": namespace, "personas": told})
         return 0
@@ -62,9 +65,9 @@ def personas(namespace: Namespace = "default", as_json: AsJson = False) -> int:
 
 def show_persona(name: Name, namespace: Namespace = "default", as_json: AsJson = False) -> int:
     """Show a persona whole, its record, and every decision about it with its evidence."""
-    with opened_personas() as store:
-        known = store.registry(namespace).find(name)
-    record = _record(_attempts(namespace), known.persona.name)
+    with opened() as store:
+        known = store.personas.registry(namespace).find(name)
+        record = _record(_attempts(store, namespace), known.persona.name)
     if as_json:
         changes = [change.model_dump(mode="json") for change in known.changes]
         definition = known.persona.model_dump(mode="json")
@@ -100,8 +103,8 @@ def _act(name: str, about: str) -> Callable[..., int]:
         from ..memory import registry_acts
 
         decide = getattr(registry_acts, name)
-        with opened_personas() as store:
-            change = store.decide(
+        with opened() as store:
+            change = store.personas.decide(
                 namespace, lambda registry: decide(registry, name_, at=time.time(), reason=reason)
             )
         assert change is not None  # noqa: S101 - a person's act is a change or an error
@@ -115,11 +118,8 @@ def _act(name: str, about: str) -> Callable[..., int]:
     return act
 
 
-def _attempts(namespace: str) -> Counter[tuple[str, bool]]:
-    with opened() as store:
-        return Counter(
-            (episode.persona, episode.succeeded) for _, episode in entries_of(store.log, namespace)
-        )
+def _attempts(store: Store, namespace: str) -> Counter[tuple[str, bool]]:
+    return Counter((one.persona, one.succeeded) for _, one in entries_of(store.log, namespace))
 
 
 def _record(attempts: Counter[tuple[str, bool]], name: str) -> dict[str, int]:

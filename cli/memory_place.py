@@ -14,7 +14,6 @@ from ..memory.episode import Entry, Episode, EpisodeKey, Selection
 from .output import print_text
 
 if TYPE_CHECKING:
-    from ..memory.persona_store import PersonaStore
     from ..memory.protocols import EpisodeLog
     from ..memory.store import Store
 
@@ -23,7 +22,6 @@ __all__ = [
     "Namespace",
     "entries_of",
     "opened",
-    "opened_personas",
     "outcome",
     "run_named",
     "runs_called",
@@ -60,26 +58,6 @@ def opened(embedder: str = "wordllama") -> Generator[Store]:
 
     make_embedder(embedder)
     store = Store(place_of(SwarmOptions(embedder=embedder)))
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-@contextmanager
-def opened_personas() -> Generator[PersonaStore]:
-    """Open what was decided about personas, and close it.
-
-    Raises:
-        MemoryStoreError: It can't be opened.
-    """
-    from ..flows.memories import place_of
-    from ..flows.options import SwarmOptions
-    from ..memory.persona_store import PersonaStore
-    from ..settings import home
-
-    folder = place_of(SwarmOptions()).folder
-    store = PersonaStore(folder / "personas.sqlite", home() / "personas")
     try:
         yield store
     finally:

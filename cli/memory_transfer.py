@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -108,7 +108,7 @@ def _name(file: str) -> str:
 
 
 @contextmanager
-def _read(file: str) -> Iterator[Iterable[bytes]]:
+def _read(file: str) -> Generator[Iterable[bytes]]:
     if file == "-":
         yield sys.stdin.buffer
         return
@@ -120,7 +120,7 @@ def _read(file: str) -> Iterator[Iterable[bytes]]:
 
 
 @contextmanager
-def _written(file: str) -> Iterator[BinaryIO]:
+def _written(file: str) -> Generator[BinaryIO]:
     """A file that appears whole or not at all; only its owner may read it."""
     if file == "-":
         yield sys.stdout.buffer
