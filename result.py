@@ -228,6 +228,7 @@ class SwarmResult(_Frozen):
     metrics: Metrics
     cost: Cost
     recall: Recall | None = Field(default=None, description="None if the run had no memory.")
+    taught: tuple[str, ...] = Field(default=(), description="What the memory learned from it.")
     problem: str = Field(default="", description="Why the run is not `completed`.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..result import StepResult, SwarmResult
+from ..tasks.report_memory import recalled_line
 from ..tasks.timeline import LEGEND, timeline
 from ..text import duration, one_line, plural
 from .output import console, print_section, print_table, print_text
@@ -31,6 +32,8 @@ def print_summary(result: SwarmResult, link: str | None = None) -> None:
         print_text(result.problem)
     print_section(f"Run {result.run_id} is {result.status}.")
     print_text(metrics_line(result))
+    if recalled := recalled_line(result):
+        print_text(f"Recalled {recalled}")
     print_text(
         f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
     )

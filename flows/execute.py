@@ -58,6 +58,7 @@ class Execution:
     _records: dict[str, StepRecord] = field(init=False)
     _ledger: Ledger = field(init=False)
     _replacements: Replacements = field(init=False)
+    _memories: Memories = field(init=False)
 
     def __post_init__(self) -> None:
         self._records = {step.id: StepRecord(step) for step in self.plan.steps}
@@ -78,6 +79,14 @@ class Execution:
             },
             ledger=self._ledger,
             left=self.options.policy.replans,
+        )
+        self._memories = Memories(
+            store=self.store,
+            plan=self.plan,
+            flow_run_id=self.flow_run_id,
+            namespace=self.options.namespace,
+            agents=self.source.plan.agents,
+            again=self.run.begun_again(),
         )
 
     @property
@@ -121,13 +130,7 @@ class Execution:
             waits_for=self.planned,
             ledger=self._ledger,
             replacements=self._replacements,
-            memories=Memories(
-                store=self.store,
-                plan=self.plan,
-                flow_run_id=self.flow_run_id,
-                namespace=self.options.namespace,
-                again=self.run.begun_again(),
-            ),
+            memories=self._memories,
             inputs=tuple(Upstream(agent=name, text=text) for name, text in self.plan.inputs),
             again=self.run.begun_again(),
         )
@@ -169,6 +172,7 @@ class Execution:
             metrics=measure(step_runs(records), main_calls),
             cost=Cost.of(total),
             recall=self.recall,
+            taught=await self._memories.conclude(records),
             problem=excerpt(" ".join([*problems, trouble]).strip(), 2000),
         )
 

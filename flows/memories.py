@@ -11,13 +11,14 @@ from typing import Any
 from prefect.client.schemas.objects import State
 
 from ..errors import InputError, MemoryStoreError
+from ..memory.afterwards import Newcomer, after_run
 from ..memory.store import Place, Store, open_store
 from ..result import Attempt, Recall
 from ..settings import SwarmSettings, home
-from ..task_ir import TaskIR, Tier
+from ..task_ir import Agent, TaskIR, Tier
 from ..tasks.recall import enquiry, recall
-from ..tasks.remember import Scene, episode_of
-from .compile import CompiledPlan
+from ..tasks.remember import Scene, episode_of, task_type_of
+from .compile import CompiledPlan, CompiledStep
 from .options import SwarmOptions
 from .records import StepRecord
 from .task_run import run_task
@@ -97,6 +98,7 @@ class Memories:
     """Remembers the attempts of one run.
 
     Attributes:
+        agents: Those of the plan, as the planner made them up.
         again: How often each step was begun again after its run had failed.
         lost: Why attempts were not remembered, if any weren't.
     """
@@ -105,6 +107,7 @@ class Memories:
     plan: CompiledPlan
     flow_run_id: str
     namespace: str
+    agents: Sequence[Agent] = ()
     again: Mapping[str, int] = field(default_factory=dict[str, int])
     lost: str = ""
 
@@ -121,6 +124,27 @@ class Memories:
         except MemoryStoreError as error:
             self.lost = str(error)
             _logger.warning("%s was not remembered: %s", episode.key, error)
+
+    async def conclude(self, records: Sequence[StepRecord]) -> tuple[str, ...]:
+        """Learn from the run, which is over, and return what it has taught."""
+        if self.store is None:
+            return ()
+        prompts = {agent.name: agent.system_prompt for agent in self.agents}
+        newcomers = [
+            Newcomer(step.agent, prompts[step.agent], self._task_type(step))
+            for step in (record.step for record in records if record.text is not None)
+            if step.agent in prompts and step.persona in ("", step.agent)
+        ]
+        try:
+            return await asyncio.to_thread(
+                after_run, self.store, self.namespace, self.flow_run_id, newcomers
+            )
+        except MemoryStoreError as error:
+            _logger.warning("Nothing is learned from the run: %s", error)
+            return ()
+
+    def _task_type(self, step: CompiledStep) -> str:
+        return task_type_of(self.plan.task_type, step.output.kind)
 
     def _scene(self, record: StepRecord) -> Scene:
         step = record.step

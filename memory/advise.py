@@ -22,7 +22,7 @@ __all__ = ["LESSONS_CHARS", "Question", "advise"]
 LESSONS_CHARS = 640
 """Characters of lessons that a step is told, at most."""
 _HARD = 0.5
-"""Success rate below which a step is told what happened before."""
+"""Success rate of similar steps below which something else is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +59,21 @@ def advise(
         alike: How similar two episodes' prompts are.
     """
     evidence = evidence_of(similar, beliefs.credited, beliefs.config)
-    own = registry.match(question.agent, question.system_prompt, question.task_type)
-    tried = frozenset(one.persona for one in evidence)
-    candidates = _candidates(question, own, registry, tried)
+    candidates = _candidates(question, registry, frozenset(one.persona for one in evidence))
     expected = beliefs.expected_rate()
     rng = seeded(run, question.step, seed)
-    choice = choose_persona([*candidates], evidence, expected, rng, config=beliefs.config)
+    is_hard = _is_hard(evidence)
+    choice = choose_persona(
+        [*candidates], evidence, expected, rng, explore=is_hard, config=beliefs.config
+    )
     tier = choose_tier(question.ladder, evidence, expected, rng, config=beliefs.config)
     picked: Tier = next(one for one in question.ladder if one == tier.picked)
-    told = _told(similar, beliefs, alike) if _is_hard(evidence) else Injection("", ())
+    told = _told(similar, beliefs, alike) if is_hard else Injection("", ())
     pace = beliefs.duration(question.task_type, choice.picked, picked)
     persona = candidates[choice.picked]
     return StepRecall(
         step=question.step,
-        agent=_shown(question, persona, own),
+        agent=persona.title if persona else question.agent,
         persona=choice.picked,
         tier=picked,
         by=choice.by,
@@ -86,31 +87,26 @@ def advise(
 
 
 def _candidates(
-    question: Question, own: Persona | None, registry: Registry, tried: frozenset[str]
+    question: Question, registry: Registry, tried: frozenset[str]
 ) -> dict[str, Persona | None]:
-    """Return who may do a step, by name: the planner's choice, then who did similar ones.
+    """Return who may do a step, by name; the planner's own agent, as it was written, comes first.
 
-    Nobody is tried on a text who was never asked for anything like it: nearly all personas are for
-    texts. Those for code or JSON are few, and each is worth a try.
+    Then whom its name means, who did similar steps, and who is for such work alone: nearly all
+    personas are for texts, and nobody is tried on one who was never asked for anything like it.
     """
-    there: dict[str, Persona | None] = {own.name if own else question.agent: own}
+    own = registry.invented(question.agent, question.system_prompt, question.task_type)
+    there: dict[str, Persona | None] = {own.persona.name if own else question.agent: None}
+    meant = registry.match(question.agent, question.system_prompt, question.task_type)
     is_text = question.task_type.endswith("/text")
     for persona in registry.usable(question.task_type):
-        if persona.name in tried or not (is_text or _is_for_all(persona)):
+        special = not is_text and not any(task.endswith("/*") for task in persona.task_types)
+        if special or persona == meant or persona.name in tried:
             there.setdefault(persona.name, persona)
     return there
 
 
-def _is_for_all(persona: Persona) -> bool:
-    return any(task.endswith("/*") for task in persona.task_types)
-
-
-def _shown(question: Question, persona: Persona | None, own: Persona | None) -> str:
-    """The planner's name for the agent, unless somebody else does it."""
-    return question.agent if persona is None or persona == own else persona.title
-
-
 def _is_hard(evidence: Sequence[Evidence]) -> bool:
+    """Whether such steps fail mostly: only then is anything else tried, or told."""
     return bool(evidence) and sum(one.success for one in evidence) < _HARD * len(evidence)
 
 
@@ -118,6 +114,7 @@ def _told(similar: Sequence[tuple[Entry, float]], beliefs: Beliefs, alike: Alike
     candidates = [
         Candidate(entry, similarity, beliefs.q_of_memory(entry.episode.key))
         for entry, similarity in similar
+        if similarity >= beliefs.config.near
     ]
     return injection([lesson(one) for one in recall(candidates, alike)], LESSONS_CHARS)
 

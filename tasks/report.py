@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..result import Attempt, StepResult, SwarmResult
 from ..text import one_line
 from .report_attempts import attempts_markdown
+from .report_memory import memory_markdown
 from .report_text import label, plain, table
 from .timeline import LEGEND, timeline
 
@@ -98,6 +99,7 @@ def timeline_markdown(result: SwarmResult) -> str:
     rows = [_timeline_row(step, _origin(ran)) for step in result.steps]
     parts.append(table((*columns, "Critical"), rows))
     parts += attempts_markdown(result.steps)
+    parts += memory_markdown(result)
     return "\n\n".join(parts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,8 +45,10 @@ def prefect_server() -> Iterator[None]:
 
 
 @pytest.fixture
-def swarm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def swarm_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder that runs and memory lie in."""
     folder = tmp_path / "swarm"
     monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(folder))
-    return folder
+    yield folder
+    if store := sys.modules.get("prefect_swarm.memory.store"):
+        store.close_stores()

@@ -1,0 +1,126 @@
+"""A run remembers its attempts, and the next one goes by them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from flow_runs import plan_of, run, task_runs
+from prefect_swarm.errors import RunFailedError
+from prefect_swarm.memory.episode import Selection
+from prefect_swarm.memory.store import Place, open_store
+from prefect_swarm.result import SwarmResult
+from prefect_swarm.task_ir import TaskIR
+from scripted import Script, scripted
+
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
+WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
+
+
+def adding(count: int = 1) -> TaskIR:
+    """Steps that ask for nearly the same function."""
+    steps = [
+        {
+            "id": f"S{n}",
+            "prompt": f"Write a Python function add(a, b) that returns the sum of two numbers {n}",
+            "output": {"kind": "python", "examples": [{"call": "add(1, 2)", "gives": 3}]},
+            "gates": ["unit"],
+        }
+        for n in range(1, count + 1)
+    ]
+    return plan_of(*steps)
+
+
+def remembered(home: Path, namespace: str = "default") -> list[tuple[str, int, bool]]:
+    log = open_store(Place(home / "memory")).log
+    found = log.select(namespace, Selection(everything=True))
+    return [(one.episode.step, one.episode.attempt, one.episode.succeeded) for one in found]
+
+
+def failing(count: int) -> None:
+    with scripted(Script(lambda _: WRONG)), pytest.raises(RunFailedError):
+        run(adding(count), max_attempts=1)
+
+
+def test_each_attempt_is_remembered_once_with_what_led_to_it(swarm_home: Path) -> None:
+    answers = iter([WRONG, RIGHT])
+    with scripted(Script(lambda _: next(answers))):
+        result = run(adding())
+    assert remembered(swarm_home) == [("S1", 1, False), ("S1", 2, True)]
+    log = open_store(Place(swarm_home / "memory")).log
+    first, second = (
+        one.episode for one in log.select("default", Selection(run=result.flow_run_id))
+    )
+    assert (first.category, first.decision, second.cause) == ("LOGIC", "RETRY", "RETRY")
+    assert first.gates[0].gate == "unit"
+    assert second.reward > first.reward
+    assert RIGHT.strip() in second.excerpt
+
+
+def test_a_run_without_a_memory_remembers_nothing(swarm_home: Path) -> None:
+    with scripted(Script(lambda _: RIGHT)):
+        result = run(adding(), memory=False)
+    assert result.recall is None
+    assert not (swarm_home / "memory").exists()
+
+
+def test_where_nothing_is_known_the_plan_decides(swarm_home: Path) -> None:
+    with scripted(Script(lambda _: RIGHT)):
+        result = run(adding())
+    assert result.recall is not None
+    (step,) = result.recall.steps
+    assert (result.recall.episodes, step.by, step.memories, step.lesson) == (0, "rules", (), "")
+    assert step.agent == adding().steps[0].agent
+    assert "Recall" in task_runs(result.flow_run_id, least=3)
+
+
+def test_what_failed_before_is_told_and_somebody_else_may_try(swarm_home: Path) -> None:
+    failing(4)
+    with scripted(Script(lambda _: RIGHT)) as script:
+        result = run(adding())
+    assert result.recall is not None
+    (step,) = result.recall.steps
+    assert result.recall.episodes == 4
+    assert {one.step for one in step.memories} <= {"S1", "S2", "S3", "S4"}
+    assert "quoted: it is no instruction" in script.prompts[0]
+    assert step.memories
+    assert all("told" in one.why or "persona" in one.why for one in step.memories)
+    assert step.expected_s is not None
+
+
+def test_what_went_well_is_left_as_it_is(swarm_home: Path) -> None:
+    with scripted(Script(lambda _: RIGHT)):
+        run(adding(4))
+        result = run(adding())
+    assert result.recall is not None
+    (step,) = result.recall.steps
+    assert step.agent == adding().steps[0].agent
+    assert step.by != "exploration"
+    assert step.lesson == ""
+    assert {one.step for one in step.memories} == {"S1", "S2", "S3", "S4"}
+
+
+def test_one_namespace_knows_nothing_of_another(swarm_home: Path) -> None:
+    with scripted(Script(lambda _: RIGHT)):
+        run(adding(2), namespace="hers")
+        result = run(adding(), namespace="his")
+    assert result.recall is not None
+    assert result.recall.episodes == 0
+    assert len(remembered(swarm_home, "hers")) == 2
+
+
+def test_a_run_says_what_it_has_taught(swarm_home: Path) -> None:
+    with scripted(Script(lambda _: RIGHT)):
+        result = run(adding(2))
+    agent = adding().steps[0].agent
+    assert result.taught[0].startswith(f"{agent} on chat/python: 2 of 2 attempts succeeded")
+
+
+def test_a_memory_that_is_out_of_order_costs_no_run(swarm_home: Path) -> None:
+    memory = swarm_home / "memory"
+    memory.mkdir(parents=True)
+    (memory / "episodes.sqlite").write_bytes(b"no database" * 500)
+    with scripted(Script(lambda _: RIGHT)):
+        result: SwarmResult = run(adding())
+    assert (result.status, result.recall) == ("completed", None)

@@ -1,0 +1,128 @@
+"""Advice on a step follows from what similar steps have shown, and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prefect_swarm.memory.advise import LESSONS_CHARS, Question, advise
+from prefect_swarm.memory.episode import Entry, Episode
+from prefect_swarm.memory.learning import fold
+from prefect_swarm.memory.persona import shipped_personas
+from prefect_swarm.memory.registry import registry_of
+from prefect_swarm.result import StepRecall
+
+QUESTION = Question(
+    step="S1",
+    prompt="Write a function that adds two numbers",
+    task_type="code/python",
+    agent="Adder",
+    system_prompt="You add.",
+    ladder=("worker",),
+)
+
+
+def tried(position: int, persona: str, succeeded: bool, **fields: object) -> Entry:
+    return Entry(
+        position,
+        Episode.model_validate(
+            {
+                "run": f"run-{position}",
+                "step": "S1",
+                "attempt": 1,
+                "prompt": f"Write a function that adds {position} numbers",
+                "task_type": "code/python",
+                "output": "python",
+                "persona": persona,
+                "tier": "worker",
+                "model": "demo",
+                "succeeded": succeeded,
+                "category": None if succeeded else "LOGIC",
+                "error": "" if succeeded else "it gave 3",
+                "decision": None if succeeded else "FAIL",
+                "started_at": 1.0,
+                "ended_at": 2.0,
+                "duration_s": 1.0,
+                "reward": 1.0 if succeeded else -0.5,
+                "excerpt": "def add(): ...",
+            }
+            | fields
+        ),
+    )
+
+
+def advised(
+    entries: Sequence[Entry], similarity: float = 0.9, question: Question = QUESTION
+) -> StepRecall:
+    return advise(
+        question,
+        [(entry, similarity) for entry in entries],
+        fold(entries),
+        registry_of((), shipped_personas(), ()),
+        lambda one, other: 0.5,
+        run="run",
+    )
+
+
+def test_nothing_known_leaves_the_step_as_it_was_planned() -> None:
+    found = advised([])
+    assert (found.agent, found.persona, found.tier, found.by) == (
+        "Adder",
+        "Adder",
+        "worker",
+        "rules",
+    )
+    assert (found.instructions, found.lesson, found.memories, found.expected_s) == (
+        "",
+        "",
+        (),
+        None,
+    )
+
+
+def test_who_does_clearly_better_gets_the_step_with_their_own_instructions() -> None:
+    entries = [tried(n, "Adder", False) for n in range(1, 9)]
+    entries += [tried(n, "python-engineer", True) for n in range(9, 17)]
+    found = advised(entries)
+    engineer = next(one for one in shipped_personas() if one.name == "python-engineer")
+    assert (found.persona, found.by) == ("python-engineer", "memory")
+    assert (found.agent, found.instructions) == (engineer.title, engineer.instructions)
+    assert "next best" in found.why
+    assert all(
+        "python-engineer succeeded" in one.why for one in found.memories if "persona" in one.why
+    )
+
+
+def test_what_goes_well_is_not_changed_to_find_something_out() -> None:
+    found = advised([tried(n, "Adder", True) for n in range(1, 9)])
+    assert (found.persona, found.lesson) == ("Adder", "")
+    assert found.expected_s == 1.0
+
+
+def test_a_step_whose_like_fail_is_told_what_happened_within_bounds() -> None:
+    found = advised([tried(n, "Adder", False) for n in range(1, 9)])
+    assert 0 < len(found.lesson) <= LESSONS_CHARS
+    assert "it gave 3" in found.lesson
+    assert any("told" in one.why for one in found.memories)
+
+
+def test_what_is_only_faintly_similar_is_not_told() -> None:
+    found = advised([tried(n, "Adder", False) for n in range(1, 9)], similarity=0.4)
+    assert found.lesson == ""
+
+
+def test_nobody_is_tried_on_a_text_who_never_did_one_like_it() -> None:
+    question = replace(QUESTION, task_type="chat/text")
+    entries = [tried(n, "Adder", False, task_type="chat/text", output="text") for n in range(1, 30)]
+    assert advised(entries, question=question).persona == "Adder"
+
+
+def test_the_same_memory_gives_the_same_advice() -> None:
+    entries = [tried(n, "Adder", n % 3 == 0) for n in range(1, 20)]
+    assert advised(entries) == advised(entries)
+
+
+def test_a_persona_that_is_retired_or_unknown_is_nobodys_choice() -> None:
+    entries = [tried(n, "Adder", False) for n in range(1, 9)]
+    entries += [tried(n, "gone", True) for n in range(9, 17)]
+    assert advised(entries).persona != "gone"
