@@ -6,13 +6,27 @@ left of it by then is known from how many came after it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Cell", "Stake"]
+__all__ = ["Cell", "Stake", "Tally"]
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Tally(NamedTuple):
+    """Outcomes by weight: how many succeeded and failed."""
+
+    won: float
+    lost: float
+
+    @property
+    def rate(self) -> float:
+        """Success rate, drawn to one half while little is known."""
+        return (self.won + 1) / (self.won + self.lost + 2)
 
 
 class Stake(_Model):

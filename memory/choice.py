@@ -11,10 +11,11 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from .cell import Tally
 from .episode import EpisodeKey
 from .evidence import Evidence, weigh
 from .learning_config import DEFAULTS, LearningConfig
@@ -64,6 +65,7 @@ def choose_persona(
     expected: float,
     rng: random.Random,
     *,
+    tallies: Mapping[str, Tally] | None = None,
     elsewhere: Collection[str] = (),
     explore: bool = True,
     config: LearningConfig = DEFAULTS,
@@ -75,11 +77,17 @@ def choose_persona(
         evidence: Attempts at similar steps, of any persona.
         expected: Success rate of all steps so far, 0 to 1: what nothing is known of is held to be
             like that.
+        tallies: Outcomes of candidates on the step's task type, as far as there are: what is too
+            long ago, or not similar enough, to be among the evidence; `Beliefs.tallies` has them.
         elsewhere: Candidates that declare only other kinds of task; less is expected of them.
         explore: Whether one may be taken to find out; never where a failure costs too much.
     """
     rules = candidates[0]
-    beliefs = _beliefs(candidates, evidence, expected, elsewhere, config)
+    rates = {
+        name: _expected(expected, (tallies or {}).get(name), name in elsewhere, config)
+        for name in candidates
+    }
+    beliefs = _beliefs(rates, evidence, config)
     known = sum(one.samples for one in beliefs.values())
     if known < config.min_samples:
         attempts = sum(one.attempts for one in beliefs.values())
@@ -111,24 +119,27 @@ def choose_persona(
     )
 
 
+def _expected(
+    rate: float, tally: Tally | None, is_elsewhere: bool, config: LearningConfig
+) -> float:
+    """Success rate that is expected of a candidate before similar steps are looked at."""
+    if is_elsewhere:
+        rate *= config.undeclared
+    if tally is None:
+        return rate
+    known = config.base_strength + tally.won + tally.lost
+    return (config.base_strength * rate + tally.won) / known
+
+
 def _beliefs(
-    candidates: Sequence[str],
-    evidence: Sequence[Evidence],
-    expected: float,
-    elsewhere: Collection[str],
-    config: LearningConfig,
+    rates: Mapping[str, float], evidence: Sequence[Evidence], config: LearningConfig
 ) -> dict[str, Posterior]:
-    found: dict[str, list[Evidence]] = {name: [] for name in candidates}
+    found: dict[str, list[Evidence]] = {name: [] for name in rates}
     for one in evidence:
         if one.persona in found:
             found[one.persona].append(one)
     weighed = weigh(found, config)
-    return {
-        name: posterior(
-            weighed[name], expected * (config.undeclared if name in elsewhere else 1.0), config
-        )
-        for name in found
-    }
+    return {name: posterior(weighed[name], rate, config) for name, rate in rates.items()}
 
 
 def _left_to_rules(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 from ..task_ir import Tier
 from .credit import Credit
@@ -19,13 +19,13 @@ from .reward import SILENT
 
 __all__ = ["Evidence", "Weighed", "changed_at", "evidence_of", "ramp", "weigh"]
 
+_position = itemgetter(1)
 _Arm = TypeVar("_Arm", bound=Hashable)
 _LEAST = 3.0
 _UNSURE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """How an attempt at a similar step ended.
 
     Attributes:
@@ -41,8 +41,7 @@ class Evidence:
     success: float
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(NamedTuple):
     """One outcome of an arm, and its weights as a related step and as one of the same kind."""
 
     position: int
@@ -108,9 +107,9 @@ def changed_at(newest_first: Sequence[Weighed], config: LearningConfig = DEFAULT
     By the likelihood of two rates, one before and one after, against that of a single one.
     """
     total = sum(one.related for one in newest_first)
-    won = sum(one.related * one.success for one in newest_first)
     if total < 2 * _LEAST:
         return None
+    won = sum(one.related * one.success for one in newest_first)
     whole = _likelihood(won, total)
     best, found = config.change / 2, None
     new = new_won = 0.0
@@ -133,12 +132,14 @@ def _likelihood(won: float, total: float) -> float:
 
 def _aged(found: Sequence[Evidence], config: LearningConfig) -> list[Weighed]:
     aged: list[Weighed] = []
-    newer = 0.0
-    for one in sorted(found, key=lambda one: -one.position):
-        related = ramp(one.similarity, config.related, config.ramp)
+    newer, width = 0.0, config.ramp
+    # `ramp`, written out: this runs for every neighbour of every choice.
+    wide, narrow = 0.5 - config.related / width, 0.5 - config.near / width
+    for _, position, similarity, _, _, success in sorted(found, key=_position, reverse=True):
+        related = min(1.0, max(0.0, similarity / width + wide))
+        near = min(1.0, max(0.0, similarity / width + narrow))
         kept = 0.5 ** (newer / config.half_life)
-        near = ramp(one.similarity, config.near, config.ramp)
-        aged.append(Weighed(one.position, one.success, related * kept, near * kept))
+        aged.append(Weighed(position, success, related * kept, near * kept))
         newer += related
     return aged
 
@@ -148,11 +149,10 @@ def _outdated(
 ) -> list[Weighed]:
     """Let count less what is older than the arm's own change, or than the last one of any."""
 
-    def left(one: Weighed) -> float:
-        if own is not None:
-            return config.outdated if one.position < own else 1.0
-        return config.elsewhere if one.position < last else 1.0
-
+    before, kept = (last, config.elsewhere) if own is None else (own, config.outdated)
     return [
-        replace(one, related=one.related * left(one), near=one.near * left(one)) for one in found
+        one
+        if one.position >= before
+        else Weighed(one.position, one.success, one.related * kept, one.near * kept)
+        for one in found
     ]

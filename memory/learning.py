@@ -8,13 +8,12 @@ tier and the memories it was shown.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import Category
 from ..task_ir import Tier
-from .cell import Cell, Stake
+from .cell import Cell, Stake, Tally
 from .credit import Credit, Trace, credit
 from .episode import Entry, Episode, EpisodeKey
 from .learning_config import DEFAULTS, LearningConfig
@@ -29,18 +28,6 @@ _NO_DURATION = SILENT | {Category.EARLY_ABORT}
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-
-class Tally(NamedTuple):
-    """Outcomes by weight: how many succeeded and failed."""
-
-    won: float
-    lost: float
-
-    @property
-    def rate(self) -> float:
-        """Success rate, drawn to one half while little is known."""
-        return (self.won + 1) / (self.won + self.lost + 2)
 
 
 class Record(_Model):
@@ -132,6 +119,11 @@ class Beliefs(_Model):
     def task_type(self, name: str) -> Tally:
         """A task type's outcomes, over all personas."""
         return _sum(self.personas.get(name, {}).values())
+
+    def tallies(self, task_type: str) -> dict[str, Tally]:
+        """Outcomes of each persona on a task type, by name; the older ones count less."""
+        cells = self.personas.get(task_type, {})
+        return {name: Tally(cell.won, cell.lost) for name, cell in cells.items()}
 
     def q_of_memory(self, key: EpisodeKey) -> float:
         """Q of a memory; that of the unknown if it was never used."""

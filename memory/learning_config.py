@@ -44,7 +44,7 @@ class LearningConfig(BaseModel):
     alpha: float = Field(default=0.1, gt=0, le=1, description="How fast a persona's Q moves.")
     memory_alpha: float = Field(default=0.3, gt=0, le=1, description="How fast a memory's does.")
     half_life: float = Field(
-        default=60.0, gt=0, description="Samples after which an outcome counts half."
+        default=30.0, gt=0, description="Samples after which an outcome counts half."
     )
     duration_half_life: float = Field(default=20.0, gt=0, description="The same for a duration.")
     open_runs: int = Field(
@@ -85,7 +85,7 @@ class LearningConfig(BaseModel):
         default=0.3, ge=0, description="Standard deviations by which the unknown is favoured."
     )
     change: float = Field(
-        default=10.0, gt=0, description="Twice the log-likelihood ratio that shows a change."
+        default=8.0, gt=0, description="Twice the log-likelihood ratio that shows a change."
     )
     outdated: float = Field(
         default=0.1, ge=0, le=1, description="What an outcome from before a change still counts."

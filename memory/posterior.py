@@ -47,10 +47,12 @@ def posterior(
     Args:
         expected: Success rate of what nothing is known of, 0 to 1.
     """
-    related = sum(one.related for one in found)
-    related_won = sum(one.related * one.success for one in found)
-    near = sum(one.near for one in found)
-    near_won = sum(one.near * one.success for one in found)
+    related = related_won = near = near_won = 0.0
+    for _, success, wide, narrow in found:
+        related += wide
+        related_won += wide * success
+        near += narrow
+        near_won += narrow * success
     known = config.base_strength + related
     mean = (config.base_strength * expected + related_won) / known
     # What related steps say of this kind is worth less than what they say of themselves.

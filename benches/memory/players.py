@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from prefect_swarm.memory.cell import Cell, Tally
 from prefect_swarm.memory.choice import choose_persona, seeded
 from prefect_swarm.memory.episode import EpisodeKey
 from prefect_swarm.memory.evidence import Evidence
@@ -122,6 +123,7 @@ class Memory(Rules):
         self.vectors = np.zeros((size, DIMENSION), np.float32)
         self.rows: list[tuple[EpisodeKey, str, float]] = []
         self.won = 0.0
+        self.cells: dict[int, dict[str, Cell]] = {}
 
     def choose(self, asked: Asked) -> int:
         rules = _NAMES[super().choose(asked)]
@@ -131,12 +133,20 @@ class Memory(Rules):
             self._similar(asked),
             (self.won + 1) / (len(self.rows) + 2),
             seeded(str(asked.run), str(asked.number), self.world.seed),
+            tallies={
+                name: Tally(cell.won, cell.lost)
+                for name, cell in self.cells.get(self._type(asked), {}).items()
+            },
             elsewhere=[name for name, fits in zip(_NAMES, claims, strict=True) if not fits]
             if self.world.setting.declared
             else (),
             config=self.config,
         )
         return _NAMES.index(choice.picked)
+
+    def _type(self, asked: Asked) -> int:
+        """The task type as the product has it: coarse, what the prompt looks like it needs."""
+        return int(self.world.looks[asked.kind])
 
     def _similar(self, asked: Asked) -> list[Evidence]:
         similarity = self.vectors[: len(self.rows)] @ asked.prompt.astype(np.float32)
@@ -155,6 +165,10 @@ class Memory(Rules):
         key = EpisodeKey(str(asked.run), str(asked.number), 1)
         self.rows.append((key, _NAMES[persona], float(succeeded)))
         self.won += succeeded
+        cells = self.cells.setdefault(self._type(asked), {})
+        cell = cells.setdefault(_NAMES[persona], Cell(q=self.config.initial_q))
+        reward = reward_of(succeeded, None).value
+        cell.learn(reward, float(succeeded), self.config.alpha, self.config.half_life)
 
 
 PLAYERS: dict[str, type[Rules]] = {

@@ -1,0 +1,99 @@
+"""Does it learn? Regret in a simulated world, run by run, beside others who choose.
+
+    python benches/memory/learning.py [--seeds 20] [--first-seed 0] [--processes 2] [--all]
+
+Seeds 100 and up were used to set the figures of `LearningConfig`; those below never were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+from machine import describe_machine
+from numpy.typing import NDArray
+from play import play, recovered
+from players import PLAYERS
+from world import DRIFT, Setting
+
+RUNS = 1000
+SHOWN = (100, 300, 500, 600, 1000)
+WINDOW = 50
+SETTINGS = {
+    "Skills, 4 steps a run": Setting(),
+    "Skills, 1 step a run": Setting(steps=1),
+    "No structure, 4 steps a run": Setting(structured=False),
+    "Skills that personas declare, 4 steps a run": Setting(declared=True),
+    "Skills, 20 % misleading, 4 steps a run": Setting(misleading=0.2),
+}
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--all", action="store_true", help="the other kinds of world, too")
+    return parser.parse_args()
+
+
+def _row(name: str, regret: NDArray[np.float64], rules: NDArray[np.float64]) -> str:
+    mean, reference = regret.mean(axis=0), rules.mean(axis=0)
+    before = slice(300 - WINDOW, 300)
+    cells = [f"{mean[run - WINDOW : run].mean():.3f}" for run in SHOWN]
+    share = regret[:, before].mean(axis=1) / reference[before].mean()
+    error = share.std(ddof=1) / np.sqrt(len(share)) if len(share) > 1 else 0.0
+    after = recovered(regret, DRIFT)
+    return (
+        " | ".join(
+            [
+                f"| {name}",
+                *cells,
+                f"{100 * share.mean():.0f} ± {100 * error:.0f} %",
+                f"{100 * mean[:300].sum() / reference[:300].sum():.0f} %",
+                "never" if after is None else "at once" if after <= WINDOW else f"{after}",
+            ]
+        )
+        + " |"
+    )
+
+
+def main() -> None:
+    """Play all settings and print a table of each."""
+    given = _arguments()
+    names = list(SETTINGS) if given.all else list(SETTINGS)[:3]
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    began = time.monotonic()
+    with ProcessPoolExecutor(given.processes) as pool:
+        for name in names:
+            setting = SETTINGS[name]
+            players = [one for one in PLAYERS if one != "declared skill" or setting.declared]
+            found = {
+                one: np.array(list(pool.map(partial(play, one, setting=setting, runs=RUNS), seeds)))
+                for one in players
+            }
+            print(f"\n### {name}\n")
+            print(
+                "| |",
+                " | ".join(f"run {run}" for run in SHOWN),
+                "| after 300, of the rules' | summed to 300, of the rules' | runs to recover |",
+            )
+            print("|---" + "|--:" * (len(SHOWN) + 3) + "|")
+            for one in players:
+                print(_row(one, found[one], found["rules"]), flush=True)
+    print(f"\n{describe_machine()}")
+    print(f"{len(seeds)} seeds, {time.monotonic() - began:.0f} s in {given.processes} processes.")
+
+
+if __name__ == "__main__":
+    main()
