@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt
 
-from ..blocks.llama.gguf import demo_model_path
 from ..errors import ModelError
 from ..failure_policy import Policy
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
@@ -118,6 +117,9 @@ def _served(name: str) -> str:
     """Return what models of several names have in common that are one: a local one's file."""
     kind, _, path = name.partition(":")
     if name == "demo":
+        # The command line reads options before it needs Prefect, which blocks import.
+        from ..blocks.llama.gguf import demo_model_path
+
         with suppress(ModelError):
             return str(demo_model_path().resolve())
     if kind == "llamacpp" and path:
