@@ -45,12 +45,12 @@ def choose_tier(
     own = beliefs[planned]
     if own.samples < config.min_samples or len(ladder) == 1:
         return Choice(planned, "rules", "the plan's tier: too little is known of it on such steps")
-    means = {tier: one.mean for tier, one in beliefs.items()}
-    best = _cheapest(ladder, means, config)
-    draws = [_cheapest(ladder, _drawn(beliefs, rng), config) for _ in range(_DRAWS)]
+    means: dict[Tier, float] = {tier: one.mean for tier, one in beliefs.items()}
+    best: Tier = _cheapest(ladder, means, config)
+    draws: list[Tier] = [_cheapest(ladder, _drawn(beliefs, rng), config) for _ in range(_DRAWS)]
     raised = sum(tier != planned for tier in draws) / _DRAWS
     # The first draw is as good as any other.
-    picked = draws[0] if explore else best
+    picked: Tier = draws[0] if explore else best
     if best == planned or raised < config.min_confidence:
         # Going higher on a hunch would only cost: it is learned from escalations, too.
         return _choice(planned, planned, beliefs, 1 - raised, evidence)

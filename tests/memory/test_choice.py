@@ -239,6 +239,6 @@ RATES = st.fixed_dictionaries({tier: st.floats(0, 1) for tier in TIERS})
 def test_a_tier_that_does_better_makes_all_cheaper(
     rates: dict[Tier, float], tier: Tier, more: float
 ) -> None:
-    better_rates = {**rates, tier: max(rates[tier], more)}
+    better_rates: dict[Tier, float] = {**rates, tier: max(rates[tier], more)}
     config = LearningConfig(failure_price=1000.0)
     assert expected_cost(TIERS, better_rates, config) <= expected_cost(TIERS, rates, config) + 1e-6
