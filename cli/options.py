@@ -18,6 +18,7 @@ __all__ = ["flag_of", "option_parameters", "options_from"]
 
 _MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "adapter"})
 _FAILURES = frozenset({"gates", "gate_concurrency", "policy"})
+_MEMORY = frozenset({"memory", "namespace", "embedder"})
 _FORMS = {"tier_concurrency": ("TIER=N", "worker=2"), "gates": ("KIND=NAMES", "python=-lint,unit")}
 """How a mapping is given: for the help, and as an example."""
 
@@ -74,6 +75,8 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
 def _panel(name: str) -> str:
     if name in _MODELS:
         return "Models"
+    if name in _MEMORY:
+        return "Memory"
     return "Gates and failures" if name in _FAILURES else "Budgets and limits"
 
 
