@@ -152,7 +152,9 @@ def test_where_no_sample_passes_the_one_that_got_furthest_counts() -> None:
 
     with scripted(Script(reply)) as script, pytest.raises(RunFailedError) as failure:
         run(number(), policy=policy("SAMPLE", samples=3))
+    # Samples are drawn of the question as it was first asked.
     assert len(script.prompts) == 4
+    assert len(set(script.prompts)) == 1
     result = failure.value.result
     assert result is not None
     assert attempts(result) == [("worker", "SAMPLE"), ("worker", "FAIL")]
