@@ -173,7 +173,7 @@ class Planning(_Frozen):
 
 
 class Recalled(_Frozen):
-    """An earlier attempt that a step is advised by; `similarity` is that of the prompts, -1 to 1."""
+    """An earlier attempt that advises a step; `similarity` is that of the prompts, -1 to 1."""
 
     run: str
     step: str
