@@ -44,7 +44,7 @@ class LearningConfig(BaseModel):
     alpha: float = Field(default=0.1, gt=0, le=1, description="How fast a persona's Q moves.")
     memory_alpha: float = Field(default=0.3, gt=0, le=1, description="How fast a memory's does.")
     half_life: float = Field(
-        default=30.0, gt=0, description="Samples after which an outcome counts half."
+        default=200.0, gt=0, description="Samples after which an outcome counts half."
     )
     duration_half_life: float = Field(default=20.0, gt=0, description="The same for a duration.")
     open_runs: int = Field(
@@ -73,7 +73,7 @@ class LearningConfig(BaseModel):
         default=0.6, ge=-1, le=1, description="Similarity from which it is of the same kind."
     )
     ramp: float = Field(
-        default=0.1, gt=0, description="Width, around both, over which weights rise from 0 to 1."
+        default=0.3, gt=0, description="Width, around both, over which weights rise from 0 to 1."
     )
     base_strength: float = Field(
         default=2.0, gt=0, description="Samples that the rate of all steps is worth."
@@ -85,7 +85,7 @@ class LearningConfig(BaseModel):
         default=0.3, ge=0, description="Standard deviations by which the unknown is favoured."
     )
     change: float = Field(
-        default=8.0, gt=0, description="Twice the log-likelihood ratio that shows a change."
+        default=16.0, gt=0, description="Twice the log-likelihood ratio that shows a change."
     )
     outdated: float = Field(
         default=0.1, ge=0, le=1, description="What an outcome from before a change still counts."

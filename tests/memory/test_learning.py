@@ -73,7 +73,7 @@ def test_q_moves_a_tenth_of_the_way_to_the_reward() -> None:
     beliefs = learned(episode(), episode("S2"))
     assert beliefs.personas["chat/text"]["Writer"].q == pytest.approx(0.5 + 0.05 + 0.045)
     assert beliefs.tiers["chat/text"]["worker"].q == pytest.approx(0.595)
-    assert beliefs.persona("Writer").won == pytest.approx(1 + 0.5 ** (1 / 30))
+    assert beliefs.persona("Writer").won == pytest.approx(1 + 0.5 ** (1 / 200))
 
 
 def test_only_memories_that_were_used_are_valued() -> None:
@@ -98,7 +98,7 @@ def test_blame_moves_from_the_step_that_failed_to_what_it_was_given() -> None:
     beliefs = learned(given_bad, episode("S9", persona="Giver"), failed)
     giver, reader = (beliefs.personas["chat/text"][name] for name in ("Giver", "Reader"))
     assert (reader.q, reader.won, reader.lost) == (pytest.approx(0.5), 0.0, 0.0)
-    assert giver.lost == pytest.approx(0.6 * 0.5 ** (1 / 30))
+    assert giver.lost == pytest.approx(0.6 * 0.5 ** (1 / 200))
     honest = learned(episode(reward=-0.5 * 0.6 + 0.4), episode("S9"))
     assert giver.q == pytest.approx(honest.personas["chat/text"]["Writer"].q)
     assert "S2 failed on it" in beliefs.credited["run-1/S1.1"].reason
