@@ -71,7 +71,7 @@ async def recalled_for(
         plan,
         ladder,
         run=flow_run_id,
-        place=store.place,
+        place=store.place.key,
         namespace=options.namespace,
         seed=options.seed,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..errors import MemoryStoreError
 from .episode import Entry, Episode
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from .protocols import EpisodeLog
     from .reader import Reader
 
-__all__ = ["Place", "Store", "close_stores", "open_store"]
+__all__ = ["Place", "Store", "close_stores", "open_store", "opened_store"]
 
 _LOG = "episodes.sqlite"
 
@@ -34,6 +36,12 @@ class Place:
     folder: Path
     dsn: str = ""
     embedder: str = "wordllama"
+
+    @property
+    def key(self) -> str:
+        """Names it within a process, without the password that the address may have."""
+        text = f"{self.folder}\n{self.dsn}\n{self.embedder}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Store:
@@ -180,6 +188,19 @@ def open_store(place: Place) -> Store:
         if (store := _stores.get(place)) is None:
             store = _stores[place] = Store(place)
         return store
+
+
+def opened_store(key: str) -> Store:
+    """Return the store of that place's key.
+
+    Raises:
+        MemoryStoreError: This process has none open.
+    """
+    with _lock:
+        for place, store in _stores.items():
+            if place.key == key:
+                return store
+    raise MemoryStoreError("This process has no such memory open.", "Start the run again.")
 
 
 def close_stores() -> None:

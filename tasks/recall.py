@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..memory.advise import Question, advise
 from ..memory.learning_config import DEFAULTS
-from ..memory.store import Place, Store, open_store
+from ..memory.store import Store, opened_store
 from ..result import Recall
 from ..task_ir import TaskIR, Tier
 from .remember import task_type_of
@@ -23,12 +23,12 @@ __all__ = ["Enquiry", "enquiry", "recall"]
 
 
 class Enquiry(BaseModel):
-    """All that recalling depends on, but for the memory itself."""
+    """All that recalling depends on, but for the memory itself, which `place` is the key of."""
 
     model_config = ConfigDict(frozen=True)
 
     run: str
-    place: Place
+    place: str
     namespace: str
     seed: int
     questions: tuple[Question, ...]
@@ -39,7 +39,7 @@ def enquiry(
     ladder: Callable[[Tier], tuple[Tier, ...]],
     *,
     run: str,
-    place: Place,
+    place: str,
     namespace: str,
     seed: int,
 ) -> Enquiry:
@@ -87,7 +87,7 @@ async def recall(asked: dict[str, Any], name: str) -> dict[str, Any]:  # noqa: A
 
 
 def _ask(asked: Enquiry) -> Recall:
-    store = open_store(asked.place)
+    store = opened_store(asked.place)
     episodes = store.log.count(asked.namespace)
     registry = store.personas.registry(asked.namespace)
     beliefs = store.beliefs(asked.namespace)
