@@ -133,7 +133,7 @@ class Memories:
         newcomers = [
             Newcomer(step.agent, prompts[step.agent], self._task_type(step))
             for step in (record.step for record in records if record.text is not None)
-            if step.agent in prompts and step.persona in ("", step.agent)
+            if step.agent in prompts
         ]
         try:
             return await asyncio.to_thread(

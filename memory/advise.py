@@ -15,6 +15,7 @@ from .lesson import Injection, injection, lesson
 from .persona import Persona
 from .recall import Alike, Candidate, recall
 from .registry import Registry
+from .registry_acts import invent
 from .tier_choice import choose_tier
 
 __all__ = ["LESSONS_CHARS", "Question", "advise"]
@@ -94,8 +95,7 @@ def _candidates(
     Then whom its name means, who did similar steps, and who is for such work alone: nearly all
     personas are for texts, and nobody is tried on one who was never asked for anything like it.
     """
-    own = registry.invented(question.agent, question.system_prompt, question.task_type)
-    there: dict[str, Persona | None] = {own.persona.name if own else question.agent: None}
+    there: dict[str, Persona | None] = {_own_name(question, registry): None}
     meant = registry.match(question.agent, question.system_prompt, question.task_type)
     is_text = question.task_type.endswith("/text")
     for persona in registry.usable(question.task_type):
@@ -103,6 +103,15 @@ def _candidates(
         if special or persona == meant or persona.name in tried:
             there.setdefault(persona.name, persona)
     return there
+
+
+def _own_name(question: Question, registry: Registry) -> str:
+    """Return what the planner's own agent is known by, or will be once its step succeeds."""
+    agent = (question.agent, question.system_prompt, question.task_type)
+    if known := registry.invented(*agent):
+        return known.persona.name
+    entered = invent(registry, *agent, at=0.0)
+    return entered.persona if entered else question.agent
 
 
 def _is_hard(evidence: Sequence[Evidence]) -> bool:

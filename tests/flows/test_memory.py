@@ -96,8 +96,7 @@ def test_what_went_well_is_left_as_it_is(swarm_home: Path) -> None:
     assert result.recall is not None
     (step,) = result.recall.steps
     assert step.agent == adding().steps[0].agent
-    assert step.by != "exploration"
-    assert step.lesson == ""
+    assert (step.by, step.persona, step.lesson) == ("memory", "reader", "")
     assert {one.step for one in step.memories} == {"S1", "S2", "S3", "S4"}
 
 
@@ -113,8 +112,7 @@ def test_one_namespace_knows_nothing_of_another(swarm_home: Path) -> None:
 def test_a_run_says_what_it_has_taught(swarm_home: Path) -> None:
     with scripted(Script(lambda _: RIGHT)):
         result = run(adding(2))
-    agent = adding().steps[0].agent
-    assert result.taught[0].startswith(f"{agent} on chat/python: 2 of 2 attempts succeeded")
+    assert result.taught[0].startswith("reader on chat/python: 2 of 2 attempts succeeded")
 
 
 def test_a_memory_that_is_out_of_order_costs_no_run(swarm_home: Path) -> None:

@@ -68,7 +68,7 @@ def test_nothing_known_leaves_the_step_as_it_was_planned() -> None:
     found = advised([])
     assert (found.agent, found.persona, found.tier, found.by) == (
         "Adder",
-        "Adder",
+        "adder",
         "worker",
         "rules",
     )
@@ -81,7 +81,7 @@ def test_nothing_known_leaves_the_step_as_it_was_planned() -> None:
 
 
 def test_who_does_clearly_better_gets_the_step_with_their_own_instructions() -> None:
-    entries = [tried(n, "Adder", False) for n in range(1, 9)]
+    entries = [tried(n, "adder", False) for n in range(1, 9)]
     entries += [tried(n, "python-engineer", True) for n in range(9, 17)]
     found = advised(entries)
     engineer = next(one for one in shipped_personas() if one.name == "python-engineer")
@@ -94,35 +94,35 @@ def test_who_does_clearly_better_gets_the_step_with_their_own_instructions() -> 
 
 
 def test_what_goes_well_is_not_changed_to_find_something_out() -> None:
-    found = advised([tried(n, "Adder", True) for n in range(1, 9)])
-    assert (found.persona, found.lesson) == ("Adder", "")
+    found = advised([tried(n, "adder", True) for n in range(1, 9)])
+    assert (found.persona, found.lesson) == ("adder", "")
     assert found.expected_s == 1.0
 
 
 def test_a_step_whose_like_fail_is_told_what_happened_within_bounds() -> None:
-    found = advised([tried(n, "Adder", False) for n in range(1, 9)])
+    found = advised([tried(n, "adder", False) for n in range(1, 9)])
     assert 0 < len(found.lesson) <= LESSONS_CHARS
     assert "it gave 3" in found.lesson
     assert any("told" in one.why for one in found.memories)
 
 
 def test_what_is_only_faintly_similar_is_not_told() -> None:
-    found = advised([tried(n, "Adder", False) for n in range(1, 9)], similarity=0.4)
+    found = advised([tried(n, "adder", False) for n in range(1, 9)], similarity=0.4)
     assert found.lesson == ""
 
 
 def test_nobody_is_tried_on_a_text_who_never_did_one_like_it() -> None:
     question = replace(QUESTION, task_type="chat/text")
-    entries = [tried(n, "Adder", False, task_type="chat/text", output="text") for n in range(1, 30)]
-    assert advised(entries, question=question).persona == "Adder"
+    entries = [tried(n, "adder", False, task_type="chat/text", output="text") for n in range(1, 30)]
+    assert advised(entries, question=question).persona == "adder"
 
 
 def test_the_same_memory_gives_the_same_advice() -> None:
-    entries = [tried(n, "Adder", n % 3 == 0) for n in range(1, 20)]
+    entries = [tried(n, "adder", n % 3 == 0) for n in range(1, 20)]
     assert advised(entries) == advised(entries)
 
 
 def test_a_persona_that_is_retired_or_unknown_is_nobodys_choice() -> None:
-    entries = [tried(n, "Adder", False) for n in range(1, 9)]
+    entries = [tried(n, "adder", False) for n in range(1, 9)]
     entries += [tried(n, "gone", True) for n in range(9, 17)]
     assert advised(entries).persona != "gone"
