@@ -65,7 +65,13 @@ def advise(
     rng = seeded(run, question.step, seed)
     is_hard = _is_hard(evidence)
     choice = choose_persona(
-        [*candidates], evidence, expected, rng, explore=is_hard, config=beliefs.config
+        [*candidates],
+        evidence,
+        expected,
+        rng,
+        tallies=beliefs.tallies(question.task_type),
+        explore=is_hard,
+        config=beliefs.config,
     )
     tier = choose_tier(question.ladder, evidence, expected, rng, config=beliefs.config)
     picked: Tier = next(one for one in question.ladder if one == tier.picked)
