@@ -109,7 +109,7 @@ def test_the_figures_are_the_defaults() -> None:
     assert f"The {DEFAULTS.neighbours} attempts" in text
     assert f"fewer than {DEFAULTS.min_samples:g} samples" in text
     assert f"less than {DEFAULTS.min_confidence:.0%}".replace("%", " %") in text
-    assert f"up to {DEFAULTS.candidates} memories of similarity {DEFAULTS.gate:g}" in text
+    assert f"up to {DEFAULTS.candidates} memories of similarity {DEFAULTS.near:g}" in text
     assert f"at most {LESSONS_CHARS} characters" in text
 
 

@@ -8,7 +8,7 @@ refused(
     lambda: open(outside["secret"], "w"),
     lambda: open("/usr/x", "w"),
     lambda: open("/x", "w"),
-    lambda: os.mkdir("/work/x"),
+    lambda: os.mkdir("/usr/y"),
     lambda: open("/etc/x", "w"),
     lambda: open("/dev/x", "w"),
     lambda: os.rename("/usr/bin", "/usr/nib"),
