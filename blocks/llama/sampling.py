@@ -71,7 +71,8 @@ class Sampler:
         pointer = lib.llama_get_logits_ith(self._native.context, row)
         logits = np.ctypeslib.as_array(pointer, shape=(size,))
         # Milliseconds over a whole vocabulary; and what a grammar allows is rarely unlikely.
-        likely = np.argpartition(logits, -_LIKELY)[-_LIKELY:] if size > _LIKELY else np.arange(0)
+        few = min(_LIKELY, size)
+        likely = np.argpartition(logits, -few)[-few:]
         for ids in (likely, np.arange(size)):
             candidates = np.zeros(len(ids), dtype=_CANDIDATE)
             candidates["id"], candidates["logit"] = ids, logits[ids]
