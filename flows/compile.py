@@ -10,7 +10,7 @@ from typing import Any
 
 from ..gates import chosen
 from ..memory.episode import EpisodeKey
-from ..result import StepRecall
+from ..result import Recall, StepRecall
 from ..task_ir import Output, OutputKind, Step, TaskIR, TaskType, Tier
 
 __all__ = ["CompiledPlan", "CompiledStep", "StepDefaults", "compile_plan"]
@@ -106,7 +106,7 @@ def compile_plan(
     plan: TaskIR,
     defaults: StepDefaults | None = None,
     durations: Mapping[str, float] | None = None,
-    recall: Mapping[str, StepRecall] | None = None,
+    recall: Recall | None = None,
 ) -> CompiledPlan:
     """Resolve every step of a plan.
 
@@ -114,15 +114,17 @@ def compile_plan(
         plan: A valid plan.
         defaults: What steps get where the plan says nothing.
         durations: Expected seconds of the steps, by id, for the priorities; every step counts as 1
-            where none are given, and as the mean of the known ones where some are.
-        recall: What the memory made of the steps, by id; it may change who does one and on which
-            tier.
+            where none are given, and as the mean of the known ones where some are. Those that
+            `recall` expects, if left out.
+        recall: What the memory made of the steps; it may change who does one and on which tier.
     """
     defaults = defaults or StepDefaults()
-    priorities = _remaining_path(plan.steps, _expected(plan.steps, durations or {}))
+    recalled = {one.step: one for one in recall.steps} if recall else {}
+    if durations is None:
+        durations = {name: one.expected_s for name, one in recalled.items() if one.expected_s}
+    priorities = _remaining_path(plan.steps, _expected(plan.steps, durations))
     agents = {agent.name: agent for agent in plan.agents}
     rules = _rules(plan)
-    recall = recall or {}
     steps = tuple(
         _informed(
             CompiledStep(
@@ -140,7 +142,7 @@ def compile_plan(
                 optional=step.optional,
                 priority=priorities[step.id],
             ),
-            recall.get(step.id),
+            recalled.get(step.id),
             rules,
         )
         for step in plan.steps

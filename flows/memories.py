@@ -23,7 +23,7 @@ from .options import SwarmOptions
 from .records import StepRecord
 from .task_run import run_task
 
-__all__ = ["Memories", "advice", "place_of", "recalled_for", "store_of"]
+__all__ = ["Memories", "place_of", "recalled_for", "store_of"]
 
 _logger = logging.getLogger("prefect.swarm.memory")
 
@@ -84,15 +84,6 @@ async def recalled_for(
     return Recall(note=str(content)), state
 
 
-def advice(recalled: Recall | None) -> dict[str, Any]:
-    """Return what compiling a plan takes from a recall, by the names of its parameters."""
-    steps = recalled.steps if recalled else ()
-    return {
-        "recall": {one.step: one for one in steps},
-        "durations": {one.step: one.expected_s for one in steps if one.expected_s},
-    }
-
-
 @dataclass(slots=True)
 class Memories:
     """Remembers the attempts of one run.
@@ -100,7 +91,6 @@ class Memories:
     Attributes:
         agents: Those of the plan, as the planner made them up.
         again: How often each step was begun again after its run had failed.
-        lost: Why attempts were not remembered, if any weren't.
     """
 
     store: Store | None
@@ -109,7 +99,6 @@ class Memories:
     namespace: str
     agents: Sequence[Agent] = ()
     again: Mapping[str, int] = field(default_factory=dict[str, int])
-    lost: str = ""
 
     async def remember(
         self, record: StepRecord, attempt: Attempt, before: Sequence[Attempt], artifact: str
@@ -122,7 +111,6 @@ class Memories:
             # An attempt that has ended is written even if its run is being cancelled.
             await asyncio.shield(asyncio.to_thread(self.store.remember, episode))
         except MemoryStoreError as error:
-            self.lost = str(error)
             _logger.warning("%s was not remembered: %s", episode.key, error)
 
     async def conclude(self, records: Sequence[StepRecord]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from .compile import StepDefaults, compile_plan
 from .control import Progress, current_control
 from .execute import Execution
 from .lock import exclusive
-from .memories import advice, recalled_for, store_of
+from .memories import recalled_for, store_of
 from .options import SwarmOptions
 from .parameters import PlanParameter
 from .planning import planned
@@ -92,7 +92,7 @@ async def _execute(
     defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
     store = await store_of(options)
     recalled, state = await recalled_for(chosen.plan, options, store, flow_run_id, state)
-    compiled = compile_plan(chosen.plan, defaults, **advice(recalled))
+    compiled = compile_plan(chosen.plan, defaults, recall=recalled)
     await check_gates(compiled)
     execution = Execution(
         plan=compiled,
