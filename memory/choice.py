@@ -17,9 +17,9 @@ from typing import Literal
 
 from .cell import Tally
 from .episode import EpisodeKey
-from .evidence import Evidence, weigh
+from .evidence import Evidence
 from .learning_config import DEFAULTS, LearningConfig
-from .posterior import Posterior, better, posterior
+from .posterior import Posterior, better, posteriors
 
 __all__ = ["By", "Choice", "choose_persona", "seeded"]
 
@@ -87,7 +87,7 @@ def choose_persona(
         name: _expected(expected, (tallies or {}).get(name), name in elsewhere, config)
         for name in candidates
     }
-    beliefs = _beliefs(rates, evidence, config)
+    beliefs = posteriors(rates, evidence, lambda one: one.persona, config)
     known = sum(one.samples for one in beliefs.values())
     if known < config.min_samples:
         attempts = sum(one.attempts for one in beliefs.values())
@@ -129,17 +129,6 @@ def _expected(
         return rate
     known = config.base_strength + tally.won + tally.lost
     return (config.base_strength * rate + tally.won) / known
-
-
-def _beliefs(
-    rates: Mapping[str, float], evidence: Sequence[Evidence], config: LearningConfig
-) -> dict[str, Posterior]:
-    found: dict[str, list[Evidence]] = {name: [] for name in rates}
-    for one in evidence:
-        if one.persona in found:
-            found[one.persona].append(one)
-    weighed = weigh(found, config)
-    return {name: posterior(weighed[name], rate, config) for name, rate in rates.items()}
 
 
 def _left_to_rules(

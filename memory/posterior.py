@@ -8,13 +8,16 @@ to do well here, and few outcomes on this very kind of step are enough to know b
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from .evidence import Weighed
+from .evidence import Evidence, Weighed, weigh
 from .learning_config import DEFAULTS, LearningConfig
 
-__all__ = ["Posterior", "better", "posterior"]
+__all__ = ["Posterior", "better", "posterior", "posteriors"]
+
+_Arm = TypeVar("_Arm", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,26 @@ def posterior(
     prior = 1 / (1 / config.related_strength + 1 / known)
     strength = prior + near
     return Posterior((prior * mean + near_won) / strength, strength, related, len(found))
+
+
+def posteriors(
+    expected: Mapping[_Arm, float],
+    evidence: Iterable[Evidence],
+    arm_of: Callable[[Evidence], _Arm],
+    config: LearningConfig = DEFAULTS,
+) -> dict[_Arm, Posterior]:
+    """Say what is believed of each arm; attempts of other arms don't count.
+
+    Args:
+        expected: Success rate that is expected of each arm, 0 to 1.
+        arm_of: Which arm an attempt is of.
+    """
+    found: dict[_Arm, list[Evidence]] = {arm: [] for arm in expected}
+    for one in evidence:
+        if (arm := arm_of(one)) in found:
+            found[arm].append(one)
+    weighed = weigh(found, config)
+    return {arm: posterior(weighed[arm], rate, config) for arm, rate in expected.items()}
 
 
 def better(one: Posterior, other: Posterior) -> float:

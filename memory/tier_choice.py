@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from ..task_ir import Tier
 from .choice import Choice
-from .evidence import Evidence, weigh
+from .evidence import Evidence
 from .learning_config import DEFAULTS, LearningConfig
-from .posterior import Posterior, posterior
+from .posterior import Posterior, posteriors
 
 __all__ = ["choose_tier", "expected_cost"]
 
@@ -41,7 +41,8 @@ def choose_tier(
         expected: Success rate of all attempts so far, 0 to 1.
     """
     planned = ladder[0]
-    beliefs = _beliefs(ladder, evidence, expected, config)
+    rates: dict[Tier, float] = dict.fromkeys(ladder, expected)
+    beliefs = posteriors(rates, evidence, _tier, config)
     own = beliefs[planned]
     if own.samples < config.min_samples or len(ladder) == 1:
         return Choice(planned, "rules", "the plan's tier: too little is known of it on such steps")
@@ -75,18 +76,8 @@ def _cheapest(ladder: Sequence[Tier], rates: Mapping[Tier, float], config: Learn
     return ladder[min(starts, key=lambda at: expected_cost(ladder[at:], rates, config))]
 
 
-def _beliefs(
-    ladder: Sequence[Tier],
-    evidence: Sequence[Evidence],
-    expected: float,
-    config: LearningConfig,
-) -> dict[Tier, Posterior]:
-    found: dict[Tier, list[Evidence]] = {tier: [] for tier in ladder}
-    for one in evidence:
-        if one.tier in found:
-            found[one.tier].append(one)
-    weighed = weigh(found, config)
-    return {tier: posterior(weighed[tier], expected, config) for tier in ladder}
+def _tier(one: Evidence) -> Tier:
+    return one.tier
 
 
 def _drawn(beliefs: Mapping[Tier, Posterior], rng: random.Random) -> dict[Tier, float]:
