@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Collection
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..memory.episode import EpisodeKey, Selection
 
@@ -14,9 +11,6 @@ if TYPE_CHECKING:
     from ..memory.persona_store import PersonaStore
 
 __all__ = ["forget_evidence", "personas_meant"]
-
-_ROWS = "SELECT id, evidence, reason FROM changes WHERE namespace = ?"
-_REMOVED = "(forgotten)"
 
 
 def personas_meant(store: PersonaStore, namespace: str, which: Selection) -> tuple[str, ...]:
@@ -48,56 +42,12 @@ def forget_evidence(
 ) -> int:
     """Remove these personas, and from what was decided of others the keys and the text.
 
-    A decision's counts stay, since it was made by them. Returns how many decisions went or changed.
+    Returns how many decisions went or changed.
 
     Raises:
         MemoryStoreError: The store can't be written, or a reader keeps its bytes in the WAL.
     """
-    from ..memory.sqlite_connections import Connections
-
     if which.everything:
         return store.forget(namespace)
     gone = sum(store.forget(namespace, name) for name in personas)
-
-    def scrub(db: sqlite3.Connection) -> int:
-        changed = 0
-        for number, evidence, reason in db.execute(_ROWS, (namespace,)).fetchall():
-            left = _without(evidence, keys), _unsaid(reason, which.containing)
-            if left != (evidence, reason):
-                _replace(db, number, *left)
-                changed += 1
-        return changed
-
-    with closing(Connections(store.path)) as file:
-        changed = file.write(scrub)
-    # Overwrites what the WAL still has, and says so where it can't.
-    store.forget(namespace, "")
-    return gone + changed
-
-
-def _without(evidence: str | None, keys: Collection[EpisodeKey]) -> str | None:
-    if not evidence:
-        return evidence
-    told: dict[str, Any] = json.loads(evidence)
-    left = [key for key in told["episodes"] if EpisodeKey(*key) not in keys]
-    if len(left) == len(told["episodes"]):
-        return evidence
-    return json.dumps({**told, "episodes": left}, ensure_ascii=False)
-
-
-def _unsaid(reason: str, text: str | None) -> str:
-    from ..memory.log_sql import mentions
-
-    return _REMOVED if text is not None and mentions(text, [reason]) else reason
-
-
-def _replace(db: sqlite3.Connection, number: int, evidence: str | None, reason: str) -> None:
-    """Put a row in the place of another: the table refuses updates, and its chain has the ids."""
-    cursor = db.execute("SELECT * FROM changes WHERE id = ?", (number,))
-    names = [column[0] for column in cursor.description]
-    row = {**dict(zip(names, cursor.fetchone(), strict=True))}
-    row.update(evidence=evidence, reason=reason)
-    db.execute("DELETE FROM changes WHERE id = ?", (number,))
-    marks = ", ".join("?" * len(row))
-    insert = "".join(["INSERT INTO changes (", ", ".join(row), ") VALUES (", marks, ")"])
-    db.execute(insert, tuple(row.values()))
+    return gone + store.scrub(namespace, keys, which.containing)

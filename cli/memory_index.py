@@ -44,24 +44,16 @@ def index_of(store: Store) -> Generator[Index]:
     Raises:
         MemoryStoreError: The log can't be read.
     """
-    from ..memory.generation import Damage, fits, open_generation, read_pointer
+    from ..memory.generation import Damage, open_current, why_void
 
-    pointer = read_pointer(store.place.folder)
-    found = (
-        pointer
-        if pointer is None or isinstance(pointer, Damage)
-        else open_generation(store.place.folder, pointer)
-    )
+    found = open_current(store.place.folder)
     if found is None:
         yield Index()
     elif isinstance(found, Damage):
         yield Index(damage=str(found))
     else:
         try:
-            yield Index(
-                found,
-                void=_why_void(found.manifest.forgotten, fits(found.manifest, store.log), store),
-            )
+            yield Index(found, void=why_void(found.manifest, store.log, store.log.forgotten()))
         finally:
             found.close()
 
@@ -103,11 +95,3 @@ def built(store: Store, *, full: bool = False) -> Consolidation:
             )
         time.sleep(_PAUSE_S)
     return done
-
-
-def _why_void(forgotten: int, fitting: bool, store: Store) -> str:
-    if forgotten != store.log.forgotten():
-        return "episodes were forgotten since it was built"
-    if not fitting:
-        return "it was built from another log, or from one that has lost its end"
-    return ""

@@ -38,9 +38,7 @@ EmbedderName = Annotated[
     ),
 ]
 
-_PORTION = 1000
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_SHORT = 12
 
 
 @contextmanager
@@ -66,12 +64,12 @@ def opened(embedder: str = "wordllama") -> Generator[Store]:
 
 def entries_of(log: EpisodeLog, namespace: str | None = None) -> Iterator[Entry]:
     """Go through the log in its order, through one namespace or all."""
-    after = 0
-    while portion := log.since(after, _PORTION):
+    from ..memory.portions import portions
+
+    for portion in portions(log):
         for entry in portion:
             if namespace in (None, entry.episode.namespace):
                 yield entry
-        after = portion[-1].position
 
 
 def runs_called(log: EpisodeLog, namespace: str, name: str) -> list[str]:
@@ -102,7 +100,9 @@ def run_named(log: EpisodeLog, namespace: str, name: str) -> str:
 
 def short_run(run: str) -> str:
     """Return a run's name as the other commands print it."""
-    return run.replace("-", "")[:_SHORT] if _UUID.fullmatch(run) else run
+    from ..runs import run_id_of
+
+    return run_id_of(run) if _UUID.fullmatch(run) else run
 
 
 def short(key: EpisodeKey) -> str:

@@ -25,30 +25,20 @@ def search(
     """Find the attempts whose prompts are most like a text, the newest included."""
     if not text.strip():
         raise InputError("The text is empty.", "Say what to look for.")
-    from ..memory.embedder import make_embedder
-    from ..memory.reader import Reader
-
     with opened(embedder) as store:
-        reader = Reader(store.log, store.place.folder, make_embedder(embedder))
-        try:
-            matches = reader.search(namespace, text, limit)
-        finally:
-            reader.close()
-        episodes = store.log.at([match.position for match in matches])
-    # What was forgotten meanwhile isn't there any more.
-    found = [(match, episodes[match.position]) for match in matches if match.position in episodes]
+        found = store.similar(namespace, text, limit)
     if as_json:
         rows = [
             {
-                "similarity": round(match.similarity, 4),
-                "position": match.position,
+                "similarity": round(similarity, 4),
+                "position": position,
                 "attempt": short(episode.key),
                 **episode.model_dump(mode="json", include={"run", "step", "persona", "tier"}),
                 "number": episode.attempt,
                 "outcome": outcome(episode),
                 "prompt": episode.prompt,
             }
-            for match, episode in found
+            for (position, episode), similarity in found
         ]
         print_json({"text": text, "namespace": namespace, "matches": rows})
     elif not found:
@@ -58,17 +48,17 @@ def search(
             ("Similarity", "Attempt", "Persona", "Tier", "Outcome", "Prompt"),
             (
                 (
-                    f"{match.similarity:.2f}",
+                    f"{similarity:.2f}",
                     short(episode.key),
                     one_line(episode.persona, 30),
                     episode.tier,
                     outcome(episode),
                     one_line(episode.prompt, 300),
                 )
-                for match, episode in found
+                for (_, episode), similarity in found
             ),
             right=frozenset({"Similarity"}),
         )
         print_text("")
-        print_text(f"Look closer: prefect-swarm memory show {short(found[0][1].key)}")
+        print_text(f"Look closer: prefect-swarm memory show {short(found[0][0].episode.key)}")
     return 0

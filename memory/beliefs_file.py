@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ..errors import MemoryStoreError
 from .learning import Beliefs
 from .learning_config import DEFAULTS
+from .portions import portions
 from .protocols import EpisodeLog
 
 __all__ = ["brought_up", "clear_beliefs", "read_beliefs", "write_beliefs"]
 
 _FOLDER = "beliefs"
-_PORTION = 1000
 
 
 class _Kept(BaseModel):
@@ -34,7 +34,7 @@ def brought_up(log: EpisodeLog, beliefs: Beliefs) -> Beliefs:
     Raises:
         MemoryStoreError: The log can't be read.
     """
-    while entries := log.since(beliefs.position, _PORTION):
+    for entries in portions(log, beliefs.position):
         for entry in entries:
             beliefs.learn(entry)
     return beliefs

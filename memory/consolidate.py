@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -18,19 +17,17 @@ from .generation import (
     Generation,
     Manifest,
     end_of,
-    fits,
-    open_generation,
-    read_pointer,
+    open_current,
+    why_void,
 )
 from .kuzu_graph import KuzuGraph
+from .portions import portions
 from .prompt_vectors import by_namespace, prompt_vectors
 from .protocols import Embedder, EpisodeLog
 from .shelf import alone, clean, new_folder, next_number, publish, sweep
 
 __all__ = ["Consolidation", "consolidate"]
 
-_PORTION = 1000
-"""Entries read at once."""
 _GRAPH_PORTION = 10_000
 """Entries that the graph gets at once: each time costs about 0.2 s, and each entry some memory."""
 _TRIES = 5
@@ -100,10 +97,7 @@ def consolidate(
 
 
 def _last(folder: Path) -> tuple[Generation | None, Damage | None]:
-    pointer = read_pointer(folder)
-    if pointer is None:
-        return None, None
-    found = pointer if isinstance(pointer, Damage) else open_generation(folder, pointer)
+    found = open_current(folder)
     return (None, found) if isinstance(found, Damage) else (found, None)
 
 
@@ -145,8 +139,8 @@ def _bring_up(
 
 
 def _serves(base: Manifest, log: EpisodeLog, embedder: Embedder, forgotten: int) -> bool:
-    same = (base.embedder, base.dimension) == (embedder.name, embedder.dimension)
-    return same and base.forgotten == forgotten and fits(base, log)
+    same = base.dimension == embedder.dimension
+    return same and not why_void(base, log, forgotten, embedder.name)
 
 
 def _build(
@@ -164,7 +158,7 @@ def _build(
     added = embedded = 0
     with closing(KuzuGraph(made / GRAPH)) as graph:
         waiting: list[Entry] = []
-        for portion in _portions(log, begun, last):
+        for portion in portions(log, begun, last):
             embedded += _index(log, embedder, portion, indexes)
             added += len(portion)
             end = end_of(portion[-1])
@@ -177,15 +171,6 @@ def _build(
     for name, where in folders.items():
         indexes[name].write(made / where)
     return _Built(sum(map(len, indexes.values())), added, embedded, end, folders)
-
-
-def _portions(log: EpisodeLog, after: int, last: int) -> Iterator[list[Entry]]:
-    while after < last:
-        portion = [entry for entry in log.since(after, _PORTION) if entry.position <= last]
-        if not portion:
-            return
-        yield portion
-        after = portion[-1].position
 
 
 def _index(

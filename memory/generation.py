@@ -103,6 +103,25 @@ def fits(manifest: Manifest, log: EpisodeLog) -> bool:
     return episode is not None and end_of(Entry(position, episode)) == manifest.end
 
 
+def why_void(manifest: Manifest, log: EpisodeLog, forgotten: int, embedder: str = "") -> str:
+    """Say why a generation that is whole isn't to be used; "" if it is.
+
+    Args:
+        forgotten: The log's number now.
+        embedder: Whose vectors are wanted; "" for anybody's.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    if manifest.forgotten != forgotten:
+        return "episodes were forgotten since it was built"
+    if embedder and manifest.embedder != embedder:
+        return f"its vectors are {manifest.embedder}'s, not {embedder}'s"
+    if not fits(manifest, log):
+        return "it was built from another log, or from this one before it lost its end"
+    return ""
+
+
 class Damage(NamedTuple):
     """Why a generation can't be read. The log has everything, and a rebuild mends it.
 
@@ -188,6 +207,12 @@ def read_pointer(folder: Path) -> Pointer | Damage | None:
     if not whole or not (number.isascii() and number.isdecimal()):
         return Damage("pointer", str(path), "it is cut or holds something else")
     return Pointer(int(number), seal)
+
+
+def open_current(folder: Path) -> Generation | Damage | None:
+    """Open the generation that counts, or say why not; None if none was built yet."""
+    pointer = read_pointer(folder)
+    return open_generation(folder, pointer) if isinstance(pointer, Pointer) else pointer
 
 
 def open_generation(folder: Path, pointer: Pointer) -> Generation | Damage:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..errors import MemoryStoreError
+from .episode import EpisodeKey
 from .persona import load_personas, shipped_personas
+from .persona_evidence import without_keys, without_text
 from .registry import Change, Registry, registry_of
 from .sqlite_connections import PATIENCE_S, Connections
 
@@ -57,8 +59,13 @@ _INSERT = "".join([
     "INSERT INTO changes (namespace, ", ", ".join(_COLUMNS), ") VALUES (?, ",
     ", ".join("?" * len(_COLUMNS)), ")",
 ])  # fmt: skip
+_PUT_BACK = "".join([
+    "INSERT INTO changes (id, namespace, ", ", ".join(_COLUMNS), ") VALUES (?, ?, ",
+    ", ".join("?" * len(_COLUMNS)), ")",
+])  # fmt: skip
 _LAST = "SELECT COALESCE(MAX(id), 0) FROM changes WHERE namespace = ? AND persona = ?"
 _TRIES = 100
+_AGAIN = "Forget it once more when that process has ended."
 
 
 class PersonaStore:
@@ -145,16 +152,40 @@ class PersonaStore:
         values = (namespace,) if persona is None else (namespace, persona)
         statement = "".join(["DELETE FROM changes WHERE ", where])
         gone = self._file.write(lambda db: db.execute(statement, values).rowcount)
-        busy = self._file.read(
-            lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        )
-        if busy:
-            raise MemoryStoreError(
-                f"What was removed from {self.path} is no longer found, but its bytes are still in "
-                f"{self.path.name}-wal: another process has been reading all the time.",
-                "Forget it once more when that process has ended.",
-            )
+        self._file.empty_wal(_AGAIN)
         return gone
+
+    def scrub(self, namespace: str, keys: Collection[EpisodeKey], text: str | None = None) -> int:
+        """Take forgotten episodes' keys, and a forgotten text, out of all that was decided.
+
+        A decision's counts stay, since it was made by them.
+
+        Returns:
+            How many decisions that changed; the bytes that were there are overwritten.
+
+        Raises:
+            MemoryStoreError: The store can't be written, or a reader keeps its bytes in the WAL.
+        """
+
+        def replace(db: sqlite3.Connection) -> int:
+            changed = 0
+            for number, *fields in db.execute(_SELECT, (namespace,)).fetchall():
+                row = dict(zip(_COLUMNS, fields, strict=True))
+                left = {
+                    "evidence": without_keys(row["evidence"], keys),
+                    "reason": without_text(row["reason"], text),
+                }
+                if left.items() <= row.items():
+                    continue
+                # The table refuses updates, and the chain of decisions has their ids.
+                db.execute("DELETE FROM changes WHERE id = ?", (number,))
+                db.execute(_PUT_BACK, (number, namespace, *{**row, **left}.values()))
+                changed += 1
+            return changed
+
+        changed = self._file.write(replace)
+        self._file.empty_wal(_AGAIN)
+        return changed
 
     def close(self) -> None:
         """Close the file for all threads of this process."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import MemoryStoreError
 from .faiss_index import FaissIndex
-from .generation import Damage, Generation, Pointer, fits, open_generation, read_pointer
+from .generation import Damage, Generation, Pointer, open_generation, read_pointer, why_void
 from .kuzu_graph import KuzuGraph
 from .protocols import Embedder, EpisodeLog, Match
 from .similarity import best, search_tail
@@ -133,22 +133,12 @@ class Reader:
         if isinstance(found, Damage):
             self._damage = found
         elif found is not None:
-            self._void = self._why_void(found, forgotten)
+            self._void = why_void(found.manifest, self._log, forgotten, self._embedder.name)
             if self._void:
                 found.close()
             else:
                 self._generation = found
         self._begin_tail()
-
-    def _why_void(self, found: Generation, forgotten: int) -> str:
-        manifest = found.manifest
-        if manifest.forgotten != forgotten:
-            return "episodes were forgotten since it was built"
-        if manifest.embedder != self._embedder.name:
-            return f"its vectors are {manifest.embedder}'s, not {self._embedder.name}'s"
-        if not fits(manifest, self._log):
-            return "it was built from another log, or from this one before it lost its end"
-        return ""
 
     def _index(self, namespace: str) -> FaissIndex | None:
         if self._generation is None:

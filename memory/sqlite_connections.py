@@ -107,6 +107,23 @@ class Connections:
                 _DAMAGED.format(path=self.path),
             )
 
+    def empty_wal(self, fix: str) -> None:
+        """Overwrite what the WAL still has of removed rows.
+
+        Args:
+            fix: What to do if another process reads all the time, so that it can't be.
+
+        Raises:
+            MemoryStoreError: It can't be, or the file can't be written.
+        """
+        checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
+        if self.read(lambda db: db.execute(checkpoint).fetchone()[0]):
+            raise MemoryStoreError(
+                f"What was removed from {self.path} is no longer found, but its bytes are still in "
+                f"{self.path.name}-wal: another process has been reading all the time.",
+                fix,
+            )
+
     def close(self) -> None:
         """Close what all threads have open. The log is of no use afterwards."""
         self._connections.close()

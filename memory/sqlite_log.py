@@ -169,7 +169,7 @@ class SqliteLog:
     def vacuum(self) -> None:
         """Write the file anew, without what was removed; takes seconds for 100,000 episodes."""
         self._file.read(lambda db: db.execute("VACUUM"))
-        self._empty_wal()
+        self._file.empty_wal("Vacuum the memory when that process has ended.")
 
     def close(self) -> None:
         """Close the file for all threads of this process."""
@@ -194,16 +194,6 @@ class SqliteLog:
     def _entries(self, where: str, values: Sequence[Any]) -> list[Entry]:
         rows = self._rows(_SELECT + where, values)
         return [Entry(position, episode_of(position, values)) for position, *values in rows]
-
-    def _empty_wal(self) -> None:
-        checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
-        busy = self._file.read(lambda db: db.execute(checkpoint).fetchone()[0])
-        if busy:
-            raise MemoryStoreError(
-                f"What was removed from {self.path} is no longer found, but its bytes are still in "
-                f"{self.path.name}-wal: another process has been reading all the time.",
-                "Vacuum the memory when that process has ended.",
-            )
 
 
 def _one_of(column: str, values: Sequence[Any]) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .consolidate import Consolidation
     from .learning import Beliefs
     from .persona_store import PersonaStore
-    from .protocols import EpisodeLog
+    from .protocols import Embedder, EpisodeLog
     from .reader import Reader
 
 __all__ = ["Place", "Store", "close_stores", "open_store", "opened_store"]
@@ -69,15 +69,20 @@ class Store:
         return bool(self.log.append([episode]))
 
     @property
+    def embedder(self) -> Embedder:
+        """What makes the vectors; nothing is loaded before its first use."""
+        from .embedder import make_embedder
+
+        return make_embedder(self.place.embedder)
+
+    @property
     def reader(self) -> Reader:
         """Finds similar episodes; it loads the embedder at the first question."""
-        from .embedder import make_embedder
         from .reader import Reader
 
         with self._lock:
             if self._reader is None:
-                embedder = make_embedder(self.place.embedder)
-                self._reader = Reader(self.log, self.place.folder, embedder)
+                self._reader = Reader(self.log, self.place.folder, self.embedder)
             return self._reader
 
     @property
@@ -137,10 +142,7 @@ class Store:
         """Similarity of two prompts by the embeddings that are kept; 0 where one isn't."""
         if one.digest == other.digest:
             return 1.0
-        from .embedder import make_embedder
-
-        name = make_embedder(self.place.embedder).name
-        found = self.log.vectors(name, [one.digest, other.digest])
+        found = self.log.vectors(self.embedder.name, [one.digest, other.digest])
         return float(found[one.digest] @ found[other.digest]) if len(found) > 1 else 0.0
 
     def consolidate(self, *, full: bool = False) -> Consolidation:
@@ -150,10 +152,8 @@ class Store:
             MemoryStoreError: The log, the embedder or the disk fails.
         """
         from .consolidate import consolidate
-        from .embedder import make_embedder
 
-        embedder = make_embedder(self.place.embedder)
-        return consolidate(self.log, self.place.folder, embedder, full=full)
+        return consolidate(self.log, self.place.folder, self.embedder, full=full)
 
     def close(self) -> None:
         """Give connections and files back."""
