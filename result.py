@@ -16,7 +16,9 @@ __all__ = [
     "Attempt",
     "Cost",
     "Decision",
+    "Example",
     "Metrics",
+    "Mitigation",
     "Planning",
     "Recall",
     "Recalled",
@@ -64,6 +66,15 @@ class Usage(_Frozen):
         )
 
 
+class Example(_Frozen):
+    """An earlier attempt, and what a model is told of it."""
+
+    run: str
+    step: str
+    attempt: int
+    text: str
+
+
 class Decision(_Frozen):
     """What a failure leads to, by which rule, and why."""
 
@@ -77,6 +88,9 @@ class Decision(_Frozen):
     usage: Usage = Field(default=Usage(), description="What a REPLAN's question took.")
     duration_s: float = Field(default=0.0, description="Seconds of work that the question took.")
     outcome: str = Field(default="", description="What came of the question.")
+    told: Example | None = Field(
+        default=None, description="What the next attempt is told of how such a failure was mended."
+    )
 
 
 class Attempt(_Frozen):
@@ -206,11 +220,36 @@ class StepRecall(_Frozen):
     memories: tuple[Recalled, ...] = ()
 
 
+class Mitigation(_Frozen):
+    """What was done about a symptom, and what came of it.
+
+    Attributes:
+        symptom: What had failed: a failure's message without what differs each time, or
+            `gate NAME:` for all that this gate finds.
+        target: The tier of ESCALATE; the persona of DELEGATE, where they are told apart; else "".
+        tried: Attempts that followed.
+        worked: Those of them that succeeded. Failing otherwise isn't working.
+        recurred: Those that had the very same symptom again.
+        example: The latest that succeeded, where it worked more often than not.
+    """
+
+    symptom: str
+    action: Action
+    target: str = ""
+    tried: int
+    worked: int
+    recurred: int = 0
+    example: Example | None = None
+
+
 class Recall(_Frozen):
     """What a run knew before it began; `note` says what was out of order."""
 
     episodes: int = Field(default=0, description="Attempts that were remembered by then.")
     steps: tuple[StepRecall, ...] = ()
+    mitigations: tuple[Mitigation, ...] = Field(
+        default=(), description="What was done about failures, and how often that worked."
+    )
     note: str = ""
 
 

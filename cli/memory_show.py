@@ -134,7 +134,9 @@ def _ask_graph(
             if graph and not episode.succeeded
             else []
         )
-        one["known_mitigations"] = [mitigation._asdict() for mitigation in known]
+        one["known_mitigations"] = [
+            mitigation.model_dump(exclude={"symptom", "example"}) for mitigation in known
+        ]
 
 
 def _sources(

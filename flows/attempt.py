@@ -172,7 +172,7 @@ class Attempts:
             prompt=step.prompt,
             lesson=step.lesson,
             upstream=self._upstream(step.upstream) if step.upstream else self.inputs,
-            feedback="" if action == "SAMPLE" else _feedback(record),
+            feedback="" if action == "SAMPLE" else _feedback(record, decision),
             previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
             sample=sample,
             race=race_name,
@@ -246,12 +246,17 @@ class Attempts:
             optional=record.step.optional,
             replans_left=self.replacements.left,
             can_delegate=record.step.output.kind in policy.delegates,
+            known=self.memories.mitigations,
         )
-        return route(_failures(record, attempt), policy, bounds)
+        *before, last = _failures(record, attempt)
+        symptom = self.memories.symptom(record, attempt)
+        return route([*before, replace(last, symptom=symptom)], policy, bounds)
 
 
-def _feedback(record: StepRecord) -> str:
-    return feedback([one for one in _failures(record) if one.revision == record.revision])
+def _feedback(record: StepRecord, decision: Decision | None) -> str:
+    said = feedback([one for one in _failures(record) if one.revision == record.revision])
+    told = decision.told if decision else None
+    return f"{said}\n{told.text}" if told else said
 
 
 def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:

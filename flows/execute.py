@@ -87,6 +87,7 @@ class Execution:
             namespace=self.options.namespace,
             agents=self.source.plan.agents,
             again=self.run.begun_again(),
+            mitigations=self.recall.mitigations if self.recall else (),
         )
 
     @property

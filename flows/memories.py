@@ -12,8 +12,10 @@ from prefect.client.schemas.objects import State
 
 from ..errors import InputError, MemoryStoreError
 from ..memory.afterwards import Newcomer, after_run
+from ..memory.episode import EpisodeKey
+from ..memory.graph_rows import symptom_text
 from ..memory.store import Place, Store, open_store
-from ..result import Attempt, Recall
+from ..result import Attempt, Example, Mitigation, Recall
 from ..settings import SwarmSettings, home
 from ..task_ir import Agent, TaskIR, Tier
 from ..tasks.recall import enquiry, recall
@@ -91,6 +93,7 @@ class Memories:
     Attributes:
         agents: Those of the plan, as the planner made them up.
         again: How often each step was begun again after its run had failed.
+        mitigations: What was done about failures in earlier runs, as it was recalled.
     """
 
     store: Store | None
@@ -99,6 +102,13 @@ class Memories:
     namespace: str
     agents: Sequence[Agent] = ()
     again: Mapping[str, int] = field(default_factory=dict[str, int])
+    mitigations: tuple[Mitigation, ...] = ()
+
+    def symptom(self, record: StepRecord, attempt: Attempt) -> str:
+        """Return what a failed attempt looks like to the memory; "" without one."""
+        if not self.mitigations:
+            return ""
+        return symptom_text(episode_of(self._scene(record), attempt, record.attempts, ""))
 
     async def remember(
         self, record: StepRecord, attempt: Attempt, before: Sequence[Attempt], artifact: str
@@ -106,7 +116,9 @@ class Memories:
         """Write an attempt that has ended into the log."""
         if self.store is None:
             return
-        episode = episode_of(self._scene(record), attempt, before, artifact)
+        led = before[-1].decision if before else None
+        told = (led.told,) if led and led.told else ()
+        episode = episode_of(self._scene(record, told), attempt, before, artifact)
         try:
             # An attempt that has ended is written even if its run is being cancelled.
             await asyncio.shield(asyncio.to_thread(self.store.remember, episode))
@@ -134,8 +146,9 @@ class Memories:
     def _task_type(self, step: CompiledStep) -> str:
         return task_type_of(self.plan.task_type, step.output.kind)
 
-    def _scene(self, record: StepRecord) -> Scene:
+    def _scene(self, record: StepRecord, told: Sequence[Example] = ()) -> Scene:
         step = record.step
+        examples = (EpisodeKey(one.run, one.step, one.attempt) for one in told)
         return Scene(
             namespace=self.namespace,
             run=self.flow_run_id,
@@ -147,6 +160,6 @@ class Memories:
             persona=step.persona or step.agent,
             upstream=step.upstream,
             downstream=tuple(one.id for one in self.plan.steps if step.id in one.upstream),
-            used=step.used,
+            used=tuple(dict.fromkeys((*step.used, *examples))),
             again=self.again.get(step.id, 0),
         )

@@ -11,6 +11,7 @@ from .choice import Choice, choose_persona, seeded
 from .episode import Entry, EpisodeKey
 from .evidence import Evidence, evidence_of
 from .learning import Beliefs
+from .learning_config import LearningConfig
 from .lesson import Injection, injection, lesson
 from .persona import Persona
 from .recall import Alike, Candidate, recall
@@ -23,7 +24,7 @@ __all__ = ["LESSONS_CHARS", "Question", "advise"]
 LESSONS_CHARS = 640
 """Characters of lessons that a step is told, at most."""
 _HARD = 0.5
-"""Success rate of similar steps below which something else is tried."""
+"""Share of like steps that succeeded in the end, below which something else is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def advise(
     candidates = _candidates(question, registry, frozenset(one.persona for one in evidence))
     expected = beliefs.expected_rate()
     rng = seeded(run, question.step, seed)
-    is_hard = _is_hard(evidence)
+    is_hard = _is_hard(evidence, beliefs.config)
     choice = choose_persona(
         [*candidates],
         evidence,
@@ -120,17 +121,31 @@ def _own_name(question: Question, registry: Registry) -> str:
     return entered.persona if entered else question.agent
 
 
-def _is_hard(evidence: Sequence[Evidence]) -> bool:
-    """Whether such steps fail mostly: only then is anything else tried, or told."""
-    return bool(evidence) and sum(one.success for one in evidence) < _HARD * len(evidence)
+def _is_hard(evidence: Sequence[Evidence], config: LearningConfig) -> bool:
+    """Whether steps of this very kind mostly failed in the end: only then is anything else tried.
+
+    What is merely related decides nothing here. Most of what a small model does fails now and then,
+    and to do without what sometimes works costs more than it teaches.
+    """
+    ended: dict[tuple[str, str], float] = {}
+    for one in evidence:
+        if one.similarity >= config.near:
+            step = (one.key.run, one.key.step)
+            ended[step] = max(one.success, ended.get(step, 0.0))
+    return bool(ended) and sum(ended.values()) < _HARD * len(ended)
 
 
 def _told(similar: Sequence[tuple[Entry, float]], beliefs: Beliefs, alike: Alike) -> Injection:
+    """Tell of such steps, unless being told of them hasn't helped so far."""
     candidates = [
         Candidate(entry, similarity, beliefs.q_of_memory(entry.episode.key))
         for entry, similarity in similar
         if similarity >= beliefs.config.near
     ]
+    untold = beliefs.config.initial_q
+    gained = [one.q - untold for one in candidates if one.q != untold]
+    if sum(gained) < 0:
+        return Injection("", ())
     return injection([lesson(one) for one in recall(candidates, alike)], LESSONS_CHARS)
 
 

@@ -15,7 +15,16 @@ from typing import NamedTuple
 from .episode import Episode, EpisodeKey
 from .recall import Recalled
 
-__all__ = ["INTRODUCTION", "LESSON_CHARS", "Injection", "Lesson", "injection", "lesson", "quoted"]
+__all__ = [
+    "INTRODUCTION",
+    "LESSON_CHARS",
+    "Injection",
+    "Lesson",
+    "injection",
+    "lesson",
+    "mending",
+    "quoted",
+]
 
 LESSON_CHARS = 300
 """Characters of a lesson, attribution and quotes included."""
@@ -60,6 +69,14 @@ def lesson(recalled: Recalled) -> Lesson:
     said = episode.excerpt if episode.succeeded else episode.error
     room = LESSON_CHARS - len(head) - len(ended) - 1
     return Lesson(episode.key, f"{head}{ended} {quoted(said, room)}" if said else head + ended)
+
+
+def mending(episode: Episode) -> str:
+    """Tell what passed after a failure: where it is from, and what it was."""
+    run = quoted(episode.run[:_RUN_CHARS], _RUN_CHARS + 2)
+    source = f"(run {run} step {quoted(episode.step, _STEP_CHARS)})"
+    head = f"{INTRODUCTION}\n- {source} What had failed the same way passed as"
+    return f"{head} {quoted(episode.excerpt, len(INTRODUCTION) + LESSON_CHARS - len(head))}"
 
 
 def injection(lessons: Sequence[Lesson], max_chars: int) -> Injection:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..result import Mitigation
 from .graph_rows import node_id
 from .protocols import Graph
 
-__all__ = ["Failing", "Mitigation", "Source", "failures_of", "mitigations", "provenance"]
+__all__ = ["Failing", "Source", "failures_of", "mended", "mitigations", "provenance", "tried"]
 
-_MITIGATIONS = """
-MATCH (s:Symptom {id: $symptom})-[e:TRIED]->(m:Mitigation)
-RETURN m.action AS action, m.target AS target,
-       e.tried AS tried, e.worked AS worked, e.recurred AS recurred
+_COUNTS = "m.action AS action, m.target AS target, e.tried AS tried, e.worked AS worked"
+_MITIGATIONS = f"""
+MATCH (s:Symptom {{id: $symptom}})-[e:TRIED]->(m:Mitigation)
+RETURN s.text AS symptom, {_COUNTS}, e.recurred AS recurred
+"""
+_TRIED = f"""
+MATCH (s:Symptom {{namespace: $namespace}})-[e:TRIED]->(m:Mitigation)
+RETURN s.text AS symptom, {_COUNTS}, e.recurred AS recurred
+"""
+_MENDED = """
+UNWIND $symptoms AS wanted
+MATCH (s:Symptom {id: wanted})<-[:HAS_SYMPTOM]-(:Attempt)<-[:PRECEDED_BY]-
+      (a:Attempt {succeeded: true})
+RETURN s.text AS symptom, a.cause AS action, max(a.position) AS position
 """
 _ATTEMPTS = """
 MATCH (a:Attempt {namespace: $namespace, task_type: $task_type})-[:TRIED_BY]->(p:Persona)
@@ -36,24 +48,6 @@ RETURN s.step AS step, a.number AS attempt, a.succeeded AS succeeded,
        p.name AS persona, m.name AS model
 ORDER BY a.position
 """
-
-
-class Mitigation(NamedTuple):
-    """What was done about a symptom, and what came of it.
-
-    Attributes:
-        action: The router's action.
-        target: The tier of ESCALATE, the persona of DELEGATE, else "".
-        tried: Attempts that followed.
-        worked: Those of them that succeeded. Failing otherwise isn't working.
-        recurred: Those that had the very same symptom again.
-    """
-
-    action: str
-    target: str
-    tried: int
-    worked: int
-    recurred: int
 
 
 class Failing(NamedTuple):
@@ -101,6 +95,29 @@ def mitigations(graph: Graph, namespace: str, symptom: str) -> list[Mitigation]:
     rows = graph.query(_MITIGATIONS, {"symptom": node_id(namespace, symptom)})
     found = (Mitigation(**row) for row in rows)
     return sorted(found, key=lambda m: (-m.worked / m.tried, -m.tried, m.action, m.target))
+
+
+def tried(graph: Graph, namespace: str) -> list[Mitigation]:
+    """All that has been done about any symptom, in no order.
+
+    Raises:
+        MemoryStoreError: The graph can't be read.
+    """
+    return [Mitigation(**row) for row in graph.query(_TRIED, {"namespace": namespace})]
+
+
+def mended(graph: Graph, namespace: str, symptoms: Sequence[str]) -> dict[tuple[str, str], int]:
+    """The position of the latest attempt that an action led to, and that succeeded after a symptom.
+
+    Returns:
+        Positions by symptom and action.
+
+    Raises:
+        MemoryStoreError: The graph can't be read.
+    """
+    asked = {"symptoms": [node_id(namespace, one) for one in symptoms]}
+    rows = graph.query(_MENDED, asked) if symptoms else []
+    return {(row["symptom"], row["action"]): row["position"] for row in rows}
 
 
 def failures_of(graph: Graph, namespace: str, task_type: str) -> list[Failing]:

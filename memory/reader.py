@@ -82,6 +82,10 @@ class Reader:
 
     def graph(self) -> KuzuGraph | None:
         """The generation's graph, which doesn't have what came after it; None without one."""
+        return self.graphed()[0]
+
+    def graphed(self) -> tuple[KuzuGraph | None, int]:
+        """The generation's graph, and the position up to which it has everything."""
         with self._lock:
             self._move()
             if self._graph is None and self._generation is not None:
@@ -89,7 +93,8 @@ class Reader:
                     self._graph = self._generation.graph()
                 except MemoryStoreError as error:
                     self._set_aside(error)
-            return self._graph
+            end = self._generation.manifest.last_position if self._generation else 0
+            return self._graph, end
 
     def standing(self) -> Standing:
         """What a search would stand on now.

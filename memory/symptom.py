@@ -34,7 +34,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<![\w.])[A-Za-z_][\w.]*\((?=[^()\s])[^()]*\)", "<call>"),
         # S1 is a step; S101, a rule of a linter's, has three digits and stays.
         (r"\bS[1-9]\d?\b", "<step>"),
-        (rf"(?<![A-Za-z_\d]){_NUMBER}", "#"),
+        (rf"(?<![A-Za-z_\d])(?:{_NUMBER})", "#"),
         (r"[-+](?=#)", ""),
         (r"(?:'…'|#)(?:(?:, | and | or )(?:'…'|#))+", "'…'"),
         (r"\s+", " "),

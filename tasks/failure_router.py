@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..errors import Category
 from ..failure_policy import Policy
-from ..result import Action, Decision, excerpt
+from ..memory.mitigation import has_earned, instead, precedent
+from ..result import Action, Decision, Mitigation, excerpt
 from ..task_ir import TIERS, Tier
 
 __all__ = ["FEEDBACK_CHARS", "Bounds", "Failure", "feedback", "route"]
 
 FEEDBACK_CHARS = 600
 """Characters of feedback that an attempt gets; a small model forgets its task over more."""
+
+_FED_BACK: tuple[Action, ...] = ("RETRY", "THINK_HARDER", "ESCALATE", "DELEGATE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,7 @@ class Failure:
         action: What had led to the attempt; None for the first one of a step.
         revision: How often the step had been replaced before.
         gate_broke: Whether a gate broke, so that nothing is known of the artifact.
+        symptom: The message without what differs each time, as the memory knows it.
     """
 
     category: Category
@@ -32,6 +37,7 @@ class Failure:
     action: Action | None = None
     revision: int = 0
     gate_broke: bool = False
+    symptom: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,7 @@ class Bounds:
         optional: Whether the plan succeeds without the step.
         replans_left: Times that a step of the run may still be replaced.
         can_delegate: Whether there is somebody else for what the step produces.
+        known: What was done about failures in earlier runs, and how often that worked.
     """
 
     max_attempts: int = 9
@@ -53,6 +60,7 @@ class Bounds:
     optional: bool = False
     replans_left: int = 0
     can_delegate: bool = False
+    known: tuple[Mitigation, ...] = ()
 
 
 def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decision:
@@ -60,8 +68,10 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
 
     The n-th failure of a category on a tier leads to the n-th action of its rule, of those that are
     possible: ESCALATE is passed over where no tier is above, REPLAN where no replacement is left,
-    DELEGATE where nobody else is there. It always ends: rules are finite, tiers are only climbed,
-    and there is a last attempt. A step that was replaced begins its rules anew.
+    DELEGATE where nobody else is there. Where the memory knows that this action mostly fails, and
+    that a later one of the rule does better, that one comes first. It always ends: each action of a
+    rule is taken once, tiers are only climbed, and there is a last attempt. A step that was
+    replaced begins its rules anew.
 
     Args:
         history: The step's failed attempts, oldest first; at least one.
@@ -78,22 +88,63 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     if counted >= bounds.max_attempts:
         reason = f"attempt {counted} of {bounds.max_attempts} was the last"
         return _give_up(bounds, last, "attempts spent", reason)
-    same = sum(failure.category == last.category for failure in _here(history))
+    same = sum(one.category == last.category for one in _here(history))
     count = f"{last.category} failure {same} on tier {last.tier}"
     there: list[Action] = [action for action in actions if _is_open(action, last, bounds)]
-    if same > len(there):
+    left, taken = _left(there, history)
+    if not left:
         return _give_up(
             bounds, last, f"{last.category}: nothing left", f"{count} was the last allowed"
         )
-    action = there[same - 1]
-    rule = f"{last.category}: {' → '.join(there[:same])}"
-    return _take(action, last, policy, bounds, rule, count, same)
+    above = _above(last.tier, bounds.ladder)
+    better = instead(left[0], left[1:], above, last.symptom, bounds.known)
+    action = better[0].action if better else left[0]
+    rule = f"{last.category}: {' → '.join([*taken, action])}"
+    decision = _take(action, last, policy, bounds, rule, count, same)
+    return _with_memory(decision, last, bounds, better)
 
 
 def _here(history: Sequence[Failure]) -> list[Failure]:
     """The failures since the step was last replaced, on the tier it is on."""
     last = history[-1]
     return [one for one in history if (one.tier, one.revision) == (last.tier, last.revision)]
+
+
+def _left(there: Sequence[Action], history: Sequence[Failure]) -> tuple[list[Action], list[Action]]:
+    """The actions that such failures here haven't led to yet, and those that they have."""
+    left, taken = list(there), list[Action]()
+    last = history[-1]
+    for one, following in pairwise(history):
+        same = (one.category, one.tier, one.revision) == (last.category, last.tier, last.revision)
+        if same and left:
+            led = following.action if following.action in left else left[0]
+            left.remove(led)
+            taken.append(led)
+    return left, taken
+
+
+def _with_memory(
+    decision: Decision,
+    last: Failure,
+    bounds: Bounds,
+    better: tuple[Mitigation, Mitigation] | None,
+) -> Decision:
+    """Say why the memory decided otherwise, and what the next attempt is told of it."""
+    rule, reason, told = decision.rule, decision.reason, None
+    if better:
+        one, due = better
+        rule = f"{rule} (by memory)"
+        reason = f"{reason}; {_counts(one)} such failures, {_counts(due)}"
+    if decision.action in _FED_BACK:
+        done = precedent(decision.action, decision.tier, last.symptom, bounds.known)
+        told = done.example if done and has_earned(done) else None
+    if told:
+        reason = f"{reason}; it is told what passed as {told.step}.{told.attempt} of run {told.run}"
+    return decision.model_copy(update={"rule": rule, "reason": reason, "told": told})
+
+
+def _counts(one: Mitigation) -> str:
+    return f"{one.action} mended {one.worked} of {one.tried}"
 
 
 def _is_open(action: Action, last: Failure, bounds: Bounds) -> bool:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ..memory.advise import Question, advise
 from ..memory.learning_config import DEFAULTS
+from ..memory.precedents import precedents
 from ..memory.store import Store, opened_store
 from ..result import Recall
 from ..task_ir import TaskIR, Tier
@@ -103,7 +104,12 @@ def _ask(asked: Enquiry) -> Recall:
         )
         for one in asked.questions
     )
-    return Recall(episodes=episodes, steps=steps, note=_note(store) if episodes else "")
+    return Recall(
+        episodes=episodes,
+        steps=steps,
+        mitigations=precedents(store, asked.namespace) if episodes else (),
+        note=_note(store) if episodes else "",
+    )
 
 
 def _note(store: Store) -> str:

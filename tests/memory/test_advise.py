@@ -111,6 +111,29 @@ def test_what_is_only_faintly_similar_is_not_told() -> None:
     assert found.lesson == ""
 
 
+def test_what_is_only_related_is_no_reason_to_try_somebody_else() -> None:
+    entries = [tried(n, "adder", False) for n in range(1, 30)]
+    assert advised(entries, similarity=0.4).by == "rules"
+    assert advised(entries, similarity=0.4).persona == "adder"
+
+
+def test_a_step_that_succeeded_in_the_end_did_well() -> None:
+    entries = [
+        tried(n, "adder", n % 3 == 0, run=f"run-{(n - 1) // 3}", attempt=(n - 1) % 3 + 1)
+        for n in range(1, 10)
+    ]
+    assert advised(entries).persona == "adder"
+    assert advised(entries).lesson == ""
+    assert advised(entries[:2]).lesson
+
+
+def test_what_was_told_and_did_not_help_is_not_told_again() -> None:
+    before = [tried(n, "adder", False) for n in range(1, 5)]
+    told = [entry.episode.key for entry in before]
+    assert advised([*before, tried(5, "adder", False)]).lesson
+    assert advised([*before, tried(5, "adder", False, used=told)]).lesson == ""
+
+
 def test_nobody_is_tried_on_a_text_who_never_did_one_like_it() -> None:
     question = replace(QUESTION, task_type="chat/text")
     entries = [tried(n, "adder", False, task_type="chat/text", output="text") for n in range(1, 30)]

@@ -14,12 +14,14 @@ from prefect_swarm.memory.graph_rows import Tally, node_id, rows_of, symptom_tex
 from prefect_swarm.memory.kuzu_graph import KuzuGraph
 from prefect_swarm.memory.questions import (
     Failing,
-    Mitigation,
     Source,
     failures_of,
+    mended,
     mitigations,
     provenance,
+    tried,
 )
+from prefect_swarm.result import Action, Mitigation
 
 LINT: dict[str, Any] = {
     "category": Category.CODE,
@@ -52,6 +54,15 @@ STORY = (
 SYMPTOM = symptom_text(STORY[0])
 
 
+def done(
+    action: Action, target: str = "", *, symptom: str = SYMPTOM, worked: int = 0, recurred: int = 0
+) -> Mitigation:
+    """What was tried once."""
+    return Mitigation(
+        symptom=symptom, action=action, target=target, tried=1, worked=worked, recurred=recurred
+    )
+
+
 def entries(episodes: Sequence[Episode]) -> list[Entry]:
     return DictLog(episodes).since(0)
 
@@ -66,16 +77,31 @@ def graph(tmp_path: Path) -> Iterator[KuzuGraph]:
 
 def test_only_a_mitigation_that_was_followed_by_success_worked(graph: KuzuGraph) -> None:
     assert mitigations(graph, "default", SYMPTOM) == [
-        Mitigation("DELEGATE", "Engineer", tried=1, worked=1, recurred=0),
-        Mitigation("ESCALATE", "coder", tried=1, worked=1, recurred=0),
-        Mitigation("RETRY", "", tried=1, worked=0, recurred=1),
+        done("DELEGATE", "Engineer", worked=1),
+        done("ESCALATE", "coder", worked=1),
+        done("RETRY", recurred=1),
     ]
 
 
 def test_to_fail_otherwise_is_not_to_work(graph: KuzuGraph) -> None:
     assert mitigations(graph, "default", symptom_text(STORY[3])) == [
-        Mitigation("RETRY", "", tried=1, worked=0, recurred=0)
+        done("RETRY", symptom=symptom_text(STORY[3]))
     ]
+
+
+def test_all_that_was_tried_is_told_with_what_for(graph: KuzuGraph) -> None:
+    found = tried(graph, "default")
+    assert {one.symptom for one in found} == {SYMPTOM, symptom_text(STORY[3])}
+    assert len(found) == 4
+    assert tried(graph, "nobody") == []
+
+
+def test_what_passed_after_a_symptom_is_found_at_its_latest(graph: KuzuGraph) -> None:
+    graph.add([Entry(50, episode("r9", "S1", 1, **LINT))])
+    graph.add([Entry(51, episode("r9", "S1", 2, cause="ESCALATE", tier="coder", **FINE))])
+    found = mended(graph, "default", [SYMPTOM, symptom_text(STORY[3])])
+    assert found == {(SYMPTOM, "ESCALATE"): 51, (SYMPTOM, "DELEGATE"): 6}
+    assert mended(graph, "default", []) == {}
 
 
 def test_what_never_worked_mitigates_nothing(graph: KuzuGraph) -> None:
@@ -89,7 +115,7 @@ def test_what_never_worked_mitigates_nothing(graph: KuzuGraph) -> None:
 
 
 def test_namespaces_are_kept_apart(graph: KuzuGraph) -> None:
-    assert mitigations(graph, "theirs", SYMPTOM) == [Mitigation("RETRY", "", 1, 1, 0)]
+    assert mitigations(graph, "theirs", SYMPTOM) == [done("RETRY", worked=1)]
     assert mitigations(graph, "nobody", SYMPTOM) == []
     assert provenance(graph, "theirs", "r1", "S3") == []
     assert [one.times for one in failures_of(graph, "theirs", "code/python")] == [1]

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.failure_policy import RULES, Policy
-from prefect_swarm.result import Action, Decision
+from prefect_swarm.result import Action, Decision, Example, Mitigation
 from prefect_swarm.task_ir import TIERS, Tier
 from prefect_swarm.tasks.failure_router import FEEDBACK_CHARS, Bounds, Failure, feedback, route
 
 POLICY = Policy()
 MANY = Bounds(max_attempts=30, replans_left=1)
 ENDS = ("SKIP", "FAIL")
+SYMPTOM = "gate unit: <call> raised"
 
 
 def after(
@@ -150,6 +151,54 @@ def test_a_gate_that_broke_is_no_reason_to_ask_again() -> None:
     assert (decision.action, decision.rule) == ("FAIL", "gate broke")
 
 
+def knows(action: Action, worked: int, tried: int, target: str = "") -> Mitigation:
+    told = Example(run="r0", step="S9", attempt=2, text=f"{action} passed as “ok”")
+    return Mitigation(
+        symptom=SYMPTOM, action=action, target=target, tried=tried, worked=worked, example=told
+    )
+
+
+def failing(*led: Action | None) -> list[Failure]:
+    return [Failure(Category.CODE, "worker", "broke", one, symptom=SYMPTOM) for one in led]
+
+
+def test_what_has_mended_such_failures_comes_before_what_has_not() -> None:
+    known = (knows("RETRY", 0, 6), knows("SAMPLE", 5, 6))
+    bounds = Bounds(ladder=("worker",), replans_left=1, known=known)
+    first = route(failing(None), POLICY, bounds)
+    assert (first.action, first.samples) == ("SAMPLE", POLICY.samples)
+    assert first.rule == "CODE: SAMPLE (by memory)"
+    assert first.reason.endswith("SAMPLE mended 5 of 6 such failures, RETRY mended 0 of 6")
+    led: list[Action | None] = [None]
+    while (decision := route(failing(*led), POLICY, bounds)).tier and decision.action != "REPLAN":
+        led.append(decision.action)
+    assert led == [None, "SAMPLE", "RETRY", "RETRY"]
+
+
+def test_what_has_not_earned_its_place_changes_nothing() -> None:
+    for known in ((knows("SAMPLE", 6, 6),), (knows("RETRY", 0, 2), knows("SAMPLE", 2, 2))):
+        bounds = Bounds(ladder=("worker",), known=known)
+        assert route(failing(None), POLICY, bounds) == route(
+            failing(None), POLICY, Bounds(ladder=("worker",))
+        )
+
+
+def test_another_failure_is_another_matter() -> None:
+    bounds = Bounds(known=(knows("RETRY", 0, 6), knows("ESCALATE", 6, 6, "coder")))
+    assert route(failing(None), POLICY, bounds).tier == "coder"
+    other = Failure(Category.CODE, "worker", "broke", symptom="gate lint: else")
+    assert route([other], POLICY, bounds).tier == "worker"
+
+
+def test_what_has_mended_such_a_failure_is_told_where_it_is_done_again() -> None:
+    bounds = Bounds(known=(knows("RETRY", 5, 6),))
+    told = route(failing(None), POLICY, bounds).told
+    assert told is not None
+    assert told.text == "RETRY passed as “ok”"
+    assert route(failing(None, "RETRY", "RETRY"), POLICY, bounds).told is None
+    assert route(failing(None), POLICY, Bounds(known=(knows("RETRY", 1, 6),))).told is None
+
+
 def test_feedback_is_the_newest_first_and_nothing_twice() -> None:
     said = ["one", "two", "two", "no route"]
     kinds = [Category.CODE] * 3 + [Category.INFRASTRUCTURE]
@@ -176,14 +225,31 @@ tables = st.fixed_dictionaries(
 )
 
 
+memories = st.lists(
+    st.builds(
+        knows,
+        st.sampled_from(["RETRY", "THINK_HARDER", "SAMPLE", "DELEGATE", "ESCALATE", "REPLAN"]),
+        st.integers(0, 4),
+        st.integers(4, 9),
+        st.sampled_from(["", "coder", "architect"]),
+    ),
+    max_size=8,
+)
+
+
 @given(
     tables,
     st.lists(st.sampled_from(list(Category)), min_size=80, max_size=80),
     st.integers(1, 12),
     st.integers(0, 3),
+    memories,
 )
 def test_any_table_ends_within_the_attempts_and_never_climbs_down(
-    rules: dict[Category, list[Action]], categories: list[Category], most: int, replans: int
+    rules: dict[Category, list[Action]],
+    categories: list[Category],
+    most: int,
+    replans: int,
+    known: list[Mitigation],
 ) -> None:
     policy = Policy.model_validate({"rules": rules})
     history: list[Failure] = []
@@ -191,13 +257,16 @@ def test_any_table_ends_within_the_attempts_and_never_climbs_down(
     action: Action | None = None
     revision = 0
     for category in categories:
-        history.append(Failure(category, tier, "it broke", action, revision))
-        bounds = Bounds(most, replans_left=replans - revision, can_delegate=True)
+        history.append(Failure(category, tier, "it broke", action, revision, symptom=SYMPTOM))
+        bounds = Bounds(
+            most, replans_left=replans - revision, can_delegate=True, known=tuple(known)
+        )
         decision = route(history, policy, bounds)
         action = decision.action
         revision += action == "REPLAN"
         if decision.tier is None:
             break
+        assert decision.action in rules[category]
         assert TIERS.index(decision.tier) >= TIERS.index(tier)
         tier = decision.tier
     else:
