@@ -12,8 +12,6 @@ from prefect_swarm.task_ir import (
     MAX_ITEMS,
     MAX_STEPS,
     Agent,
-    Example,
-    Output,
     PlanRules,
     Step,
     TaskIR,
@@ -21,31 +19,13 @@ from prefect_swarm.task_ir import (
     parse_plan,
 )
 from pydantic import ValidationError
+from raw_plans import plan, problem, step
 
 SCHEMA_FILE = Path(__file__).parents[1] / "docs" / "task_ir.schema.json"
 REGENERATE = (
     """python -c 'import json; from prefect_swarm.task_ir import TaskIR; """
     """print(json.dumps(TaskIR.model_json_schema(), indent=2))' > docs/task_ir.schema.json"""
 )
-
-
-def step(number: int, *needs: int, **fields: Any) -> dict[str, Any]:
-    given = {"id": f"S{number}", "agent": "Ann", "prompt": f"Do part {number}"}
-    return given | {"depends_on": [f"S{needed}" for needed in needs]} | fields
-
-
-def plan(*steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    agents = [{"name": "Ann", "system_prompt": "You are careful."}]
-    return {"objective": "Do it", "agents": agents, "steps": list(steps or [step(1)])} | fields
-
-
-def problem(data: object, rules: PlanRules | None = None) -> str:
-    with pytest.raises(PlanError) as caught:
-        parse_plan(data, rules)
-    return caught.value.problem
-
-
-# --- what a plan may say ------------------------------------------------------------------------
 
 
 def test_what_is_left_out_has_a_default() -> None:
@@ -78,8 +58,6 @@ def test_gate_names_are_not_checked_where_no_gates_are_known() -> None:
 def test_a_whole_number_of_seconds_is_a_timeout() -> None:
     assert parse_plan(plan(step(1, timeout_s=60))).steps[0].timeout_s == 60.0
 
-
-# --- what it may not ----------------------------------------------------------------------------
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown agent": (
@@ -189,108 +167,6 @@ def test_a_bad_entry_is_not_reported_as_a_missing_one_too() -> None:
     assert "at least 1 item" not in problem(plan(step(1, prompt="")))
 
 
-@pytest.mark.parametrize("depth", [400, 900])
-@pytest.mark.parametrize("keyword", ["not", "default"])
-def test_a_schema_nested_too_deeply_is_refused(keyword: str, depth: int) -> None:
-    schema: dict[str, Any] = {}
-    for _ in range(depth):
-        schema = {keyword: schema}
-    assert "nested too deeply" in problem(plan(step(1, output={"kind": "json", "schema": schema})))
-
-
-def python_step(number: int, *examples: dict[str, Any]) -> dict[str, Any]:
-    return step(number, output={"kind": "python", "examples": list(examples)})
-
-
-@pytest.mark.parametrize(
-    ("call", "why"),
-    [
-        ("x = f(1)", "it is no Python expression: "),
-        ("f(1", "it is no Python expression: "),
-        ("import os", "it is no Python expression: "),
-        ("await f(1)", "it is no Python expression: 'await' outside function"),
-        ("f('\0')", "it is no Python expression: "),
-        ("-" * 20_000 + "f(1)", "it is no Python expression: "),
-        ("1 + 1", "it uses no name"),
-    ],
-)
-def test_an_example_that_can_not_be_evaluated_is_refused_with_its_place(
-    call: str, why: str
-) -> None:
-    good = {"call": "f(0)", "gives": 0}
-    said = problem(plan(step(1), python_step(2, good, {"call": call, "gives": 1})))
-    assert f"step S2.output.examples.1.call: {why}" in said
-
-
-@pytest.mark.parametrize("call", ["f(1)", "[f(n) for n in range(3)]", "(x := f(1)) + x", " f(2) "])
-def test_an_example_is_any_expression(call: str) -> None:
-    ir = parse_plan(plan(python_step(1, {"call": call, "gives": 1})))
-    assert ir.steps[0].output.examples[0].call == call.strip()
-
-
-def nested(depth: int) -> list[Any]:
-    return [nested(depth - 1)] if depth else []
-
-
-@pytest.mark.parametrize(
-    ("gives", "why"),
-    [
-        (float("nan"), "its value is no JSON: nan"),
-        ([1e999], "its value is no JSON: inf"),
-        ("\ud800", "its value is no JSON"),
-        (nested(41), "nested too deeply"),
-        (["long"] * 30_000, "over 100000 characters"),
-        ({1: 2}, "its value is no JSON: 1 is a key"),
-        ({1, 2}, "its value is no JSON: set"),
-    ],
-    ids=["no number", "infinity", "no Unicode", "deep", "large", "key", "set"],
-)
-def test_an_example_of_what_nothing_could_give_is_refused(gives: Any, why: str) -> None:
-    said = problem(plan(python_step(1, {"call": "f()", "gives": gives})))
-    assert "step S1.output.examples.0.gives: " in said
-    assert why in said
-
-
-def test_an_examples_tuple_is_a_list() -> None:
-    assert Example(call="f()", gives=((1, 2), {"a": (3,)})).gives == [[1, 2], {"a": [3]}]
-
-
-@pytest.mark.parametrize(
-    ("schema", "why"),
-    [
-        ({"$ref": "#/$defs/missing"}, "a reference to what isn't in it: '#/$defs/missing'"),
-        ({"items": {"$ref": "https://far.away/"}}, "a reference to what isn't in it: 'https:"),
-        ({"$ref": "#"}, "a reference that leads back to itself: '#'"),
-        (
-            {
-                "properties": {"a": {"$ref": "#/$defs/b"}},
-                "$defs": {"b": {"$ref": "#/$defs/c"}, "c": {"$ref": "#/$defs/b"}},
-            },
-            "a reference that leads back to itself",
-        ),
-        ({"pattern": "("}, "wrong at pattern: '(' is not a 'regex'"),
-    ],
-    ids=["to nothing", "elsewhere", "to itself", "in a circle", "a pattern"],
-)
-def test_a_schema_that_can_not_be_applied_is_refused(schema: dict[str, Any], why: str) -> None:
-    said = problem(plan(step(1, output={"kind": "json", "schema": schema})))
-    assert "step S1.output: the output's JSON Schema" in said
-    assert why in said
-
-
-def test_a_schema_may_refer_to_its_own_parts() -> None:
-    anchored: dict[str, Any] = {"$id": "https://own.example/named", "$ref": "#there"}
-    anchored["$defs"] = {"x": {"$anchor": "there", "type": "string"}}
-    inner = {"type": "object", "properties": {"inner": {"$ref": "#/$defs/tree"}}}
-    tree = {"$ref": "#/$defs/tree", "$defs": {"tree": inner, "named": anchored}}
-    again = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
-    for schema in (tree, again):
-        parse_plan(plan(step(1, output={"kind": "json", "schema": schema})))
-
-
-# --- reading ------------------------------------------------------------------------------------
-
-
 def test_what_is_not_json_is_refused_with_line_and_column() -> None:
     text = '{"objective": "Do it",\n "agents" []}'
     with pytest.raises(PlanError, match=r"not JSON: .* at line 2, column 11") as caught:
@@ -337,36 +213,9 @@ def test_a_plan_is_frozen() -> None:
         ir.steps[0].prompt = "Another"
 
 
-def test_an_outputs_schema_is_written_as_schema() -> None:
-    output = Output(kind="json", schema={"type": "object"})
-    written = output.model_dump(exclude_defaults=True)
-    assert written == {"kind": "json", "schema": {"type": "object"}}
-
-
-@pytest.mark.parametrize(
-    ("fields", "why"),
-    [
-        (
-            {"kind": "text", "examples": [{"call": "f(1)", "gives": 1}]},
-            "examples are for output kind",
-        ),
-        ({"kind": "python", "max_words": 9}, "max_words is for output kind text, not python"),
-        ({"kind": "json", "sections": ["A"]}, "sections is for output kind text, not json"),
-        ({"kind": "text", "min_words": 9, "max_words": 3}, "min_words 9 is over max_words 3"),
-        ({"kind": "text", "form": "poem"}, "form"),
-    ],
-)
-def test_an_output_asks_only_what_its_kind_can_give(fields: dict[str, Any], why: str) -> None:
-    with pytest.raises(PlanError, match=why):
-        parse_plan(plan(step(1, output=fields)))
-
-
 def test_the_schema_in_the_docs_is_the_languages() -> None:
     written = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
     assert written == TaskIR.model_json_schema(), f"run: {REGENERATE}"
-
-
-# --- a template over items ----------------------------------------------------------------------
 
 
 def test_a_template_gives_one_independent_step_an_item() -> None:
@@ -419,8 +268,6 @@ def test_a_blank_prompt_is_refused() -> None:
     with pytest.raises(PlanError, match=r"S3\.prompt"):
         TaskIR.from_items("{item}", ["a", "b"], join=" ")
 
-
-# --- any plan -----------------------------------------------------------------------------------
 
 _TEXT = st.text(min_size=1, max_size=20).filter(lambda text: text.strip())
 _NONE = st.just(list[int]())

@@ -47,3 +47,12 @@ def in_process_of_its_own(swarm_home: Path) -> Callable[..., subprocess.Complete
         )
 
     return call
+
+
+@pytest.fixture
+def filled(swarm_home: Path) -> Path:
+    """A memory of two runs."""
+    from .memory_told import ALL, fill
+
+    fill(swarm_home, *ALL)
+    return swarm_home

@@ -1,0 +1,85 @@
+"""What the tests of `memory` remember, and ask."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from prefect_swarm.errors import Category
+from prefect_swarm.memory.episode import Episode
+from prefect_swarm.memory.persona_store import PersonaStore
+from prefect_swarm.memory.registry import Evidence
+from prefect_swarm.memory.registry_acts import invent, promote
+from prefect_swarm.memory.sqlite_log import SqliteLog
+from samples import episode
+
+from .conftest import Invoke
+
+RUN = "0192f0c4-7a41-4d3e-9b1c-aaaaaaaaaaaa"
+WORD = "xylophone"
+FAILED = episode(
+    run=RUN,
+    prompt="Write a function that makes a slug of a title",
+    objective="A slug",
+    succeeded=False,
+    category=Category.LOGIC,
+    error="gate unit: line 1: slugify('x') gave 'y'",
+    decision="RETRY",
+    rule="LOGIC",
+    reward=-0.5,
+    downstream=("S2",),
+)
+MENDED = FAILED.model_copy(
+    update={"attempt": 2, "succeeded": True, "category": None, "error": "", "decision": None}
+    | {"cause": "RETRY", "used": (FAILED.key,), "reward": 1.0}
+)
+TESTED = episode(
+    run=RUN, step="S2", prompt="Test the slug", persona="test-engineer", upstream=("S1",)
+)
+OTHER = episode(7, prompt=f"Describe how a {WORD} sounds", persona="teacher")
+ALL = (FAILED, MENDED, TESTED, OTHER)
+
+
+def fill(home: Path, *episodes: Episode) -> None:
+    log = SqliteLog(home / "memory" / "episodes.sqlite")
+    log.append(episodes)
+    log.close()
+
+
+def told(invoke: Invoke, *arguments: object, **more: Any) -> dict[str, Any]:
+    result = invoke("memory", *arguments, "--json", **more)
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def bytes_below(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def invented(home: Path) -> PersonaStore:
+    """A persona that an orchestrator invented, promoted on evidence of two attempts."""
+    store = PersonaStore(home / "memory" / "personas.sqlite", home / "personas")
+    prompt = f"You play the {WORD} and write about it."
+    change = store.decide(
+        "default", lambda known: invent(known, "Musician Zed", prompt, "chat/text", at=1.0)
+    )
+    assert change is not None
+    found = Evidence(
+        successes=2,
+        failures=0,
+        rate=1.0,
+        low=0.5,
+        high=1.0,
+        baseline=0.4,
+        baseline_samples=9,
+        task_types={"chat/text": 2},
+        episodes=(MENDED.key, OTHER.key),
+    )
+    store.decide(
+        "default",
+        lambda known: promote(known, change.persona, at=2.0).model_copy(
+            update={"by": "review", "held": False, "evidence": found, "reason": "did well"}
+        ),
+    )
+    return store
