@@ -21,6 +21,7 @@ BENCHES = (
     "langgraph_shapes",
     "engine",
     "planning",
+    "memory_recall",
 )
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEAD = """\

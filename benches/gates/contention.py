@@ -28,7 +28,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from artifacts import python_prompt, subject_of
 from beforehand import Beforehand
 from machine import describe_machine
-from prefect_swarm.blocks.llama import EngineConfig, GenerateRequest, demo_model_path, get_engine
+from prefect_swarm.blocks.llama import (
+    EngineConfig,
+    GenerateRequest,
+    Message,
+    demo_model_path,
+    get_engine,
+)
 from prefect_swarm.blocks.llama.engine import Engine, close_engines
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.options import SwarmOptions
@@ -69,7 +75,7 @@ async def _rate(engine: Engine, load: tuple[str, ...], number: int) -> Rate:
         nonlocal written
         for turn in range(REQUESTS):
             about = f"Tell the long story of ship number {number}{place}{turn} and its crew."
-            asked = GenerateRequest(prompt=about, max_tokens=96, temperature=0)
+            asked = GenerateRequest((Message("user", about),), max_tokens=96, temperature=0)
             written += (await engine.generate(asked)).output_tokens
 
     async def check(name: str, first: int) -> None:

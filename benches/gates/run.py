@@ -14,21 +14,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from configurations import CONFIGURATIONS, configured
-from hidden import load_hidden
-from judge import flaw
 from machine import describe_machine
+from measure import judged, measure
 from prefect_swarm.errors import InputError, SwarmError
-from prefect_swarm.flows.options import SwarmOptions
 from steps import Asked, load_steps
-from swarms import plans_of, run_steps
-from tally import Measured, Outcome, Report, kinds_table, table
+from tally import Measured, Report, kinds_table, table
 from workspace import fresh_home, own_prefect
 
 
@@ -61,27 +57,6 @@ def _chosen(given: argparse.Namespace) -> tuple[list[str], list[Asked]]:
     return names, steps
 
 
-async def _measure(name: str, steps: Sequence[Asked], options: SwarmOptions) -> Measured:
-    outcomes: list[Outcome] = []
-    tokens, seconds = 0, 0.0
-    with fresh_home():
-        for some in plans_of(steps):
-            done, spent, took = await run_steps(some, options)
-            outcomes += done
-            tokens += spent
-            seconds += took
-    return Measured(configuration=name, outcomes=tuple(outcomes), tokens=tokens, seconds=seconds)
-
-
-async def _judged(measured: Measured) -> Measured:
-    truths = load_hidden()
-    judged: list[Outcome] = []
-    for one in measured.outcomes:
-        found = await flaw(truths[one.id], one.artifact) if one.accepted else ""
-        judged.append(one.model_copy(update={"flaw": found}))
-    return measured.model_copy(update={"outcomes": tuple(judged)})
-
-
 def _run(given: argparse.Namespace) -> Report:
     names, steps = _chosen(given)
     report = Report(
@@ -97,10 +72,11 @@ def _run(given: argparse.Namespace) -> Report:
                 seed=given.seed,
                 memory=given.memory,
             )
-            measured = asyncio.run(_measure(name, steps, options))
+            with fresh_home():
+                measured = asyncio.run(measure(name, steps, options))
             # Kept before they are judged, for --again, should the sandbox fail.
             _keep(_with(report, measured), given.json)
-            report = _with(report, asyncio.run(_judged(measured)))
+            report = _with(report, asyncio.run(judged(measured)))
             _keep(report, given.json)
             print(table(report), file=sys.stderr)
     return report
@@ -116,8 +92,8 @@ def _keep(report: Report, path: Path | None) -> None:
 
 
 async def _again(report: Report) -> Report:
-    judged = [await _judged(one) for one in report.measured]
-    return report.model_copy(update={"measured": tuple(judged)})
+    found = [await judged(one) for one in report.measured]
+    return report.model_copy(update={"measured": tuple(found)})
 
 
 def _main(given: argparse.Namespace) -> None:
