@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from conformance.vectors import Read, VectorIndexConformance, some
 from prefect_swarm.errors import MemoryStoreError
 from prefect_swarm.memory import faiss_index
 from prefect_swarm.memory.embedder import unit_rows
@@ -16,8 +16,14 @@ from prefect_swarm.memory.protocols import Match, Vectors
 from prefect_swarm.memory.similarity import best, search_tail, similarities
 
 
-def some(count: int, dimension: int = 16, seed: int = 0) -> Vectors:
-    return unit_rows(np.random.default_rng(seed).standard_normal((count, dimension)), dimension)
+class TestFaissIndex(VectorIndexConformance):
+    @pytest.fixture
+    def new(self) -> Callable[[], FaissIndex]:
+        return lambda: FaissIndex(16)
+
+    @pytest.fixture
+    def read(self) -> Read:
+        return FaissIndex.read
 
 
 def indexed(vectors: Vectors, first: int = 1) -> FaissIndex:
@@ -26,62 +32,12 @@ def indexed(vectors: Vectors, first: int = 1) -> FaissIndex:
     return index
 
 
-@settings(max_examples=60)
-@given(st.integers(0, 40), st.integers(1, 12), st.integers(1, 8), st.integers(0, 1000))
-def test_it_finds_what_brute_force_finds(count: int, kinds: int, k: int, seed: int) -> None:
-    vectors = some(kinds, seed=seed)[np.random.default_rng(seed).integers(0, kinds, count)]
-    query = some(1, seed=seed + 1)[0]
-    wanted = search_tail(vectors, range(1, count + 1), query, k)
-    assert indexed(vectors).search(query, k) == wanted
-
-
-def test_equal_ones_come_by_position() -> None:
-    row = some(1)
-    index = FaissIndex(16)
-    index.add([7, 3, 5], np.repeat(row, 3, axis=0))
-    assert [match.position for match in index.search(row[0], 2)] == [3, 5]
-
-
-def test_many_equal_ones_crowd_nobody_out() -> None:
-    first, second = some(2)
-    index = FaissIndex(16)
-    index.add(range(1, 501), np.repeat(first[None], 500, axis=0))
-    index.add([501], second[None])
-    assert index.search(second, 1)[0].position == 501
-    assert len(index.search(first, 501)) == 501
-
-
 def test_a_similarity_is_the_same_alone_and_among_others() -> None:
     vectors, query = some(9001, 256), some(1, 256, seed=1)[0]
     together = similarities(vectors, query)
     assert [similarities(vectors[n : n + 1], query)[0] for n in (0, 8191, 8192, 9000)] == [
         together[n] for n in (0, 8191, 8192, 9000)
     ]
-
-
-def test_a_query_without_direction_finds_the_first_positions() -> None:
-    assert indexed(some(5)).search(np.zeros(16, np.float32), 2) == [Match(1, 0.0), Match(2, 0.0)]
-
-
-def test_an_empty_index_finds_nothing(tmp_path: Path) -> None:
-    FaissIndex(16).write(tmp_path / "v")
-    assert FaissIndex.read(tmp_path / "v").search(some(1)[0], 3) == []
-
-
-def test_it_comes_back_from_its_file_and_can_be_added_to(tmp_path: Path) -> None:
-    vectors = some(30)
-    indexed(vectors[:20]).write(tmp_path / "v")
-    again = FaissIndex.read(tmp_path / "v")
-    again.add(range(21, 31), vectors[20:])
-    assert again.positions() == frozenset(range(1, 31))
-    assert again.search(vectors[25], 30) == indexed(vectors).search(vectors[25], 30)
-
-
-def test_a_position_is_added_once() -> None:
-    index = indexed(some(3))
-    index.add([2], some(1, seed=5))
-    assert len(index) == 3
-    assert np.array_equal(index.vectors()[2], some(3)[1])
 
 
 def test_a_file_that_is_cut_is_said(tmp_path: Path) -> None:
