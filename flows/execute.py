@@ -133,7 +133,7 @@ class Execution:
             replacements=self._replacements,
             memories=self._memories,
             inputs=tuple(Upstream(agent=name, text=text) for name, text in self.plan.inputs),
-            again=self.run.begun_again(),
+            again=self._memories.again,
         )
         return Driver(
             plan=self.plan,

@@ -23,7 +23,7 @@ __all__ = ["KNOWN", "has_earned", "instead", "known", "mended_in", "precedent", 
 KNOWN = 60
 """Mitigations that a run takes with it, at most; those that were tried most."""
 
-_TOLD_TARGET: Action = "ESCALATE"
+_CLIMB: Action = "ESCALATE"
 _EVEN = Posterior(0.5, float("inf"))
 
 
@@ -31,7 +31,7 @@ def known(found: Iterable[Mitigation], config: LearningConfig = DEFAULTS) -> tup
     """Add up what is said of the same, also by gate, and keep what was tried often enough."""
     tallies: dict[tuple[str, Action, str], Tally] = defaultdict(Tally)
     for one in found:
-        target = one.target if one.action == _TOLD_TARGET else ""
+        target = one.target if one.action == _CLIMB else ""
         for symptom in dict.fromkeys(filter(None, (one.symptom, _gate(one.symptom)))):
             key = (symptom, one.action, target)
             tallies[key] = tallies[key].plus(Tally(one.tried, one.worked, one.recurred))
@@ -62,7 +62,7 @@ def instead(
         own = precedent(due, above, level, there)
         if own is None or own.tried < config.min_samples:
             continue
-        if own.worked * 2 >= own.tried or has_earned(own, config):
+        if own.worked * 2 >= own.tried:
             return None
         found = [
             one
@@ -79,7 +79,7 @@ def precedent(
     action: Action, above: Tier | None, symptom: str, there: Sequence[Mitigation]
 ) -> Mitigation | None:
     """What is known of one action on one symptom, None if nothing."""
-    target = above if action == _TOLD_TARGET else ""
+    target = above if action == _CLIMB else ""
     for one in there:
         if (one.symptom, one.action, one.target) == (symptom, action, target):
             return one
@@ -103,12 +103,10 @@ def tried_in(rows: Rows, namespace: str) -> Iterator[Mitigation]:
 
 def mended_in(rows: Rows, namespace: str) -> Mapping[tuple[str, str], int]:
     """As `questions.mended`, of these rows and all their symptoms."""
-    symptoms = dict(rows.edges["HAS_SYMPTOM"])
     positions: dict[tuple[str, str], int] = {}
-    had = {attempt: json.loads(symptom) for attempt, symptom in symptoms}
+    had = {attempt: json.loads(symptom) for attempt, symptom in rows.edges["HAS_SYMPTOM"]}
     for after, before in rows.edges["PRECEDED_BY"]:
-        space, position, *rest = rows.nodes["Attempt"][after]
-        _, _, _, cause, succeeded, *_ = rest
+        space, position, _, _, _, cause, succeeded, *_ = rows.nodes["Attempt"][after]
         if succeeded and space == namespace and before in had:
             key = (had[before][1], cause)
             positions[key] = max(position, positions.get(key, 0))
