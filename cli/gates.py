@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +12,11 @@ import typer
 from ..errors import InputError
 from ..task_ir import Output, OutputKind, PlanRules, load_plan
 from .command import AsJson, command
-from .output import print_json, print_section, print_table, print_text
+from .gates_shown import show_passage
+from .output import print_json, print_table
 
 if TYPE_CHECKING:
-    from ..gates import GateResult, Passage
+    from ..gates import GateResult
 
 __all__ = ["gates_app"]
 
@@ -76,7 +78,10 @@ def check_file(
     fix: Annotated[bool, typer.Option("--fix", help="Write what gates repair back.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Take a file through its line of gates; exit code 0 only if every required one passed."""
+    """Take a file through its line of gates; exit code 0 only if every required one passed.
+
+    A gate of the kind's own may have nothing to look at; one that --gates names may not.
+    """
     from ..gates import Cache, Gate, Subject, check, chosen, line_of, run_line
     from ..settings import home
 
@@ -92,8 +97,9 @@ def check_file(
     passage = asyncio.run(run_line(line_of(names), subject, one))
     if fix and passage.artifact != subject.artifact:
         file.write_text(passage.artifact, encoding="utf-8")
-    _print(file, passage, as_json=as_json)
-    return 1 if passage.stopped_by else 0
+    unchecked = _unchecked(passage.results, asked or (), output.kind)
+    show_passage(file, passage, unchecked, as_json=as_json)
+    return 1 if passage.stopped_by or unchecked else 0
 
 
 def _asked(
@@ -123,38 +129,27 @@ def _read(file: Path) -> str:
         raise InputError(f"The file {file} can't be read: {error}.", "Check the path.") from None
 
 
-def _print(file: Path, passage: Passage, *, as_json: bool) -> None:
-    if as_json:
-        passed = passage.stopped_by is None
-        results = [result.model_dump(mode="json") for result in passage.results]
-        print_json({"file": str(file), "passed": passed, "gates": results})
-        return
-    rows = [
-        (
-            result.gate,
-            result.status + ("" if result.required else " (optional)"),
-            f"{result.duration_s:.2f} s" + (" (known)" if result.cached else ""),
-            result.category or "",
-            result.version,
-        )
-        for result in passage.results
-    ]
-    print_table(("Gate", "Status", "Took", "Category", "By"), rows)
-    for result in passage.results:
-        _print_findings(result)
-    stopper = passage.stopped_by
-    print_text("")
-    print_text(f"Stopped by {stopper.gate}." if stopper else "Passed.")
+def _unchecked(
+    results: Sequence[GateResult], asked: Sequence[str], kind: OutputKind
+) -> dict[str, str]:
+    """Why gates that a person asked for, and that the file has to pass, were skipped, by name."""
+    from ..gates import gate_name
+
+    named = {gate_name(name) for name in asked if not name.startswith("-")}
+    return {
+        result.gate: _why_skipped(result, kind)
+        for result in results
+        if result.gate in named and result.required and result.status == "skipped"
+    }
 
 
-def _print_findings(result: GateResult) -> None:
-    if result.diagnostics:
-        print_section(f"{result.gate}: {result.status}")
-        for diagnostic in result.diagnostics:
-            print_text(str(diagnostic))
-    if result.diff:
-        print_section(f"{result.gate}: repaired")
-        print_text(result.diff)
+def _why_skipped(result: GateResult, kind: OutputKind) -> str:
+    from ..gates import find_gate, said
+
+    kinds = find_gate(result.gate).kinds
+    if kind not in kinds:
+        return f"it is for {' and '.join(sorted(kinds))}, not for {kind}"
+    return said(result.diagnostics) or "it has nothing to look at"
 
 
 gates_app.command("list")(command(list_gates))
