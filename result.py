@@ -124,10 +124,17 @@ class Attempt(_Frozen):
 
 
 class StepResult(_Frozen):
-    """How one step ended. `reason` says why it is not `succeeded`."""
+    """How one step ended. `reason` says why it is not `succeeded`.
+
+    `agent` and `prompt` are those of its last attempt. `change` says how they became other than
+    planned (`replaced`, `given to` somebody), `planned` what they were; both are "" if they didn't.
+    """
 
     id: str
     agent: str
+    prompt: str = ""
+    change: str = ""
+    planned: str = ""
     status: Literal["succeeded", "failed", "skipped", "cancelled"]
     reason: str = ""
     category: Category | None = None

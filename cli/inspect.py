@@ -9,7 +9,7 @@ import typer
 
 from ..errors import InputError
 from ..result import Attempt, StepResult, SwarmResult
-from ..tasks.report_attempts import decision_line, gate_line, outcome_line
+from ..tasks.report_attempts import change_line, decision_line, gate_line, outcome_line
 from ..text import duration, one_line, plural
 from .command import AsJson
 from .output import print_json, print_section, print_table, print_text
@@ -93,8 +93,9 @@ def _print_compiled(steps: list[dict[str, Any]], done: set[str]) -> None:
 
 
 def _show_step(run: Run, result: SwarmResult | None, name: str, *, as_json: bool) -> None:
-    prompt = _prompt(run, name)
+    planned = _prompt(run, name)
     step = next((s for s in result.steps if s.id == name), None) if result else None
+    prompt = (step.prompt if step else "") or planned
     output = run.read(f"outputs/{name}.txt")
     if as_json:
         told = step.model_dump(mode="json") if step else {"id": name, "status": "unfinished"}
@@ -121,6 +122,8 @@ def _prompt(run: Run, name: str) -> str:
 
 
 def _print_attempts(step: StepResult) -> None:
+    if step.change:
+        print_text(f"Changed: {change_line(step.change, step.planned)}")
     if step.reason:
         print_text(f"Reason: {step.reason}")
     for attempt in step.attempts:

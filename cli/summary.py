@@ -77,12 +77,17 @@ def _print_steps(result: SwarmResult) -> None:
             str(len(step.attempts)),
             f"{sum(attempt.usage.tokens for attempt in step.attempts):,}",
             duration(sum(attempt.duration_s for attempt in step.attempts)),
-            one_line(step.reason or needs[step.id].prompt, 200),
+            one_line(step.reason or _asked(step) or needs[step.id].prompt, 200),
         )
         for step in result.steps
     ]
     header = ("Step", "Agent", "Needs", "Status", "Tries", "Tokens", "Work", "Prompt or reason")
     print_table(header, rows, right=_RIGHT)
+
+
+def _asked(step: StepResult) -> str:
+    """What was asked, and what that took the place of."""
+    return f"{step.change}: {step.prompt} (it was {step.planned})" if step.change else step.prompt
 
 
 def example_step(result: SwarmResult) -> str:

@@ -27,23 +27,24 @@ _REFRESH_S = 2.0  # an update costs the server about 50 ms, so a busy run gets o
 
 
 def dag_steps(
-    plan: CompiledPlan,
+    records: Mapping[str, StepRecord],
     statuses: Mapping[str, StepStatus],
-    reasons: Mapping[str, str],
     critical: frozenset[str] = frozenset(),
 ) -> tuple[DagStep, ...]:
-    """Return every step with its status and the reason for it. Pure."""
+    """Return every step as it is now, with its status and the reason for it. Pure."""
     return tuple(
         DagStep(
-            id=step.id,
-            agent=step.agent,
-            prompt=step.prompt,
-            upstream=step.upstream,
-            status=statuses[step.id],
-            why=_why(step.upstream, statuses, statuses[step.id], reasons.get(step.id, "")),
-            critical=step.id in critical,
+            id=name,
+            agent=record.step.agent,
+            prompt=record.step.prompt,
+            upstream=record.step.upstream,
+            status=statuses[name],
+            why=_why(record.step.upstream, statuses, statuses[name], record.reason),
+            critical=name in critical,
+            change=record.change,
+            planned=record.before,
         )
-        for step in plan.steps
+        for name, record in records.items()
     )
 
 
@@ -98,8 +99,7 @@ class DagPage:
             await self._stale.wait()
 
     async def _publish(self, critical: frozenset[str]) -> None:
-        reasons = {name: record.reason for name, record in self.records.items()}
-        steps = dag_steps(self.plan, self.statuses(), reasons, critical)
+        steps = dag_steps(self.records, self.statuses(), critical)
         page = dag_markdown(self.plan.objective, steps)
         await asyncio.shield(self._store(page))
 

@@ -23,6 +23,7 @@ class StepRecord:
 
     Attributes:
         step: As it is now: a step that is replaced or given to somebody else changes.
+        planned: As it was in the plan.
         revision: How often it was replaced.
         best: The artifact that got furthest through the gates so far, as `progress` says.
         states: The Prefect states that whatever comes next waits for.
@@ -38,6 +39,24 @@ class StepRecord:
     output_ref: str | None = None
     category: Category | None = None
     reason: str = ""
+    planned: CompiledStep = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.planned = self.step
+
+    @property
+    def change(self) -> str:
+        """How it became another step than planned, in words; "" if it didn't."""
+        mine = [one for one in self.attempts if one.revision == self.revision]
+        given = any(one.agent != self.step.agent for one in mine)
+        ways = ["replaced"] if self.revision else []
+        return ", ".join([*ways, f"given to {self.step.agent}"] if given else ways)
+
+    @property
+    def before(self) -> str:
+        """Who was to do what before it changed; "" if it didn't."""
+        planned = self.planned
+        return excerpt(f"{planned.agent}: {planned.prompt}") if self.change else ""
 
     def note(self, **found: object) -> None:
         """Add to the last decision what came of it."""
@@ -88,6 +107,9 @@ def step_results(
             StepResult(
                 id=record.step.id,
                 agent=record.step.agent,
+                prompt=record.step.prompt,
+                change=record.change,
+                planned=record.before,
                 status=status,
                 reason=record.reason,
                 category=record.category,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..result import Attempt, StepResult, SwarmResult
 from ..text import one_line
-from .report_attempts import attempts_markdown
+from .report_attempts import attempts_markdown, change_line
 from .report_memory import memory_markdown
 from .report_text import label, plain, table
 from .timeline import LEGEND, timeline
@@ -30,7 +30,10 @@ _LOOK = {
 
 @dataclass(frozen=True, slots=True)
 class DagStep:
-    """One step as the DAG shows it; `why` says what it waits for or how it ended."""
+    """One step as the DAG shows it; `why` says what it waits for or how it ended.
+
+    `change` says how it became another step than planned, and `planned` what it was.
+    """
 
     id: str
     agent: str
@@ -39,6 +42,8 @@ class DagStep:
     status: str
     why: str
     critical: bool = False
+    change: str = ""
+    planned: str = ""
 
 
 def mermaid(steps: Sequence[DagStep]) -> str:
@@ -68,7 +73,8 @@ def dag_markdown(objective: str, steps: Sequence[DagStep]) -> str:
     else:
         parts.append(f"The graph has {edges} edges, too many to draw; the table has them all.")
     rows = [
-        (s.id, s.agent, one_line(s.prompt, 120), _needs(s.upstream), s.status, s.why) for s in steps
+        (s.id, s.agent, one_line(s.prompt, 120), _needs(s.upstream), s.status, _why(s))
+        for s in steps
     ]
     parts.append(table(("Step", "Agent", "Prompt", "Needs", "Status", "Why"), rows))
     return "\n\n".join(parts)
@@ -128,6 +134,11 @@ def _tokens(attempt: Attempt) -> int:
 
 def _origin(steps: Sequence[StepResult]) -> float:
     return min((step.attempts[0].started_at for step in steps), default=0.0)
+
+
+def _why(step: DagStep) -> str:
+    changed = change_line(step.change, one_line(step.planned, 140))
+    return "; ".join(filter(None, [changed, step.why]))
 
 
 def _needs(upstream: Sequence[str]) -> str:

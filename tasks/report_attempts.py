@@ -10,7 +10,7 @@ from ..text import one_line, plural
 from .report_text import plain, table
 from .report_words import legend
 
-__all__ = ["attempts_markdown", "decision_line", "gate_line", "outcome_line"]
+__all__ = ["attempts_markdown", "change_line", "decision_line", "gate_line", "outcome_line"]
 
 _MOST_ROWS = 200
 _MOST_STORIES = 50
@@ -31,6 +31,11 @@ def attempts_markdown(steps: Sequence[StepResult]) -> list[str]:
     if gates := [row for step in steps for row in _gate_rows(step)]:
         parts.append("### Gates\n\n" + _bounded_table(_GATES, gates))
     return parts
+
+
+def change_line(change: str, planned: str) -> str:
+    """Say in a line how a step became another one than planned; empty if it didn't."""
+    return f"{change}; it was {planned}" if change else ""
 
 
 def decision_line(attempt: Attempt) -> str:
