@@ -16,6 +16,7 @@ EXAMPLES = ROOT / "examples"
 COMMAND = [sys.executable, "-c", "from prefect_swarm.cli import main; main()"]
 
 Invoke = Callable[..., Result]
+Written = Callable[[str, str], Path]
 
 
 @pytest.fixture
@@ -47,6 +48,17 @@ def in_process_of_its_own(swarm_home: Path) -> Callable[..., subprocess.Complete
         )
 
     return call
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """Write a file of that name and text."""
+
+    def write(name: str, text: str) -> Path:
+        (path := tmp_path / name).write_text(text, "utf-8")
+        return path
+
+    return write
 
 
 @pytest.fixture
