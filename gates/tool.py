@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 import sysconfig
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -51,7 +54,7 @@ def tool_version(name: str, package: str) -> str:
 
 
 async def run_tool(argv: Sequence[str], text: str) -> Said:
-    """Give a tool a text and wait for its end; cancelling kills it.
+    """Give a tool a text and wait for its end; cancelling kills it and all that it started.
 
     Args:
         argv: The executable's path and its arguments.
@@ -68,7 +71,8 @@ async def run_tool(argv: Sequence[str], text: str) -> Said:
     try:
         stdout, stderr = await process.communicate(text.encode("utf-8", "replace"))
     except asyncio.CancelledError:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
         raise
     return Said(

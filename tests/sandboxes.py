@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.errors import SandboxError
 from prefect_swarm.gates.sandbox_probe import candidates, holds
 from prefect_swarm.gates.sandbox_program import Ended, Limits, Program
@@ -87,6 +88,7 @@ def surroundings(folder: Path) -> Generator[Surroundings]:
             "secret": str(secret),
             "home": str(Path.home()),
             "project": str(PROJECT),
+            "model": str(demo_model_path()),
             "port": str(listeners[0].getsockname()[1]),
             "abstract": abstract,
             "unix": str(folder / "unix"),

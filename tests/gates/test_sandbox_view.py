@@ -37,6 +37,8 @@ def test_the_package_is_masked_where_it_is_installed(tmp_path: Path) -> None:
     prefix = _prefix(tmp_path / "venv")
     package = prefix / "lib" / "site-packages" / "prefect_swarm"
     assert seen([prefix], package).masks == [str(package)]
+    weights = prefix / "lib" / "site-packages" / "weights"
+    assert seen([prefix], package, weights).masks == [str(package), str(weights)]
     assert seen([prefix], tmp_path / "project").masks == []
 
 
