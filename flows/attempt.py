@@ -264,15 +264,10 @@ def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
     led: list[Action | None] = [None]
     led.extend(one.decision.action if one.decision else None for one in attempts)
     return [
-        Failure(one.category, one.tier, one.error or "", action, one.revision, _is_broken(one))
+        Failure(one.category, one.tier, one.error or "", action, one.revision)
         for one, action in zip(attempts, led, strict=False)
         if one.category is not None
     ]
-
-
-def _is_broken(attempt: Attempt) -> bool:
-    """Whether it was a gate that broke, and nothing is known of the artifact."""
-    return next((gate.status == "error" for gate in attempt.gates if gate.stops), False)
 
 
 def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]) -> Attempt:

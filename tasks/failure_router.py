@@ -27,7 +27,6 @@ class Failure:
     Attributes:
         action: What had led to the attempt; None for the first one of a step.
         revision: How often the step had been replaced before.
-        gate_broke: Whether a gate broke, so that nothing is known of the artifact.
         symptom: The message without what differs each time, as the memory knows it.
     """
 
@@ -36,7 +35,6 @@ class Failure:
     message: str
     action: Action | None = None
     revision: int = 0
-    gate_broke: bool = False
     symptom: str = ""
 
 
@@ -78,9 +76,6 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     """
     last = history[-1]
     actions = policy.rules[last.category]
-    if last.gate_broke:
-        reason = "a gate broke, and would break on another artifact too"
-        return _give_up(bounds, last, "gate broke", reason)
     if not actions:
         reason = f"{last.category} is not tried again"
         return _give_up(bounds, last, f"{last.category}: never", reason)

@@ -145,12 +145,6 @@ def test_sampling_says_how_many() -> None:
     assert after(Category.LOGIC, "worker").samples == 1
 
 
-def test_a_gate_that_broke_is_no_reason_to_ask_again() -> None:
-    broken = Failure(Category.INFRASTRUCTURE, "worker", "no ruff", gate_broke=True)
-    decision = route([broken], POLICY, MANY)
-    assert (decision.action, decision.rule) == ("FAIL", "gate broke")
-
-
 def knows(action: Action, worked: int, tried: int, target: str = "") -> Mitigation:
     told = Example(run="r0", step="S9", attempt=2, text=f"{action} passed as “ok”")
     return Mitigation(
