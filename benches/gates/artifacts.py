@@ -8,7 +8,7 @@ from typing import Any
 from prefect_swarm.gates import Material, Subject
 from prefect_swarm.task_ir import Output, OutputKind
 
-__all__ = ["python_prompt", "subject_of", "tested"]
+__all__ = ["asked_form", "joined", "python_prompt", "subject_of", "tested"]
 
 _PYTHON = '''\
 """Bills of customer {n}."""
@@ -42,6 +42,22 @@ def test_nothing_costs_nothing():
 
 def test_tax_is_added():
     assert gross_{n}([(2, 50.0)]) == 100 + RATE
+"""
+_JOINED = """\
+from customer_{n} import gross_{n}
+
+
+def year(months):
+    return sum(gross_{n}(lines) for lines in months)
+
+
+def test_a_year_is_the_sum_of_its_months():
+    assert year([[(2, 50.0)], [], [(2, 50.0)]]) == 2 * (100 + {n})
+"""
+_TABLE = """\
+| Month | Bills of customer {n} |
+|---|---|
+| June | {n} |
 """
 _SHELL = """\
 #!/bin/bash
@@ -111,6 +127,18 @@ def tested(n: int) -> Subject:
     """Return a Python artifact that brings tests of its own, and has no examples."""
     text = _PYTHON.format(n=n) + _TESTS.format(n=n)
     return Subject(artifact=text, output=Output(kind="python"))
+
+
+def joined(n: int) -> Subject:
+    """Return a Python artifact that imports what its step read, and tests both together."""
+    read = Material(name=f"customer_{n}", kind="python", text=_PYTHON.format(n=n))
+    text = _JOINED.format(n=n)
+    return Subject(artifact=text, output=Output(kind="python"), materials=(read,))
+
+
+def asked_form(n: int) -> Subject:
+    """Return a text in the form that its step asks for: a table."""
+    return Subject(artifact=_TABLE.format(n=n), output=Output(form="table"))
 
 
 def python_prompt(n: int) -> str:

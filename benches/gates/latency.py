@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from artifacts import subject_of, tested
+from artifacts import asked_form, joined, subject_of, tested
 from machine import describe_machine
 from prefect_swarm.errors import SwarmError
 from prefect_swarm.flows.options import SwarmOptions
@@ -59,7 +59,9 @@ GATES: tuple[tuple[str, str, Made], ...] = (
     ("typecheck", "Python", _of("python")),
     ("unit", "Python, an example", _of("python")),
     ("unit", "Python, two tests of its own", tested),
+    ("integration", "Python and a module that it reads, tested", joined),
     *((name, "text", _of("text")) for name in ("repetition", "length", "sections", "citations")),
+    ("form", "text, a table", asked_form),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.blocks.llama import EngineConfig, close_engines
-from prefect_swarm.gates import Subject, check, chosen, line_of, run_line
+from prefect_swarm.gates import Subject, check, chosen, find_gate, line_of, run_line
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
@@ -35,6 +35,15 @@ def test_an_artifact_passes_its_line(artifacts: Any, kind: str) -> None:
 
 def test_an_artifact_that_brings_tests_passes_them(artifacts: Any) -> None:
     assert stopped_by(artifacts.tested(7)) is None
+
+
+@pytest.mark.parametrize(("made", "gate"), [("joined", "integration"), ("asked_form", "form")])
+def test_an_artifact_that_is_made_for_a_gate_passes_it(
+    artifacts: Any, made: str, gate: str
+) -> None:
+    first, second = (getattr(artifacts, made)(n) for n in (7, 8))
+    assert first.artifact != second.artifact
+    assert asyncio.run(check(find_gate(gate), first)).status == "passed"
 
 
 @pytest.mark.parametrize("kind", ["json", "shell", "text", "python"])
