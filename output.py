@@ -41,6 +41,12 @@ def as_tuple(value: object) -> object:
 Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
 
 
+def _as_schema(value: object) -> object:
+    """Have a pydantic model say of itself what is to be validated; a plan is data, it runs none."""
+    is_model = isinstance(value, type) and issubclass(value, BaseModel)
+    return value.model_json_schema() if is_model else value
+
+
 class Frozen(BaseModel):
     """What all parts of a plan are: strict, and never changed."""
 
@@ -83,7 +89,9 @@ class Output(Frozen):
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
     kind: OutputKind = "text"
-    json_schema: dict[str, Any] | None = Field(default=None, alias="schema")
+    json_schema: Annotated[dict[str, Any] | None, BeforeValidator(_as_schema)] = Field(
+        default=None, alias="schema"
+    )
     examples: Annotated[tuple[Example, ...], BeforeValidator(as_tuple)] = ()
     min_words: int | None = Field(default=None, ge=0)
     max_words: int | None = Field(default=None, ge=1)

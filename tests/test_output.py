@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from prefect_swarm.errors import PlanError
 from prefect_swarm.task_ir import Example, Output, parse_plan
+from pydantic import BaseModel
 from raw_plans import plan, problem, step
 
 
@@ -113,6 +114,14 @@ def test_an_outputs_schema_is_written_as_schema() -> None:
     output = Output(kind="json", schema={"type": "object"})
     written = output.model_dump(exclude_defaults=True)
     assert written == {"kind": "json", "schema": {"type": "object"}}
+
+
+def test_a_pydantic_model_may_stand_for_its_schema() -> None:
+    class Person(BaseModel):
+        name: str
+
+    output = Output.model_validate({"kind": "json", "schema": Person})
+    assert output.json_schema == Person.model_json_schema()
 
 
 @pytest.mark.parametrize(
