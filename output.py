@@ -43,8 +43,9 @@ Texts = Annotated[tuple[Text, ...], BeforeValidator(as_tuple)]
 
 def _as_schema(value: object) -> object:
     """Have a pydantic model say of itself what is to be validated; a plan is data, it runs none."""
-    is_model = isinstance(value, type) and issubclass(value, BaseModel)
-    return value.model_json_schema() if is_model else value
+    if isinstance(value, type) and issubclass(value, BaseModel):
+        return value.model_json_schema()
+    return cast("object", value)
 
 
 class Frozen(BaseModel):
