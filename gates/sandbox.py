@@ -67,6 +67,7 @@ def _setting() -> Policy:
 def _warn_once() -> None:
     _logger.warning(
         "The sandbox is off (sandbox = limits-only): what a model writes can read this user's "
-        "files and use the network, and nothing bounds its number of processes. Limits on wall "
-        "time and output still hold, and those on each process's memory and processor time."
+        "files and use the network. Limits on wall time and output still hold, and those on each "
+        "process's memory and processor time; that on the number of processes doesn't for root, "
+        "nor where this user's other processes can't be seen."
     )
