@@ -38,7 +38,11 @@ the outputs of the assignments in `depends_on`, and nothing else: put everything
 into the prompt, names, numbers and formats included. `depends_on` has the 1-based positions of
 earlier assignments whose output is really read; assignments on different things depend on
 nothing. Where the results belong together, let a last assignment join them. Don't ask the same
-thing twice. A simple objective is one assignment."""
+thing twice. A simple objective is one assignment.
+
+output: what an assignment produces, and what of it the objective settles: example calls of code
+with their values, a JSON Schema, headings, bounds on words, a form. All of it is checked, and an
+output that doesn't keep to it is refused: state nothing that the prompt doesn't say as well."""
 
 Example = tuple[str, str]
 

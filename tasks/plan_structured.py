@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, Field
 from pydantic_ai import Agent, ModelRetry, capture_run_messages
@@ -14,6 +14,7 @@ from pydantic_ai.settings import ModelSettings
 from ..errors import PlanError
 from ..task_ir import PlanRules, TaskIR, Tier, parse_plan
 from .plan_lines import final_step
+from .plan_output import PlannedOutput
 from .plan_prompt import STRUCTURED
 
 __all__ = ["StructuredPlan", "request_plan"]
@@ -35,7 +36,7 @@ class PlannedTask(BaseModel):
     depends_on: list[int] = Field(
         default_factory=list[int], description="1-based positions of earlier assignments."
     )
-    output: Literal["text", "json", "python", "shell", "files"] = "text"
+    output: PlannedOutput = PlannedOutput()
     gates: list[str] | None = Field(
         default=None, description="Checks its output must pass; null takes the output kind's own."
     )
@@ -53,27 +54,29 @@ class StructuredPlan(BaseModel):
         Raises:
             PlanError: It breaks a rule of the plan language.
         """
+        try:
+            plan = parse_plan(self._data(objective), rules)
+        except PlanError as error:
+            raise PlanError(error.problem, error.fix, self.model_dump_json()) from None
+        return plan.model_copy(update={"final_step": final_step(plan.steps)})
+
+    def _data(self, objective: str) -> dict[str, Any]:
         steps = [
             {
                 "id": f"S{number}",
                 "agent": task.agent,
                 "prompt": task.prompt,
                 "depends_on": [f"S{need}" for need in dict.fromkeys(task.depends_on)],
-                "output": {"kind": task.output},
+                "output": task.output.data(f"S{number}"),
                 "gates": task.gates,
             }
             for number, task in enumerate(self.assign_task, 1)
         ]
-        data: dict[str, Any] = {
+        return {
             "objective": objective,
             "agents": [agent.model_dump() for agent in self.create_subagent],
             "steps": steps,
         }
-        try:
-            plan = parse_plan(data, rules)
-        except PlanError as error:
-            raise PlanError(error.problem, error.fix, self.model_dump_json()) from None
-        return plan.model_copy(update={"final_step": final_step(plan.steps)})
 
 
 async def request_plan(

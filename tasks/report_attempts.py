@@ -95,6 +95,7 @@ _ENDS = {
     "failed": "failed",
     "skipped": "is done without",
     "cancelled": "was cancelled",
+    "unfinished": "was not over",
 }
 
 

@@ -15,7 +15,7 @@ from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.errors import InputError, NoPlanError, PlanError
-from prefect_swarm.task_ir import PlanRules, TaskIR, parse_plan
+from prefect_swarm.task_ir import Example, PlanRules, TaskIR, parse_plan
 from prefect_swarm.tasks.plan import PlanDraft, draft_plan
 from pydantic_ai.messages import (
     ModelMessage,
@@ -206,6 +206,30 @@ def test_gates_that_exist_are_told_and_others_refused() -> None:
     _draft(COMPARE, model, rules=PlanRules(gates=frozenset({"json"})))
     assert "json" in str(seen[0])
     assert "unknown gate 'beauty'" in str(seen[1][-1])
+
+
+def test_a_remote_model_may_say_what_an_output_is_held_against() -> None:
+    plan = _structured([], [], [1, 2])
+    plan["assign_task"][0]["output"] = {
+        "kind": "python",
+        "examples": [{"call": "brew(3)", "gives": '{"minutes": 3}'}],
+    }
+    plan["assign_task"][1]["output"] = {"kind": "json", "json_schema": '{"type": "object"}'}
+    plan["assign_task"][2]["output"] = {"sections": ["Taste"], "max_words": 90}
+    draft = _draft(COMPARE, _remote(plan)[0])
+    first, second, third = (step.output for step in draft.plan.steps)
+    assert first.examples == (Example(call="brew(3)", gives={"minutes": 3}),)
+    assert second.json_schema == {"type": "object"}
+    assert (third.kind, third.sections, third.max_words) == ("text", ("Taste",), 90)
+
+
+def test_an_example_whose_value_is_no_json_is_told_and_mended() -> None:
+    plan = _structured([], [], [1, 2])
+    example = {"call": "brew(3)", "gives": "three"}
+    plan["assign_task"][0]["output"] = {"kind": "python", "examples": [example]}
+    model, seen = _remote(plan, _structured([], [], [1, 2]))
+    _draft(COMPARE, model)
+    assert "step S1.output.examples.0.gives: 'three' is no JSON" in str(seen[1][-1])
 
 
 @pytest.mark.model
