@@ -128,6 +128,7 @@ class StepResult(_Frozen):
 
     `agent` and `prompt` are those of its last attempt. `change` says how they became other than
     planned (`replaced`, `given to` somebody), `planned` what they were; both are "" if they didn't.
+    In a run that was left early, a step that wasn't over is `unfinished`.
     """
 
     id: str
@@ -135,7 +136,7 @@ class StepResult(_Frozen):
     prompt: str = ""
     change: str = ""
     planned: str = ""
-    status: Literal["succeeded", "failed", "skipped", "cancelled"]
+    status: Literal["succeeded", "failed", "skipped", "cancelled", "unfinished"]
     reason: str = ""
     category: Category | None = None
     attempts: tuple[Attempt, ...] = ()
@@ -261,11 +262,11 @@ class Recall(_Frozen):
 
 
 class SwarmResult(_Frozen):
-    """A finished run."""
+    """A finished run; `unfinished` is one that was left early, which has pages and no result."""
 
     run_id: str
     flow_run_id: str
-    status: Literal["completed", "partial", "failed"]
+    status: Literal["completed", "partial", "failed", "unfinished"]
     answer: str
     plan: TaskIR
     content_hash: str

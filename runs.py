@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from .errors import RunNotFoundError
-from .result import SwarmResult
+from .result import StepResult, SwarmResult
 from .settings import home
 
 __all__ = ["Run", "find_run", "run_id_of"]
@@ -29,7 +29,8 @@ class Run:
     """A run's folder.
 
     `run.json` names the flow run and objective, `plan.json` is the compiled plan, `outputs/S1.txt`
-    a step's whole output, `transcripts/S1.1.json` an attempt's messages, `result.json` the result.
+    a step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step
+    with its attempts so far, `result.json` the result.
     """
 
     folder: Path
@@ -76,6 +77,15 @@ class Run:
         text = self.read("result.json")
         return SwarmResult.model_validate_json(text) if text else None
 
+    def write_step(self, step: StepResult) -> None:
+        """Write down how far a step is."""
+        self.write(f"steps/{step.id}.json", step)
+
+    def steps(self) -> tuple[StepResult, ...]:
+        """The steps that were begun or are over, as they were when an attempt last ended."""
+        texts = [path.read_text(encoding="utf-8") for path in self._files("steps", "json")]
+        return tuple(map(StepResult.model_validate_json, texts))
+
     def begun_again(self) -> dict[str, int]:
         """How often each step was begun again; those that never were are left out."""
         return json.loads(self.read("again.json") or "{}")
@@ -88,12 +98,19 @@ class Run:
         failed = [step.id for step in result.steps if step.attempts and step.status != "succeeded"]
         before = self.begun_again()
         self.write("again.json", before | {step: before.get(step, 0) + 1 for step in failed})
+        for step in result.steps:
+            if step.status != "succeeded":
+                (self.folder / f"steps/{step.id}.json").unlink(missing_ok=True)
         (self.folder / "result.json").unlink()
 
     def finished_steps(self) -> tuple[str, ...]:
         """Ids of the steps whose outputs are stored, in the order of their numbers."""
-        stems = (path.stem for path in (self.folder / "outputs").glob("S*.txt"))
-        return tuple(sorted(stems, key=lambda stem: int(stem[1:])))
+        return tuple(path.stem for path in self._files("outputs", "txt"))
+
+    def _files(self, folder: str, suffix: str) -> list[Path]:
+        """The files that a folder has for steps, in the order of the steps' numbers."""
+        found = (self.folder / folder).glob(f"S*.{suffix}")
+        return sorted(found, key=lambda path: int(path.stem[1:]))
 
 
 def find_run(name: str) -> Run:
@@ -111,6 +128,7 @@ def find_run(name: str) -> Run:
     try:
         flow_run_id = str(run.about().get("flow_run_id", ""))
         run.result()
+        run.steps()
     except (json.JSONDecodeError, ValidationError) as error:
         raise RunNotFoundError(
             f"The files of run {name!r} in {run.folder} are damaged: {error}.",

@@ -10,11 +10,12 @@ import typer
 from ..errors import InputError
 from ..result import Attempt, StepResult, SwarmResult
 from ..tasks.report_attempts import change_line, decision_line, gate_line, outcome_line
-from ..text import duration, one_line, plural
+from ..text import duration, one_line
 from .command import AsJson
-from .output import print_json, print_section, print_table, print_text
+from .output import print_json, print_section, print_text
 from .resume import RunName
 from .summary import print_summary
+from .unfinished import print_unfinished, print_unfinished_json
 
 if TYPE_CHECKING:
     from ..runs import Run
@@ -37,7 +38,8 @@ def inspect(
     if step is not None:
         _show_step(run, result, step.upper(), as_json=as_json)
     elif result is None:
-        _show_unfinished(run, as_json=as_json)
+        show = print_unfinished_json if as_json else print_unfinished
+        show(run, _compiled(run))
     elif as_json:
         print_json(result)
     else:
@@ -46,55 +48,14 @@ def inspect(
     return 0
 
 
-def _show_unfinished(run: Run, *, as_json: bool) -> None:
-    about, plan, done = run.about(), _compiled(run), set(run.finished_steps())
-    if as_json:
-        print_json(
-            {
-                "run_id": run.run_id,
-                "flow_run_id": about.get("flow_run_id"),
-                "status": "unfinished",
-                "objective": about.get("objective"),
-                "plan": plan or None,
-                "finished_steps": list(run.finished_steps()),
-            }
-        )
-        return
-    print_section(one_line(str(about.get("objective", "")), 200))
-    if plan:
-        _print_compiled(plan["steps"], done)
-        print_text(f"{len(done)} of {plural(len(plan['steps']), 'step')} finished.")
-    else:
-        print_text("It had no plan yet.")
-    print_text(
-        "The run has not ended. If nothing runs it any more: prefect-swarm resume " + run.run_id
-    )
-
-
 def _compiled(run: Run) -> dict[str, Any]:
     return json.loads(run.read("plan.json") or "{}")
 
 
-def _print_compiled(steps: list[dict[str, Any]], done: set[str]) -> None:
-    print_table(
-        ("Step", "Agent", "Tier", "Needs", "Finished", "Prompt"),
-        (
-            (
-                step["id"],
-                one_line(step["agent"], 30),
-                step["tier"],
-                one_line(", ".join(step["upstream"]), 24),
-                "yes" if step["id"] in done else "",
-                one_line(step["prompt"], 300),
-            )
-            for step in steps
-        ),
-    )
-
-
 def _show_step(run: Run, result: SwarmResult | None, name: str, *, as_json: bool) -> None:
     planned = _prompt(run, name)
-    step = next((s for s in result.steps if s.id == name), None) if result else None
+    steps = result.steps if result else run.steps()
+    step = next((one for one in steps if one.id == name), None)
     prompt = (step.prompt if step else "") or planned
     output = run.read(f"outputs/{name}.txt")
     if as_json:
@@ -108,7 +69,7 @@ def _show_step(run: Run, result: SwarmResult | None, name: str, *, as_json: bool
     if output is not None:
         print_section("Output")
         print_text(output)
-    elif step is None:
+    elif result is None:
         print_text("It has not finished.")
 
 

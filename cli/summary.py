@@ -8,7 +8,7 @@ from ..tasks.timeline import LEGEND, timeline
 from ..text import duration, one_line, plural
 from .output import console, print_section, print_table, print_text
 
-__all__ = ["example_step", "metrics_line", "print_summary"]
+__all__ = ["asked", "example_step", "metrics_line", "print_summary"]
 
 _RIGHT = frozenset({"Tries", "Tokens", "Work"})
 
@@ -77,7 +77,7 @@ def _print_steps(result: SwarmResult) -> None:
             str(len(step.attempts)),
             f"{sum(attempt.usage.tokens for attempt in step.attempts):,}",
             duration(sum(attempt.duration_s for attempt in step.attempts)),
-            one_line(step.reason or _asked(step) or needs[step.id].prompt, 200),
+            one_line(step.reason or asked(step) or needs[step.id].prompt, 200),
         )
         for step in result.steps
     ]
@@ -85,7 +85,7 @@ def _print_steps(result: SwarmResult) -> None:
     print_table(header, rows, right=_RIGHT)
 
 
-def _asked(step: StepResult) -> str:
+def asked(step: StepResult) -> str:
     """What was asked, and what that took the place of."""
     return f"{step.change}: {step.prompt} (it was {step.planned})" if step.change else step.prompt
 

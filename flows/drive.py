@@ -27,6 +27,7 @@ from .events import (
 )
 from .records import StepRecord
 from .schedule import Schedule
+from .trail import keep
 
 __all__ = ["Driver"]
 
@@ -92,12 +93,15 @@ class Driver:
                 continue
             del self._running[step]
             event = self._event(step, task)
+            commands = self._schedule.advance(event)
+            self._keep(step)
             self._tell_end(event)
-            status = await self._carry_out(self._schedule.advance(event)) or status
+            status = await self._carry_out(commands) or status
         return status
 
     def _event(self, step: str, task: asyncio.Task[AttemptFinished]) -> AttemptFinished:
         if task.cancelled():
+            self.records[step].reason = "cancelled"
             return AttemptFinished(step, "cancelled")
         if error := task.exception():
             # A full disk, a server that went away: it costs this step, not what others have done.
@@ -128,12 +132,14 @@ class Driver:
         record = self.records[step]
         record.category = category
         record.reason = f"{category}: {cause} did not succeed"
+        self._keep(step)
         self._say("skipped", step, record.reason)
+
+    def _keep(self, step: str) -> None:
+        keep(self.attempts.run, self.records[step], self.statuses[step])
 
     def _tell_end(self, event: AttemptFinished) -> None:
         record = self.records[event.step]
-        if event.outcome == "cancelled":
-            record.reason = "cancelled"
         attempt = record.attempts[-1] if record.attempts else None
         self.tell(
             Progress(

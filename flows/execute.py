@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
 
@@ -25,13 +25,14 @@ from .budget import Budget
 from .compile import CompiledPlan
 from .control import Progress, RunControl
 from .drive import Driver
-from .events import Limits, RunStatus
+from .events import Limits, RunStatus, StepStatus
 from .ledger import Ledger
 from .memories import Memories
 from .options import SwarmOptions
 from .records import StepRecord, frontier, step_results, step_runs
 from .replacement import Replacements
 from .task_run import run_task
+from .trail import keep
 
 __all__ = ["Execution"]
 
@@ -111,8 +112,8 @@ class Execution:
             if "cancelled" in driver.statuses.values():
                 raise RunCancelledError("The run was cancelled on request.")
             result = await self._conclude(driver, status)
-        except BaseException:
-            await page.close(frozenset())
+        except BaseException as error:
+            await self._leave(page, driver.statuses, error)
             raise
         critical = frozenset(step.id for step in result.steps if step.critical)
         await asyncio.gather(page.close(critical), publish_timeline(result))
@@ -144,23 +145,49 @@ class Execution:
             tell=tell,
         )
 
+    async def _leave(
+        self, page: DagPage, statuses: Mapping[str, StepStatus], error: BaseException
+    ) -> None:
+        """Write down and show what happened in a run that ends early; it has no result."""
+        for name, record in self._records.items():
+            if record.attempts or record.reason:
+                keep(self.run, record, statuses[name])
+        why = f"It was left early{f': {error}' if str(error) else '.'}"
+        problem = f"{why} Go on with: prefect-swarm resume {self.run.run_id}"
+        told = self._result("unfinished", statuses, Usage(), problem=problem)
+        await asyncio.gather(page.close(frozenset()), publish_timeline(told))
+
     async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
         last = frontier(self.plan, self._records)
         answer, usage, trouble = await self._answer(last)
         if trouble and status == "completed":
             status = "partial"
         records = list(self._records.values())
-        total = self.source.planning.usage + self._replacements.usage + usage
-        for record in records:
-            total = sum((attempt.usage for attempt in record.attempts), total)
-        main_calls = sum(
-            one.requests for one in (self.source.planning.usage, self._replacements.usage, usage)
-        )
         problems = [
             f"{record.step.id}: {record.reason}"
             for record in records
             if record.text is None and driver.statuses[record.step.id] == "failed"
         ]
+        taught = await self._memories.conclude(records)
+        problem = excerpt(" ".join([*problems, trouble]).strip(), 2000)
+        return self._result(
+            status, driver.statuses, usage, answer=answer, taught=taught, problem=problem
+        )
+
+    def _result(
+        self,
+        status: RunStatus | Literal["unfinished"],
+        statuses: Mapping[str, StepStatus],
+        answering: Usage,
+        *,
+        answer: str = "",
+        taught: tuple[str, ...] = (),
+        problem: str,
+    ) -> SwarmResult:
+        """Write down what a run came to; `answering` is what the answer took."""
+        records = list(self._records.values())
+        asked = (self.source.planning.usage, self._replacements.usage, answering)
+        made = (attempt.usage for record in records for attempt in record.attempts)
         return SwarmResult(
             run_id=self.run.run_id,
             flow_run_id=self.flow_run_id,
@@ -169,12 +196,12 @@ class Execution:
             plan=self.source.plan,
             content_hash=self.plan.content_hash,
             planning=self.source.planning,
-            steps=step_results(records, driver.statuses),
-            metrics=measure(step_runs(records), main_calls),
-            cost=Cost.of(total),
+            steps=step_results(records, statuses),
+            metrics=measure(step_runs(records), sum(one.requests for one in asked)),
+            cost=Cost.of(sum((*asked[1:], *made), asked[0])),
             recall=self.recall,
-            taught=await self._memories.conclude(records),
-            problem=excerpt(" ".join([*problems, trouble]).strip(), 2000),
+            taught=taught,
+            problem=problem,
         )
 
     async def _answer(self, last: tuple[StepRecord, ...]) -> tuple[str, Usage, str]:

@@ -14,7 +14,7 @@ from ..result import Attempt, StepResult, excerpt
 from .compile import CompiledPlan, CompiledStep
 from .events import StepStatus
 
-__all__ = ["StepRecord", "frontier", "step_results", "step_runs"]
+__all__ = ["StepRecord", "frontier", "step_result", "step_results", "step_runs"]
 
 
 @dataclass(slots=True)
@@ -94,30 +94,41 @@ def frontier(plan: CompiledPlan, records: Mapping[str, StepRecord]) -> tuple[Ste
 def step_results(
     records: Sequence[StepRecord], statuses: Mapping[str, StepStatus]
 ) -> tuple[StepResult, ...]:
-    """Write every step's end for the run's result."""
+    """Write down how every step ended, or how far it is in a run that was left early."""
     runs = step_runs(records)
     slack = slacks(runs)
     path = critical_path(runs)
-    results: list[StepResult] = []
-    for record in records:
-        status = statuses[record.step.id]
-        if status in ("waiting", "ready", "running"):
-            raise ValueError(f"{record.step.id} is not over, it is {status}")
-        results.append(
-            StepResult(
-                id=record.step.id,
-                agent=record.step.agent,
-                prompt=record.step.prompt,
-                change=record.change,
-                planned=record.before,
-                status=status,
-                reason=record.reason,
-                category=record.category,
-                attempts=tuple(record.attempts),
-                output_ref=record.output_ref,
-                excerpt=excerpt(record.text or ""),
-                slack_s=slack.get(record.step.id),
-                critical=record.step.id in path,
-            )
+    return tuple(
+        step_result(
+            record,
+            statuses[record.step.id],
+            slack_s=slack.get(record.step.id),
+            critical=record.step.id in path,
         )
-    return tuple(results)
+        for record in records
+    )
+
+
+def step_result(
+    record: StepRecord,
+    status: StepStatus,
+    *,
+    slack_s: float | None = None,
+    critical: bool = False,
+) -> StepResult:
+    """Write down how a step ended; what isn't over is `unfinished`."""
+    return StepResult(
+        id=record.step.id,
+        agent=record.step.agent,
+        prompt=record.step.prompt,
+        change=record.change,
+        planned=record.before,
+        status="unfinished" if status in ("waiting", "ready", "running") else status,
+        reason=record.reason,
+        category=record.category,
+        attempts=tuple(record.attempts),
+        output_ref=record.output_ref,
+        excerpt=excerpt(record.text or ""),
+        slack_s=slack_s,
+        critical=critical,
+    )

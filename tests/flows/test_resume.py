@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import importlib.util
 import json
 import os
@@ -16,12 +17,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from flow_runs import pages
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterName
 from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import CancelledRun
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 from prefect.states import AwaitingRetry
+from prefect_swarm.cli.app import app
 from prefect_swarm.errors import (
     RunAliveError,
     RunCancelledError,
@@ -34,6 +37,7 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.runs import Run, find_run
 from prefect_swarm.settings import home
 from prefect_swarm.task_ir import load_plan
+from typer.testing import CliRunner
 
 SCRIPT = Path(__file__).with_name("held_run.py")
 _spec = importlib.util.spec_from_file_location("held_run", SCRIPT)
@@ -154,6 +158,38 @@ def test_killed_among_its_steps_it_does_the_rest(calls: Path, plan: Path) -> Non
     assert result.answer == "done: answer"
     assert result.run_id == name
     assert find_run(name).result() == result
+
+
+@pytest.mark.slow
+def test_what_a_killed_run_had_tried_is_on_disk_and_inspect_shows_it(
+    calls: Path, plan: Path
+) -> None:
+    name = _killed(_started(str(plan), str(calls), "three"), "called three", "succeeded S4")
+    steps = {step.id: step for step in find_run(name).steps()}
+    assert {"S1", "S2", "S4"} <= set(steps)
+    assert "S3" not in steps, "its first attempt had not ended"
+    first, second = steps["S4"].attempts
+    assert (first.category, second.category) == ("FORMAT", None)
+    assert first.decision is not None
+    assert first.decision.action == "RETRY"
+    shown = CliRunner().invoke(app, ["inspect", name, "--step", "S4"]).stdout
+    assert "S4 Reader: succeeded" in shown
+    assert "decision: RETRY on worker by FORMAT: RETRY: FORMAT failure 1 on tier worker" in shown
+
+
+@pytest.mark.slow
+def test_a_flow_run_that_is_sent_sigterm_leaves_its_timeline(calls: Path, plan: Path) -> None:
+    process = _started(str(plan), str(calls), "three")
+    try:
+        name = _say_until(process, "called three", "succeeded S4")
+        process.terminate()
+        process.communicate(timeout=120)
+    finally:
+        _kill(process)
+    run = find_run(name)
+    page = html.unescape(pages(run.about()["flow_run_id"])["swarm-timeline"])
+    assert "is **unfinished**" in page
+    assert "- **S4** ran 2 times and succeeded: attempt 1 (Reader on worker) failed" in page
 
 
 @pytest.mark.slow

@@ -1,0 +1,146 @@
+"""A run that was cancelled shows what it had tried and decided by then."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import logging
+from typing import Any
+
+import pytest
+from flow_runs import pages, plan_of, run
+from prefect.exceptions import CancelledRun
+from prefect_swarm.blocks.models import override_models
+from prefect_swarm.errors import Category, RunFailedError
+from prefect_swarm.failure_policy import Policy
+from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.result import SwarmResult
+from prefect_swarm.runs import Run, find_run
+from prefect_swarm.settings import home
+from pydantic_ai.messages import ModelResponse, TextPart
+from pydantic_ai.models.function import FunctionModel
+from scripted import Script, scripted
+
+from .conftest import Invoke
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
+
+NUMBER: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}
+S1: dict[str, Any] = {"id": "S1", "output": {"kind": "json", "schema": NUMBER}}
+ONCE_MORE = Policy.model_validate({"rules": {"SCHEMA": ["RETRY"]}})
+
+
+def cancelled() -> Run:
+    """A run that was cancelled in its step's second attempt, with another step yet to come."""
+    control = RunControl()
+    asked: list[object] = []
+
+    async def model(messages: Any, _: Any) -> ModelResponse:
+        asked.append(messages)
+        if len(asked) == 2:
+            control.cancel.set()
+            await asyncio.Event().wait()
+        return ModelResponse(parts=[TextPart('{"n": "one"}')])
+
+    plan = plan_of(S1, {"id": "S2", "depends_on": ["S1"]})
+    with (
+        override_models(worker=FunctionModel(model)),
+        controlled(control),
+        pytest.raises(CancelledRun),
+    ):
+        run(plan, policy=ONCE_MORE)
+    (folder,) = (home() / "runs").iterdir()
+    return find_run(folder.name)
+
+
+def test_a_cancelled_runs_page_has_its_attempts_and_decisions() -> None:
+    left = cancelled()
+    page = html.unescape(pages(left.about()["flow_run_id"])["swarm-timeline"])
+    assert f"Run `{left.run_id}` is **unfinished**." in page
+    assert (
+        f"The run was cancelled on request. Go on with: prefect-swarm resume {left.run_id}" in page
+    )
+    assert (
+        "- **S1** ran once and was cancelled: attempt 1 (Reader on worker) failed by SCHEMA, "
+        "so RETRY on worker. cancelled"
+    ) in page
+    assert "- **S2** did not run. cancelled" in page
+    assert "| S1 | 1 | SCHEMA: gate schema: $.n: 'one' is not of type 'integer' | RETRY" in page
+    assert "| S1 | 1 | schema | failed |" in page
+    assert left.result() is None
+
+
+def test_inspect_shows_what_a_cancelled_run_had_tried(invoke: Invoke) -> None:
+    left = cancelled()
+    told = invoke("inspect", left.run_id).stdout
+    (row,) = [line for line in told.splitlines() if line.startswith("S1  ")]
+    assert row.split()[:4] == ["S1", "Reader", "worker", "1"]
+    assert "0 of 2 steps finished." in told
+    assert f"Look closer: prefect-swarm inspect {left.run_id} --step S1" in told
+    lines = invoke("inspect", left.run_id, "--step", "S1").stdout.splitlines()
+    assert "S1 Reader: cancelled" in lines
+    assert "Attempt 1 · Reader" in lines
+    assert "gate schema: failed $.n: 'one' is not of type 'integer'" in lines
+    assert any(line.startswith("decision: RETRY on worker by SCHEMA: RETRY") for line in lines)
+    assert "It has not finished." in lines
+
+
+def test_inspect_as_json_has_the_attempts_of_a_cancelled_run(invoke: Invoke) -> None:
+    left = cancelled()
+    told = json.loads(invoke("inspect", left.run_id, "--json").stdout)
+    assert told["status"] == "unfinished"
+    (step,) = told["steps"]
+    assert [attempt["decision"]["action"] for attempt in step["attempts"]] == ["RETRY"]
+    assert json.loads(invoke("inspect", left.run_id, "--step", "S1", "--json").stdout) == {
+        **step,
+        "output": None,
+    }
+
+
+def test_a_step_that_was_not_begun_says_so(invoke: Invoke) -> None:
+    lines = invoke("inspect", cancelled().run_id, "--step", "S2").stdout.splitlines()
+    assert "do S2" in lines
+    assert "It has not finished." in lines
+
+
+def _failed(plan: Any) -> SwarmResult:
+    with scripted(Script(lambda _: '{"n": "one"}')), pytest.raises(RunFailedError) as failure:
+        run(plan, policy=ONCE_MORE)
+    assert failure.value.result is not None
+    return failure.value.result
+
+
+def test_what_is_on_disk_of_an_ended_run_is_what_its_result_has() -> None:
+    result = _failed(plan_of(S1, {"id": "S2", "depends_on": ["S1"]}))
+    first, second = find_run(result.run_id).steps()
+    assert first.attempts == result.steps[0].attempts
+    assert (first.status, second.status) == ("failed", "skipped")
+    assert (second.category, second.attempts) == (Category.UPSTREAM, ())
+
+
+def test_steps_that_are_begun_again_leave_no_trail_of_before() -> None:
+    result = _failed(plan_of(S1))
+    stored = find_run(result.run_id)
+    stored.begin_again(result)
+    assert stored.steps() == ()
+
+
+def test_a_trail_that_cannot_be_written_costs_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Run, "write_step", full)
+    with scripted(Script()), caplog.at_level(logging.WARNING):
+        assert run(plan_of({"id": "S1"})).status == "completed"
+    assert "How far S1 is could not be written down: disk full" in caplog.text
+
+
+def test_a_damaged_trail_is_named(invoke: Invoke) -> None:
+    left = cancelled()
+    left.write("steps/S1.json", "{")
+    result = invoke("inspect", left.run_id)
+    assert result.exit_code == 2
+    assert "damaged" in result.stderr
