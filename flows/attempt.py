@@ -28,6 +28,7 @@ from .memories import Memories
 from .options import SwarmOptions
 from .records import StepRecord
 from .replacement import Replacements
+from .trail import keep
 
 __all__ = ["Attempts"]
 
@@ -104,6 +105,8 @@ class Attempts:
             record.step = replace(
                 record.step, agent=other.name, instructions=instructions, persona=""
             )
+        if record.change:
+            keep(self.run, record, "running")
 
     async def _make(
         self, record: StepRecord, launch: Launch, decision: Decision | None

@@ -15,7 +15,7 @@ from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import Category, RunFailedError
 from prefect_swarm.failure_policy import Policy
 from prefect_swarm.flows.control import RunControl, controlled
-from prefect_swarm.result import SwarmResult
+from prefect_swarm.result import StepResult, SwarmResult
 from prefect_swarm.runs import Run, find_run
 from prefect_swarm.settings import home
 from pydantic_ai.messages import ModelResponse, TextPart
@@ -117,6 +117,27 @@ def test_what_is_on_disk_of_an_ended_run_is_what_its_result_has() -> None:
     assert first.attempts == result.steps[0].attempts
     assert (first.status, second.status) == ("failed", "skipped")
     assert (second.category, second.attempts) == (Category.UPSTREAM, ())
+
+
+def test_a_replacement_is_on_disk_before_its_attempt_ends() -> None:
+    seen: list[tuple[StepResult, ...]] = []
+
+    def reply(prompt: str) -> str:
+        if "The failed step" in prompt:
+            return "1. Counter: Count to one"
+        if "Count to one" not in prompt:
+            return '{"n": "one"}'
+        (folder,) = (home() / "runs").iterdir()
+        seen.append(find_run(folder.name).steps())
+        return '{"n": 1}'
+
+    with scripted(Script(reply)):
+        run(plan_of(S1), policy=Policy.model_validate({"rules": {"SCHEMA": ["REPLAN"]}}))
+    (step,) = seen[0]
+    assert (step.status, len(step.attempts)) == ("unfinished", 1)
+    assert (step.agent, step.prompt, step.change) == ("Counter", "Count to one", "replaced")
+    assert step.attempts[0].decision is not None
+    assert step.attempts[0].decision.outcome == "Counter: Count to one"
 
 
 def test_steps_that_are_begun_again_leave_no_trail_of_before() -> None:
