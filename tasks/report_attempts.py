@@ -14,7 +14,7 @@ __all__ = ["attempts_markdown", "change_line", "decision_line", "gate_line", "ou
 
 _MOST_ROWS = 200
 _MOST_STORIES = 50
-_ATTEMPTS = ("Step", "Attempt", "Result", "Decision", "Led to", "Why", "Rule", "By", "Cost")
+_ATTEMPTS = ("Step", "Attempt", "Decision", "Rule", "Led to", "Result", "Why", "By", "Cost")
 _GATES = ("Step", "Attempt", "Gate", "Verdict", "Took", "Found", "Tool")
 
 
@@ -115,11 +115,11 @@ def _attempt_rows(step: StepResult) -> list[tuple[str, ...]]:
         (
             step.id,
             str(attempt.number),
-            _result(attempt),
             decision_line(attempt),
-            _led_to(attempt.decision, then) if attempt.decision else "",
-            attempt.decision.reason if attempt.decision else "",
             attempt.decision.rule if attempt.decision else "",
+            _led_to(attempt.decision, then) if attempt.decision else "",
+            _result(attempt),
+            attempt.decision.reason if attempt.decision else "",
             _maker(attempt),
             _cost_of(attempt),
         )

@@ -75,7 +75,7 @@ def test_a_decision_has_the_cost_of_what_it_led_to() -> None:
 
 def test_the_attempt_that_ended_it_has_a_row_too() -> None:
     told = page(step(attempt(1, LOGIC, decision=decision("SAMPLE")), attempt(2, samples=4)))
-    assert "| S1 | 2 | passed, first of 4 |" in told
+    assert "| S1 | 2 |  |  |  | passed, first of 4 |" in told
 
 
 def test_what_a_step_ended_with_is_told_whether_it_ran_or_not() -> None:
