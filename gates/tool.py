@@ -59,18 +59,13 @@ async def run_tool(argv: Sequence[str], text: str) -> Said:
     Args:
         argv: The executable's path and its arguments.
     """
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        env=_ENVIRONMENT,
-        cwd="/",
-        start_new_session=True,
-    )
+    # A start that is cut off half-way would leave what it has started to nobody.
+    starting = asyncio.ensure_future(_start(argv))
     try:
+        process = await asyncio.shield(starting)
         stdout, stderr = await process.communicate(text.encode("utf-8", "replace"))
     except asyncio.CancelledError:
+        process = await starting
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
@@ -79,4 +74,16 @@ async def run_tool(argv: Sequence[str], text: str) -> Said:
         process.returncode or 0,
         stdout.decode("utf-8", "replace"),
         stderr.decode("utf-8", "replace"),
+    )
+
+
+async def _start(argv: Sequence[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=_ENVIRONMENT,
+        cwd="/",
+        start_new_session=True,
     )
