@@ -66,7 +66,7 @@ def test_a_cancelled_runs_page_has_its_attempts_and_decisions() -> None:
         "so RETRY on worker. cancelled"
     ) in page
     assert "- **S2** did not run. cancelled" in page
-    assert "| S1 | 1 | SCHEMA: gate schema: $.n: 'one' is not of type 'integer' | RETRY" in page
+    assert "| S1 | 1 | RETRY on worker | SCHEMA: RETRY | no further attempt | SCHEMA: gate" in page
     assert "| S1 | 1 | schema | failed |" in page
     assert left.result() is None
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from flow_runs import UNEVEN, pages, plan_of, run, steps_of, task_runs
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.objects import TaskRunResult
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.control import Progress, RunControl, controlled
@@ -111,7 +112,7 @@ def test_a_failed_gate_feeds_its_diagnostics_to_the_next_attempt() -> None:
     assert (first.decision.action, first.decision.tier) == ("RETRY", "worker")
     assert second.category is None
     assert "$.n: 'one' is not of type 'integer'" in script.prompts[1]
-    names = task_runs(result.flow_run_id, least=4)
+    names = task_runs(result.flow_run_id, least=5)
     assert names["S1 · gate schema · attempt 1"].state_name == "Failed"
     assert names["S1 · gate schema · attempt 2"].state_name == "Completed"
 
@@ -131,10 +132,10 @@ def test_the_plan_page_is_there_while_steps_wait_and_says_why() -> None:
     async def read_page() -> str:
         async with get_client() as client:
             while True:
-                found = await client.read_artifacts()
-                for page in found:
-                    if run_ids and page.key == f"swarm-plan-{run_ids[0]}":
-                        return str(page.data)
+                mine = ArtifactFilterKey(any_=[f"swarm-plan-{name}" for name in run_ids])
+                found = await client.read_artifacts(artifact_filter=ArtifactFilter(key=mine))
+                if run_ids and found:
+                    return str(found[0].data)
                 await asyncio.sleep(0.05)
 
     async def look() -> str:
