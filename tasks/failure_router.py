@@ -83,7 +83,7 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     if counted >= bounds.max_attempts:
         reason = f"attempt {counted} of {bounds.max_attempts} was the last"
         return _give_up(bounds, last, "attempts spent", reason)
-    same = sum(one.category == last.category for one in _here(history))
+    same = sum(_is_like(one, last) for one in history)
     count = f"{last.category} failure {same} on tier {last.tier}"
     there: list[Action] = [action for action in actions if _is_open(action, last, bounds)]
     left, taken = _left(there, history)
@@ -99,19 +99,16 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     return _with_memory(decision, last, bounds, better)
 
 
-def _here(history: Sequence[Failure]) -> list[Failure]:
-    """The failures since the step was last replaced, on the tier it is on."""
-    last = history[-1]
-    return [one for one in history if (one.tier, one.revision) == (last.tier, last.revision)]
+def _is_like(one: Failure, last: Failure) -> bool:
+    """Whether it is of the same category, on the same tier, of the step as it is now."""
+    return (one.category, one.tier, one.revision) == (last.category, last.tier, last.revision)
 
 
 def _left(there: Sequence[Action], history: Sequence[Failure]) -> tuple[list[Action], list[Action]]:
     """The actions that such failures here haven't led to yet, and those that they have."""
     left, taken = list(there), list[Action]()
-    last = history[-1]
     for one, following in pairwise(history):
-        same = (one.category, one.tier, one.revision) == (last.category, last.tier, last.revision)
-        if same and left:
+        if left and _is_like(one, history[-1]):
             led = following.action if following.action in left else left[0]
             left.remove(led)
             taken.append(led)
