@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..result import Example, Mitigation
+from .episode import Episode
 from .graph_rows import rows_of
 from .lesson import mending
 from .mitigation import has_earned, known, mended_in, tried_in
@@ -27,20 +28,23 @@ def precedents(store: Store, namespace: str) -> tuple[Mitigation, ...]:
     rows, _ = rows_of([entry for portion in portions(store.log, after) for entry in portion])
     found = [*(tried(graph, namespace) if graph else ()), *tried_in(rows, namespace)]
     there = known(found)
-    earned = list(dict.fromkeys(one.symptom for one in there if has_earned(one)))
+    earned = {(one.symptom, one.action) for one in there if has_earned(one)}
+    symptoms = sorted({symptom for symptom, _ in earned})
     positions = {
-        **(mended(graph, namespace, earned) if graph else {}),
+        **(mended(graph, namespace, symptoms) if graph else {}),
         **mended_in(rows, namespace),
     }
+    wanted = {pair: positions[pair] for pair in earned & positions.keys()}
+    episodes = store.log.at(list(wanted.values()))
     return tuple(
-        _with_example(store, one, positions.get((one.symptom, one.action))) for one in there
+        _with_example(one, episodes.get(wanted.get((one.symptom, one.action), 0)))
+        if has_earned(one)
+        else one
+        for one in there
     )
 
 
-def _with_example(store: Store, one: Mitigation, position: int | None) -> Mitigation:
-    if position is None or not has_earned(one):
-        return one
-    episode = store.log.at([position]).get(position)
+def _with_example(one: Mitigation, episode: Episode | None) -> Mitigation:
     if episode is None or not episode.excerpt:
         return one
     told = Example(
