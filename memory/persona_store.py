@@ -55,11 +55,8 @@ BEGIN SELECT RAISE(ABORT, 'a change is never changed'); END
 _SELECT = "".join([
     "SELECT id, ", ", ".join(_COLUMNS), " FROM changes WHERE namespace = ? ORDER BY id",
 ])  # fmt: skip
+# Without an id the row gets the next one.
 _INSERT = "".join([
-    "INSERT INTO changes (namespace, ", ", ".join(_COLUMNS), ") VALUES (?, ",
-    ", ".join("?" * len(_COLUMNS)), ")",
-])  # fmt: skip
-_PUT_BACK = "".join([
     "INSERT INTO changes (id, namespace, ", ", ".join(_COLUMNS), ") VALUES (?, ?, ",
     ", ".join("?" * len(_COLUMNS)), ")",
 ])  # fmt: skip
@@ -117,7 +114,7 @@ class PersonaStore:
             done: list[Change] = []
             for change in wanted:
                 if db.execute(_LAST, (namespace, change.persona)).fetchone()[0] == change.follows:
-                    row = db.execute(_INSERT, (namespace, *_values(change))).lastrowid
+                    row = db.execute(_INSERT, (None, namespace, *_values(change))).lastrowid
                     done.append(change.model_copy(update={"id": row}))
             return done
 
@@ -179,7 +176,7 @@ class PersonaStore:
                     continue
                 # The table refuses updates, and the chain of decisions has their ids.
                 db.execute("DELETE FROM changes WHERE id = ?", (number,))
-                db.execute(_PUT_BACK, (number, namespace, *{**row, **left}.values()))
+                db.execute(_INSERT, (number, namespace, *{**row, **left}.values()))
                 changed += 1
             return changed
 
