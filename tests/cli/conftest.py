@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import pytest
@@ -59,6 +59,24 @@ def written(tmp_path: Path) -> Written:
         return path
 
     return write
+
+
+def loaded_by(*arguments: str, of: Collection[str]) -> str:
+    """Run a command in a process of its own; return which of these modules it loaded, as a list."""
+    code = f"""
+import sys
+from prefect_swarm.cli import main
+sys.argv = ["prefect-swarm", *{arguments!r}]
+try:
+    main()
+except SystemExit as left:
+    assert not left.code
+print(sorted(set({of!r}) & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.splitlines()[-1]
 
 
 @pytest.fixture

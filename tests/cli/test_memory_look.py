@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from prefect_swarm.memory.episode import Episode
 from samples import episode
 
-from .conftest import Invoke
+from .conftest import Invoke, loaded_by
 from .memory_told import (
     OTHER,
     RUN,
@@ -21,20 +19,7 @@ from .memory_told import (
 
 def test_help_waits_for_nothing_of_the_memorys() -> None:
     heavy = ("numpy", "faiss", "kuzu", "wordllama", "psycopg")
-    code = f"""
-import sys
-from prefect_swarm.cli import main
-sys.argv = ["prefect-swarm", "memory", "--help"]
-try:
-    main()
-except SystemExit as left:
-    assert not left.code
-print(sorted(set({heavy!r}) & set(sys.modules)))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert loaded_by("memory", "--help", of=heavy) == "[]"
 
 
 @pytest.mark.parametrize(

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.metadata import version
 
 import pytest
 from prefect_swarm.cli.options import flag_of
 from prefect_swarm.flows.options import SwarmOptions
 
-from .conftest import Invoke
+from .conftest import Invoke, loaded_by
 
 HEAVY = ("prefect", "pydantic_ai", "llama_cpp", "torch", "httpx")
 
 
 @pytest.mark.parametrize("argument", ["--help", "--version"])
 def test_help_does_not_wait_for_prefect(argument: str) -> None:
-    code = f"""
-import sys
-from prefect_swarm.cli import main
-sys.argv = ["prefect-swarm", {argument!r}]
-try:
-    main()
-except SystemExit as left:
-    assert not left.code
-print(sorted(set({HEAVY!r}) & set(sys.modules)))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert loaded_by(argument, of=HEAVY) == "[]"
 
 
 def test_the_version_is_the_packages(invoke: Invoke) -> None:
