@@ -104,6 +104,8 @@ class Driver:
             self.records[step].reason = "cancelled"
             return AttemptFinished(step, "cancelled")
         if error := task.exception():
+            if not isinstance(error, Exception):
+                raise error
             # A full disk, a server that went away: it costs this step, not what others have done.
             record = self.records[step]
             record.category = Category.INFRASTRUCTURE

@@ -20,7 +20,7 @@ from ..runs import Run
 from ..task_ir import TaskIR, TierName
 from ..tasks.plan_lines import is_orchestrated
 from .compile import StepDefaults, compile_plan
-from .control import Progress, current_control
+from .control import Progress, RunControl, current_control
 from .execute import Execution
 from .lock import exclusive
 from .memories import recalled_for, store_of
@@ -28,6 +28,7 @@ from .options import SwarmOptions
 from .parameters import PlanParameter
 from .planning import planned
 from .readiness import check_gates
+from .termination import terminable
 
 __all__ = ["swarm"]
 
@@ -85,6 +86,21 @@ async def _execute(
     _begin(run, flow_run_id, objective, options)
     options = await _with_policy(options)
     control.listener(Progress("started", time.time(), text=run.run_id))
+    with terminable(control):
+        result = await _result(run, control, objective, plan, options)
+    if result.status == "failed":
+        raise RunFailedError(
+            f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result
+        )
+    if result.status == "partial":
+        return _as(Completed(name="Partial", message=result.problem, data=result))
+    return result
+
+
+async def _result(
+    run: Run, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
+) -> SwarmResult:
+    flow_run_id = str(flow_run.id)
     await _check_models(options, orchestrated=is_orchestrated(plan))
     started = time.time()
     planning = planned(objective, plan, options, flow_run_id)
@@ -106,14 +122,7 @@ async def _execute(
         store=store,
         recall=recalled,
     )
-    result = await execution.run_to_end()
-    if result.status == "failed":
-        raise RunFailedError(
-            f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result
-        )
-    if result.status == "partial":
-        return _as(Completed(name="Partial", message=result.problem, data=result))
-    return result
+    return await execution.run_to_end()
 
 
 def _as(state: State[Any]) -> Any:

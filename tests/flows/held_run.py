@@ -1,12 +1,14 @@
 """A run in a process of its own, for tests to kill: `held_run.py PLAN|LINES.jsonl|- CALLS HELD…`.
 
-Its model notes each call in the file CALLS and never answers a call whose name is among HELD. What
+Its model notes each call in the file CALLS and never answers a call whose name is among HELD; in a
+call that is there as `SIGTERM NAME` it gets that signal, as `SIGTERM after NAME` right after. What
 happens is printed line by line, so that whoever reads it knows when to kill.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -54,6 +56,10 @@ def model(calls: Path, held: Collection[str]) -> FunctionModel:
         with calls.open("a", encoding="utf-8") as file:
             file.write(f"{name}\n")
         _print("called", name)
+        if f"SIGTERM {name}" in held:
+            signal.raise_signal(signal.SIGTERM)
+        if f"SIGTERM after {name}" in held:
+            asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGTERM)
         if name in held:
             await asyncio.Event().wait()
         if name == "plan":

@@ -14,7 +14,7 @@ from collections import Counter
 from contextvars import Context
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from flow_runs import pages
@@ -193,6 +193,21 @@ def test_a_flow_run_that_is_sent_sigterm_leaves_its_timeline(calls: Path, plan: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("where", ["SIGTERM six", "SIGTERM after six"], ids=["step", "callback"])
+def test_sigterm_ends_a_run_wherever_it_is_raised(calls: Path, plan: Path, where: str) -> None:
+    process = _started(str(plan), str(calls), "three", where)
+    try:
+        name = _say_until(process, "called three", "called six")
+        process.communicate(timeout=60)
+    finally:
+        _kill(process)
+    assert process.returncode == -signal.SIGTERM
+    flow_run_id = find_run(name).about()["flow_run_id"]
+    assert asyncio.run(_flow_run(flow_run_id)).state_name == "Crashed"
+    assert "is **unfinished**" in html.unescape(pages(flow_run_id)["swarm-timeline"])
+
+
+@pytest.mark.slow
 def test_killed_while_it_plans_it_plans_again(calls: Path) -> None:
     name = _killed(_started("-", str(calls), "plan"), "called plan")
     result = asyncio.run(held_run.go_on(name, calls))
@@ -229,6 +244,11 @@ def test_a_killed_batch_goes_on_at_its_line(calls: Path, tmp_path: Path) -> None
     assert (summary.lines, summary.completed) == (2, 2)
     assert _made(calls) == {"one": 2, "three": 2}
     assert len(list((home() / "runs").iterdir())) == 2
+
+
+async def _flow_run(flow_run_id: str) -> FlowRun:
+    async with get_client() as client:
+        return await client.read_flow_run(UUID(flow_run_id))
 
 
 async def _crash(name: str) -> FlowRun:
