@@ -22,7 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 __all__ = ["SETS", "Expected", "Graph", "Wanted", "is_chain", "load_heldout"]
 
-SETS = {name: Path(__file__).with_name(f"{name}.jsonl") for name in ("heldout", "fresh")}
+SETS = {name: Path(__file__).with_name(f"{name}.jsonl") for name in ("heldout", "fresh", "third")}
 """The hand-written sets, the file of each by its name."""
 
 MOST_STEPS = 14

@@ -1,12 +1,12 @@
 """What a planner's plans are worth, and what a plan costs.
 
-    python benches/planning/run.py [--set heldout|fresh|usable|FILE.jsonl]
+    python benches/planning/run.py [--set heldout|fresh|third|usable|FILE.jsonl]
         [--planner untrained|prompted|adapter|sampled] [--adapter FILE.gguf] [--model FILE.gguf]
         [--samples 3] [--show] [--json FILE]
-    python benches/planning/run.py [--set heldout|fresh|FILE.jsonl] --again FILE
+    python benches/planning/run.py [--set heldout|fresh|third|FILE.jsonl] --again FILE
 
-`heldout` and `fresh` (or a file of the same form) are graded against the plans that are right:
-`grade.py` says how; `--again` grades the plans that `--json` wrote once more. `usable` is 30
+`heldout`, `fresh` and `third` (or a file of the same form) are graded against the plans that are
+right: `grade.py` says how; `--again` grades the plans that `--json` wrote once more. `usable` is 30
 objectives of which a looser rule says whether a plan is usable: `rule.py`.
 """
 

@@ -234,7 +234,7 @@ def test_fourteen_steps_that_all_say_everything_are_graded(grading: Any) -> None
     assert (found.exact, found.coverage, found.said, found.wanted) == (False, 1.0, 13, 13)
 
 
-@pytest.mark.parametrize("name", ["heldout", "fresh"])
+@pytest.mark.parametrize("name", ["heldout", "fresh", "third"])
 def test_every_objective_of_a_set_has_a_plan_that_is_worth_all(grading: Any, name: str) -> None:
     heldout = import_module("heldout")
     lines = Path(__file__).with_name(f"{name}_plans.jsonl").read_text("utf-8").splitlines()
