@@ -4,6 +4,8 @@ PYTHON ?= python3
 OBJECTIVE ?= Compare trains, buses and bicycles as a way to travel
 
 PY := .venv/bin/python
+# A file at a time in each of two processes: most tests wait for something, and models use two cores.
+PYTEST := .venv/bin/pytest -n 2 --dist loadfile
 PIP := $(PY) -m pip --disable-pip-version-check -qq
 STAMP := .venv/.installed
 TRAIN_STAMP := .venv/.installed-train
@@ -32,10 +34,10 @@ check: $(TRAIN_STAMP) ## lint, formatting and types
 	.venv/bin/pyright
 
 test: check ## check, then every test
-	.venv/bin/pytest
+	$(PYTEST)
 
 test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
-	.venv/bin/pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 bench: $(BENCH_STAMP) ## measure, and write docs/benchmarks.md
 	$(PY) benches/run.py
