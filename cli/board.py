@@ -19,7 +19,12 @@ _OVER = frozenset({"succeeded", "failed", "skipped", "cancelled"})
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One step. `launched_at` is when its latest attempt started, None if none runs."""
+    """One step.
+
+    Attributes:
+        agent: Who made the latest attempt that ended; until then, who is planned to.
+        launched_at: When the latest attempt started, None if none runs.
+    """
 
     id: str
     agent: str
@@ -120,11 +125,11 @@ def _with_ready(board: Board) -> Board:
 def _changed(row: Row, progress: Progress) -> Row:
     if progress.kind == "launched":
         return replace(row, status="running", launched_at=progress.at, note=progress.text)
-    attempts = row.attempts
+    attempts, agent = row.attempts, row.agent
     # A step that was refused before its attempt began reports the attempt before.
     if progress.attempt is not None and len(attempts) < progress.attempt.number:
-        attempts = (*attempts, progress.attempt)
-    changed = replace(row, attempts=attempts, launched_at=None, note=progress.text)
+        attempts, agent = (*attempts, progress.attempt), progress.attempt.agent or agent
+    changed = replace(row, agent=agent, attempts=attempts, launched_at=None, note=progress.text)
     match progress.kind:
         case "retrying":
             return replace(changed, status="ready")

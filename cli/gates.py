@@ -88,6 +88,8 @@ def check_file(
     output, of_plan = _asked(file, kind, plan, step)
     asked = None if gates is None else [*filter(None, map(str.strip, gates.split(",")))]
     names = chosen(output, of_plan, asked)
+    if asked is not None and not names:
+        raise InputError(f"No gate is left to check {file}.", "Name one, or leave --gates out.")
     subject = Subject(artifact=_read(file), output=output)
     cache = Cache(home() / "gates")
 

@@ -125,6 +125,15 @@ def test_an_attempt_that_is_reported_twice_counts_once() -> None:
     assert after((*BEGIN, *LAUNCHED, S1_DONE, refused)).tokens == 7
 
 
+def test_a_step_that_was_given_to_somebody_else_has_their_name() -> None:
+    theirs = attempt(2, 106.0, 108.0).model_copy(update={"agent": "Bob"})
+    retried = Progress("retrying", 105.0, "S1", attempt=attempt(1, 102.0, 105.0))
+    board = after((*BEGIN, *LAUNCHED, retried))
+    assert board.rows["S1"].agent == "Ann"
+    board = after((*BEGIN, *LAUNCHED, retried, Progress("succeeded", 108.0, "S1", attempt=theirs)))
+    assert board.rows["S1"].agent == "Bob"
+
+
 def test_a_run_that_starts_again_begins_with_an_empty_board() -> None:
     assert after((*BEGIN, *LAUNCHED, BEGIN[0])).rows == {}
 

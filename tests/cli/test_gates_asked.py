@@ -108,6 +108,13 @@ def test_the_examples_of_a_plans_first_step_test_a_file(written: Written, invoke
     assert "greet('Ann') gave 'Bye Ann', expected 'Hello Ann'" in wrong.stdout
 
 
+@pytest.mark.parametrize("gates", ["", ",", "-schema"])
+def test_asking_for_no_gate_at_all_is_refused(gates: str, written: Written, invoke: Invoke) -> None:
+    result = invoke("gates", "check", written("a.json", "{}"), f"--gates={gates}")
+    assert result.exit_code == 2
+    assert "No gate is left to check" in result.stderr
+
+
 def test_a_step_that_a_plan_lacks_is_refused(written: Written, invoke: Invoke) -> None:
     plan = written("plan.json", json.dumps(PLAN))
     result = invoke("gates", "check", written("a.py", TIDY), "--plan", plan, "--step", "S9")
