@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Sequence
@@ -32,18 +33,22 @@ class Measured:
 
 
 async def measure_graded(
-    wanted: Sequence[Wanted], planner: Planner, *, show: bool
+    wanted: Sequence[Wanted], planner: Planner, *, show: bool, at_once: int = 1
 ) -> list[Measured]:
-    """Plan the objectives, one after another."""
-    results: list[Measured] = []
-    for one in wanted:
-        began = time.perf_counter()
-        planned = await planner(one.objective)
-        seconds = time.perf_counter() - began
-        results.append(Measured(one, planned, grade(planned.plan, one), seconds))
+    """Plan the objectives, so many of them at once; seconds are a plan's own only one by one."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def measured(one: Wanted) -> Measured:
+        async with slots:
+            began = time.perf_counter()
+            planned = await planner(one.objective)
+            seconds = time.perf_counter() - began
+        result = Measured(one, planned, grade(planned.plan, one), seconds)
         if show:
-            _show(results[-1])
-    return results
+            _show(result)
+        return result
+
+    return await asyncio.gather(*map(measured, wanted))
 
 
 def figures(results: Sequence[Measured]) -> dict[str, float | None]:

@@ -51,6 +51,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--samples", type=int, help="the most plans for an objective; 2 or 3 if left out"
     )
+    parser.add_argument("--at-once", type=int, default=1, help="objectives planned at once")
     parser.add_argument("--show", action="store_true", help="print every plan")
     parser.add_argument("--json", type=Path, help="where to write the plans and their grades")
     parser.add_argument("--again", type=Path, help="grade the plans of a --json file, write none")
@@ -71,7 +72,8 @@ async def _main(given: argparse.Namespace) -> None:
 
 
 async def _graded(given: argparse.Namespace, path: Path, plan: Planner) -> None:
-    results = await measure_graded(load_heldout(path), plan, show=given.show)
+    wanted = load_heldout(path)
+    results = await measure_graded(wanted, plan, show=given.show, at_once=given.at_once)
     if given.json:
         about = {key: str(getattr(given, key) or "") for key in ("set", "planner", "adapter")}
         given.json.write_text(to_json(results, **about, samples=given.samples), encoding="utf-8")

@@ -59,6 +59,24 @@ def test_the_table_has_a_row_for_each_kind_and_one_for_all(graded: Any, results:
     ]
 
 
+def test_so_many_objectives_as_asked_for_are_planned_at_once(graded: Any, planning: Any) -> None:
+    under_way: list[str] = []
+    most = 0
+
+    async def write(objective: str) -> Any:
+        nonlocal most
+        under_way.append(objective)
+        most = max(most, len(under_way))
+        await asyncio.sleep(0)
+        under_way.remove(objective)
+        return planning.Planned(None, "1. ")
+
+    wanted = [one("serial", f"Sing {number} songs", ("sing", "")) for number in range(2, 7)]
+    results = asyncio.run(graded.measure_graded(wanted, write, show=False, at_once=2))
+    assert most == 2
+    assert [result.wanted for result in results] == wanted
+
+
 def test_the_json_has_every_plan_and_its_grade(graded: Any, results: list[Any]) -> None:
     data = json.loads(graded.to_json(results, planner="prompted"))
     assert data["planner"] == "prompted"
