@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.model, pytest.mark.slow]
 
 InProcess = Callable[..., subprocess.CompletedProcess[str]]
 UNEVEN = EXAMPLES / "uneven.json"
+SHORT = ("--max-output-tokens", "40")
 
 
 def overlap(result: SwarmResult) -> bool:
@@ -27,7 +28,7 @@ def overlap(result: SwarmResult) -> bool:
 def test_a_plan_runs_on_the_embedded_model_and_steps_overlap(
     in_process_of_its_own: InProcess,
 ) -> None:
-    done = in_process_of_its_own("run", "--plan", UNEVEN, "--max-output-tokens", 40, "--json")
+    done = in_process_of_its_own("run", "--plan", UNEVEN, *SHORT, "--json")
     assert done.returncode == 0, done.stderr
     result = SwarmResult.model_validate_json(done.stdout)
     assert result.status == "completed"
@@ -51,7 +52,7 @@ def test_ctrl_c_cancels_cleanly_and_the_run_can_be_resumed(
 
 def interrupted_run(environment: os._Environ[str]) -> str:
     """Run the example, and press Ctrl-C as a terminal does it: the whole group gets the signal."""
-    command = [*COMMAND, "run", "--plan", str(UNEVEN)]
+    command = [*COMMAND, "run", "--plan", str(UNEVEN), *SHORT]
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
