@@ -22,6 +22,7 @@ BENCHES = (
     "engine",
     "planning",
     "memory_recall",
+    "memory_learning",
 )
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEAD = """\

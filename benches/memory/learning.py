@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -68,6 +69,19 @@ def _row(name: str, regret: NDArray[np.float64], rules: NDArray[np.float64]) -> 
     )
 
 
+def table(setting: Setting, seeds: Sequence[int], pool: Executor) -> str:
+    """Play a kind of world under all seeds; a markdown table, a row for each who chooses."""
+    players = [one for one in PLAYERS if one != "declared skill" or setting.declared]
+    found = {
+        one: np.array(list(pool.map(partial(play, one, setting=setting, runs=RUNS), seeds)))
+        for one in players
+    }
+    shown = " | ".join(f"run {run}" for run in SHOWN)
+    last = "after 300, of the rules' | summed to 300, of the rules' | runs to recover"
+    rows = [_row(one, found[one], found["rules"]) for one in players]
+    return "\n".join([f"| | {shown} | {last} |", "|---" + "|--:" * (len(SHOWN) + 3) + "|", *rows])
+
+
 def main() -> None:
     """Play all settings and print a table of each."""
     given = _arguments()
@@ -76,21 +90,7 @@ def main() -> None:
     began = time.monotonic()
     with ProcessPoolExecutor(given.processes) as pool:
         for name in names:
-            setting = SETTINGS[name]
-            players = [one for one in PLAYERS if one != "declared skill" or setting.declared]
-            found = {
-                one: np.array(list(pool.map(partial(play, one, setting=setting, runs=RUNS), seeds)))
-                for one in players
-            }
-            print(f"\n### {name}\n")
-            print(
-                "| |",
-                " | ".join(f"run {run}" for run in SHOWN),
-                "| after 300, of the rules' | summed to 300, of the rules' | runs to recover |",
-            )
-            print("|---" + "|--:" * (len(SHOWN) + 3) + "|")
-            for one in players:
-                print(_row(one, found[one], found["rules"]), flush=True)
+            print(f"\n### {name}\n\n{table(SETTINGS[name], seeds, pool)}", flush=True)
     print(f"\n{describe_machine()}")
     print(f"{len(seeds)} seeds, {time.monotonic() - began:.0f} s in {given.processes} processes.")
 
