@@ -9,10 +9,10 @@ __all__ = ["run"]
 SECTION = """\
 ## Planning with the embedded model
 
-30 varied objectives, none of them used to find the prompt. Usable: each thing the objective names
-has a step of its own, things in turn are in turn, a join is there where one was asked for, nothing
-is repeated; `benches/planning/rule.py` is the rule, the README beside it has what was tried and
-what fails.
+100 hand-written objectives, none of them in what the planner was trained on, each graded by the
+plan that is right: the second plan is written where the first scores low, and the better one
+taken, as `plan` and `run` do it. [benches/planning](../benches/planning/README.md) says what the
+columns count, what fails, and what the model plans without its adapter.
 
 {table}
 """
