@@ -26,8 +26,10 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PREFECT_HOME"] = folder
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
-    settings.register_profile("shared-machine", deadline=None)
-    settings.load_profile("shared-machine")
+    # The same examples each time; HYPOTHESIS_PROFILE=exploring looks for others.
+    settings.register_profile("repeatable", deadline=None, derandomize=True)
+    settings.register_profile("exploring", deadline=None)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
