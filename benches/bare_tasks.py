@@ -26,7 +26,7 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     persist_result=True,
     result_serializer="json",
 )
-async def _nothing(payload: dict[str, str], name: str) -> dict[str, str]:  # noqa: ARG001
+async def _nothing(payload: dict[str, str], name: str) -> dict[str, str]:  # noqa: ARG001 - the name is the task run's
     return payload
 
 

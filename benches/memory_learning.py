@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -32,6 +31,6 @@ def run() -> str:
     sys.path.insert(0, str(Path(__file__).parent / "memory"))
     from learning import SETTINGS, table
 
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor() as pool:
         shown = table(SETTINGS["Skills, 4 steps a run"], SEEDS, pool)
     return SECTION.format(seeds=len(SEEDS), table=shown)

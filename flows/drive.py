@@ -104,6 +104,7 @@ class Driver:
             self.records[step].reason = "cancelled"
             return AttemptFinished(step, "cancelled")
         if error := task.exception():
+            # SIGTERM, raised in what the step just did: it is meant for the run.
             if not isinstance(error, Exception):
                 raise error
             # A full disk, a server that went away: it costs this step, not what others have done.

@@ -2,7 +2,7 @@
 
     python benches/planning/run.py [--set heldout|fresh|third|usable|FILE.jsonl]
         [--planner untrained|prompted|adapter|sampled] [--adapter FILE.gguf] [--model FILE.gguf]
-        [--samples 3] [--show] [--json FILE]
+        [--samples 3] [--at-once N] [--show] [--json FILE]
     python benches/planning/run.py [--set heldout|fresh|third|FILE.jsonl] --again FILE
 
 `heldout`, `fresh` and `third` (or a file of the same form) are graded against the plans that are
