@@ -9,10 +9,12 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .episode import Entry, Episode
 from .symptom import symptom_of
+
+if TYPE_CHECKING:
+    from .episode import Entry, Episode
 
 __all__ = [
     "EDGES",

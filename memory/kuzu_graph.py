@@ -9,13 +9,17 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import MemoryStoreError
-from .episode import Entry
+from .graph_process import GraphProcess
 from .graph_rows import EDGES, NODES, Before, Rows, StepKey, Tally, node_id, rows_of
 
-__all__ = ["KuzuGraph"]
+if TYPE_CHECKING:
+    # The process that writes needs no episodes, and they take long to import.
+    from .episode import Entry
+
+__all__ = ["Database", "KuzuGraph"]
 
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "TRIED": ("tried", "worked", "recurred"),
@@ -38,12 +42,12 @@ _COPY = (
 )
 
 
-class KuzuGraph:
-    """A `Graph` in one file: written by one process, then opened read-only by any number.
+class Database:
+    """A file of Kuzu's, open in this process. What writes it is `GraphProcess`.
 
     Args:
         path: The file. It is made if need be, unless it is opened read-only.
-        read_only: Refuse to add.
+        read_only: Refuse to change it.
 
     Raises:
         MemoryStoreError: It can't be opened or made.
@@ -52,8 +56,6 @@ class KuzuGraph:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         import kuzu
 
-        self._path = path
-        self._lock = threading.Lock()
         try:
             self._database = kuzu.Database(
                 path,
@@ -67,11 +69,50 @@ class KuzuGraph:
             raise MemoryStoreError(
                 f"The graph {path} can't be opened: {error}.", "Rebuild the memory's index."
             ) from error
+
+    def rows(self, cypher: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Rows of a statement's answer, by column.
+
+        Raises:
+            MemoryStoreError: It is refused.
+        """
+        try:
+            answer: Any = self._connection.execute(cypher, dict(parameters))
+            names = cast("list[str]", answer.get_column_names())
+            found = [dict(zip(names, map(_plain, row), strict=True)) for row in answer.get_all()]
+            answer.close()
+        except (RuntimeError, ValueError) as error:
+            raise MemoryStoreError(
+                f"The graph could not answer {cypher!r}: {error}.",
+                "Check the question; rebuild the memory's index if it was right.",
+            ) from error
+        return found
+
+    def close(self) -> None:
+        """Write what is still in memory, and let go of the file."""
+        self._connection.close()
+        self._database.close()
+
+
+class KuzuGraph:
+    """A `Graph` in one file: written by one process, then opened read-only by any number.
+
+    It is written by a process of its own, so that nothing of this one's memory gets into the file.
+
+    Args:
+        path: The file. It is made if need be, unless it is opened read-only.
+        read_only: Refuse to add.
+
+    Raises:
+        MemoryStoreError: It can't be opened or made.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._database = Database(path, read_only=True) if read_only else GraphProcess(path)
         # Where nothing is yet, nothing has to be looked for.
-        self._empty = not read_only and not self.query("CALL show_tables() RETURN name LIMIT 1")
-        if self._empty:
-            with self._at_once():
-                self._make_tables()
+        self._empty = False if read_only else self._begin()
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Add episodes that aren't in it; a step's attempts come in order, over any calls.
@@ -106,19 +147,7 @@ class KuzuGraph:
             MemoryStoreError: It isn't Cypher that this graph can answer, or it can't be read.
         """
         with self._lock:
-            try:
-                answer: Any = self._connection.execute(cypher, dict(parameters or {}))
-                names = cast("list[str]", answer.get_column_names())
-                found = [
-                    dict(zip(names, map(_plain, row), strict=True)) for row in answer.get_all()
-                ]
-                answer.close()
-            except (RuntimeError, ValueError) as error:
-                raise MemoryStoreError(
-                    f"The graph could not answer {cypher!r}: {error}.",
-                    "Check the question; rebuild the memory's index if it was right.",
-                ) from error
-        return found
+            return self._database.rows(cypher, parameters or {})
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """Everything in it, in an order that depends on nothing but what it is."""
@@ -133,10 +162,25 @@ class KuzuGraph:
         return found
 
     def close(self) -> None:
-        """Write what is still in memory, and let go of the file."""
+        """Write what is still in memory, and let go of the file.
+
+        Raises:
+            MemoryStoreError: It can't be written.
+        """
         with self._lock:
-            self._connection.close()
             self._database.close()
+
+    def _begin(self) -> bool:
+        """Make the tables if there are none; say whether that was so."""
+        try:
+            if self.query("CALL show_tables() RETURN name LIMIT 1"):
+                return False
+            with self._at_once():
+                self._make_tables()
+        except BaseException:
+            self.close()
+            raise
+        return True
 
     @contextmanager
     def _at_once(self) -> Generator[None]:

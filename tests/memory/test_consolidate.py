@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,29 @@ def test_what_was_forgotten_is_in_no_generation(log: DictLog, tmp_path: Path) ->
     assert b"secret" not in left
     assert b"Hidden" not in left
     reading.close()
+
+
+@pytest.fixture
+def freed() -> Iterator[bytes]:
+    """What all memory of this process that is allocated and not yet written is made to hold."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        pytest.skip("only glibc has a mallopt")
+    perturb = -6
+    mallopt(perturb, 0xFF ^ ord("Z"))
+    yield b"Z" * 64
+    mallopt(perturb, 0)
+
+
+def test_what_was_in_the_memory_of_the_process_is_in_no_generation(
+    log: DictLog, tmp_path: Path, freed: bytes
+) -> None:
+    consolidate(log, tmp_path, EMBEDDER)
+    log.append(story(3))
+    consolidate(log, tmp_path, EMBEDDER)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"graph.kuzu", "vectors.faiss"}
+    assert [path for path in files if freed in path.read_bytes()] == []
 
 
 def test_another_log_is_noticed(log: DictLog, tmp_path: Path) -> None:
