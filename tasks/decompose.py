@@ -127,7 +127,7 @@ def _planning(draft: PlanDraft, model: str) -> Planning:
         model=model,
         score=draft.score.value,
         candidates=len(draft.candidates),
-        choice=f"best of {', '.join(scores)}",
+        choice="; ".join((f"best of {', '.join(scores)}", *draft.mended)),
         adapter=file_hash(draft.adapter) if draft.adapter else None,
         usage=draft.usage,
     )

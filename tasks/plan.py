@@ -1,7 +1,8 @@
 """Have a model write the plan: under a grammar where it takes one, as structured output elsewhere.
 
-A local model that has an adapter for planning wears it here, and nowhere else. A plan that scores
-below the threshold is written again, less greedily, and the best one is taken.
+A local model that has an adapter for planning wears it here, and nowhere else, and what its plans
+leave out is mended where the objective leaves no doubt. A plan that scores below the threshold is
+written again, less greedily, and the best one is taken.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..result import Usage
 from ..task_ir import PlanRules, TaskIR
 from .plan_lines import GRAMMAR_STEPS, grammar, read_lines
 from .plan_lists import listed
+from .plan_mend import mended
 from .plan_prompt import lines_messages, trained_messages
 from .plan_score import THRESHOLD, PlanScore, score
 from .plan_structured import request_plan
@@ -57,24 +59,30 @@ class Candidate:
         text: What the model wrote, cut to 2,000 characters.
         plan: The plan, or None where it could not be read.
         score: The plan's score.
+        mended: What was done to the plan after it was read, a clause each.
         error: Why it could not be read.
     """
 
     text: str
     plan: TaskIR | None = None
     score: PlanScore | None = None
+    mended: tuple[str, ...] = ()
     error: str = ""
 
 
 @dataclass(frozen=True)
 class PlanDraft:
-    """The chosen plan, what it was chosen from, and the adapter that was worn, if any."""
+    """The chosen plan, what it was chosen from, and the adapter that was worn, if any.
+
+    `mended` says what was done to the plan after the model wrote it.
+    """
 
     plan: TaskIR
     score: PlanScore
     candidates: tuple[Candidate, ...]
     usage: Usage
     adapter: Path | None = None
+    mended: tuple[str, ...] = ()
 
 
 async def draft_plan(
@@ -159,16 +167,17 @@ class _Writer:
         return usage_of(self._answers)
 
     async def write(self, attempt: int) -> Candidate:
-        text = ""
+        text, notes = "", ()
         try:
             if self._is_local:
                 text = await self._lines(attempt)
                 plan = read_lines(text, self._objective, self._rules)
+                plan, notes = mended(plan, self._rules.max_steps)
             else:
                 plan, text = await self._structured(attempt)
         except PlanError as error:
             return Candidate((error.text or text)[:_EXCERPT], error=str(error))
-        return Candidate(text[:_EXCERPT], plan, score(plan, self._objective))
+        return Candidate(text[:_EXCERPT], plan, score(plan, self._objective), notes)
 
     def settled(self, candidate: Candidate, threshold: float) -> bool:
         if candidate.score is None:
@@ -219,22 +228,22 @@ def _room(objective: str, most: int) -> tuple[int, int]:
 
 
 def _choose(candidates: list[Candidate], writer: _Writer) -> PlanDraft:
-    best: tuple[TaskIR, PlanScore] | None = None
+    best: tuple[TaskIR, PlanScore, tuple[str, ...]] | None = None
     for candidate in candidates:
         if candidate.plan is None or candidate.score is None:
             continue
         if best is None or candidate.score.value > best[1].value:
-            best = candidate.plan, candidate.score
+            best = candidate.plan, candidate.score, candidate.mended
     if best is None:
         last = candidates[-1]
         raise NoPlanError(f"No plan could be read: {last.error}", "Ask another model.", last.text)
-    plan, value = best
+    plan, value, notes = best
     _logger.info(
         "Chose a plan of %d steps that scores %.2f, of %d written (%s)%s",
         len(plan.steps),
         value.value,
         len(candidates),
         ", ".join(f"{c.score.value:.2f}" if c.score else "unreadable" for c in candidates),
-        f": {'; '.join(value.reasons)}" if value.reasons else "",
+        "".join(f"; {clause}" for clause in (*value.reasons, *notes)),
     )
-    return PlanDraft(plan, value, tuple(candidates), writer.usage, writer.adapter)
+    return PlanDraft(plan, value, tuple(candidates), writer.usage, writer.adapter, notes)

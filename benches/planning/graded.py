@@ -13,6 +13,7 @@ from grade import Grade, edge_f1, grade
 from heldout import Wanted
 from planner import Planned, Planner
 from prefect_swarm.tasks.plan_lines import read_lines, write_lines
+from prefect_swarm.tasks.plan_mend import mended
 
 __all__ = ["Measured", "figures", "from_json", "graded_table", "measure_graded", "to_json"]
 
@@ -28,8 +29,12 @@ class Measured:
 
     @property
     def text(self) -> str:
-        """The plan in lines, or what can't be read as one."""
-        return write_lines(self.planned.plan) if self.planned.plan else self.planned.text
+        """The plan in lines, each prompt in one; or what can't be read as a plan."""
+        if self.planned.plan is None:
+            return self.planned.text
+        steps = self.planned.plan.steps
+        flat = [one.model_copy(update={"prompt": " ".join(one.prompt.split())}) for one in steps]
+        return write_lines(self.planned.plan.model_copy(update={"steps": tuple(flat)}))
 
 
 async def measure_graded(
@@ -107,7 +112,7 @@ def to_json(results: Sequence[Measured], **about: str | int | None) -> str:
 
 
 def from_json(text: str, wanted: Sequence[Wanted]) -> list[Measured]:
-    """Grade the plans that `to_json` wrote once more, by the objectives as they are now.
+    """Mend and grade the plans that `to_json` wrote once more, by the objectives as they are now.
 
     Plans whose objective isn't among `wanted` any more are left out.
     """
@@ -116,7 +121,8 @@ def from_json(text: str, wanted: Sequence[Wanted]) -> list[Measured]:
     for saved in json.loads(text)["plans"]:
         if (one := known.get(saved["objective"])) is None:
             continue
-        plan = read_lines(saved["plan"], one.objective) if saved["grade"]["valid"] else None
+        valid = saved["grade"]["valid"]
+        plan = mended(read_lines(saved["plan"], one.objective)).plan if valid else None
         planned = Planned(plan, saved["plan"], saved["samples"], saved["tokens"])
         results.append(Measured(one, planned, grade(plan, one), saved["seconds"]))
     return results

@@ -12,6 +12,7 @@ from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.plan import draft_plan
 from prefect_swarm.tasks.plan_lines import grammar, read_lines
+from prefect_swarm.tasks.plan_mend import mended
 from prefect_swarm.tasks.plan_prompt import trained_messages
 from prefect_swarm.tasks.usage import usage_of
 from pydantic_ai.direct import model_request
@@ -99,6 +100,6 @@ async def _bare(objective: str, model: LlamaCppModel) -> Planned:
         text = text.rpartition("\n")[0] or text
     tokens = usage_of([answer]).output_tokens
     try:
-        return Planned(read_lines(text, objective), "", 1, tokens)
+        return Planned(mended(read_lines(text, objective)).plan, "", 1, tokens)
     except PlanError:
         return Planned(None, text, 1, tokens)

@@ -67,10 +67,18 @@ def test_a_bad_plan_is_sampled_again_and_the_best_is_taken(
 
 
 def test_the_best_of_bad_plans_is_taken() -> None:
-    worse = "1. Poet: Sing of the sea"
+    worse = "1. Poet: Sing of the sea\n2. Poet: Dance"
     draft = _draft(COMPARE, Scripted(worse, BAD, worse), samples=3)
     assert draft.plan.steps[0].prompt == "Compare tea and coffee"
     assert not draft.score.good_enough
+
+
+def test_what_a_local_model_leaves_out_is_mended_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.plan"):
+        draft = _draft(COMPARE, Scripted(GOOD.replace(" (needs 1, 2)", "")))
+    assert draft.plan.steps[2].depends_on == ("S1", "S2")
+    assert draft.mended == ("S3 needs S1, S2, which it joins",)
+    assert draft.mended[0] in caplog.text
 
 
 def test_the_grammar_keeps_to_the_rules() -> None:
@@ -81,7 +89,8 @@ def test_the_grammar_keeps_to_the_rules() -> None:
 
 def test_a_line_that_the_token_limit_cut_off_is_left_out() -> None:
     draft = _draft(COMPARE, Scripted(GOOD[:-15], finish_reason="length"), samples=1)
-    assert len(draft.plan.steps) == 2
+    assert [step.prompt for step in draft.plan.steps[:2]] == ["Describe tea", "Describe coffee"]
+    assert draft.mended == ("S3 makes the one result that the objective wants",)
 
 
 @pytest.fixture

@@ -1,0 +1,142 @@
+"""What a small model leaves out of a plan, mended; and what is left as it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prefect_swarm.parl.data.generate import generate
+from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.tasks.plan_lines import read_lines, write_lines
+from prefect_swarm.tasks.plan_mend import mended
+
+BENCHES = Path(__file__).parents[2] / "benches" / "planning"
+PLANS = Path(__file__).parents[1] / "benches"
+LANES = "1. Guide: Describe Madeira\n2. Guide: Describe Slovenia"
+
+
+def _mended(text: str, objective: str) -> tuple[str, tuple[str, ...]]:
+    plan, notes = mended(read_lines(text, objective))
+    return write_lines(plan), notes
+
+
+def test_a_plan_of_one_step_asks_what_was_asked() -> None:
+    objective = "Email class 4b about Thursday's trip;\nmention the cost (7 euros)."
+    plan, notes = mended(read_lines("1. Secretary: Write an email to class 4b", objective))
+    assert [step.prompt for step in plan.steps] == [objective]
+    assert notes == ("S1 asks what the objective asks",)
+
+
+def test_its_output_stays_what_the_model_asked_for() -> None:
+    text = "1. Python Developer: Write a Python function that reverses a list"
+    plan, _ = mended(read_lines(text, "reversed list, python, thx"))
+    assert plan.steps[0].output.kind == "python"
+
+
+def test_a_comparison_needs_what_it_compares() -> None:
+    text = f"{LANES}\n3. Judge: Compare Madeira and Slovenia"
+    plan, notes = _mended(text, "Compare Madeira and Slovenia")
+    assert plan == f"{text} (needs 1, 2)"
+    assert notes == ("S3 needs S1, S2, which it joins",)
+
+
+def test_a_total_needs_the_lane_it_forgot() -> None:
+    text = """\
+1. Planner: Estimate the venue of the wedding
+2. Planner: Estimate the flowers of the wedding
+3. Planner: Estimate the band of the wedding
+4. Accountant: Add up the venue, the flowers and the band of the wedding"""
+    plan, _ = _mended(f"{text} (needs 2)", "What will the wedding cost: venue, flowers, band?")
+    assert plan == f"{text} (needs 1, 2, 3)"
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "3. Writer: Describe both, Madeira and Slovenia",
+        "3. Judge: Compare prices in May",
+        "3. Judge: Compare Madeira with Portugal",
+    ],
+)
+def test_a_step_that_joins_nothing_by_its_words_needs_nothing(last: str) -> None:
+    assert _mended(f"{LANES}\n{last}", "Something else") == (f"{LANES}\n{last}", ())
+
+
+def test_a_join_of_what_was_made_of_the_lanes_stays_as_it_is() -> None:
+    text = f"""\
+{LANES}
+3. Editor: Write up what both are like (needs 1, 2)
+4. Judge: Choose Madeira or Slovenia (needs 3)"""
+    assert _mended(text, "Which is better?") == (text, ())
+
+
+def test_lanes_of_a_choice_get_a_judge_who_reads_them_all() -> None:
+    objective = "Which of these for our honeymoon, Madeira or Slovenia?"
+    plan, notes = _mended(LANES, objective)
+    assert plan == f"{LANES}\n3. Judge: {objective} (needs 1, 2)"
+    assert notes == ("S3 makes the one result that the objective wants",)
+
+
+def test_a_judge_who_is_there_already_is_taken() -> None:
+    text = "1. Judge: Assess tea\n2. Judge: Assess coffee"
+    plan, _ = mended(read_lines(text, "Tea or coffee, which?"))
+    assert [agent.name for agent in plan.agents] == ["Judge"]
+    assert plan.final_step == "S3"
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "Describe Madeira and Slovenia",
+        "Madeira vs Slovenia: describe each, we choose ourselves",
+        "Madeira versus Slovenia, no winner please",
+    ],
+)
+def test_lanes_that_nobody_wants_joined_stay_lanes(objective: str) -> None:
+    assert _mended(LANES, objective) == (LANES, ())
+
+
+def test_there_is_no_step_more_than_allowed() -> None:
+    plan = read_lines(LANES, "Madeira or Slovenia, which?")
+    assert mended(plan, max_steps=2) == (plan, ())
+
+
+def _right_plans() -> list[TaskIR]:
+    found = [read_lines(pair.plan, pair.objective) for pair in generate(77, 400)]
+    for name in ("heldout", "fresh", "third"):
+        asked = _lines(BENCHES / f"{name}.jsonl")
+        objectives = {one["id"]: one["objective"] for one in asked}
+        plans = _lines(PLANS / f"{name}_plans.jsonl")
+        found += [read_lines("\n".join(one["plan"]), objectives[one["id"]]) for one in plans]
+    return found
+
+
+def _lines(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_no_right_plan_of_several_steps_is_changed() -> None:
+    several = [plan for plan in _right_plans() if len(plan.steps) > 1]
+    assert len(several) > 400
+    assert [mended(plan).notes for plan in several] == [()] * len(several)
+
+
+_WORD = st.sampled_from(["Compare", "Describe", "Choose", "tea", "coffee", "which", "of", "in one"])
+_LINE = st.lists(_WORD, min_size=2, max_size=6).map(" ".join).map(str.capitalize)
+
+
+@given(st.lists(_LINE, min_size=1, max_size=6), _LINE, st.data())
+def test_a_mended_plan_is_one_and_stays_as_it_is(
+    prompts: list[str], objective: str, data: st.DataObject
+) -> None:
+    lines: list[str] = []
+    for number, prompt in enumerate(prompts, 1):
+        needs = data.draw(st.sets(st.integers(1, number - 1), max_size=2)) if number > 1 else set()
+        said = f" (needs {', '.join(map(str, sorted(needs)))})" if needs else ""
+        lines.append(f"{number}. Agent {number}: {prompt}{said}")
+    plan, _ = mended(read_lines("\n".join(lines), objective))
+    assert TaskIR.model_validate(plan.model_dump()) == plan
+    assert mended(plan) == (plan, ())
