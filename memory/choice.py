@@ -1,9 +1,11 @@
 """Which persona a step is given to. Pure; the same log and seed give the same choice.
 
-The persona with the highest upper bound of its success rate on similar steps is taken (randomised
-UCB: how far above the mean the bound lies is drawn, so that steps side by side don't all try the
-same unknown one). A persona that isn't better than the planner's own with enough confidence, over
-enough samples, is taken only to find out; where that isn't wanted, the rules decide.
+The persona whose success rate on similar steps is drawn highest is taken (Thompson sampling, from
+a normal distribution narrower than what is believed: `optimism` says by how much). Each is drawn
+by itself, so that steps side by side don't all try the same unknown one, and those about as good
+as the best are told apart more often than hopeless ones are tried anew. A persona that isn't better
+than the planner's own with enough confidence, over enough samples, is taken only to find out; where
+that isn't wanted, the rules decide.
 """
 
 from __future__ import annotations
@@ -92,13 +94,13 @@ def choose_persona(
     if known < config.min_samples:
         attempts = sum(one.attempts for one in beliefs.values())
         return Choice(rules, "rules", f"only {_similar(attempts)} so far; the plan decides")
-    width = config.optimism * rng.uniform(0, 2)
 
-    def bound(name: str) -> float:
+    def drawn(name: str) -> float:
         one = beliefs[name]
-        return one.mean + width * math.sqrt(one.variance) + _TIE * rng.random()
+        spread = config.optimism * math.sqrt(one.variance)
+        return rng.gauss(one.mean, spread) + _TIE * rng.random()
 
-    picked = max(candidates, key=bound)
+    picked = max(candidates, key=drawn)
     best = max(candidates, key=lambda name: beliefs[name].mean)
     chosen = beliefs[picked]
     confidence = better(chosen, beliefs[rules])

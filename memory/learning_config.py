@@ -82,10 +82,10 @@ class LearningConfig(BaseModel):
         default=4.0, gt=0, description="Samples that related steps are worth, at most."
     )
     optimism: float = Field(
-        default=0.3, ge=0, description="Standard deviations by which the unknown is favoured."
+        default=0.2, ge=0, description="Of a rate's standard deviation, what draws of it have."
     )
     change: float = Field(
-        default=16.0, gt=0, description="Twice the log-likelihood ratio that shows a change."
+        default=10.0, gt=0, description="Twice the log-likelihood ratio that shows a change."
     )
     outdated: float = Field(
         default=0.1, ge=0, le=1, description="What an outcome from before a change still counts."

@@ -72,6 +72,26 @@ def test_steps_side_by_side_do_not_all_try_the_same_unknown_persona() -> None:
     assert len({chosen(failed, step=f"S{number}").picked for number in range(20)}) == 2
 
 
+def test_what_is_found_out_is_who_of_the_good_is_best() -> None:
+    known = (
+        tried("Planned", "++++-" * 4)
+        + tried("Other", "+++-+", since=20)
+        + tried("Third", "-+---", since=30)
+    )
+    picked = [chosen(known, step=f"S{number}").picked for number in range(200)]
+    assert picked.count("Planned") > picked.count("Other") > 0
+    assert "Third" not in picked
+
+
+def test_without_optimism_the_best_that_is_known_is_taken() -> None:
+    known = tried("Planned", "++++-" * 4) + tried("Other", "+++-+", since=20)
+    config = LearningConfig(optimism=0)
+    for number in range(50):
+        rng = seeded("run", f"S{number}")
+        found = choose_persona(["Planned", "Other", "Third"], known, 0.5, rng, config=config)
+        assert (found.picked, found.explored) == ("Planned", False)
+
+
 def test_less_is_expected_of_who_declares_other_tasks() -> None:
     failed = tried("Planned", "-----")
     for number in range(10):
@@ -156,6 +176,17 @@ def test_newer_outcomes_count_more() -> None:
 )
 def test_a_change_is_seen_where_it_is(outcomes: str, at: int | None) -> None:
     assert changed_at(weigh({"a": tried("a", outcomes)}, LearningConfig(change=1e9))["a"]) == at
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "is_seen"),
+    [("+" * 12 + "-" * 4, True), ("+++-" * 6 + "-" * 4, True), ("+++-" * 4 + "-" * 3, False)],
+)
+def test_by_default_four_failures_in_a_row_end_a_good_record_and_three_do_not(
+    outcomes: str, is_seen: bool
+) -> None:
+    oldest = weigh({"a": tried("a", outcomes)})["a"][-1]
+    assert (oldest.related < 0.2) == is_seen
 
 
 def test_what_came_before_a_change_elsewhere_counts_less() -> None:
