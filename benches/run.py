@@ -23,6 +23,7 @@ BENCHES = (
     "planning",
     "memory_recall",
     "memory_learning",
+    "memory_passes",
 )
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEAD = """\

@@ -1,0 +1,32 @@
+"""Whether a memory helps the embedded model, as a section of docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+__all__ = ["run"]
+
+PASSES, EVERY = 5, 2
+SECTION = """\
+## Memory: the same steps again
+
+{steps} small steps (every second one of benches/gates) on the embedded model under the default
+policy, {passes} times over; with a memory that is empty at first, by turns with none. Each pass has
+seeds of its own, the same with and without. *Right*: accepted, and a hidden test passes.
+[benches/memory](../benches/memory/README.md) says what this can show and what it can't.
+
+{table}
+"""
+
+
+def run() -> str:
+    """Measure; about 50 minutes."""
+    here = Path(__file__).parent
+    sys.path[:0] = [str(here / "gates"), str(here / "memory")]
+    from by_pass import by_pass
+    from passes import measure_passes
+
+    report = measure_passes(PASSES, EVERY, seed=0)
+    steps = len(report.measured[0].outcomes)
+    return SECTION.format(steps=steps, passes=PASSES, table=by_pass(report.measured))
