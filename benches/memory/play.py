@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from players import PLAYERS, Asked
+from players import PLAYERS, Asked, Player
 from world import TYPES, Setting, World
 
-__all__ = ["play", "recovered", "regrets"]
+__all__ = ["Make", "play", "played", "recovered", "regrets"]
+
+Make = Callable[[World, np.random.Generator], Player]
 
 
 def play(name: str, seed: int, setting: Setting, runs: int) -> NDArray[np.float64]:
     """Regret a step, run by run: by how much the best persona's rate is above the chosen one's."""
+    return played(PLAYERS[name], seed, setting, runs)
+
+
+def played(make: Make, seed: int, setting: Setting, runs: int) -> NDArray[np.float64]:
+    """Regret a step, run by run, of whoever is made for a world."""
     world = World(seed, setting)
     steps, luck = np.random.default_rng([seed, 2]), np.random.default_rng([seed, 3])
-    player = PLAYERS[name](world, np.random.default_rng([seed, 4]))
+    player = make(world, np.random.default_rng([seed, 4]))
     regret = np.zeros(runs)
     for run in range(runs):
         rates, done = world.rates(run), list[tuple[Asked, int, bool]]()
