@@ -62,3 +62,32 @@ def test_recovery_is_counted_in_runs_after_the_drift(play: Any) -> None:
     regret = np.concatenate([np.full(100, 0.1), np.full(60, 0.5), np.full(140, 0.1)])[None]
     assert play.recovered(regret, drift=100, window=50) == 109
     assert play.recovered(regret[:, :160], drift=100, window=50) is None
+
+
+def test_who_is_told_the_skills_regrets_little_from_the_start(
+    play: Any, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(BENCH.parent)
+    informed = import_module("informed")
+
+    def told(world: Any, rng: np.random.Generator) -> Any:
+        return informed.Informed(world, rng, "skills", 0.3)
+
+    setting = world.Setting()
+    assert (
+        play.played(told, 7, setting, 15).mean() < 0.5 * play.play("rules", 7, setting, 15).mean()
+    )
+
+
+@pytest.mark.parametrize("told", ["types", "who is alike", "skills"])
+def test_an_outcome_moves_what_is_believed_of_the_pair_most(
+    play: Any, world: Any, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(BENCH.parent)
+    informed, players = import_module("informed"), import_module("players")
+    one = informed.Informed(world.World(7, world.Setting()), np.random.default_rng(0), told, 0.3)
+    before, spread = one.mean.copy(), one.cov.diagonal().copy()
+    one.learn(players.Asked(0, 0, 3, np.zeros(256)), 5, True)
+    moved = one.mean - before
+    assert moved.argmax() == 3 * world.PERSONAS + 5
+    assert (one.cov.diagonal() <= spread + 1e-12).all()
