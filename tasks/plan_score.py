@@ -35,6 +35,7 @@ _MANY = re.compile(
     rf"|(?:[,;&]|\band)\s+(?:also\s+)?(?:{_VERB})\b",
     re.IGNORECASE,
 )
+_CHOICE = re.compile(r"\bor\b|\bwhich\b", re.IGNORECASE)
 _JOIN = r"combin\w+|compar\w+|conclu\w+|decide|merge|overall|rank|together|verdict|versus|vs|weigh"
 _JOINS = re.compile(rf"\b(?:{_JOIN}|sum\b.*\bup)\b", re.IGNORECASE)
 _LINKS = re.compile(
@@ -133,7 +134,9 @@ def _covered(objective: str, said: frozenset[str]) -> float:
 
 
 def _many(objective: str, found: Sequence[Listing]) -> bool:
-    return any(listing.marked for listing in found) or bool(_MANY.search(objective))
+    if any(listing.marked for listing in found) or _MANY.search(objective):
+        return True
+    return any(listing.sure for listing in found) and bool(_CHOICE.search(objective))
 
 
 def _unlinked(steps: Sequence[Step], objective: str) -> str:

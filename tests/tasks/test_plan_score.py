@@ -143,6 +143,18 @@ def test_a_flaw_costs_and_is_told(lines: str, reason: str) -> None:
     assert found.value < _score(GOOD).value
 
 
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "Trains, buses or bicycles for a 12 km commute?",
+        "Which is best for a 12 km commute: trains, buses, bicycles",
+    ],
+)
+def test_a_choice_among_several_is_more_than_one_step(objective: str) -> None:
+    assert _score(f"1. Planner: {objective}", objective).lumped
+    assert not _score("1. Planner: Say when it starts", "Which month has 28 days?").lumped
+
+
 def test_words_that_are_lost_cost() -> None:
     cut = GOOD.replace(" for the morning", "")
     assert _score(cut).covered < 1
