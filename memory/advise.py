@@ -136,7 +136,10 @@ def _is_hard(evidence: Sequence[Evidence], config: LearningConfig) -> bool:
 
 
 def _told(similar: Sequence[tuple[Entry, float]], beliefs: Beliefs, alike: Alike) -> Injection:
-    """Tell of such steps, unless being told of them hasn't helped so far."""
+    """Tell of such steps if one of them went well, unless being told hasn't helped so far.
+
+    Failures alone make a prompt longer, and say little that the next failure wouldn't say as well.
+    """
     candidates = [
         Candidate(entry, similarity, beliefs.q_of_memory(entry.episode.key))
         for entry, similarity in similar
@@ -144,7 +147,8 @@ def _told(similar: Sequence[tuple[Entry, float]], beliefs: Beliefs, alike: Alike
     ]
     untold = beliefs.config.initial_q
     gained = [one.q - untold for one in candidates if one.q != untold]
-    if sum(gained) < 0:
+    worked = any(one.entry.episode.succeeded for one in candidates)
+    if not worked or sum(gained) < 0:
         return Injection("", ())
     return injection([lesson(one) for one in recall(candidates, alike)], LESSONS_CHARS)
 

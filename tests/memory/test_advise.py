@@ -99,15 +99,19 @@ def test_what_goes_well_is_not_changed_to_find_something_out() -> None:
     assert found.expected_s == 1.0
 
 
-def test_a_step_whose_like_fail_is_told_what_happened_within_bounds() -> None:
-    found = advised([tried(n, "adder", False) for n in range(1, 9)])
+def test_a_step_whose_like_mostly_fail_is_told_what_happened_within_bounds() -> None:
+    found = advised([tried(n, "adder", n == 4) for n in range(1, 9)])
     assert 0 < len(found.lesson) <= LESSONS_CHARS
     assert "it gave 3" in found.lesson
     assert any("told" in one.why for one in found.memories)
 
 
+def test_where_nothing_like_it_ever_worked_nothing_is_told() -> None:
+    assert advised([tried(n, "adder", False) for n in range(1, 9)]).lesson == ""
+
+
 def test_what_is_only_faintly_similar_is_not_told() -> None:
-    found = advised([tried(n, "adder", False) for n in range(1, 9)], similarity=0.4)
+    found = advised([tried(n, "adder", n == 4) for n in range(1, 9)], similarity=0.4)
     assert found.lesson == ""
 
 
@@ -124,11 +128,10 @@ def test_a_step_that_succeeded_in_the_end_did_well() -> None:
     ]
     assert advised(entries).persona == "adder"
     assert advised(entries).lesson == ""
-    assert advised(entries[:2]).lesson
 
 
 def test_what_was_told_and_did_not_help_is_not_told_again() -> None:
-    before = [tried(n, "adder", False) for n in range(1, 5)]
+    before = [tried(n, "adder", n == 2) for n in range(1, 5)]
     told = [entry.episode.key for entry in before]
     assert advised([*before, tried(5, "adder", False)]).lesson
     assert advised([*before, tried(5, "adder", False, used=told)]).lesson == ""
