@@ -60,9 +60,12 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     """
     if len(plan.steps) == 1:
         return _whole(plan)
-    steps, notes = _linked(plan.steps)
+    found = rows(plan.steps)
+    steps, notes = _linked(plan.steps, found)
     agents = plan.agents
-    if len(steps) < max_steps and _wants_join(steps, plan.objective):
+    # Lanes need nothing of each other: where all steps are lanes of one row, nothing was linked.
+    lanes_only = len(found) == 1 and len(found[0].lanes) == len(steps) < max_steps
+    if lanes_only and _wants_one_result(plan.objective):
         judge = next((one for one in agents if one.name == _JUDGE), None)
         if judge is None:
             judge = Agent(name=_JUDGE, system_prompt=system_prompt(_JUDGE))
@@ -87,9 +90,9 @@ def _whole(plan: TaskIR) -> Mended:
     )
 
 
-def _linked(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
+def _linked(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
     found, notes = [*steps], list[str]()
-    for row in rows(steps):
+    for row in among:
         for n, step in enumerate(found):
             if step.id in row.ids or not _JOINS.match(step.prompt):
                 continue
@@ -111,9 +114,5 @@ def _lacks(step: Step, row: Row, earlier: set[str]) -> list[str]:
     return [name for name in named if name not in step.depends_on]
 
 
-def _wants_join(steps: Sequence[Step], objective: str) -> bool:
-    found = rows(steps)
-    lanes_only = len(found) == 1 and len(found[0].lanes) == len(steps)
-    free = not any(step.depends_on for step in steps)
-    asked = _ONE_RESULT.search(objective) and not _APART.search(objective)
-    return lanes_only and free and bool(asked)
+def _wants_one_result(objective: str) -> bool:
+    return bool(_ONE_RESULT.search(objective)) and not _APART.search(objective)

@@ -12,7 +12,7 @@ from typing import Any
 from grade import Grade, edge_f1, grade
 from heldout import Wanted
 from planner import Planned, Planner
-from prefect_swarm.tasks.plan_lines import read_lines, write_lines
+from prefect_swarm.tasks.plan_lines import read_lines
 from prefect_swarm.tasks.plan_mend import mended
 
 __all__ = ["Measured", "figures", "from_json", "graded_table", "measure_graded", "to_json"]
@@ -26,15 +26,6 @@ class Measured:
     planned: Planned
     grade: Grade
     seconds: float
-
-    @property
-    def text(self) -> str:
-        """The plan in lines, each prompt in one; or what can't be read as a plan."""
-        if self.planned.plan is None:
-            return self.planned.text
-        steps = self.planned.plan.steps
-        flat = [one.model_copy(update={"prompt": " ".join(one.prompt.split())}) for one in steps]
-        return write_lines(self.planned.plan.model_copy(update={"steps": tuple(flat)}))
 
 
 async def measure_graded(
@@ -99,7 +90,7 @@ def to_json(results: Sequence[Measured], **about: str | int | None) -> str:
             {
                 "id": one.wanted.id,
                 "objective": one.wanted.objective,
-                "plan": one.text,
+                "plan": one.planned.lines,
                 "grade": asdict(one.grade),
                 "samples": one.planned.samples,
                 "tokens": one.planned.tokens,
@@ -152,4 +143,4 @@ def _mean(values: Sequence[float]) -> float:
 def _show(result: Measured) -> None:
     flaws = "; ".join(result.grade.flaws) or "right"
     print(f"{result.wanted.id} [{flaws}] {' '.join(result.wanted.objective.split())}")
-    print(f"{result.text}\n", flush=True)
+    print(f"{result.planned.lines}\n", flush=True)

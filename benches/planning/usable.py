@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner import Planned, Planner
-from prefect_swarm.tasks.plan_lines import write_lines
 from prefect_swarm.tasks.plan_score import score
 from rule import Objective, flaw, load
 
@@ -73,4 +72,4 @@ def _row(name: str, results: Sequence[Result]) -> str:
 def _show(result: Result) -> None:
     print(f"[{result.flaw or 'usable'}] {' '.join(result.wanted.objective.split())}")
     if result.planned.plan:
-        print(f"{write_lines(result.planned.plan)}\n")
+        print(f"{result.planned.lines}\n")
