@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..errors import InputError, PlanError
 from ..task_ir import parse_plan
-from ..tasks.plan_lines import read_lines, write_lines
+from ..tasks.plan_lines import flat, read_lines, write_lines
 
 __all__ = ["read_pairs"]
 
@@ -47,7 +47,7 @@ def _pair(place: str, line: str) -> tuple[str, str]:
     try:
         if isinstance(plan, dict):
             said = cast("dict[str, Any]", plan)
-            return objective, write_lines(parse_plan({"objective": objective, **said}))
+            return objective, write_lines(flat(parse_plan({"objective": objective, **said})))
         if isinstance(plan, str):
             return objective, write_lines(read_lines(plan, objective))
     except PlanError as error:

@@ -24,6 +24,7 @@ __all__ = [
     "GRAMMAR_STEPS",
     "WORDS",
     "final_step",
+    "flat",
     "grammar",
     "is_orchestrated",
     "read_lines",
@@ -175,6 +176,14 @@ def write_lines(plan: TaskIR) -> str:
     if _graph(read_lines(text, plan.objective)) != _graph(plan):
         raise PlanError("The plan holds what lines can't say.", "Use its JSON form.", text)
     return text
+
+
+def flat(plan: TaskIR) -> TaskIR:
+    """Return a plan with each prompt in one line, as `write_lines` wants it."""
+    steps = [
+        step.model_copy(update={"prompt": " ".join(step.prompt.split())}) for step in plan.steps
+    ]
+    return plan.model_copy(update={"steps": tuple(steps)})
 
 
 def final_step(steps: Sequence[Step]) -> str | None:

@@ -11,7 +11,7 @@ from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.plan import draft_plan
-from prefect_swarm.tasks.plan_lines import grammar, read_lines, write_lines
+from prefect_swarm.tasks.plan_lines import flat, grammar, read_lines, write_lines
 from prefect_swarm.tasks.plan_mend import mended
 from prefect_swarm.tasks.plan_prompt import trained_messages
 from prefect_swarm.tasks.usage import usage_of
@@ -49,9 +49,7 @@ class Planned:
         """The plan in lines, each prompt in one; or what can't be read as a plan."""
         if self.plan is None:
             return self.text
-        steps = self.plan.steps
-        flat = [one.model_copy(update={"prompt": " ".join(one.prompt.split())}) for one in steps]
-        return write_lines(self.plan.model_copy(update={"steps": tuple(flat)}))
+        return write_lines(flat(self.plan))
 
 
 Planner = Callable[[str], Awaitable[Planned]]

@@ -36,6 +36,13 @@ def test_a_plan_may_be_lines_or_a_plan(tmp_path: Path) -> None:
     ]
 
 
+def test_a_plan_whose_prompt_has_several_lines_is_learnt_in_one(tmp_path: Path) -> None:
+    agent, step = PLAN["agents"][0], {**PLAN["steps"][0], "prompt": "Write a poem:\n- short\n- sad"}
+    plan = {"agents": [agent], "steps": [step]}
+    path = file_of(tmp_path, json.dumps({"objective": "Write a poem:\n- short", "plan": plan}))
+    assert read_pairs(path) == [("Write a poem:\n- short", "1. Poet: Write a poem: - short - sad")]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
