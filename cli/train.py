@@ -38,7 +38,7 @@ def train(
     ] = None,
     steps: Annotated[int | None, typer.Option(help="The most optimiser steps.")] = None,
     rank: Annotated[int, typer.Option(help="Rank of the adapter's matrices.")] = 16,
-    lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 8e-4,
+    lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 4e-4,
     seed: Annotated[int, typer.Option(help="Of the data, the matrices and the order.")] = 0,
     judged: Annotated[
         int, typer.Option(min=1, help="Held-back objectives that adapters are judged by.")

@@ -18,7 +18,9 @@ class TrainConfig:
     Attributes:
         rank: Rank of every pair of matrices.
         alpha: The adapter's product is multiplied by alpha ÷ rank.
-        lr: Highest learning rate.
+        lr: Highest learning rate of the adapter's first matrices, which read the input.
+        lr_ratio: How many times faster the second ones learn, which begin at zero: LoRA+ (Hayou et
+            al., 2024, arXiv:2402.12354).
         warmup: Share of the run in which it rises from 0; then it falls in a straight line.
         final_lr: Share of `lr` at the end.
         steps: The most optimiser steps.
@@ -34,7 +36,8 @@ class TrainConfig:
 
     rank: int = 16
     alpha: float = 32.0
-    lr: float = 8e-4
+    lr: float = 4e-4
+    lr_ratio: float = 8.0
     warmup: float = 0.05
     final_lr: float = 0.02
     steps: int | None = None
@@ -53,7 +56,7 @@ class TrainConfig:
         for name in ("steps", "patience", "threads"):
             if getattr(self, name) is not None:
                 _check(name, getattr(self, name), least=1)
-        for name in ("alpha", "lr", "clip"):
+        for name in ("alpha", "lr", "lr_ratio", "clip"):
             _check(name, getattr(self, name), above=0)
         for name in ("warmup", "final_lr"):
             _check(name, getattr(self, name), least=0, most=1)
@@ -70,7 +73,7 @@ class Report:
     Attributes:
         loss: Mean loss of a plan's token since the last report.
         dev_loss: The same on the development examples, where it was measured.
-        lr: Learning rate of the last step.
+        lr: Learning rate of the first matrices in the last step.
         tokens_s: Tokens of examples trained on, shared prefixes counted each time, per second.
         elapsed_s: Seconds of training so far, over all resumed parts.
     """

@@ -15,7 +15,7 @@ from .lora import Adapter
 
 __all__ = ["Folder", "Origin", "Progress"]
 
-_COMPARED = ("rank", "alpha", "batch_tokens", "seed")
+_COMPARED = ("rank", "alpha", "lr_ratio", "batch_tokens", "seed")
 
 
 @dataclass
@@ -128,7 +128,8 @@ class Folder:
         if state.get("data", origin.data) != origin.data:
             raise InputError(f"{self.path} was trained with other examples.", "Name those.")
         for name in _COMPARED:
-            if (was := state["config"][name]) != (now := getattr(config, name)):
+            # Before there was a ratio both matrices learnt alike.
+            if (was := state["config"].get(name, 1.0)) != (now := getattr(config, name)):
                 raise InputError(
                     f"{self.path} was trained with {name} {was}, not {now}.", f"Give {was} again."
                 )

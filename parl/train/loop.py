@@ -78,7 +78,10 @@ class Run:
             else read_adapter(start, base, config.rank, config.alpha)
         )
         self._optimiser = torch.optim.AdamW(
-            self._adapter.parameters(), lr=config.lr, weight_decay=0.0, fused=True
+            [{"params": [*its.values()]} for its in (self._adapter.a, self._adapter.b)],
+            lr=config.lr,
+            weight_decay=0.0,
+            fused=True,
         )
         self._progress = Progress()
         self._dealt: list[list[Example]] = []
@@ -124,8 +127,9 @@ class Run:
 
     def _step(self, batch: Batch) -> None:
         started = time.monotonic()
-        for group in self._optimiser.param_groups:
-            group["lr"] = rate(self._config, self._progress)
+        first, second = self._optimiser.param_groups
+        first["lr"] = rate(self._config, self._progress)
+        second["lr"] = first["lr"] * self._config.lr_ratio
         loss = self._model.loss(batch, self._adapter)
         if not math.isfinite(float(loss.detach())):
             raise InputError(

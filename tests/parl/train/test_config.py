@@ -17,6 +17,7 @@ from prefect_swarm.parl.train import TrainConfig
         {"alpha": 0.0},
         {"lr": math.nan},
         {"lr": math.inf},
+        {"lr_ratio": 0.0},
         {"warmup": 1.5},
         {"final_lr": -0.1},
         {"minutes": 0.0},

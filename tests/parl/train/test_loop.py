@@ -56,6 +56,18 @@ def test_a_run_lowers_the_loss(run: Callable[..., TrainResult]) -> None:
     assert losses[60] < losses[20] / 2
 
 
+def test_the_second_matrices_learn_so_many_times_faster(run: Callable[..., TrainResult]) -> None:
+    def second(result: TrainResult) -> torch.Tensor:
+        adapter, _ = load_adapter(result.checkpoints[-1])
+        return torch.cat([matrix.flatten() for matrix in adapter.b.values()])
+
+    # Adam's first step is as long as the rate, whatever the gradient.
+    alike, faster = second(run("alike", steps=1, lr_ratio=1.0)), second(run("faster", steps=1))
+    moved = alike.abs() > alike.abs().max() / 2
+    assert moved.sum() > len(alike) / 2
+    torch.testing.assert_close(faster[moved], CONFIG.lr_ratio * alike[moved], rtol=0.01, atol=0.0)
+
+
 def test_an_adapter_is_kept_at_each_evaluation_and_the_best_is_named(
     run: Callable[..., TrainResult],
 ) -> None:
@@ -108,6 +120,7 @@ def test_an_ended_run_that_is_resumed_does_nothing_more(run: Callable[..., Train
     [
         ({"rank": 3}, "rank 2, not 3"),
         ({"seed": 1}, "seed 0, not 1"),
+        ({"lr_ratio": 2.0}, "lr_ratio 8.0, not 2.0"),
         ({"examples": EXAMPLES[1:]}, "other examples"),
     ],
 )
