@@ -3,15 +3,20 @@
     python benches/memory/passes.py [--passes 5] [--every 1] [--seed N] [--json FILE]
 
 The embedded model, gates, the default policy. The passes with a memory share one, which is empty
-at first; those without take turns with them. Each pass has seeds of its own, the same with and
-without. What a pass accepted is no output of the next: each step is written anew.
+at first. Those without run beside them, in a process of their own; each side has half of the cores.
+Each pass has seeds of its own, the same with and without. What a pass accepted is no output of the
+next: each step is written anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import sys
+from collections.abc import Generator
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -23,7 +28,7 @@ from machine import describe_machine
 from measure import judged, measure
 from prefect_swarm.errors import SwarmError
 from prefect_swarm.memory.store import close_stores
-from steps import Asked, load_steps
+from steps import load_steps
 from tally import Measured, Report
 from workspace import fresh_home, own_prefect
 
@@ -33,29 +38,61 @@ _SEEDS_APART = 100_000
 
 
 def measure_passes(passes: int, every: int, seed: int, path: Path | None = None) -> Report:
-    """Measure every n-th step in so many passes with a memory, and without by turns.
+    """Measure every n-th step in so many passes with a memory, and as many without.
 
     Args:
         path: Where to write what is known so far after each pass.
     """
-    steps: list[Asked] = load_steps()[::every]
     report = Report(machine=describe_machine(), model="demo", seed=seed)
-    found: list[Measured] = []
+    sides: tuple[list[Measured], list[Measured]] = ([], [])
+    for number, one in _as_they_end(passes, every, seed):
+        sides[number].append(one)
+        measured = tuple(one for both in zip(*sides, strict=False) for one in both)
+        report = report.model_copy(update={"measured": measured})
+        if path:
+            path.write_text(report.model_dump_json(indent=1), encoding="utf-8")
+        if measured:
+            print(by_pass(measured), file=sys.stderr)
+    if len(report.measured) < 2 * passes:
+        sys.exit("A side of the bench ended early; what it said is above.")
+    return report
+
+
+def _as_they_end(passes: int, every: int, seed: int) -> Generator[tuple[int, Measured]]:
+    """Start both sides; yield each pass as it ends, with 0 if it had a memory and 1 if not."""
+    cores = sorted(os.sched_getaffinity(0))
+    context = get_context("spawn")
+    ends: dict[Connection, int] = {}
+    for number in (0, 1):
+        own = cores[number::2] or cores
+        mine, yours = context.Pipe(duplex=False)
+        asked = (number == 0, passes, every, seed, own, yours)
+        context.Process(target=_side, args=asked).start()
+        yours.close()
+        ends[mine] = number
+    while ends:
+        for mine in wait(list(ends)):
+            assert isinstance(mine, Connection)
+            try:
+                yield ends[mine], mine.recv()
+            except EOFError:
+                del ends[mine]
+
+
+def _side(
+    memory: bool, passes: int, every: int, seed: int, cores: list[int], told: Connection
+) -> None:
+    """Do all passes of one side on these cores, and tell of each as it ends."""
+    os.sched_setaffinity(0, cores)
+    steps = load_steps()[::every]
     with own_prefect(), fresh_home():
         for number in range(passes):
-            for memory in (True, False):
-                name = f"{'memory' if memory else 'none'}, pass {number + 1}"
-                own = seed + number * _SEEDS_APART
-                options = configured("default", model="demo", seed=own, memory=memory)
-                measured = asyncio.run(measure(name, steps, options))
-                done = asyncio.run(judged(measured))
-                found.append(done)
-                report = report.model_copy(update={"measured": tuple(found)})
-                if path:
-                    path.write_text(report.model_dump_json(indent=1), encoding="utf-8")
-                print(by_pass(found), file=sys.stderr)
+            name = f"{'memory' if memory else 'none'}, pass {number + 1}"
+            own = seed + number * _SEEDS_APART
+            options = configured("default", model="demo", seed=own, memory=memory)
+            measured = asyncio.run(measure(name, steps, options))
+            told.send(asyncio.run(judged(measured)))
         close_stores()
-    return report
 
 
 if __name__ == "__main__":
