@@ -11,6 +11,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..result import Action, Mitigation
 from ..task_ir import Tier
@@ -49,14 +50,20 @@ def instead(
     above: Tier | None,
     symptom: str,
     there: Sequence[Mitigation],
+    *,
+    samples: int,
     config: LearningConfig = DEFAULTS,
 ) -> tuple[Mitigation, Mitigation] | None:
     """Return what is better done about a symptom than what is due, and what is known of that.
+
+    Better is what mends more for each text that is asked for. Everything a rule has is done sooner
+    or later, and in the order of success by cost the least is spent until something passes.
 
     Args:
         others: What else the policy allows next.
         above: The tier that ESCALATE would lead to.
         there: As `known` gives it.
+        samples: Texts that a SAMPLE asks for.
     """
     for level in filter(None, (symptom, _gate(symptom))):
         own = precedent(due, above, level, there)
@@ -69,8 +76,10 @@ def instead(
             for one in (precedent(action, above, level, there) for action in dict.fromkeys(others))
             if one and one.action != due and one.worked and one.tried >= config.min_samples
         ]
-        best = max(found, key=lambda one: _belief(one).mean, default=None)
-        if best and better(_belief(best), _belief(own)) >= config.min_confidence:
+        best = max(found, key=lambda one: _of_a_text(one, samples).mean, default=None)
+        if best and better(_of_a_text(best, samples), _of_a_text(own, samples)) >= (
+            config.min_confidence
+        ):
             return best, own
     return None
 
@@ -122,3 +131,11 @@ def _gate(symptom: str) -> str:
 def _belief(one: Mitigation) -> Posterior:
     """From an even prior: what was never tried is as likely to work as not."""
     return Posterior((1 + one.worked) / (2 + one.tried), 2 + one.tried)
+
+
+def _of_a_text(one: Mitigation, samples: int) -> Posterior:
+    """What is believed of one text of an action: of so many independent ones, one has to pass."""
+    belief = _belief(one)
+    if one.action != "SAMPLE":
+        return belief
+    return replace(belief, mean=1 - (1 - belief.mean) ** (1 / samples))

@@ -92,7 +92,7 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
             bounds, last, f"{last.category}: nothing left", f"{count} was the last allowed"
         )
     above = _above(last.tier, bounds.ladder)
-    better = instead(left[0], left[1:], above, last.symptom, bounds.known)
+    better = instead(left[0], left[1:], above, last.symptom, bounds.known, samples=policy.samples)
     action = better[0].action if better else left[0]
     rule = f"{last.category}: {' → '.join([*taken, action])}"
     decision = _take(action, last, policy, bounds, rule, count, same)

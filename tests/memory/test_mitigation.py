@@ -33,7 +33,7 @@ def done(
 
 def test_what_works_comes_before_what_mostly_fails() -> None:
     there = (done("RETRY", 0, 5), done("SAMPLE", 4, 6))
-    found = instead("RETRY", ["RETRY", "SAMPLE"], None, SYMPTOM, there)
+    found = instead("RETRY", ["RETRY", "SAMPLE"], None, SYMPTOM, there, samples=1)
     assert found == (there[1], there[0])
 
 
@@ -50,21 +50,31 @@ def test_what_works_comes_before_what_mostly_fails() -> None:
     ],
 )
 def test_the_rule_decides(there: tuple[Mitigation, ...]) -> None:
-    assert instead("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there) is None
+    assert instead("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there, samples=1) is None
+
+
+def test_several_texts_at_once_have_to_be_worth_as_many() -> None:
+    there = (done("RETRY", 1, 10), done("SAMPLE", 5, 10))
+    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=2) is not None
+    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=4) is None
+    assert instead("SAMPLE", ["RETRY"], None, SYMPTOM, there, samples=1) is None
+    mostly_fails = (done("RETRY", 4, 10), done("SAMPLE", 4, 10))
+    found = instead("SAMPLE", ["RETRY"], None, SYMPTOM, mostly_fails, samples=4)
+    assert found == mostly_fails
 
 
 def test_the_best_of_several_comes_first() -> None:
     there = (done("RETRY", 0, 9), done("SAMPLE", 3, 9), done("REPLAN", 8, 9))
-    found = instead("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there)
+    found = instead("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there, samples=1)
     assert found is not None
     assert found[0].action == "REPLAN"
 
 
 def test_what_is_known_of_a_gate_counts_where_the_very_failure_is_new() -> None:
     there = (done("RETRY", 0, 9, GATE), done("SAMPLE", 6, 9, GATE))
-    assert instead("RETRY", ["SAMPLE"], None, "gate unit: never seen", there) is not None
-    assert instead("RETRY", ["SAMPLE"], None, "gate lint: never seen", there) is None
-    assert instead("RETRY", ["SAMPLE"], None, "no gate said this", there) is None
+    assert instead("RETRY", ["SAMPLE"], None, "gate unit: never seen", there, samples=1) is not None
+    assert instead("RETRY", ["SAMPLE"], None, "gate lint: never seen", there, samples=1) is None
+    assert instead("RETRY", ["SAMPLE"], None, "no gate said this", there, samples=1) is None
 
 
 def test_what_is_known_of_the_very_failure_counts_before_that_of_its_gate() -> None:
@@ -74,13 +84,13 @@ def test_what_is_known_of_the_very_failure_counts_before_that_of_its_gate() -> N
         done("RETRY", 9, 29, GATE),
         done("SAMPLE", 15, 20, GATE),
     )
-    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there) is None
+    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=1) is None
 
 
 def test_climbing_is_known_by_the_tier_it_leads_to() -> None:
     there = (done("RETRY", 0, 9), done("ESCALATE", 9, 9, target="architect"))
-    assert instead("RETRY", ["ESCALATE"], "coder", SYMPTOM, there) is None
-    assert instead("RETRY", ["ESCALATE"], "architect", SYMPTOM, there) is not None
+    assert instead("RETRY", ["ESCALATE"], "coder", SYMPTOM, there, samples=1) is None
+    assert instead("RETRY", ["ESCALATE"], "architect", SYMPTOM, there, samples=1) is not None
     assert precedent("ESCALATE", None, SYMPTOM, there) is None
 
 
@@ -149,7 +159,7 @@ def test_whatever_is_known_only_what_is_allowed_and_does_better_is_taken(
     facts: list[tuple[Action, tuple[int, int]]], due: Action, others: list[Action]
 ) -> None:
     there = known([done(action, *both) for action, both in facts])
-    found = instead(due, others, None, SYMPTOM, there)
+    found = instead(due, others, None, SYMPTOM, there, samples=1)
     if found is not None:
         one, own = found
         assert one.action in others
