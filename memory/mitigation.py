@@ -76,11 +76,10 @@ def instead(
             for one in (precedent(action, above, level, there) for action in dict.fromkeys(others))
             if one and one.action != due and one.worked and one.tried >= config.min_samples
         ]
-        best = max(found, key=lambda one: _of_a_text(one, samples).mean, default=None)
-        if best and better(_of_a_text(best, samples), _of_a_text(own, samples)) >= (
-            config.min_confidence
-        ):
-            return best, own
+        worth = [(_of_a_text(one, samples), one) for one in found]
+        best = max(worth, key=lambda pair: pair[0].mean, default=None)
+        if best and better(best[0], _of_a_text(own, samples)) >= config.min_confidence:
+            return best[1], own
     return None
 
 

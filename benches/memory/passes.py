@@ -44,10 +44,11 @@ def measure_passes(passes: int, every: int, seed: int, path: Path | None = None)
         path: Where to write what is known so far after each pass.
     """
     report = Report(machine=describe_machine(), model="demo", seed=seed)
-    sides: tuple[list[Measured], list[Measured]] = ([], [])
-    for number, one in _as_they_end(passes, every, seed):
-        sides[number].append(one)
-        measured = tuple(one for both in zip(*sides, strict=False) for one in both)
+    sides: dict[bool, list[Measured]] = {True: [], False: []}
+    for memory, one in _as_they_end(passes, every, seed):
+        sides[memory].append(one)
+        pairs = zip(sides[True], sides[False], strict=False)
+        measured = tuple(one for both in pairs for one in both)
         report = report.model_copy(update={"measured": measured})
         if path:
             path.write_text(report.model_dump_json(indent=1), encoding="utf-8")
@@ -58,18 +59,17 @@ def measure_passes(passes: int, every: int, seed: int, path: Path | None = None)
     return report
 
 
-def _as_they_end(passes: int, every: int, seed: int) -> Generator[tuple[int, Measured]]:
-    """Start both sides; yield each pass as it ends, with 0 if it had a memory and 1 if not."""
+def _as_they_end(passes: int, every: int, seed: int) -> Generator[tuple[bool, Measured]]:
+    """Start both sides; yield each pass as it ends, and whether it had a memory."""
     cores = sorted(os.sched_getaffinity(0))
     context = get_context("spawn")
-    ends: dict[Connection, int] = {}
-    for number in (0, 1):
-        own = cores[number::2] or cores
+    ends: dict[Connection, bool] = {}
+    for memory, own in ((True, cores[::2]), (False, cores[1::2] or cores)):
         mine, yours = context.Pipe(duplex=False)
-        asked = (number == 0, passes, every, seed, own, yours)
+        asked = (memory, passes, every, seed, own, yours)
         context.Process(target=_side, args=asked).start()
         yours.close()
-        ends[mine] = number
+        ends[mine] = memory
     while ends:
         for mine in wait(list(ends)):
             assert isinstance(mine, Connection)
