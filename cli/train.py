@@ -105,11 +105,9 @@ def _print(outcome: Outcome, *, as_json: bool) -> None:
         print_json({**asdict(outcome), "file": str(outcome.file)})
         return
     print_table(
-        ("", "Plans", "Readable", "Exact", "Edge F1", "Words kept", "Score", "s a plan"),
+        ("", *_FIGURES),
         (_row("before", outcome.before), _row("after", outcome.after)),
-        right=frozenset(
-            {"Plans", "Readable", "Exact", "Edge F1", "Words kept", "Score", "s a plan"}
-        ),
+        right=frozenset(_FIGURES),
     )
     print_text(f"The adapter is in {outcome.file}")
 

@@ -36,6 +36,12 @@ _MANY = re.compile(
     re.IGNORECASE,
 )
 _CHOICE = re.compile(r"\bor\b|\bwhich\b", re.IGNORECASE)
+_ASPECTS = re.compile(
+    r"\b(?:assess|audit|check|critique|evaluate|examine|inspect|proofread|review"
+    r"|go (?:over|through)|look (?:at|over))\b.*\b(?:for|by|as to|in terms of|regarding)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_ONE = re.compile(r"\bone (?:answer|list|page|report|review|text)\b", re.IGNORECASE)
 _JOIN = r"combin\w+|compar\w+|conclu\w+|decide|merge|overall|rank|together|verdict|versus|vs|weigh"
 _JOINS = re.compile(rf"\b(?:{_JOIN}|sum\b.*\bup)\b", re.IGNORECASE)
 _LINKS = re.compile(
@@ -136,7 +142,10 @@ def _covered(objective: str, said: frozenset[str]) -> float:
 def _many(objective: str, found: Sequence[Listing]) -> bool:
     if any(listing.marked for listing in found) or _MANY.search(objective):
         return True
-    return any(listing.sure for listing in found) and bool(_CHOICE.search(objective))
+    several = _CHOICE.search(objective) or (
+        _ASPECTS.search(objective) and not _ONE.search(objective)
+    )
+    return any(listing.sure for listing in found) and bool(several)
 
 
 def _unlinked(steps: Sequence[Step], objective: str) -> str:

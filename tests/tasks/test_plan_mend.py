@@ -43,6 +43,28 @@ def test_a_comparison_needs_what_it_compares() -> None:
     assert notes == ("S3 needs S1, S2, which it joins",)
 
 
+def test_what_several_experts_wrote_is_for_none_of_them_to_judge() -> None:
+    lanes = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
+    objective = "Compare tea and coffee"
+    plan, notes = _mended(f"{lanes}\n3. Tea Expert: {objective} (needs 1, 2)", objective)
+    assert plan == f"{lanes}\n3. Judge: {objective} (needs 1, 2)"
+    assert notes == ("S3 is for a Judge: Tea Expert has a side in it",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LANES}\n3. Guide: Compare Madeira and Slovenia (needs 1, 2)",
+        "1. Tea Expert: Describe tea\n2. Judge: Describe coffee\n"
+        "3. Judge: Compare tea and coffee (needs 1, 2)",
+        "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee\n"
+        "3. Tea Expert: Write up tea and coffee (needs 1, 2)",
+    ],
+)
+def test_who_has_no_side_or_judges_nothing_stays(text: str) -> None:
+    assert _mended(text, "Tea and coffee") == (text, ())
+
+
 def test_a_total_needs_the_lane_it_forgot() -> None:
     text = """\
 1. Planner: Estimate the venue of the wedding
@@ -93,6 +115,9 @@ def test_a_judge_who_is_there_already_is_taken() -> None:
         "Describe Madeira and Slovenia",
         "Madeira vs Slovenia: describe each, we choose ourselves",
         "Madeira versus Slovenia, no winner please",
+        "Describe Madeira and Slovenia, which is in Europe, in one page",
+        "I can't decide on the tone: describe Madeira and Slovenia",
+        "We compare them later: describe Madeira and Slovenia",
     ],
 )
 def test_lanes_that_nobody_wants_joined_stay_lanes(objective: str) -> None:

@@ -155,6 +155,13 @@ def test_a_choice_among_several_is_more_than_one_step(objective: str) -> None:
     assert not _score("1. Planner: Say when it starts", "Which month has 28 days?").lumped
 
 
+def test_a_review_by_aspects_is_more_than_one_step() -> None:
+    objective = "Review my landing page for spelling, tone and accessibility"
+    assert _score(f"1. Editor: {objective}", objective).lumped
+    alone = "Review my landing page in one list for spelling, tone and accessibility"
+    assert not _score(f"1. Editor: {alone}", alone).lumped
+
+
 def test_words_that_are_lost_cost() -> None:
     cut = GOOD.replace(" for the morning", "")
     assert _score(cut).covered < 1
