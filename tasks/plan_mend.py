@@ -3,6 +3,7 @@
 - A plan of one step asks what was asked, in the objective's own words: nothing of it is lost.
 - A step that compares, chooses or adds up, and names what other steps are about, needs these steps.
 - A step that compares or chooses among what several agents made, as one of them, is a judge's.
+- A last step that asks of the same steps what another asks of them is left out.
 - Lanes of which the objective wants one result (`which of these`, `in one table`) get a step that
   reads them all.
 
@@ -67,21 +68,26 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
         return _whole(plan)
     found = rows(plan.steps)
     steps, notes = _linked(plan.steps, found)
+    while len(steps[-1].depends_on) > 1 and any(_same(one, steps[-1]) for one in steps[:-1]):
+        notes.append(f"{steps.pop().id} is left out, it asks what another step asks")
+    judged = {step.prompt for step in steps if step.agent == _JUDGE}
     for n, step in enumerate(steps):
-        if any(_judges_its_own(step, row) for row in found):
+        if step.prompt not in judged and any(_judges_its_own(step, row) for row in found):
+            judged.add(step.prompt)
             steps[n] = step.model_copy(update={"agent": _JUDGE})
             notes.append(f"{step.id} is for a {_JUDGE}: {step.agent} has a side in it")
     # Lanes need nothing of each other: where all steps are lanes of one row, nothing was linked.
     lanes_only = len(found) == 1 and len(found[0].lanes) == len(steps) < max_steps
-    if lanes_only and _wants_one_result(plan.objective):
+    if lanes_only and plan.objective not in judged and _wants_one_result(plan.objective):
         name = f"S{len(steps) + 1}"
         needs = tuple(step.id for step in steps)
         steps = [*steps, Step(id=name, agent=_JUDGE, prompt=plan.objective, depends_on=needs)]
         notes.append(f"{name} makes the one result that the objective wants")
     if not notes:
         return Mended(plan)
-    agents = plan.agents
-    if any(step.agent == _JUDGE for step in steps) and all(one.name != _JUDGE for one in agents):
+    used = {step.agent for step in steps}
+    agents = tuple(agent for agent in plan.agents if agent.name in used)
+    if _JUDGE in used.difference(agent.name for agent in agents):
         agents = (*agents, Agent(name=_JUDGE, system_prompt=system_prompt(_JUDGE)))
     changed = {"agents": agents, "steps": tuple(steps), "final_step": final_step(steps)}
     return Mended(plan.model_copy(update=changed), tuple(notes))
@@ -120,6 +126,10 @@ def _lacks(step: Step, row: Row, earlier: set[str]) -> list[str]:
     if len(named) < 2 or reads_else or not earlier.issuperset(row.ids):
         return []
     return [name for name in named if name not in step.depends_on]
+
+
+def _same(one: Step, other: Step) -> bool:
+    return one.prompt == other.prompt and set(one.depends_on) == set(other.depends_on)
 
 
 def _judges_its_own(step: Step, row: Row) -> bool:

@@ -247,10 +247,13 @@ def test_an_adapter_changes_the_embedded_models_plan_and_nothing_where_it_is_not
 ) -> None:
     def text(chosen: Path | None, **options: Any) -> str:
         model = LlamaCppModel(demo_model_path(), planner_adapter=chosen)
-        draft = _draft(COMPARE, model, samples=1, max_tokens=60, **options)
+        try:
+            draft = _draft(COMPARE, model, samples=1, max_tokens=60, **options)
+        except NoPlanError as error:
+            return error.text
         return draft.candidates[0].text
 
-    some = write_adapter(tmp_path / "some.gguf", scale=0.4)
+    some = write_adapter(tmp_path / "some.gguf")
     nothing = write_adapter(tmp_path / "nothing.gguf", scale=0.0)
     try:
         assert text(some) != text(nothing)

@@ -65,6 +65,22 @@ def test_who_has_no_side_or_judges_nothing_stays(text: str) -> None:
     assert _mended(text, "Tea and coffee") == (text, ())
 
 
+def test_a_last_step_that_asks_what_another_asks_is_left_out() -> None:
+    lanes = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
+    both = "Compare tea and coffee"
+    text = f"{lanes}\n3. Tea Expert: {both} (needs 1, 2)\n4. Judge: {both} (needs 1, 2)"
+    plan, notes = mended(read_lines(text, both))
+    assert write_lines(plan) == f"{lanes}\n3. Judge: {both} (needs 1, 2)"
+    assert plan.final_step == "S3"
+    assert notes[0] == "S4 is left out, it asks what another step asks"
+
+
+def test_a_judge_is_not_asked_the_same_twice() -> None:
+    lanes = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
+    text = f"{lanes}\n3. Judge: Compare both\n4. Tea Expert: Compare both (needs 1, 2)"
+    assert _mended(text, "Tea and coffee") == (text, ())
+
+
 def test_a_total_needs_the_lane_it_forgot() -> None:
     text = """\
 1. Planner: Estimate the venue of the wedding
@@ -161,7 +177,8 @@ def test_a_mended_plan_is_one_and_stays_as_it_is(
     for number, prompt in enumerate(prompts, 1):
         needs = data.draw(st.sets(st.integers(1, number - 1), max_size=2)) if number > 1 else set()
         said = f" (needs {', '.join(map(str, sorted(needs)))})" if needs else ""
-        lines.append(f"{number}. Agent {number}: {prompt}{said}")
+        agent = data.draw(st.sampled_from(["Judge", "Tea Expert", "Coffee Expert"]))
+        lines.append(f"{number}. {agent}: {prompt}{said}")
     plan, _ = mended(read_lines("\n".join(lines), objective))
     assert TaskIR.model_validate(plan.model_dump()) == plan
     assert mended(plan) == (plan, ())
