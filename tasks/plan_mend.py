@@ -67,22 +67,11 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     if len(plan.steps) == 1:
         return _whole(plan)
     found = rows(plan.steps)
-    steps, notes = _linked(plan.steps, found)
-    while len(steps[-1].depends_on) > 1 and any(_same(one, steps[-1]) for one in steps[:-1]):
-        notes.append(f"{steps.pop().id} is left out, it asks what another step asks")
-    judged = {step.prompt for step in steps if step.agent == _JUDGE}
-    for n, step in enumerate(steps):
-        if step.prompt not in judged and any(_judges_its_own(step, row) for row in found):
-            judged.add(step.prompt)
-            steps[n] = step.model_copy(update={"agent": _JUDGE})
-            notes.append(f"{step.id} is for a {_JUDGE}: {step.agent} has a side in it")
-    # Lanes need nothing of each other: where all steps are lanes of one row, nothing was linked.
-    lanes_only = len(found) == 1 and len(found[0].lanes) == len(steps) < max_steps
-    if lanes_only and plan.objective not in judged and _wants_one_result(plan.objective):
-        name = f"S{len(steps) + 1}"
-        needs = tuple(step.id for step in steps)
-        steps = [*steps, Step(id=name, agent=_JUDGE, prompt=plan.objective, depends_on=needs)]
-        notes.append(f"{name} makes the one result that the objective wants")
+    steps, linked = _linked(plan.steps, found)
+    steps, dropped = _without_repeats(steps)
+    steps, judged = _judged_fairly(steps, found)
+    steps, joined = _joined(steps, found, plan.objective, max_steps)
+    notes = (*linked, *dropped, *judged, *joined)
     if not notes:
         return Mended(plan)
     used = {step.agent for step in steps}
@@ -90,7 +79,7 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     if _JUDGE in used.difference(agent.name for agent in agents):
         agents = (*agents, Agent(name=_JUDGE, system_prompt=system_prompt(_JUDGE)))
     changed = {"agents": agents, "steps": tuple(steps), "final_step": final_step(steps)}
-    return Mended(plan.model_copy(update=changed), tuple(notes))
+    return Mended(plan.model_copy(update=changed), notes)
 
 
 def _whole(plan: TaskIR) -> Mended:
@@ -128,8 +117,25 @@ def _lacks(step: Step, row: Row, earlier: set[str]) -> list[str]:
     return [name for name in named if name not in step.depends_on]
 
 
+def _without_repeats(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
+    found, notes = [*steps], list[str]()
+    while len(found[-1].depends_on) > 1 and any(_same(one, found[-1]) for one in found[:-1]):
+        notes.append(f"{found.pop().id} is left out, it asks what another step asks")
+    return found, notes
+
+
 def _same(one: Step, other: Step) -> bool:
     return one.prompt == other.prompt and set(one.depends_on) == set(other.depends_on)
+
+
+def _judged_fairly(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
+    found, notes = [*steps], list[str]()
+    for n, step in enumerate(found):
+        biased = any(_judges_its_own(step, row) for row in among)
+        if biased and not _asks_the_judge(found, step.prompt):
+            found[n] = step.model_copy(update={"agent": _JUDGE})
+            notes.append(f"{step.id} is for a {_JUDGE}: {step.agent} has a side in it")
+    return found, notes
 
 
 def _judges_its_own(step: Step, row: Row) -> bool:
@@ -137,6 +143,25 @@ def _judges_its_own(step: Step, row: Row) -> bool:
     sides = len(judged) > 1 and len(set(judged)) == len(judged)
     biased = sides and step.agent in judged and step.agent != _JUDGE
     return biased and _JUDGES.match(step.prompt) is not None
+
+
+def _joined(
+    steps: Sequence[Step], among: Sequence[Row], objective: str, max_steps: int
+) -> tuple[list[Step], list[str]]:
+    # Lanes need nothing of each other: where all steps are lanes of one row, nothing was linked.
+    lanes_only = len(among) == 1 and len(among[0].lanes) == len(steps) < max_steps
+    wanted = _wants_one_result(objective) and not _asks_the_judge(steps, objective)
+    if not (lanes_only and wanted):
+        return [*steps], []
+    name = f"S{len(steps) + 1}"
+    needs = tuple(step.id for step in steps)
+    judge = Step(id=name, agent=_JUDGE, prompt=objective, depends_on=needs)
+    return [*steps, judge], [f"{name} makes the one result that the objective wants"]
+
+
+def _asks_the_judge(steps: Sequence[Step], prompt: str) -> bool:
+    """Whether the judge is asked this already: no agent may be asked the same twice."""
+    return any(step.agent == _JUDGE and step.prompt == prompt for step in steps)
 
 
 def _wants_one_result(objective: str) -> bool:
