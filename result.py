@@ -26,6 +26,7 @@ __all__ = [
     "StepResult",
     "SwarmResult",
     "Usage",
+    "Use",
     "excerpt",
 ]
 
@@ -194,6 +195,11 @@ class Planning(_Frozen):
     usage: Usage = Usage()
 
 
+Use = Literal["persona", "tier", "told", "time"]
+"""What a memory was used for: who does a step, where it begins, what it is told, its place in the
+order."""
+
+
 class Recalled(_Frozen):
     """An earlier attempt that advises a step; `similarity` is that of the prompts, -1 to 1."""
 
@@ -201,6 +207,7 @@ class Recalled(_Frozen):
     step: str
     attempt: int
     similarity: float
+    uses: tuple[Use, ...] = ()
     why: str
 
 

@@ -172,7 +172,11 @@ def _informed(step: CompiledStep, recall: StepRecall | None, rules: Sequence[str
         tier=recall.tier,
         persona=recall.persona,
         lesson=recall.lesson,
-        used=tuple(EpisodeKey(one.run, one.step, one.attempt) for one in recall.memories),
+        used=tuple(
+            EpisodeKey(one.run, one.step, one.attempt)
+            for one in recall.memories
+            if one.uses != ("time",)
+        ),
     )
 
 

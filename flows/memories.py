@@ -131,7 +131,7 @@ class Memories:
             return ()
         prompts = {agent.name: agent.system_prompt for agent in self.agents}
         newcomers = [
-            Newcomer(step.agent, prompts[step.agent], self._task_type(step))
+            Newcomer(step.agent, prompts[step.agent], self._task_type(step), step.persona)
             for step in (record.step for record in records if record.text is not None)
             if step.agent in prompts
         ]

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..result import Recalled, StepRecall
+from ..result import StepRecall
 from ..task_ir import Tier
-from .choice import Choice, choose_persona, seeded
-from .episode import Entry, EpisodeKey
+from .choice import choose_persona, seeded
+from .episode import Entry
 from .evidence import Evidence, evidence_of
 from .learning import Beliefs
 from .learning_config import LearningConfig
 from .lesson import Injection, injection, lesson
 from .persona import Persona
 from .recall import Alike, Candidate, recall
+from .recollection import recollection, timed
 from .registry import Registry
 from .registry_acts import invent
 from .tier_choice import choose_tier
 
-__all__ = ["LESSONS_CHARS", "Question", "advise"]
+__all__ = ["LESSONS_CHARS", "Question", "advise", "anticipated"]
 
 LESSONS_CHARS = 640
 """Characters of lessons that a step is told, at most."""
@@ -58,6 +59,7 @@ def advise(
 
     Args:
         similar: Attempts at similar steps and their similarity.
+        registry: `anticipated`, of the whole plan.
         alike: How similar two episodes' prompts are.
     """
     evidence = evidence_of(similar, beliefs.credited, beliefs.config)
@@ -90,7 +92,15 @@ def advise(
         instructions=persona.instructions if persona else "",
         expected_s=round(pace.seconds, 3) if pace else None,
         lesson=told.text,
-        memories=_memories(similar, choice, tier, told),
+        memories=recollection(
+            similar,
+            {
+                "persona": choice.evidence,
+                "tier": tier.evidence if tier.by != "rules" else (),
+                "told": told.used,
+                "time": timed(similar, question.task_type, choice.picked, picked, beliefs.config),
+            },
+        ),
     )
 
 
@@ -112,13 +122,21 @@ def _candidates(
     return there
 
 
+def anticipated(questions: Sequence[Question], registry: Registry) -> Registry:
+    """Return the registry as if each agent of a plan had succeeded.
+
+    So every step knows what its own agent will be called, be it new for several kinds of output.
+    """
+    for one in questions:
+        entered = invent(registry, one.agent, one.system_prompt, one.task_type, at=0.0)
+        registry = registry.with_invented(entered) if entered else registry
+    return registry
+
+
 def _own_name(question: Question, registry: Registry) -> str:
-    """Return what the planner's own agent is known by, or will be once its step succeeds."""
-    agent = (question.agent, question.system_prompt, question.task_type)
-    if known := registry.invented(*agent):
-        return known.persona.name
-    entered = invent(registry, *agent, at=0.0)
-    return entered.persona if entered else question.agent
+    """Return what the planner's own agent is known by."""
+    known = registry.invented(question.agent, question.system_prompt, question.task_type)
+    return known.persona.name if known else question.agent
 
 
 def _is_hard(evidence: Sequence[Evidence], config: LearningConfig) -> bool:
@@ -151,34 +169,3 @@ def _told(similar: Sequence[tuple[Entry, float]], beliefs: Beliefs, alike: Alike
     if not worked or sum(gained) < 0:
         return Injection("", ())
     return injection([lesson(one) for one in recall(candidates, alike)], LESSONS_CHARS)
-
-
-def _memories(
-    similar: Sequence[tuple[Entry, float]], choice: Choice, tier: Choice, told: Injection
-) -> tuple[Recalled, ...]:
-    """Return what was used, each memory once, and for what."""
-    reasons: dict[EpisodeKey, list[str]] = {}
-    for keys, use in (
-        (choice.evidence, "persona"),
-        (tier.evidence if tier.by != "rules" else (), "tier"),
-        (told.used, "told"),
-    ):
-        for key in keys:
-            reasons.setdefault(key, []).append(use)
-    return tuple(
-        Recalled(
-            run=entry.episode.run,
-            step=entry.episode.step,
-            attempt=entry.episode.attempt,
-            similarity=round(similarity, 3),
-            why=f"{', '.join(reasons[entry.episode.key])}: {_ended(entry)}",
-        )
-        for entry, similarity in similar
-        if entry.episode.key in reasons
-    )
-
-
-def _ended(entry: Entry) -> str:
-    episode = entry.episode
-    how = "succeeded" if episode.succeeded else f"failed by {episode.category}"
-    return f"{episode.persona} {how} on {episode.tier}"

@@ -21,11 +21,17 @@ _REVIEWED = 5000
 
 
 class Newcomer(NamedTuple):
-    """An agent that a planner made up, as its step succeeded. `task_type`: as an episode's."""
+    """An agent that a planner made up, as its step succeeded.
+
+    Attributes:
+        task_type: As an episode's.
+        persona: What the run's episodes call it.
+    """
 
     name: str
     system_prompt: str
     task_type: str
+    persona: str = ""
 
 
 def after_run(
@@ -69,7 +75,7 @@ def _enter(store: Store, namespace: str, newcomers: Sequence[Newcomer], at: floa
         change = store.personas.decide(
             namespace,
             lambda registry, one=one: invent(
-                registry, one.name, one.system_prompt, one.task_type, at=at
+                registry, one.name, one.system_prompt, one.task_type, at=at, known_as=one.persona
             ),
         )
         if change is not None:

@@ -11,19 +11,17 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..errors import Category
 from ..task_ir import Tier
 from .cell import Cell, Stake, Tally
 from .credit import Credit, Trace, credit
 from .episode import Entry, Episode, EpisodeKey
 from .learning_config import DEFAULTS, LearningConfig
-from .pace import Duration, Pace, expected
+from .pace import Duration, Pace, expected, is_timed
 from .reward import SILENT, shaped
 
 __all__ = ["Beliefs", "OpenRun", "Record", "Tally", "fold"]
 
 _CREDITED = 10_000
-_NO_DURATION = SILENT | {Category.EARLY_ABORT}
 
 
 class _Model(BaseModel):
@@ -145,7 +143,7 @@ class Beliefs(_Model):
         return expected([everywhere, here, exact], own.samples if own is not None else 0)
 
     def _pace(self, episode: Episode) -> None:
-        if episode.category in _NO_DURATION:
+        if not is_timed(episode.category):
             return
         by_tier = self.paces.setdefault(episode.task_type, {}).setdefault(episode.persona, {})
         pace = by_tier.setdefault(episode.tier, Pace())

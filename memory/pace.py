@@ -8,10 +8,14 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Duration", "Pace", "expected"]
+from ..errors import Category
+from .reward import SILENT
+
+__all__ = ["Duration", "Pace", "expected", "is_timed"]
 
 _PRIOR = 2.0
 _SHORTEST_S = 1e-3
+_UNTIMED = SILENT | {Category.EARLY_ABORT}
 
 
 class Duration(NamedTuple):
@@ -36,6 +40,11 @@ class Pace(BaseModel):
         self.total = self.total * kept + math.log(max(seconds, _SHORTEST_S))
         self.weight = self.weight * kept + 1
         self.samples += 1
+
+
+def is_timed(category: Category | None) -> bool:
+    """Whether an attempt that ended so says how long such ones take; None for a success."""
+    return category not in _UNTIMED
 
 
 def expected(levels: Iterable[Iterable[Pace]], samples: int) -> Duration | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -141,6 +141,17 @@ class Registry:
                 f"There is no persona {name!r}.", f"There are {', '.join(sorted(self.known))}."
             )
         return found[0]
+
+    def with_invented(self, change: Change) -> Registry:
+        """Return the registry as it will be once what a planner invented is entered."""
+        if change.definition is None:
+            return self
+        known = Known(change.definition, "invented", (change,))
+        return replace(
+            self,
+            known={**self.known, change.persona: known},
+            last={**self.last, change.persona: change.id},
+        )
 
     def usable(self, task_type: str) -> tuple[Persona, ...]:
         """Return whom any step of that type may be given to: the active and the promoted."""

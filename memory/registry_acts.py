@@ -22,7 +22,7 @@ _UNFIT = re.compile(
 
 
 def invent(
-    registry: Registry, name: str, prompt: str, task_type: str, *, at: float
+    registry: Registry, name: str, prompt: str, task_type: str, *, at: float, known_as: str = ""
 ) -> Change | None:
     """Enter an agent that an orchestrator invented as a candidate, for its kind of output.
 
@@ -33,6 +33,7 @@ def invent(
     Args:
         prompt: The agent's system prompt.
         task_type: Such as `code/python`.
+        known_as: What it shall be called, if nothing is called that.
     """
     unfit = not prompt.strip() or len(prompt) > _LONGEST_PROMPT or _UNFIT.search(prompt + name)
     if (
@@ -42,7 +43,8 @@ def invent(
     ):
         return None
     kind = task_type.rpartition("/")[2]
-    slug = _free_name(registry, name, f"{kind}\n{prompt}")
+    is_free = known_as and known_as not in registry.known
+    slug = known_as if is_free else _free_name(registry, name, kind, prompt)
     return Change(
         persona=slug,
         action="invent",
@@ -163,9 +165,10 @@ def _by_person(
     )
 
 
-def _free_name(registry: Registry, name: str, rest: str) -> str:
+def _free_name(registry: Registry, name: str, kind: str, prompt: str) -> str:
     slug = "-".join(spelling(name).split())[:_LONGEST_NAME].strip("-")
-    if slug and slug not in registry.known:
-        return slug
-    digest = hashlib.sha256(f"{name}\n{rest}".encode()).hexdigest()[:8]
+    for free in (slug, f"{slug}-{kind}"):
+        if slug and free not in registry.known:
+            return free
+    digest = hashlib.sha256(f"{name}\n{kind}\n{prompt}".encode()).hexdigest()[:8]
     return f"{slug or 'agent'}-{digest}"

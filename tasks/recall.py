@@ -12,7 +12,7 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from pydantic import BaseModel, ConfigDict
 
-from ..memory.advise import Question, advise
+from ..memory.advise import Question, advise, anticipated
 from ..memory.learning_config import DEFAULTS
 from ..memory.precedents import precedents
 from ..memory.store import Store, opened_store
@@ -90,7 +90,7 @@ async def recall(asked: dict[str, Any], name: str) -> dict[str, Any]:  # noqa: A
 def _ask(asked: Enquiry) -> Recall:
     store = opened_store(asked.place)
     episodes = store.log.count(asked.namespace)
-    registry = store.personas.registry(asked.namespace)
+    registry = anticipated(asked.questions, store.personas.registry(asked.namespace))
     beliefs = store.beliefs(asked.namespace)
     steps = tuple(
         advise(

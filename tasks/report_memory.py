@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..result import StepRecall, SwarmResult
+from ..text import duration
 from .report_text import plain, table
 
 __all__ = ["memory_markdown", "recalled_line"]
@@ -19,9 +20,9 @@ def memory_markdown(result: SwarmResult) -> list[str]:
     if recall.note:
         parts.append(plain(recall.note, 300))
     if recall.episodes and recall.steps:
-        columns = ("Step", "Persona", "Tier", "Chosen by", "Why", "Memories used")
+        columns = ("Step", "Persona", "Tier", "Chosen by", "Why", "Expected", "Memories used")
         rows = [
-            (one.step, one.persona, one.tier, one.by, _why(one), _memories(one))
+            (one.step, one.persona, one.tier, one.by, _why(one), _expected(one), _memories(one))
             for one in recall.steps
         ]
         parts.append(table(columns, rows))
@@ -33,19 +34,23 @@ def memory_markdown(result: SwarmResult) -> list[str]:
 
 
 def recalled_line(result: SwarmResult) -> str:
-    """Say in one line what was recalled; "" if nothing was."""
-    if result.recall is None:
+    """Say in one line what was recalled, and what came of it; "" if nothing was."""
+    steps = result.recall.steps if result.recall else ()
+    used = sum(len(one.memories) for one in steps)
+    if not used or not result.recall:
         return ""
-    used = sum(len(one.memories) for one in result.recall.steps)
-    chosen = [
-        f"{one.step} → {one.persona} ({one.why})"
-        for one in result.recall.steps
-        if one.by != "rules"
+    chosen = [f"{one.step} → {one.persona} ({one.why})" for one in steps if one.by != "rules"]
+    times = [f"{one.step} {_expected(one)}" for one in steps if one.expected_s is not None]
+    parts = [
+        f"{used} memories of {result.recall.episodes} attempts",
+        *(chosen or ["the plan decided who does what"]),
+        *([f"ordered by expected times: {', '.join(times)}"] if len(times) > 1 else []),
     ]
-    if not used:
-        return ""
-    said = f"{used} memories of {result.recall.episodes} attempts"
-    return f"{said}: {'; '.join(chosen)}" if chosen else f"{said}; the plan decided"
+    return "; ".join(parts)
+
+
+def _expected(one: StepRecall) -> str:
+    return "" if one.expected_s is None else duration(one.expected_s)
 
 
 def _why(one: StepRecall) -> str:

@@ -12,6 +12,9 @@ from .operations import padded, unpadded
 
 __all__ = ["attention", "turns"]
 
+_SHORT = 512
+"""Tokens up to which all scores of a batch are held: longer ones would take gigabytes."""
+
 
 def turns(positions: Tensor, shape: BaseShape) -> Tensor:
     """(rows, 1, head ÷ 2) complex numbers that turn each pair of a head by its position."""
@@ -48,8 +51,10 @@ def attention(qkv: Tensor, turn: Tensor, batch: Batch, shape: BaseShape) -> Tens
 
 
 def _turned(x: Tensor, turn: Tensor, head: int) -> Tensor:
-    pairs = torch.view_as_complex(x.view(x.shape[0], -1, head // 2, 2))
-    return torch.view_as_real(pairs * turn).flatten(1)
+    # There are no complex numbers of 16 bits.
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    pairs = torch.view_as_complex(wide.view(x.shape[0], -1, head // 2, 2))
+    return torch.view_as_real(pairs * turn).flatten(1).to(x)
 
 
 def _heads(rows: Tensor, heads: int) -> Tensor:
@@ -64,14 +69,20 @@ def _own(query: Tensor, key: Tensor, value: Tensor, batch: Batch, shape: BaseSha
     # Heads that share their keys are computed as one head with more queries.
     queries = _padded(query, batch).view(examples, longest, kv_heads, group, head)
     queries = queries.permute(0, 2, 3, 1, 4).reshape(examples, kv_heads, group * longest, head)
-    mixed = F.scaled_dot_product_attention(
-        queries,
-        _seen(key, batch, kv_heads),
-        _seen(value, batch, kv_heads),
-        attn_mask=batch.mask.repeat(group, 1).to(queries),
-    )
+    keys, values = _seen(key, batch, kv_heads), _seen(value, batch, kv_heads)
+    mixed = _mixed(queries, keys, values, batch.mask.repeat(group, 1).to(queries))
     mixed = mixed.view(examples, kv_heads, group, longest, head).permute(0, 3, 1, 2, 4)
     return unpadded(mixed.reshape(examples * longest, -1), batch.unpad)
+
+
+def _mixed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """Scaled dot-product attention, whose fused form is the slower one for short texts."""
+    if key.shape[2] > _SHORT:
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    queries, keys, values = (x.flatten(0, 1) for x in (query, key, value))
+    scale = query.shape[-1] ** -0.5
+    scores = torch.baddbmm(mask.expand(len(queries), -1, -1), queries, keys.mT, alpha=scale)
+    return (scores.softmax(-1) @ values).view_as(query)
 
 
 def _seen(x: Tensor, batch: Batch, kv_heads: int) -> Tensor:

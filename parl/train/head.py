@@ -37,7 +37,7 @@ class _MeanLoss(torch.autograd.Function):
         total = 0.0
         for start in range(0, len(targets), _ROWS):
             rows = slice(start, start + _ROWS)
-            logits = states[rows] @ head.T
+            logits = (states[rows].to(head.dtype) @ head.T).to(states.dtype)
             target = targets[rows, None]
             highest = logits.amax(1, keepdim=True)
             total += float((highest - logits.gather(1, target)).double().sum())
@@ -45,7 +45,7 @@ class _MeanLoss(torch.autograd.Function):
             norm = odds.sum(1, keepdim=True)
             total += float(norm.log().double().sum())
             if grad is not None:
-                torch.mm(odds, head, out=grad[rows])
+                grad[rows] = odds.to(head.dtype) @ head
                 grad[rows].div_(norm).sub_(head[target[:, 0]]).div_(len(targets))
         if grad is not None:
             ctx.save_for_backward(grad)

@@ -21,6 +21,7 @@ from .kept import save_adapter
 from .lora import new_adapter
 from .memory import keep_memory
 from .model import Model
+from .precision import product_type
 from .schedule import ended, rate
 from .since import Since
 from .start import read_adapter
@@ -71,7 +72,7 @@ class Run:
         self._base = base
         data = repr([(example.prompt, example.plan) for example in examples])
         self._origin = Origin(base.sha256, hashlib.sha256(data.encode()).hexdigest())
-        self._model = Model(base)
+        self._model = Model(base, product_type(config))
         self._adapter = (
             new_adapter(base, config.rank, config.alpha, config.seed)
             if start is None

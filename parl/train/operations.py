@@ -16,9 +16,9 @@ def applied(function: type[torch.autograd.Function], *inputs: object) -> Tensor:
     return cast("Tensor", cast("Any", function).apply(*inputs))
 
 
-def normed(x: Tensor, eps: float) -> Tensor:
-    """Divide each row by its root mean square."""
-    return applied(_Normed, x, eps)
+def normed(x: Tensor, eps: float, dtype: torch.dtype) -> Tensor:
+    """Divide each row by its root mean square, and round to a type."""
+    return applied(_Normed, x, eps, dtype)
 
 
 def gated(both: Tensor) -> Tensor:
@@ -38,19 +38,19 @@ def unpadded(x: Tensor, unpad: Tensor) -> Tensor:
 
 class _Normed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, eps: float) -> Tensor:
+    def forward(ctx: Any, x: Tensor, eps: float, dtype: torch.dtype) -> Tensor:
         norm: Tensor = cast("Any", torch.linalg).vector_norm(x, dim=-1, keepdim=True)
         factor = (norm.square() / x.shape[-1] + eps).rsqrt()
-        y = x * factor
+        y = (x * factor).to(dtype)
         ctx.save_for_backward(y, factor)
         return y
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         y, factor = cast("tuple[Tensor, ...]", ctx.saved_tensors)
-        (grad,) = grads
+        grad, y = grads[0].to(factor.dtype), y.to(factor.dtype)
         along = (grad * y).sum(-1, keepdim=True) / y.shape[-1]
-        return torch.addcmul(grad, y, along, value=-1).mul_(factor), None
+        return torch.addcmul(grad, y, along, value=-1).mul_(factor), None, None
 
 
 class _Gated(torch.autograd.Function):

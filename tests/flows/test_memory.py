@@ -10,6 +10,7 @@ from prefect_swarm.memory.episode import Selection
 from prefect_swarm.memory.store import Place, open_store
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.tasks.report_memory import recalled_line
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -99,6 +100,35 @@ def test_what_went_well_is_left_as_it_is(swarm_home: Path) -> None:
     assert step.agent == adding().steps[0].agent
     assert (step.by, step.persona, step.lesson) == ("memory", "reader", "")
     assert {one.step for one in step.memories} == {"S1", "S2", "S3", "S4"}
+
+
+def test_a_second_run_names_what_it_recalled_and_begins_with_what_took_longest(
+    swarm_home: Path,
+) -> None:
+    plan = plan_of({"id": "S1"}, {"id": "S2", "output": {"kind": "json"}})
+    with scripted(Script(lambda _: '{"about": 1}')) as script:
+        first = run(plan, max_concurrency=1)
+        assert [("do S1" in prompt) for prompt in script.prompts] == [True, False]
+        log = open_store(Place(swarm_home / "memory")).log
+        made = log.select("default", Selection(run=first.flow_run_id, step="S2"))[0].episode
+        log.append([made.model_copy(update={"run": "slow", "duration_s": 60.0})])
+        script.prompts.clear()
+        second = run(plan, max_concurrency=1)
+    assert [("do S1" in prompt) for prompt in script.prompts] == [False, True]
+    assert second.recall is not None
+    short, long = second.recall.steps
+    assert [(one.run, one.step, one.uses) for one in short.memories] == [
+        (first.flow_run_id, "S1", ("time",))
+    ]
+    assert {(one.run, one.step) for one in long.memories} == {
+        (first.flow_run_id, "S2"),
+        ("slow", "S2"),
+    }
+    assert short.expected_s is not None
+    assert long.expected_s is not None
+    assert short.expected_s < long.expected_s
+    assert long.memories[0].why.startswith("time: reader-json succeeded on worker in ")
+    assert "ordered by expected times: S1 " in recalled_line(second)
 
 
 def test_one_namespace_knows_nothing_of_another(swarm_home: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from prefect_swarm.memory.advise import LESSONS_CHARS, Question, advise
+from prefect_swarm.memory.advise import LESSONS_CHARS, Question, advise, anticipated
 from prefect_swarm.memory.episode import Entry, Episode
 from prefect_swarm.memory.learning import fold
 from prefect_swarm.memory.persona import shipped_personas
 from prefect_swarm.memory.registry import registry_of
+from prefect_swarm.memory.registry_acts import invent
 from prefect_swarm.result import StepRecall
 
 QUESTION = Question(
@@ -58,7 +59,7 @@ def advised(
         question,
         [(entry, similarity) for entry in entries],
         fold(entries),
-        registry_of((), shipped_personas(), ()),
+        anticipated([question], registry_of((), shipped_personas(), ())),
         lambda one, other: 0.5,
         run="run",
     )
@@ -97,6 +98,44 @@ def test_what_goes_well_is_not_changed_to_find_something_out() -> None:
     found = advised([tried(n, "adder", True) for n in range(1, 9)])
     assert (found.persona, found.lesson) == ("adder", "")
     assert found.expected_s == 1.0
+
+
+def test_what_its_expected_time_rests_on_is_named() -> None:
+    same = tried(1, "adder", True)
+    others = [
+        tried(2, "adder", False, category="EARLY_ABORT"),
+        tried(3, "adder", True, task_type="chat/text"),
+        tried(4, "adder", True, tier="coder"),
+        tried(5, "counter", True),
+    ]
+    found = advised([same, *others[:1]])
+    assert [(one.run, one.uses, one.why) for one in found.memories] == [
+        ("run-1", ("time",), "time: adder succeeded on worker in 1.0 s")
+    ]
+    timed = {one.run for one in advised([same, *others]).memories if "time" in one.uses}
+    assert timed == {"run-1"}
+    assert not advised([same], similarity=0.2).memories
+
+
+def unlike(_one: Episode, _other: Episode) -> float:
+    return 0.0
+
+
+def test_an_agent_has_one_name_for_each_kind_of_output_whatever_succeeds() -> None:
+    registry = registry_of((), shipped_personas(), ())
+    questions = [QUESTION, replace(QUESTION, step="S2", task_type="code/shell")]
+    first, second = (
+        advise(one, (), fold(()), anticipated(questions, registry), unlike, run="run")
+        for one in questions
+    )
+    assert first.persona == "adder"
+    assert second.persona == "adder-shell"
+    # Only the second step succeeded, so only it is entered.
+    entered = invent(registry, "Adder", "You add.", "code/shell", at=1.0, known_as=second.persona)
+    assert entered is not None
+    later = anticipated(questions, registry.with_invented(entered))
+    names = [advise(one, (), fold(()), later, unlike, run="later").persona for one in questions]
+    assert names == ["adder", second.persona]
 
 
 def test_a_step_whose_like_mostly_fail_is_told_what_happened_within_bounds() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ from prefect_swarm.parl.train import TrainConfig
 def test_a_value_out_of_range_is_refused(setting: dict[str, Any]) -> None:
     (name,) = setting
     with pytest.raises(InputError, match=f"{name} is"):
-        TrainConfig(**{"steps": 1, **setting})
+        replace(TrainConfig(steps=1), **setting)
 
 
 def test_a_run_needs_an_end() -> None:

@@ -19,7 +19,14 @@ from prefect_swarm.parl.train.loop import Run
 
 EXAMPLES = [Example((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
 CONFIG = TrainConfig(
-    rank=2, alpha=4.0, steps=6, batch_tokens=28, eval_every=3, save_every=3, threads=1
+    rank=2,
+    alpha=4.0,
+    steps=6,
+    batch_tokens=28,
+    eval_every=3,
+    save_every=3,
+    threads=1,
+    precision="float32",
 )
 
 
@@ -51,9 +58,11 @@ def matrices(result: TrainResult) -> list[torch.Tensor]:
     return load_adapter(result.checkpoints[-1])[0].parameters()
 
 
-def test_a_run_lowers_the_loss(run: Callable[..., TrainResult]) -> None:
-    losses = run(steps=60, lr=0.01, eval_every=20).dev_losses
-    assert losses[60] < losses[20] / 2
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_run_lowers_the_loss(run: Callable[..., TrainResult], precision: str) -> None:
+    result = run(steps=60, lr=0.01, eval_every=20, precision=precision)
+    assert result.dev_losses[60] < result.dev_losses[20] / 2
+    assert {matrix.dtype for matrix in matrices(result)} == {torch.float32}
 
 
 def test_the_second_matrices_learn_so_many_times_faster(run: Callable[..., TrainResult]) -> None:

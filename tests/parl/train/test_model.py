@@ -103,6 +103,15 @@ def test_the_loss_is_the_cross_entropy_of_the_plans(base: Base) -> None:
     torch.testing.assert_close(model.loss(batch, adapter), plain)
 
 
+@pytest.mark.parametrize("short", [512, 0])
+def test_long_and_short_examples_are_computed_alike(
+    short: int, base: Base, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("prefect_swarm.parl.train.attention._SHORT", short)
+    example = example_of(base)
+    assert error(computed(base, new_adapter(base, 4, 8.0, 0), example), served(example)) < 1e-3
+
+
 def test_gradients_are_those_of_the_loss(base: Base) -> None:
     """Every operation with a backward of its own, against differences of the loss in 64 bits."""
     weights = {name: weight.double() for name, weight in base.weights.items()}

@@ -115,6 +115,24 @@ def test_an_adapter_is_served_as_faithfully_as_the_bare_model(
     assert wrong.divergence > 5 * bare.divergence
 
 
+def test_products_of_16_bits_leave_loss_and_gradient_as_they_are(
+    base: Base, model: Model, examples: list[Example]
+) -> None:
+    batch = pack(examples)
+
+    def computed(model: Model) -> tuple[float, torch.Tensor]:
+        adapter = strong(base)
+        loss = model.loss(batch, adapter)
+        grads = torch.autograd.grad(loss, adapter.parameters())
+        return float(loss.detach()), torch.cat([grad.flatten() for grad in grads])
+
+    (wide_loss, wide), (narrow_loss, narrow) = map(computed, (model, Model(base, torch.bfloat16)))
+    assert narrow_loss == pytest.approx(wide_loss, rel=0.01)
+    assert narrow_loss != wide_loss
+    assert float(torch.cosine_similarity(wide, narrow, dim=0)) > 0.99
+    assert float(narrow.norm() / wide.norm()) == pytest.approx(1, rel=0.02)
+
+
 def test_a_few_pairs_become_an_adapter_that_changes_what_is_served(
     base: Base, examples: list[Example], served_logits: Served, tmp_path: Path
 ) -> None:
