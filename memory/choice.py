@@ -93,7 +93,7 @@ def choose_persona(
     known = sum(one.samples for one in beliefs.values())
     if known < config.min_samples:
         attempts = sum(one.attempts for one in beliefs.values())
-        return Choice(rules, "rules", f"only {_similar(attempts)} so far; the plan decides")
+        return Choice(rules, "rules", f"{_few(attempts, evidence)}; the plan decides")
 
     def drawn(name: str) -> float:
         one = beliefs[name]
@@ -166,6 +166,12 @@ def _why(picked: str, beliefs: dict[str, Posterior], *, trusted: bool) -> str:
 
 def _percent(one: Posterior) -> str:
     return f"{round(100 * one.mean)} % over {_similar(one.attempts)}"
+
+
+def _few(attempts: int, evidence: Sequence[Evidence]) -> str:
+    if attempts or not evidence:
+        return f"only {_similar(attempts)} so far" if attempts else "no similar step so far"
+    return "similar steps were done by agents of other plans only"
 
 
 def _similar(attempts: int) -> str:

@@ -44,17 +44,19 @@ def timed(
     tier: Tier,
     config: LearningConfig = DEFAULTS,
 ) -> tuple[EpisodeKey, ...]:
-    """Return the related attempts of that kind, by that persona on that tier.
+    """Return the related attempts at such work on that tier, those by that persona first.
 
     What such a step is expected to take rests on them; on others of its kind, too, less like it.
     """
-    related = [entry.episode for entry, similarity in similar if similarity >= config.related]
-    return tuple(
-        one.key
-        for one in related
-        if (one.task_type, one.persona, one.tier) == (task_type, persona, tier)
-        and is_timed(one.category)
-    )[:_SHOWN]
+    found = [
+        entry.episode
+        for entry, similarity in similar
+        if similarity >= config.related and is_timed(entry.episode.category)
+    ]
+    like = [one for one in found if (one.task_type, one.tier) == (task_type, tier)]
+    # Sorting is stable: the most similar of each come first.
+    like.sort(key=lambda one: one.persona != persona)
+    return tuple(one.key for one in like[:_SHOWN])
 
 
 def _ended(entry: Entry) -> str:

@@ -36,7 +36,7 @@ def memory_markdown(result: SwarmResult) -> list[str]:
 def recalled_line(result: SwarmResult) -> str:
     """Say in one line what was recalled, and what came of it; "" if nothing was."""
     steps = result.recall.steps if result.recall else ()
-    used = sum(len(one.memories) for one in steps)
+    used = len({(some.run, some.step, some.attempt) for one in steps for some in one.memories})
     if not used or not result.recall:
         return ""
     chosen = [f"{one.step} → {one.persona} ({one.why})" for one in steps if one.by != "rules"]
