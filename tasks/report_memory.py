@@ -9,6 +9,7 @@ from .report_text import plain, table
 __all__ = ["memory_markdown", "recalled_line"]
 
 _SHOWN = 3
+_LISTED = 5
 
 
 def memory_markdown(result: SwarmResult) -> list[str]:
@@ -43,10 +44,19 @@ def recalled_line(result: SwarmResult) -> str:
     times = [f"{one.step} {_expected(one)}" for one in steps if one.expected_s is not None]
     parts = [
         f"{used} memories of {result.recall.episodes} attempts",
-        *(chosen or ["the plan decided who does what"]),
-        *([f"ordered by expected times: {', '.join(times)}"] if len(times) > 1 else []),
+        *(_some(chosen, _LISTED) or ["the plan decided who does what"]),
+        *(
+            [f"ordered by expected times: {', '.join(_some(times, _LISTED))}"]
+            if len(times) > 1
+            else []
+        ),
     ]
     return "; ".join(parts)
+
+
+def _some(parts: list[str], limit: int) -> list[str]:
+    more = len(parts) - limit
+    return [*parts[:limit], *([f"{more} more"] if more > 0 else [])]
 
 
 def _expected(one: StepRecall) -> str:
@@ -58,9 +68,8 @@ def _why(one: StepRecall) -> str:
 
 
 def _memories(one: StepRecall) -> str:
-    shown = [
+    said = [
         f"{memory.run[:8]} {memory.step}.{memory.attempt} ({memory.similarity:.2f}): {memory.why}"
-        for memory in one.memories[:_SHOWN]
+        for memory in one.memories
     ]
-    more = len(one.memories) - len(shown)
-    return "; ".join([*shown, *([f"{more} more"] if more > 0 else [])])
+    return "; ".join(_some(said, _SHOWN))
