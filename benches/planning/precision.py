@@ -1,0 +1,76 @@
+"""What multiplying in 16 bits is worth to a training step, against 32 bits.
+
+    python benches/planning/precision.py [--batches 6] [--tokens 1100] [--seed 7]
+
+Both compute the same batches of generated pairs in turn, from an adapter that changes nothing yet:
+tokens a second, mean loss, and how alike the gradients are. Needs the `train` extra.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import torch
+from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama.api import usable_cores
+from prefect_swarm.parl.data.generate import generate
+from prefect_swarm.parl.train import TrainConfig
+from prefect_swarm.parl.train.base import load_base
+from prefect_swarm.parl.train.batches import Batch, batches, pack
+from prefect_swarm.parl.train.lora import Adapter, new_adapter
+from prefect_swarm.parl.train.memory import keep_memory
+from prefect_swarm.parl.train.model import Model
+from prefect_swarm.parl.train.tokens import encode
+
+TYPES = (torch.float32, torch.bfloat16)
+PAIRS_A_BATCH = 8
+
+
+def step(model: Model, batch: Batch, adapter: Adapter) -> tuple[float, float, torch.Tensor]:
+    """Return the seconds, the loss and the gradient of one step."""
+    began = time.perf_counter()
+    loss = model.loss(batch, adapter)
+    grads = torch.autograd.grad(loss, adapter.parameters())
+    seconds = time.perf_counter() - began
+    return seconds, float(loss.detach()), torch.cat([grad.flatten() for grad in grads])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batches", type=int, default=6)
+    parser.add_argument("--tokens", type=int, default=1100)
+    parser.add_argument("--seed", type=int, default=7)
+    given = parser.parse_args()
+    keep_memory()
+    torch.set_num_threads(usable_cores())
+    path, config = demo_model_path(), TrainConfig(steps=1)
+    pairs = generate(given.seed, given.batches * PAIRS_A_BATCH)
+    examples = encode([(pair.objective, pair.plan) for pair in pairs], path)
+    base = load_base(path)
+    adapter = new_adapter(base, config.rank, config.alpha, given.seed)
+    dealt = list(batches(examples, given.tokens, None))[: given.batches]
+    models = {dtype: Model(base, dtype) for dtype in TYPES}
+    for model in models.values():
+        step(model, pack(dealt[0]), adapter)
+    seconds, losses = dict.fromkeys(TYPES, 0.0), dict.fromkeys(TYPES, 0.0)
+    alike = 0.0
+    for batch in map(pack, dealt):
+        grads: list[torch.Tensor] = []
+        for dtype, model in models.items():
+            took, loss, grad = step(model, batch, adapter)
+            seconds[dtype] += took
+            losses[dtype] += loss / len(dealt)
+            grads.append(grad)
+        alike += float(torch.cosine_similarity(*grads, dim=0)) / len(dealt)
+    tokens = sum(len(example) for some in dealt for example in some)
+    print("| Products | tokens a second | loss |\n|---|--:|--:|")
+    for dtype in TYPES:
+        name = str(dtype).removeprefix("torch.")
+        print(f"| {name} | {tokens / seconds[dtype]:.0f} | {losses[dtype]:.4f} |")
+    faster = seconds[torch.float32] / seconds[torch.bfloat16]
+    print(f"\n{faster:.2f} times as fast; cosine of the gradients {alike:.4f}")
+
+
+if __name__ == "__main__":
+    main()
