@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..result import StepRecall, SwarmResult
 from ..text import duration
 from .report_text import plain, table
@@ -10,6 +12,7 @@ __all__ = ["memory_markdown", "recalled_line"]
 
 _SHOWN = 3
 _LISTED = 5
+_LINE = 400
 
 
 def memory_markdown(result: SwarmResult) -> list[str]:
@@ -17,21 +20,26 @@ def memory_markdown(result: SwarmResult) -> list[str]:
     recall = result.recall
     if recall is None:
         return []
-    parts = ["## Memory", f"{recall.episodes} attempts were remembered when the run began."]
+    parts = ["### Memory", f"{recall.episodes} attempts were remembered when the run began."]
     if recall.note:
         parts.append(plain(recall.note, 300))
     if recall.episodes and recall.steps:
-        columns = ("Step", "Persona", "Tier", "Chosen by", "Why", "Expected", "Memories used")
+        columns = ("Step", "Persona", "Tier", "Expected", "Chosen by", "Why")
         rows = [
-            (one.step, one.persona, one.tier, one.by, _why(one), _expected(one), _memories(one))
+            (one.step, one.persona, one.tier, _expected(one), one.by, _why(one))
             for one in recall.steps
         ]
         parts.append(table(columns, rows))
+        # Not a column: Prefect's pages don't break the lines of a table.
+        used = [f"{one.step}: {_memories(one)}" for one in recall.steps if one.memories]
+        parts += [_list("It went by these attempts:", used)] if used else []
     if result.taught:
-        parts.append(
-            "\n".join(["It taught:", "", *(f"- {plain(one, 200)}" for one in result.taught)])
-        )
+        parts.append(_list("It taught:", result.taught))
     return parts
+
+
+def _list(head: str, lines: Sequence[str]) -> str:
+    return "\n".join([head, "", *(f"- {plain(one, _LINE)}" for one in lines)])
 
 
 def recalled_line(result: SwarmResult) -> str:
@@ -69,7 +77,7 @@ def _why(one: StepRecall) -> str:
 
 def _memories(one: StepRecall) -> str:
     said = [
-        f"{memory.run[:8]} {memory.step}.{memory.attempt} ({memory.similarity:.2f}): {memory.why}"
-        for memory in one.memories
+        f"{some.run[:8]} {some.step}.{some.attempt} ({some.similarity:.2f}) for {some.why}"
+        for some in one.memories
     ]
     return "; ".join(_some(said, _SHOWN))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from flow_runs import plan_of, run, task_runs
+from flow_runs import pages, plan_of, run, task_runs
 from prefect_swarm.memory.episode import Selection
 from prefect_swarm.memory.store import Place, open_store
 from prefect_swarm.result import SwarmResult
@@ -128,6 +128,8 @@ def test_a_second_run_names_what_it_recalled_and_begins_with_what_took_longest(
     assert short.expected_s < long.expected_s
     assert long.memories[0].why.startswith("time: reader-json succeeded on worker in ")
     assert "ordered by expected times: S1 " in recalled_line(second)
+    page = pages(second.flow_run_id)["swarm-timeline"]
+    assert f"- S1: {first.flow_run_id[:8]} S1.1 (1.00) for time: reader succeeded" in page
 
 
 def test_one_namespace_knows_nothing_of_another(swarm_home: Path) -> None:
