@@ -169,9 +169,9 @@ def _percent(one: Posterior) -> str:
 
 
 def _few(attempts: int, evidence: Sequence[Evidence]) -> str:
-    if attempts or not evidence:
-        return f"only {_similar(attempts)} so far" if attempts else "no similar step so far"
-    return "similar steps were done by agents of other plans only"
+    if attempts:
+        return f"only {_similar(attempts)} so far"
+    return "only agents of other plans did similar steps" if evidence else "no similar step so far"
 
 
 def _similar(attempts: int) -> str:
