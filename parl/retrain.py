@@ -13,7 +13,7 @@ from ..errors import InputError, WorseAdapterError
 from ..text import plural
 from .data.generate import Part, generate
 from .evaluate import Evaluation, evaluate
-from .train import Report, TrainConfig, export, train
+from .train import Report, TrainConfig, averaged, export, train
 from .train.extra import require_extra
 
 __all__ = ["Outcome", "Source", "retrain"]
@@ -88,7 +88,7 @@ def retrain(
         base: A GGUF file of the llama architecture.
         folder: Where the run's state and the new adapter lie until the end.
         target: Where the adapter is wanted; what is there is what it has to beat.
-        start: An adapter to go on from, instead of a new one.
+        start: An adapter to go on from, instead of a new one; the mean of both is tried, too.
         resume: Go on with the run in `folder`.
         force: Replace a better adapter too.
 
@@ -118,6 +118,8 @@ def retrain(
         show=show,
     )
     tried = dict.fromkeys([result.best, *result.checkpoints[1 - _TRIED :]])
+    if start is not None:
+        tried[averaged(result.best, start, base=base)] = None
     best: tuple[Evaluation, Path] | None = None
     for checkpoint in tried:
         file = export(checkpoint, folder / f"{checkpoint.stem}.gguf")

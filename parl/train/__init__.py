@@ -15,7 +15,7 @@ from ...errors import InputError
 from .config import Report, TrainConfig, TrainResult
 from .extra import require_extra
 
-__all__ = ["Report", "TrainConfig", "TrainResult", "export", "train"]
+__all__ = ["Report", "TrainConfig", "TrainResult", "averaged", "export", "train"]
 
 
 def train(
@@ -58,6 +58,25 @@ def train(
 
 def _quiet(_: Report) -> None:
     pass
+
+
+def averaged(checkpoint: Path, start: Path, *, base: Path) -> Path:
+    """Keep the mean of an adapter and of the one it was trained on from, and return its path.
+
+    Args:
+        checkpoint: A kept adapter; the mean is kept beside it.
+        start: The GGUF adapter that its run went on from.
+        base: The GGUF file of both.
+
+    Raises:
+        InputError: The `train` extra or the adapter is missing, or `start` has another rank.
+        ModelError: `start` is missing or was made for another base.
+    """
+    require_extra()
+    with sleeping_threads():
+        from .average import keep_mean
+
+    return keep_mean(checkpoint, start, base)
 
 
 def export(checkpoint: Path, target: Path, *, name: str = "Prefect Swarm orchestrator") -> Path:

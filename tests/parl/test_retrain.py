@@ -70,6 +70,33 @@ def test_a_worse_adapter_is_kept_aside(tmp_path: Path, monkeypatch: pytest.Monke
     assert check_adapter(kept)
 
 
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = iter([0.1, 0.5, 0.5, 0.6, 0.9])
+    said: list[str] = []
+
+    async def judged(*_: object) -> Evaluation:
+        score = next(scores)
+        return Evaluation(1, 1.0, score, score, score, 1.0)
+
+    def trained(name: str, start: Path | None = None) -> Path:
+        source, target = Source(generated=0, own=OWN), tmp_path / f"{name}.gguf"
+        base, folder = demo_model_path(), tmp_path / name
+        retrain(base, source, CONFIG, folder, target, start=start, say=said.append)
+        return target
+
+    monkeypatch.setattr(module, "evaluate", judged)
+    file = trained("second", trained("first"))
+    assert [line.split(":")[0] for line in said[-2:]] == [
+        "adapter-000012",
+        "mean-adapter-000012",
+    ]
+    assert file.read_bytes() == (tmp_path / "second" / "mean-adapter-000012.gguf").read_bytes()
+
+
 def test_something_has_to_be_left_to_judge_by(tmp_path: Path) -> None:
     few = Source(generated=0, own=OWN[:9])
     with pytest.raises(InputError, match="9 pairs leave none to judge by"):
