@@ -13,7 +13,7 @@ from .operations import padded, unpadded
 __all__ = ["attention", "turns"]
 
 _SHORT = 512
-"""Tokens up to which all scores of a batch are held: longer ones would take gigabytes."""
+"""Tokens up to which all scores of a batch are held, in 16 bits: others would take gigabytes."""
 
 
 def turns(positions: Tensor, shape: BaseShape) -> Tensor:
@@ -76,8 +76,8 @@ def _own(query: Tensor, key: Tensor, value: Tensor, batch: Batch, shape: BaseSha
 
 
 def _mixed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
-    """Scaled dot-product attention, whose fused form is the slower one for short texts."""
-    if key.shape[2] > _SHORT:
+    """Scaled dot-product attention, whose fused form is half as fast in 16 bits."""
+    if key.dtype != torch.bfloat16 or key.shape[2] > _SHORT:
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     queries, keys, values = (x.flatten(0, 1) for x in (query, key, value))
     scale = query.shape[-1] ** -0.5

@@ -104,12 +104,16 @@ def test_the_loss_is_the_cross_entropy_of_the_plans(base: Base) -> None:
 
 
 @pytest.mark.parametrize("short", [512, 0])
-def test_long_and_short_examples_are_computed_alike(
+def test_in_16_bits_long_and_short_examples_are_as_served(
     short: int, base: Base, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("prefect_swarm.parl.train.attention._SHORT", short)
-    example = example_of(base)
-    assert error(computed(base, new_adapter(base, 4, 8.0, 0), example), served(example)) < 1e-3
+    example, adapter = example_of(base), new_adapter(base, 4, 8.0, 0)
+    with torch.no_grad():
+        ours = Model(base, torch.bfloat16).logits(pack([example]), adapter).float().numpy()
+    theirs = served(example)
+    # On average: this model's large weights make some differences large.
+    assert 1e-3 < float(np.abs(ours - theirs).mean() / theirs.std()) < 0.1
 
 
 def test_gradients_are_those_of_the_loss(base: Base) -> None:
