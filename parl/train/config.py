@@ -34,7 +34,8 @@ class TrainConfig:
         seed: Of the first matrices and of the order of the examples.
         threads: Threads that compute; None takes every core this process may use.
         precision: Of the large products; what is learnt and added up always has 32 bits. None takes
-            bfloat16, twice as fast, where the processor multiplies it, and float32 elsewhere.
+            bfloat16, nearly twice as fast, where the processor multiplies that, and float32
+            elsewhere.
     """
 
     rank: int = 16
