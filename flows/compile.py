@@ -172,6 +172,7 @@ def _informed(step: CompiledStep, recall: StepRecall | None, rules: Sequence[str
         tier=recall.tier,
         persona=recall.persona,
         lesson=recall.lesson,
+        # What it was expected to take has no share in how it goes, and gets no credit for it.
         used=tuple(
             EpisodeKey(one.run, one.step, one.attempt)
             for one in recall.memories

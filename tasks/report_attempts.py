@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..gates import said
 from ..result import Attempt, Decision, StepResult
 from ..text import one_line, plural
-from .report_text import plain, table
+from .report_text import bullets, plain, table
 from .report_words import legend
 
 __all__ = ["attempts_markdown", "change_line", "decision_line", "gate_line", "outcome_line"]
@@ -71,7 +71,7 @@ def _bounded_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _bounded_list(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines[:_MOST_STORIES]) + _more(lines, _MOST_STORIES)
+    return bullets(lines[:_MOST_STORIES]) + _more(lines, _MOST_STORIES)
 
 
 def _more(all_of: Sequence[object], shown: int) -> str:

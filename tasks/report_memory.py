@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..result import StepRecall, SwarmResult
 from ..text import duration
-from .report_text import plain, table
+from .report_text import bullets, plain, table
 
 __all__ = ["memory_markdown", "recalled_line"]
 
 _SHOWN = 3
 _LISTED = 5
-_LINE = 400
 
 
 def memory_markdown(result: SwarmResult) -> list[str]:
@@ -31,34 +28,30 @@ def memory_markdown(result: SwarmResult) -> list[str]:
         ]
         parts.append(table(columns, rows))
         # Not a column: Prefect's pages don't break the lines of a table.
-        used = [f"{one.step}: {_memories(one)}" for one in recall.steps if one.memories]
-        parts += [_list("It went by these attempts:", used)] if used else []
+        if used := [one for one in recall.steps if one.memories]:
+            lines = [plain(f"{one.step}: {_memories(one)}", 400) for one in used]
+            parts += ["It went by these attempts:", bullets(lines)]
     if result.taught:
-        parts.append(_list("It taught:", result.taught))
+        parts += ["It taught:", bullets([plain(one, 200) for one in result.taught])]
     return parts
-
-
-def _list(head: str, lines: Sequence[str]) -> str:
-    return "\n".join([head, "", *(f"- {plain(one, _LINE)}" for one in lines)])
 
 
 def recalled_line(result: SwarmResult) -> str:
     """Say in one line what was recalled, and what came of it; "" if nothing was."""
-    steps = result.recall.steps if result.recall else ()
-    used = len({(some.run, some.step, some.attempt) for one in steps for some in one.memories})
-    if not used or not result.recall:
+    if result.recall is None:
+        return ""
+    steps = result.recall.steps
+    used = {(some.run, some.step, some.attempt) for one in steps for some in one.memories}
+    if not used:
         return ""
     chosen = [f"{one.step} → {one.persona} ({one.why})" for one in steps if one.by != "rules"]
     times = [f"{one.step} {_expected(one)}" for one in steps if one.expected_s is not None]
     parts = [
-        f"{used} memories of {result.recall.episodes} attempts",
+        f"{len(used)} memories of {result.recall.episodes} attempts",
         *(_some(chosen, _LISTED) or ["the plan decided who does what"]),
-        *(
-            [f"ordered by expected times: {', '.join(_some(times, _LISTED))}"]
-            if len(times) > 1
-            else []
-        ),
     ]
+    if len(times) > 1:
+        parts.append(f"ordered by expected times: {', '.join(_some(times, _LISTED))}")
     return "; ".join(parts)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ..text import one_line
 
-__all__ = ["label", "plain", "table"]
+__all__ = ["bullets", "label", "plain", "table"]
 
 _CELL = 300
 
@@ -42,6 +42,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     lines += ["| " + " | ".join(plain(cell, _CELL) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def bullets(lines: Sequence[str]) -> str:
+    """Write a Markdown list of lines that are plain already."""
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _escaped(text: str, escapes: Mapping[str, str]) -> str:

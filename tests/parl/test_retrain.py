@@ -20,6 +20,17 @@ OWN = [
 ]
 
 
+def judge(monkeypatch: pytest.MonkeyPatch, *scores: float) -> None:
+    """Let what is judged have these scores, one after the other."""
+    left = iter(scores)
+
+    async def judged(*_: object) -> Evaluation:
+        score = next(left)
+        return Evaluation(1, 1.0, score, score, score, 1.0)
+
+    monkeypatch.setattr(module, "evaluate", judged)
+
+
 def test_every_tenth_own_pair_is_held_back() -> None:
     source = Source(generated=0, own=OWN)
     assert source.learnt() == OWN[:9]
@@ -55,13 +66,7 @@ def test_a_short_training_ends_in_an_adapter_that_plans(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.model
 def test_a_worse_adapter_is_kept_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = iter([0.9, 0.5])
-
-    async def judged(*_: object) -> Evaluation:
-        score = next(scores)
-        return Evaluation(1, 1.0, score, score, score, 1.0)
-
-    monkeypatch.setattr(module, "evaluate", judged)
+    judge(monkeypatch, 0.9, 0.5)
     target = tmp_path / "poet.gguf"
     with pytest.raises(WorseAdapterError, match=r"scores 0\.500, what plans now 0\.900") as caught:
         retrain(demo_model_path(), Source(generated=0, own=OWN), CONFIG, tmp_path / "run", target)
@@ -75,12 +80,7 @@ def test_a_worse_adapter_is_kept_aside(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scores = iter([0.1, 0.5, 0.5, 0.6, 0.9])
     said: list[str] = []
-
-    async def judged(*_: object) -> Evaluation:
-        score = next(scores)
-        return Evaluation(1, 1.0, score, score, score, 1.0)
 
     def trained(name: str, start: Path | None = None) -> Path:
         source, target = Source(generated=0, own=OWN), tmp_path / f"{name}.gguf"
@@ -88,7 +88,7 @@ def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
         retrain(base, source, CONFIG, folder, target, start=start, say=said.append)
         return target
 
-    monkeypatch.setattr(module, "evaluate", judged)
+    judge(monkeypatch, 0.1, 0.5, 0.5, 0.6, 0.9)
     file = trained("second", trained("first"))
     assert [line.split(":")[0] for line in said[-2:]] == [
         "adapter-000012",
