@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
@@ -22,7 +23,8 @@ from typing import Literal
 from ...errors import InputError
 from .chance import seeded
 from .corpus import patterns
-from .expand import expand
+from .errands import both
+from .expand import Expansion, MisfitError, expand
 from .pattern import Pattern
 from .registers import dress
 
@@ -31,12 +33,16 @@ __all__ = ["Pair", "Part", "generate", "kinds", "mix", "part_of", "split"]
 Part = Literal["train", "development"]
 _DEVELOPMENT = 0.12
 _GROWTH = 0.75
+_ERRANDS = 0.1  # of the wider ones, two requests in one message
 _PATIENCE = 100  # objectives in a row that are there already
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An objective, its plan as numbered lines, and the kind of pattern both come from."""
+    """An objective, its plan as numbered lines, and the kind of pattern both come from.
+
+    A message that asks for two things has the kind of one of them.
+    """
 
     objective: str
     plan: str
@@ -113,6 +119,8 @@ def mix(blocks: Sequence[Pattern], seed: int, count: int) -> list[Pair]:
         side = side if sides[side] else not side
         block = _taken(sides[side], rng)
         example = expand(block, rng)
+        if not side and rng.random() < _ERRANDS:
+            example = _with_another(example, sides[rng.random() < 0.5], rng)
         pair = Pair(dress(example.objective, rng), example.plan, block.kind)
         # The same request in other clothes teaches little: each is there once, dressed or not.
         said = {example.objective.plain().casefold(), pair.objective.casefold()}
@@ -129,6 +137,18 @@ def mix(blocks: Sequence[Pattern], seed: int, count: int) -> list[Pair]:
         raise InputError(f"The patterns give {len(pairs)} objectives, not {count}.", fix)
     rng.shuffle(pairs)
     return pairs
+
+
+def _with_another(
+    example: Expansion, blocks: dict[str, list[Pattern]], rng: random.Random
+) -> Expansion:
+    """Ask for something else in the same message, where both together fit."""
+    if not blocks:
+        return example
+    first, second = rng.sample((example, expand(_taken(blocks, rng), rng)), 2)
+    with suppress(MisfitError):
+        return both(first, second, rng)
+    return example
 
 
 def _by_kind(blocks: Iterable[Pattern]) -> dict[str, list[Pattern]]:

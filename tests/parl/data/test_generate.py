@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -16,10 +17,12 @@ from prefect_swarm.errors import InputError
 from prefect_swarm.parl.data import generate as module
 from prefect_swarm.parl.data import registers
 from prefect_swarm.parl.data.corpus import Corpus
+from prefect_swarm.parl.data.errands import both
+from prefect_swarm.parl.data.expand import Expansion
 from prefect_swarm.parl.data.generate import Pair, Part, generate, kinds, mix, part_of, split
 from prefect_swarm.parl.data.pattern import Pattern
 
-GOLDEN = "dbaf05e6dd1c3441"
+GOLDEN = "948d31c697e4824f"
 """Of the sample's pairs; it changes with the engine or the sample, never with a machine."""
 
 
@@ -72,6 +75,22 @@ def test_a_third_is_narrow(sample: Corpus) -> None:
     assert narrow == {"chain", "single"}
     found = Counter(pair.kind in narrow for pair in mix(sample.patterns, 3, 90))
     assert found[True] == 30
+
+
+def test_some_of_the_wider_ones_are_two_requests_in_one_message(
+    sample: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Expansion] = []
+
+    def noted(one: Expansion, other: Expansion, rng: random.Random) -> Expansion:
+        asked.append(both(one, other, rng))
+        return asked[-1]
+
+    monkeypatch.setattr(module, "both", noted)
+    pairs = mix(sample.patterns, 3, 300)
+    assert 5 < len(asked) < 40
+    plans = {pair.plan for pair in pairs}
+    assert sum(one.plan in plans for one in asked) > len(asked) / 2
 
 
 def test_a_kinds_share_grows_with_its_patterns_but_more_slowly(sample: Corpus) -> None:
