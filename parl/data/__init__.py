@@ -18,7 +18,7 @@ One `ask` is taken at random, and all of them mean the same plan: its steps, in 
 (see `steps`). Templates have slots and alternatives (see `template`), slots have filters:
 
     {x}  {x.field}  {x#}                an entry, or a list of several; a field; its number
-    {x: to {x}|or}                      a text for each entry, joined
+    {x: to {x}|or}                      a text for each entry, joined; also first, rest, cap …
     {x|or}                              and, or, vs, commas, slash, semicolons, and on lines of
                                         their own bullets, numbered, lines
     {x|cap}                             cap, lower, title (for an agent's name), quote

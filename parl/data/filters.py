@@ -5,8 +5,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
-__all__ = ["CHANGES", "JOINS", "LINED", "PICKS", "between", "change", "pick", "title"]
+__all__ = [
+    "CHANGES",
+    "JOINS",
+    "LINED",
+    "PICKS",
+    "between",
+    "change",
+    "has_capital",
+    "pick",
+    "title",
+]
+
+T = TypeVar("T")
 
 JOINS = ("and", "or", "vs", "commas", "slash", "semicolons", "bullets", "numbered", "lines")
 """Filters that say how several entries are joined; `and` where none is given."""
@@ -47,23 +60,28 @@ CHANGES: Mapping[str, Callable[[str], str]] = {
 """Filters that change an entry's text."""
 
 
+def has_capital(filters: Sequence[str], *, first: bool) -> bool:
+    """Say whether `cap` is for an entry: the first of a list in a sentence, or each on its line."""
+    return "cap" in filters and (first or any(name in LINED for name in filters))
+
+
 def change(filters: Sequence[str], text: str, *, first: bool = True) -> str:
-    """Return an entry's text after its filters; `cap` is for the first of a list in a sentence."""
-    lined = any(name in LINED for name in filters)
+    """Return an entry's text after its filters."""
     for name in filters:
-        if name in CHANGES and (name != "cap" or first or lined):
+        if name in CHANGES and (name != "cap" or has_capital(filters, first=first)):
             text = CHANGES[name](text)
     return text
 
 
-def pick(filters: Sequence[str], texts: tuple[str, ...], place: int | None) -> tuple[str, ...]:
-    """Return the texts that a slot shows; `place` is the entry's index where it is one entry."""
+def pick(filters: Sequence[str], entries: tuple[T, ...], place: int | None) -> tuple[T, ...]:
+    """Return the entries that a slot shows; `place` is the entry's index where it is one entry."""
     name = next((name for name in filters if name in PICKS), "")
     if name == "prev" and place is not None:
-        return (texts[place - 1],)
+        return (entries[place - 1],)
     if name:
-        return {"first": texts[:1], "last": texts[-1:], "rest": texts[1:], "most": texts[:-1]}[name]
-    return texts if place is None else (texts[place],)
+        ends = {"first": entries[:1], "last": entries[-1:]}
+        return {**ends, "rest": entries[1:], "most": entries[:-1]}[name]
+    return entries if place is None else (entries[place],)
 
 
 def between(filters: Sequence[str], index: int, count: int, *, serial: bool) -> str:

@@ -58,19 +58,24 @@ class Marked:
             self.text = pattern.sub(instead, self.text)
         self.text = _BEFORE_STOP.sub("", self.text.strip())
         self.text = _ARTICLE.sub(self._article, self.text)
-        self._capital()
+        if not _MARKS.match(self.text) or self._begins_with_a_plain_slot():
+            self.capitalise(0)
 
     def _article(self, match: re.Match[str]) -> str:
         following = self.slot(self.text[match.end()]).text
         return f"{match[1]}{'n' if _sounds_open(following) else ''} "
 
-    def _capital(self) -> None:
-        first = self.text[:1]
+    def _begins_with_a_plain_slot(self) -> bool:
+        return re.match(r"[a-z]+(?:[ ,]|$)", self.slot(self.text[0]).text) is not None
+
+    def capitalise(self, at: int) -> None:
+        """Give the word that begins there a capital."""
+        first = self.text[at : at + 1]
         if not _MARKS.match(first):
-            self.text = first.upper() + self.text[1:]
-        elif re.match(r"[a-z]+(?:[ ,]|$)", self.slot(first).text):
+            self.text = self.text[:at] + first.upper() + self.text[at + 1 :]
+        else:
             old = self.slot(first)
-            text = old.text[0].upper() + old.text[1:]
+            text = old.text[:1].upper() + old.text[1:]
             self.slots[ord(first) - _BASE] = SlotText(text, old.low)
 
 

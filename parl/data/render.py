@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from .chance import seeded
-from .filters import between, change, pick
+from .filters import between, change, has_capital, pick
 from .imperatives import IMPERATIVES
 from .marked import Marked
 from .scene import Scene, Value
@@ -64,10 +64,13 @@ class Renderer:
         value = self._value(slot)
         # Each entry draws the same: alternatives in a list's text read alike all through it.
         seed = rng.getrandbits(32)
-        count = len(value.entries)
-        for index in range(count):
-            marked.text += between(slot.filters, index, count, serial=self._scene.serial)
-            self._write(marked, body, seeded(seed), {**at, value.variable.root: index})
+        places = pick(slot.filters, tuple(range(len(value.entries))), None)
+        for index, place in enumerate(places):
+            marked.text += between(slot.filters, index, len(places), serial=self._scene.serial)
+            start = len(marked.text)
+            self._write(marked, body, seeded(seed), {**at, value.variable.root: place})
+            if has_capital(slot.filters, first=index == 0):
+                marked.capitalise(start)
 
     def _slot(self, marked: Marked, slot: Slot, at: Mapping[str, int]) -> None:
         value = self._value(slot)

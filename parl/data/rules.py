@@ -10,6 +10,8 @@ from .template import Choice, Slot, Template, TemplateError
 
 __all__ = ["check_slots"]
 
+_LOST_IN_TEXTS = {*CHANGES, "n", "prev"} - {"cap"}
+
 
 def check_slots(
     template: Template,
@@ -38,6 +40,8 @@ def check_slots(
             raise TemplateError(f"{{{slot.name}#}} belongs in a step over {slot.name}")
         if slot.body is not None and single:
             raise TemplateError(f"{{{slot.name}: …}} needs several entries")
+        if slot.body is not None and (lost := _LOST_IN_TEXTS.intersection(slot.filters)):
+            raise TemplateError(f"{{{slot.name}: …|{min(lost)}}}: it belongs inside the text")
         for name in slot.filters:
             if problem := _misused(name, variable, single, over is None, later):
                 raise TemplateError(f"{{{slot.name}|{name}}}: {problem}")

@@ -67,6 +67,7 @@ def test_a_bad_block_does_not_hide_the_others(read: ReadCorpus) -> None:
         ("step b[x] = Judge: Do {x|or}", "{x|or}: it is one entry here, which needs no joining."),
         ("step b[x+] = Judge: Do {x|prev}", "{x|prev}: it belongs in a prompt after `//`."),
         ("step b[x] = Judge: Do {x: it}", "{x: …} needs several entries."),
+        ("ask {x: the {x}|lower}", "{x: …|lower}: it belongs inside the text."),
         ("step b = Judge: Do {x|bullets}", "{x|bullets}: a step may not break lines."),
     ],
 )  # fmt: skip
