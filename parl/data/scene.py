@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from .lists import Entry, WordList
 from .pattern import Pattern, Variable
 from .variables import COUNT
 
 __all__ = ["Scene", "Value", "draw_scene"]
+
+_NAMED = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,23 @@ def draw_scene(pattern: Pattern, rng: random.Random) -> Scene:
         values[name] = Value(variable, source.fields, entries)
         if not variable.inline and source.name != COUNT:
             taken.update(entry.text.casefold() for entry in entries)
+    for name, value in values.items():
+        if value.variable.inline:
+            values[name] = replace(value, entries=tuple(_filled(value.entries, values)))
     return Scene(values, serial=rng.random() < 0.35, digits=rng.random() < 0.5)
+
+
+def _filled(entries: Iterable[Entry], values: Mapping[str, Value]) -> Iterator[Entry]:
+    """Put what other variables hold where the pattern's own entries name them."""
+
+    def held(match: re.Match[str]) -> str:
+        value = values.get(match[1])
+        if value is None or value.variable.plural:
+            return match[0]
+        return value.entries[0].text
+
+    for entry in entries:
+        yield Entry(tuple(_NAMED.sub(held, text) for text in entry.values))
 
 
 def _entries(

@@ -3,8 +3,9 @@
 with use = home_uses            one entry of a list
 with x = 2..5 pets/small_dogs   two to five entries of one of the lists
 with v = Compare | Weigh up     one of these; `A :: a | B :: b` has the fields 1 and 2
+with t = for {use} | for fun    what another variable holds, where that is one entry
 with k = 3..8 count             the numbers from 1 to three, … or eight
-with t = each x tones           an entry for each entry of x
+with l = each x tones           an entry for each entry of x
 """
 
 from __future__ import annotations

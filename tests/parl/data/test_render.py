@@ -18,6 +18,7 @@ with v = Compare
 with t = 2 towns
 with r = Rank :: ranking | Sort :: sorting
 with l = each t languages
+with f = with {one} of [x] | without {k} or {nothing}
 """
 
 
@@ -59,6 +60,7 @@ def objectives(pattern: ReadPattern, ask: str, words: str = "") -> set[str]:
         ("so:\\n{k: no. {k}|cap|lines}", {"So:\nNo. 1\nNo. 2\nNo. 3"}),
         ("it's {a: {a|quote}|cap}, {a: {a}|cap}", {'It\'s "rice", Rice'}),
         ("{k|quote|commas}", {'"1", "2", "3"'}),
+        ("{f|cap}", {"With the red house of [x]", "Without {k} or {nothing}"}),
         ("so {a} and {a|cap}", {"So rice and Rice"}),
         ("in {one|title}", {"In Red House"}),
         ("in {one|quote}", {'In "the red house"'}),
