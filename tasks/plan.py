@@ -2,11 +2,13 @@
 
 A local model that has an adapter for planning wears it here, and nowhere else, and what its plans
 leave out is mended where the objective leaves no doubt. A plan that scores below the threshold is
-written again, less greedily, and the best one is taken.
+written again, less greedily, and the best one is taken: with an adapter all further ones at once,
+as one batch of tokens, without one as long as none scores enough.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,23 +34,26 @@ from .usage import usage_of
 __all__ = [
     "SAMPLES",
     "TRAINED_SAMPLES",
+    "TRAINED_THRESHOLD",
     "Candidate",
     "PlanDraft",
     "draft_plan",
     "why_without_adapter",
 ]
 
-SAMPLES, TRAINED_SAMPLES = 3, 2
-"""The most plans that are written where nothing says otherwise: without an adapter, and with one.
+SAMPLES, TRAINED_SAMPLES = 3, 4
+"""The most plans that are written by default: without an adapter, and with one."""
+TRAINED_THRESHOLD = 0.85
+"""With an adapter, the least score of a plan that is taken without writing others.
 
-With an adapter 70 objectives showed no gain of a third plan: `benches/planning/choice.py`.
+Both by measurement: `benches/planning/choice.py`.
 """
 
 _logger = logging.getLogger(__name__)
 _EXCERPT = 2000
 _TOKENS, _TRAINED_TOKENS = 320, 640
-# Of the first sample, the second, and every further one.
-_TEMPERATURES, _TRAINED_TEMPERATURES = (0.0, 0.5, 0.8), (0.0, 0.4, 0.7)
+# Of the first sample, the second and so on; of every further one the last.
+_TEMPERATURES, _TRAINED_TEMPERATURES = (0.0, 0.5, 0.8), (0.0, 0.4, 0.6, 0.8)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ async def draft_plan(
     *,
     rules: PlanRules | None = None,
     samples: int | None = None,
-    threshold: float = THRESHOLD,
+    threshold: float | None = None,
     seed: int = 0,
     max_tokens: int | None = None,
     adapter: bool = True,
@@ -103,9 +108,10 @@ async def draft_plan(
         model: A local model writes under a grammar; any other gives structured output, with one
             repair round.
         rules: Limits on the plan.
-        samples: The most plans to write, more than one only while the best scores too low; by
-            default 2 with an adapter and 3 without one.
-        threshold: The least score, 0 to 1, of a plan that is taken without writing another.
+        samples: The most plans to write, more than one only where the first scores too low; by
+            default 4 with an adapter and 3 without one.
+        threshold: The least score, 0 to 1, of a plan that is taken without writing another; by
+            default 0.85 with an adapter and 0.75 without one.
         seed: Seeds sampling; the same seed gives the same plan of a local model.
         max_tokens: The most tokens a plan may take; by default 640 with an adapter, 320 in lines
             without one, else the model's own.
@@ -120,13 +126,15 @@ async def draft_plan(
     if not objective:
         raise InputError("The objective is empty.", "Say what is wanted.")
     writer = _Writer(objective, model, rules or PlanRules(), seed, max_tokens, adapter=adapter)
-    candidates: list[Candidate] = []
+    trained = writer.adapter is not None
     if samples is None:
-        samples = SAMPLES if writer.adapter is None else TRAINED_SAMPLES
-    for attempt in range(max(samples, 1)):
-        candidates.append(await writer.write(attempt))
-        if writer.settled(candidates[-1], threshold):
-            break
+        samples = TRAINED_SAMPLES if trained else SAMPLES
+    if threshold is None:
+        threshold = TRAINED_THRESHOLD if trained else THRESHOLD
+    candidates = [await writer.write(0)]
+    while len(candidates) < samples and not writer.settled(candidates[-1], threshold):
+        until = samples if trained else len(candidates) + 1
+        candidates += await asyncio.gather(*map(writer.write, range(len(candidates), until)))
     return _choose(candidates, writer)
 
 

@@ -10,19 +10,24 @@ Every term lies in 0..1. A plan below `THRESHOLD` is worth sampling again; none 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..task_ir import Step, TaskIR
 from .plan_lists import Listing, lists, sentences
 from .plan_reading import Reading, treated
-from .plan_words import TASK, asks, tokens, words
+from .plan_words import TASK, asks, every_token, tokens, words
 
 __all__ = ["THRESHOLD", "PlanScore", "score", "words"]
 
 THRESHOLD = 0.75
 """The least score of a plan that is taken without sampling another."""
 
+# Words of the plan itself, beside those for work.
+_SAYABLE = TASK | words("after against among between best case claim given most together within")
+_AGAINST = {"against", "anti", "con", "cons", "contra", "defence", "defense", "not", "opposite"}
+_SEASONS = {"spring", "summer", "autumn", "fall", "winter"}
 _SAME = 0.8  # of all words in two prompts, shared: one asks what the other asks
 _VERB = (
     "advise|analyse|build|calculate|check|choose|collect|combine|compare|decide|describe|design"
@@ -31,7 +36,7 @@ _VERB = (
 )
 _MANY = re.compile(
     r"\b(?:afterwards|before|both|choose|combine|compare|decide|each|every|first|join|merge|once|pick"
-    r"|rank|second|separately|then|these|versus|vs|weigh)\b|\bpros and cons\b"
+    r"|rank|second|separate(?:ly)?|then|these|versus|vs|weigh)\b|\bpros and cons\b"
     rf"|(?:[,;&]|\band)\s+(?:also\s+)?(?:{_VERB})\b",
     re.IGNORECASE,
 )
@@ -106,7 +111,7 @@ def score(plan: TaskIR, objective: str) -> PlanScore:
     things, apart = sum(way.things for way in sure), sum(way.apart for way in sure)
     repeats = _repeats(plan.steps, reading.before, tokens(objective))
     strays = [name for name, said in reading.said.items() if asked and not said & asked]
-    invented = {word for word in reading.everything - asked - TASK if not word.isdigit()}
+    invented = {word for word in reading.everything - asked - _SAYABLE if not word.isdigit()}
     needs = sum(len(step.depends_on) for step in plan.steps)
     idle = sorted({edge for way in ways for edge in way.idle})
     lumped = len(plan.steps) == 1 and _many(objective, found)
@@ -161,10 +166,10 @@ def _unlinked(steps: Sequence[Step], objective: str) -> str:
 def _repeats(
     steps: Sequence[Step], before: Mapping[str, frozenset[str]], asked: frozenset[str]
 ) -> list[str]:
-    said: dict[str, frozenset[str]] = {}
+    said: dict[str, Counter[str]] = {}
     found: list[str] = []
     for step in steps:
-        mine = tokens(step.prompt)
+        mine = Counter(every_token(step.prompt))
         # A step that works on another's outcome may say all that the other does.
         others = (words for name, words in said.items() if name not in before[step.id])
         twice = any(_same(mine, other, asked) for other in others) or mine in said.values()
@@ -174,11 +179,18 @@ def _repeats(
     return found
 
 
-def _same(one: frozenset[str], other: frozenset[str], asked: frozenset[str]) -> bool:
-    # Lanes of one kind of work differ in what the objective lists or in a number: no repeats.
-    telling = asked | {word for word in one ^ other if word.isdigit()}
-    lanes = bool((one - other) & telling) and bool((other - one) & telling)
-    return not lanes and len(one & other) >= _SAME * len(one | other)
+def _same(one: Counter[str], other: Counter[str], asked: frozenset[str]) -> bool:
+    own, its = one - other, other - one
+    # Lanes of one kind of work differ in what the objective lists, a number or a name: no repeats.
+    lanes = any(_tells(word, asked) for word in own) and any(_tells(word, asked) for word in its)
+    # Nor are the two sides of a question.
+    sides = not _AGAINST.isdisjoint(own) or not _AGAINST.isdisjoint(its)
+    return not lanes and not sides and (one & other).total() >= _SAME * (one | other).total()
+
+
+def _tells(word: str, asked: frozenset[str]) -> bool:
+    named = word.isdigit() or not word.islower() or word in _SEASONS
+    return named or word.casefold() in asked
 
 
 def _stutters(prompt: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["TASK", "asks", "content", "tokens", "words"]
+__all__ = ["TASK", "asks", "content", "every_token", "tokens", "words"]
 
 _TOKEN = re.compile(r"\w+(?:[._'-]\w+)*")
 _SMALL = frozenset(
@@ -31,6 +31,12 @@ _REQUEST = re.compile(
     r"|should|want|wanted|without|would)\b",
     re.IGNORECASE,
 )
+
+
+def every_token(text: str) -> list[str]:
+    """Return a text's words as they stand, in order; the first, whose capital says nothing, low."""
+    found = _TOKEN.findall(text)
+    return [word if n else word.casefold() for n, word in enumerate(found)]
 
 
 def tokens(text: str) -> frozenset[str]:

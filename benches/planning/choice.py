@@ -45,13 +45,11 @@ def graph(plan: TaskIR) -> str:
     return ";".join(",".join(need[1:] for need in step.depends_on) for step in plan.steps)
 
 
-def first_above(plans: Sequence[Written], most: int, threshold: float) -> tuple[Written, int]:
-    """The best of the plans that are written until one scores enough, and how many those are."""
-    written: list[Written] = []
-    for plan in plans[:most]:
-        written.append(plan)
-        if plan.score >= threshold:
-            break
+def best_above(plans: Sequence[Written], most: int, threshold: float) -> tuple[Written, int]:
+    """The first plan if it scores enough, else the best of all, and how many are written."""
+    first, written = plans[0], plans[:most]
+    if first.score >= threshold:
+        return first, 1
     return max(written, key=lambda plan: plan.score), len(written)
 
 
@@ -102,7 +100,7 @@ def tables(found: Sequence[Sequence[Written]]) -> str:
     lines = ["| Plans | threshold | exact | plans written |", "|--:|--:|--:|--:|"]
     for most in range(1, plans + 1):
         for threshold in THRESHOLDS if most > 1 else (0.0,):
-            chosen = [first_above(row, most, threshold) for row in found]
+            chosen = [best_above(row, most, threshold) for row in found]
             written = sum(number for _, number in chosen) / len(found)
             exact = share([plan for plan, _ in chosen])
             lines.append(f"| {most} | {threshold:g} | {exact} | {written:.2f} |")

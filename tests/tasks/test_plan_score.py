@@ -90,6 +90,29 @@ def test_a_plan_with_a_step_for_each_thing_and_a_join_is_good() -> None:
             id="things that are counted",
         ),
         pytest.param(
+            "Both sides, five minutes each, for the council: the library should open on Sundays",
+            "1. Proponent: Argue in five minutes for the council that the library should open on"
+            " Sundays\n"
+            "2. Opponent: Argue in five minutes for the council against the claim that the library"
+            " should open on Sundays",
+            id="two sides told in nearly the same words",
+        ),
+        pytest.param(
+            "Plan lunch for a rowing crew, high in iron, from Monday to Wednesday",
+            "1. Menu Planner: Plan lunch for a rowing crew, high in iron, on Monday\n"
+            "2. Menu Planner: Plan lunch for a rowing crew, high in iron, on Tuesday\n"
+            "3. Menu Planner: Plan lunch for a rowing crew, high in iron, on Wednesday",
+            id="things that have names the objective leaves out",
+        ),
+        pytest.param(
+            "Draft all 4 pages of the photo book, fit for people aged 4 and 84",
+            "1. Editor: Draft page 1 of the photo book, fit for people aged 4 and 84\n"
+            "2. Editor: Draft page 2 of the photo book, fit for people aged 4 and 84\n"
+            "3. Editor: Draft page 3 of the photo book, fit for people aged 4 and 84\n"
+            "4. Editor: Draft page 4 of the photo book, fit for people aged 4 and 84",
+            id="things counted by a number that stands there anyway",
+        ),
+        pytest.param(
             "Translate the menu into Greek and fix the login bug in auth.py",
             "1. Translator: Translate the menu into Greek\n"
             "2. Developer: Fix the login bug in auth.py",
