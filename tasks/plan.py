@@ -29,6 +29,7 @@ from .plan_mend import mended
 from .plan_prompt import lines_messages, trained_messages
 from .plan_score import THRESHOLD, PlanScore, score
 from .plan_structured import request_plan
+from .plan_watch import in_circles
 from .usage import usage_of
 
 __all__ = [
@@ -197,6 +198,7 @@ class _Writer:
             max_tokens=self._max_tokens or (_TRAINED_TOKENS if self.adapter else _TOKENS),
             temperature=self._temperature(attempt),
             seed=self._seed + attempt,
+            llamacpp_watch=in_circles,
         )
         most = min(self._rules.max_steps, GRAMMAR_STEPS)
         if self.adapter is None:
@@ -209,8 +211,8 @@ class _Writer:
         answer = await model_request(self._model, messages, model_settings=settings)
         self._answers.append(answer)
         text = answer.text or ""
-        if answer.finish_reason == "length":
-            # The line that the limit cut off says half a thing; the lines before it are whole.
+        if answer.finish_reason in ("length", "error"):
+            # The line that was cut off says half a thing; the lines before it are whole.
             text = text.rpartition("\n")[0] or text
         return text
 

@@ -23,6 +23,7 @@ from .output_kind import output_kind
 __all__ = [
     "GRAMMAR_STEPS",
     "WORDS",
+    "asked_in",
     "final_step",
     "flat",
     "grammar",
@@ -113,6 +114,12 @@ def read_lines(text: str, objective: str, rules: PlanRules | None = None) -> Tas
     except PlanError as error:
         raise PlanError(error.problem, error.fix, text) from None
     return plan.model_copy(update={"final_step": final_step(plan.steps)})
+
+
+def asked_in(line: str) -> tuple[str, str] | None:
+    """Return whom a line asks, in lower case, and what; None if it is no step."""
+    match = _LINE.fullmatch(line.strip())
+    return (match["name"].casefold(), match["prompt"].strip()) if match is not None else None
 
 
 @dataclass

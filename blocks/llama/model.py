@@ -178,8 +178,11 @@ class LlamaCppModel(Model):
 
     def _served(self, settings: ModelSettings | None) -> EngineConfig:
         adapter = cast("LlamaCppSettings", settings or {}).get("llamacpp_adapter")
-        # Beside the bare engine this one gets few requests: its cache need not be as large.
-        return replace(self._config, adapter=Path(adapter), n_slots=1) if adapter else self._config
+        if not adapter:
+            return self._config
+        # Beside the bare engine this one gets few requests, at most the further plans of one
+        # objective at once: its cache need not be as large.
+        return replace(self._config, adapter=Path(adapter), n_slots=min(self._config.n_slots, 3))
 
     def _response(self, done: Generation) -> ModelResponse:
         usage = RequestUsage(

@@ -96,6 +96,24 @@ def test_a_line_that_the_token_limit_cut_off_is_left_out() -> None:
     assert draft.mended == ("S3 makes the one result that the objective wants",)
 
 
+def test_a_plan_that_was_broken_off_is_read_as_far_as_it_goes() -> None:
+    circles = f"{GOOD}\n4. Judge: Compare tea and coffee\n5. Judge: Compare tea and coffee\n6. Ju"
+    draft = _draft(COMPARE, Scripted(circles, finish_reason="error"), samples=1)
+    assert [step.prompt for step in draft.plan.steps] == [
+        "Describe tea",
+        "Describe coffee",
+        "Compare tea and coffee",
+    ]
+
+
+def test_a_local_model_is_watched_while_it_writes() -> None:
+    model = Scripted(GOOD)
+    _draft(COMPARE, model)
+    watch = model.asked[0]["llamacpp_watch"]
+    assert watch(GOOD) == ""
+    assert watch("1. Poet: Sing of it\n2. Poet: Sing of it\n3. Poet: Sing of it\n")
+
+
 @pytest.fixture
 def adapter(tmp_path: Path) -> Path:
     return write_adapter(tmp_path / "planner.gguf")
