@@ -238,16 +238,16 @@ def _room(objective: str, most: int) -> tuple[int, int]:
 
 
 def _choose(candidates: list[Candidate], writer: _Writer) -> PlanDraft:
-    best: tuple[TaskIR, PlanScore, tuple[str, ...]] | None = None
-    for candidate in candidates:
-        if candidate.plan is None or candidate.score is None:
-            continue
-        if best is None or candidate.score.value > best[1].value:
-            best = candidate.plan, candidate.score, candidate.mended
-    if best is None:
+    readable = [
+        (one.plan, one.score, one.mended)
+        for one in candidates
+        if one.plan is not None and one.score is not None
+    ]
+    if not readable:
         last = candidates[-1]
         raise NoPlanError(f"No plan could be read: {last.error}", "Ask another model.", last.text)
-    plan, value, notes = best
+    # Of plans that score alike, the one with the fewest steps.
+    plan, value, notes = max(readable, key=lambda one: (one[1].value, -len(one[0].steps)))
     _logger.info(
         "Chose a plan of %d steps that scores %.2f, of %d written (%s)%s",
         len(plan.steps),

@@ -185,6 +185,14 @@ def test_with_an_adapter_a_plan_has_to_be_better_to_be_taken_at_once(adapter: Pa
     assert len(_draft(COMPARE, Scripted(fair)).candidates) == 1
 
 
+def test_of_plans_that_score_alike_the_one_with_fewer_steps_is_taken(adapter: Path) -> None:
+    longer = f"{GOOD}\n4. Editor: Write tea or coffee (needs 3)"
+    for texts in ((longer, GOOD), (GOOD, longer)):
+        draft = _draft(COMPARE, Scripted(*texts, adapter=adapter), samples=2, threshold=1.1)
+        assert len({one.score for one in draft.candidates}) == 1
+        assert len(draft.plan.steps) == 3
+
+
 @pytest.mark.parametrize("text", ["", "I can't do that."])
 def test_no_readable_plan_is_a_plan_error_with_the_text(text: str) -> None:
     with pytest.raises(NoPlanError) as caught:
