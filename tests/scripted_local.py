@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +18,11 @@ __all__ = ["Scripted"]
 
 
 class Scripted(LlamaCppModel):
-    """A local model that says the given texts in turn and keeps what it was asked."""
+    """A local model that says the given texts in turn and keeps what it was asked.
+
+    Attributes:
+        most_at_once: The most requests that were under way together.
+    """
 
     def __init__(
         self,
@@ -28,6 +33,8 @@ class Scripted(LlamaCppModel):
         super().__init__(demo_model_path(), planner_adapter=adapter)
         self.asked: list[dict[str, Any]] = []
         self.told: list[str] = []
+        self.most_at_once = 0
+        self._under_way = 0
         self._texts, self._finish_reason = iter(texts), finish_reason
 
     async def request(
@@ -38,6 +45,10 @@ class Scripted(LlamaCppModel):
     ) -> ModelResponse:
         self.asked.append(dict(model_settings or {}))
         self.told.append("|".join(turn.content for turn in to_chat(messages)))
+        self._under_way += 1
+        self.most_at_once = max(self.most_at_once, self._under_way)
+        await asyncio.sleep(0)
+        self._under_way -= 1
         return ModelResponse(
             [TextPart(next(self._texts))],
             usage=RequestUsage(input_tokens=10, output_tokens=5),

@@ -25,10 +25,9 @@ from pydantic_ai.messages import (
     TextPart,
     ToolCallPart,
 )
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.wrapper import WrapperModel
-from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 from scripted_local import Scripted
 
@@ -142,38 +141,20 @@ def test_the_threshold_says_which_plan_is_good_enough() -> None:
     assert len(_draft(COMPARE, Scripted(GOOD, GOOD, GOOD), threshold=1.1).candidates) == 3
 
 
-class Watched(Scripted):
-    """It knows how many plans it was writing at the same time."""
-
-    under_way, most = 0, 0
-
-    async def request(
-        self,
-        messages: list[ModelMessage],
-        model_settings: ModelSettings | None,
-        model_request_parameters: ModelRequestParameters,
-    ) -> ModelResponse:
-        self.under_way += 1
-        self.most = max(self.most, self.under_way)
-        await asyncio.sleep(0)
-        self.under_way -= 1
-        return await super().request(messages, model_settings, model_request_parameters)
-
-
 def test_with_an_adapter_all_further_plans_are_written_at_once(adapter: Path) -> None:
-    model = Watched(BAD, BAD, GOOD, BAD, adapter=adapter)
+    model = Scripted(BAD, BAD, GOOD, BAD, adapter=adapter)
     draft = _draft(COMPARE, model)
     assert len(draft.plan.steps) == 3
     assert [candidate.text for candidate in draft.candidates] == [BAD, BAD, GOOD, BAD]
     assert [asked["temperature"] for asked in model.asked] == [0.0, 0.4, 0.6, 0.8]
-    assert model.most == 3
+    assert model.most_at_once == 3
     assert draft.usage.requests == 4
 
 
 def test_without_one_they_are_written_one_by_one() -> None:
-    model = Watched(BAD, BAD, GOOD)
+    model = Scripted(BAD, BAD, GOOD)
     _draft(COMPARE, model)
-    assert model.most == 1
+    assert model.most_at_once == 1
 
 
 def test_with_an_adapter_a_plan_has_to_be_better_to_be_taken_at_once(adapter: Path) -> None:
