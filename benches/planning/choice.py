@@ -39,6 +39,11 @@ class Written:
     graph: str
     exact: bool
 
+    @property
+    def steps(self) -> int:
+        """How many steps it has."""
+        return self.graph.count(";") + 1
+
 
 def graph(plan: TaskIR) -> str:
     """Write a plan's steps and edges, without a word of what they say."""
@@ -50,7 +55,7 @@ def best_above(plans: Sequence[Written], most: int, threshold: float) -> tuple[W
     first, written = plans[0], plans[:most]
     if first.score >= threshold:
         return first, 1
-    return max(written, key=lambda plan: plan.score), len(written)
+    return max(written, key=lambda plan: (plan.score, -plan.steps)), len(written)
 
 
 def most_agreed(plans: Sequence[Written], most: int) -> Written:
