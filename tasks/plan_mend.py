@@ -6,9 +6,9 @@
 - A last step that asks of the same steps what another asks of them is left out.
 - Lanes of which the objective wants one result (`which of these`, `in one table`) get a step that
   reads them all.
+- A limit or a fact in brackets that no step says is put back: `plan_lost` says where.
 
-Of 4,000 generated plans and 320 hand-written ones, all of them right, all but the first rule change
-none.
+Of 320 hand-written plans, all of them right, all but the first rule change none.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 from ..task_ir import MAX_STEPS, Agent, Step, TaskIR
 from .plan_lanes import Row, rows
 from .plan_lines import final_step, system_prompt
+from .plan_lost import restored
 from .plan_words import words
 
 __all__ = ["Mended", "mended"]
@@ -70,8 +71,9 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     steps, linked = _linked(plan.steps, found)
     steps, dropped = _without_repeats(steps)
     steps, judged = _judged_fairly(steps, found)
+    steps, told = restored(steps, found, plan.objective)
     steps, joined = _joined(steps, found, plan.objective, max_steps)
-    notes = (*linked, *dropped, *judged, *joined)
+    notes = (*linked, *dropped, *judged, *told, *joined)
     if not notes:
         return Mended(plan)
     used = {step.agent for step in steps}

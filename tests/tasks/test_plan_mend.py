@@ -165,7 +165,9 @@ def test_no_right_plan_of_several_steps_is_changed() -> None:
     assert [mended(plan).notes for plan in several] == [()] * len(several)
 
 
-_WORD = st.sampled_from(["Compare", "Describe", "Choose", "tea", "coffee", "which", "of", "in one"])
+_WORDS = "Compare/Describe/Choose/tea/coffee/which/of/in one"
+_LIMITS = "a one-line/(not big)/in 60 words/80 words each"
+_WORD = st.sampled_from(f"{_WORDS}/{_LIMITS}".split("/"))
 _LINE = st.lists(_WORD, min_size=2, max_size=6).map(" ".join).map(str.capitalize)
 
 
