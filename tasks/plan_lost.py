@@ -114,7 +114,10 @@ def _after(objective: str, place: int) -> tuple[str, ...]:
 
 
 def _before(objective: str, place: int) -> tuple[str, ...]:
-    return tuple(content(_CLAUSE.split(objective[:place])[-1])[-_BESIDE:])
+    """The last words before a place; none where a small one stands there, as in `version A (…)`."""
+    told = _WORD.findall(_CLAUSE.split(objective[:place])[-1])
+    found = [content(word) for word in told]
+    return tuple(word for some in found for word in some)[-_BESIDE:] if found and found[-1] else ()
 
 
 def _of_each(steps: Sequence[Step], among: Sequence[Row], lost: _Lost) -> dict[str, str]:
