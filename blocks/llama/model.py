@@ -24,6 +24,10 @@ from .messages import to_chat
 
 __all__ = ["LlamaCppModel", "LlamaCppSettings"]
 
+# Beside the bare engine the one with an adapter gets few requests, at most the further plans of one
+# objective at once: its cache need not be as large.
+_ADAPTER_SLOTS = 3
+
 _PROFILE = ModelProfile(
     supports_tools=False,
     supports_json_schema_output=True,
@@ -180,9 +184,8 @@ class LlamaCppModel(Model):
         adapter = cast("LlamaCppSettings", settings or {}).get("llamacpp_adapter")
         if not adapter:
             return self._config
-        # Beside the bare engine this one gets few requests, at most the further plans of one
-        # objective at once: its cache need not be as large.
-        return replace(self._config, adapter=Path(adapter), n_slots=min(self._config.n_slots, 3))
+        slots = min(self._config.n_slots, _ADAPTER_SLOTS)
+        return replace(self._config, adapter=Path(adapter), n_slots=slots)
 
     def _response(self, done: Generation) -> ModelResponse:
         usage = RequestUsage(
