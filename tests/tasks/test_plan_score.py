@@ -191,6 +191,27 @@ def test_words_that_are_lost_cost() -> None:
     assert _score(cut).value < _score(GOOD).value
 
 
+def test_words_that_only_put_things_in_order_are_not_lost() -> None:
+    objective = "First describe tea; afterwards describe coffee, asap"
+    assert _score("1. Guide: Describe tea\n2. Guide: Describe coffee", objective).covered == 1
+
+
+def test_lanes_that_differ_in_a_capital_alone_repeat() -> None:
+    lines = "1. Guide: Describe the Drink of kings\n2. Guide: Describe the drink of Kings"
+    assert _score(lines, "Describe the drink of kings").repeated == 0.5
+
+
+@pytest.mark.parametrize("how", ["from all of them one poster", "then set them side by side"])
+def test_a_join_that_is_made_once_for_each_lane_is_told(how: str) -> None:
+    lines = """\
+1. Guide: Describe tea
+2. Guide: Describe coffee
+3. Editor: Make one poster of tea (needs 1)
+4. Editor: Make one poster of coffee (needs 2)"""
+    reasons = _score(lines, f"Describe tea and coffee, {how}").reasons
+    assert "no step joins the others" in reasons
+
+
 def test_words_that_are_invented_cost() -> None:
     strange = GOOD.replace("water as a drink", "water as a sustainable community drink")
     assert _score(strange).invented > 0
