@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from prefect_swarm.parl.train.weights import NAME, SKELETON, token_weights
 
 PLAN = "1. Tea Expert: Describe tea: green, 2. black\n2. Judge: Choose (needs 1)"
