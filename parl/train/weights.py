@@ -1,8 +1,8 @@
 """How much each token of a plan counts while training.
 
-A quarter of a plan's loss is its agents' names, of which any of a dozen would do, and a twentieth is
-where steps end and what they need, which is what makes a plan right. So names count for less, and
-the plan's skeleton for more.
+A quarter of the loss of a plan is the names of its agents, of which any of a dozen would do; a
+twentieth is where steps end and what they need, which is what makes a plan right. So names count
+for less, and the skeleton of the plan for more.
 """
 
 from __future__ import annotations
