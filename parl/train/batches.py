@@ -19,15 +19,10 @@ __all__ = ["Batch", "Example", "batches", "pack"]
 
 @dataclass(frozen=True)
 class Example:
-    """One conversation: the prompt's tokens, and those of the plan with its end.
-
-    Attributes:
-        weights: How much each token of the plan counts; all alike if empty.
-    """
+    """One conversation: the prompt's tokens, and those of the plan with its end."""
 
     prompt: tuple[int, ...]
     plan: tuple[int, ...]
-    weights: tuple[float, ...] = ()
 
     def __len__(self) -> int:
         return len(self.prompt) + len(self.plan)
@@ -46,7 +41,6 @@ class Batch:
         mask: (longest, prefix + longest) what an own token adds to its attention scores.
         rows: (targets) rows from which a token of a plan is predicted.
         targets: (targets) those tokens.
-        weights: (targets) how much each of them counts.
         size: Tokens of all examples, the prefix counted for each.
     """
 
@@ -58,7 +52,6 @@ class Batch:
     mask: Tensor
     rows: Tensor
     targets: Tensor
-    weights: Tensor
     size: int
 
 
@@ -90,7 +83,6 @@ def pack(examples: Sequence[Example]) -> Batch:
     positions = list(range(prefix))
     rows: list[int] = []
     targets: list[int] = []
-    weights: list[float] = []
     longest = max(map(len, examples)) - prefix - 1
     pad = torch.full((len(examples), longest), prefix)
     unpad: list[int] = []
@@ -103,7 +95,6 @@ def pack(examples: Sequence[Example]) -> Batch:
         first = len(tokens) - len(example.plan)
         rows += range(first, len(tokens))
         targets += example.plan
-        weights += example.weights or (1.0,) * len(example.plan)
         pad[number, : len(own)] = torch.arange(start, start + len(own))
         unpad += range(number * longest, number * longest + len(own))
     return Batch(
@@ -115,7 +106,6 @@ def pack(examples: Sequence[Example]) -> Batch:
         mask=torch.full((longest, prefix + longest), -torch.inf).triu(prefix + 1),
         rows=torch.tensor(rows),
         targets=torch.tensor(targets),
-        weights=torch.tensor(weights),
         size=sum(map(len, examples)),
     )
 

@@ -76,8 +76,8 @@ class Report:
     """One line of a training log.
 
     Attributes:
-        loss: Mean loss of a plan's token since the last report, each counted as it is weighed.
-        dev_loss: That on the development examples, all counted alike, where it was measured.
+        loss: Mean loss of a plan's token since the last report.
+        dev_loss: The same on the development examples, where it was measured.
         lr: Learning rate of the first matrices in the last step.
         tokens_s: Tokens of examples trained on, shared prefixes counted each time, per second.
         elapsed_s: Seconds of training so far, over all resumed parts.

@@ -18,22 +18,20 @@ __all__ = ["mean_loss"]
 _ROWS = 256
 
 
-def mean_loss(states: Tensor, head: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
-    """Weighted mean of the cross-entropies, in nats.
+def mean_loss(states: Tensor, head: Tensor, targets: Tensor) -> Tensor:
+    """Mean cross-entropy in nats.
 
     Args:
         states: (targets, width).
         head: (vocabulary, width), frozen.
         targets: (targets) token ids.
-        weights: (targets) how much each counts, not all of them nothing.
     """
-    share = (weights / weights.sum()).to(states.dtype)
-    return applied(_MeanLoss, states, head, targets, share)
+    return applied(_MeanLoss, states, head, targets)
 
 
 class _MeanLoss(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, states: Tensor, head: Tensor, targets: Tensor, share: Tensor) -> Tensor:
+    def forward(ctx: Any, states: Tensor, head: Tensor, targets: Tensor) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         grad = torch.empty_like(states) if wants_grad else None
         total = 0.0
@@ -42,19 +40,18 @@ class _MeanLoss(torch.autograd.Function):
             logits = (states[rows].to(head.dtype) @ head.T).to(states.dtype)
             target = targets[rows, None]
             highest = logits.amax(1, keepdim=True)
-            losses = highest - logits.gather(1, target)
+            total += float((highest - logits.gather(1, target)).double().sum())
             odds = logits.sub_(highest).exp_()
             norm = odds.sum(1, keepdim=True)
-            losses += norm.log()
-            total += float((losses[:, 0] * share[rows]).double().sum())
+            total += float(norm.log().double().sum())
             if grad is not None:
                 grad[rows] = odds.to(head.dtype) @ head
-                grad[rows].div_(norm).sub_(head[target[:, 0]]).mul_(share[rows, None])
+                grad[rows].div_(norm).sub_(head[target[:, 0]]).div_(len(targets))
         if grad is not None:
             ctx.save_for_backward(grad)
-        return states.new_tensor(total)
+        return states.new_tensor(total / len(targets))
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         (grad,) = cast("tuple[Tensor, ...]", ctx.saved_tensors)
-        return grad * grads[0], None, None, None
+        return grad * grads[0], None, None

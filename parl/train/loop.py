@@ -131,7 +131,7 @@ class Run:
         first, second = self._optimiser.param_groups
         first["lr"] = rate(self._config, self._progress)
         second["lr"] = first["lr"] * self._config.lr_ratio
-        loss = self._model.loss(batch, self._adapter, weighted=True)
+        loss = self._model.loss(batch, self._adapter)
         if not math.isfinite(float(loss.detach())):
             raise InputError(
                 f"The loss is {float(loss.detach())} at step {self._progress.step + 1}.",

@@ -39,10 +39,9 @@ class Model:
                 scaled = weight if norm is None else weight * norm
                 self._weights[f"{block}.{group}"] = scaled.to(self._dtype)
 
-    def loss(self, batch: Batch, adapter: Adapter, *, weighted: bool = False) -> Tensor:
-        """Mean loss of a token of the plans, in nats; as its tokens are weighed, or all alike."""
-        weights = batch.weights if weighted else torch.ones_like(batch.weights)
-        return mean_loss(self._states(batch, adapter), self._head, batch.targets, weights)
+    def loss(self, batch: Batch, adapter: Adapter) -> Tensor:
+        """Mean loss of a token of the plans, in nats."""
+        return mean_loss(self._states(batch, adapter), self._head, batch.targets)
 
     def logits(self, batch: Batch, adapter: Adapter) -> Tensor:
         """(targets, vocabulary) logits from which the tokens of the plans are predicted."""

@@ -13,7 +13,6 @@ from ...blocks.llama.native import Native
 from ...errors import InputError, ModelError
 from ...tasks.plan_prompt import trained_messages
 from .batches import Example
-from .weights import token_weights
 
 __all__ = ["encode"]
 
@@ -43,5 +42,4 @@ def _encode(objective: str, plan: str, native: Native, template: ChatTemplate) -
     whole = native.tokenize(text + plan + native.eos)
     if whole[: len(prompt)] != prompt:
         raise InputError(f"The plan begins as no token does: {plan[:40]!r}.", "Write `1. Name: …`.")
-    tokens = tuple(whole[len(prompt) :])
-    return Example(tuple(prompt), tokens, token_weights([native.piece(token) for token in tokens]))
+    return Example(tuple(prompt), tuple(whole[len(prompt) :]))
