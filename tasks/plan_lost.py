@@ -35,7 +35,7 @@ _MEASURE = re.compile(
     r"(?P<each> each| apiece| per \w+| for (?:each|every)\b)?",
     re.IGNORECASE,
 )
-_BRACKET = re.compile(r" \([^()\n]{3,80}\)")
+_BRACKET = re.compile(r" \((?!needs )[^()\n]{3,80}\)")
 _CLAUSE = re.compile(r"[.?!;:()](?:\s|$)|\n")
 _WORD = re.compile(r"\S+")
 _A = re.compile(r"(?P<a>\ba)n? $", re.IGNORECASE)

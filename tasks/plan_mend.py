@@ -3,6 +3,8 @@
 - A plan of one step asks what was asked, in the objective's own words: nothing of it is lost.
 - A step that compares, chooses or adds up, and names what other steps are about, needs these steps.
 - A step that compares or chooses among what several agents made, as one of them, is a judge's.
+- Stages told with arrows are a chain, where each has its step.
+- A step that asks for nothing (`Write no tests`) is left out where no other needs it.
 - A last step that asks of the same steps what another asks of them is left out.
 - Lanes of which the objective wants one result (`which of these`, `in one table`) get a step that
   reads them all.
@@ -18,6 +20,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..task_ir import MAX_STEPS, Agent, Step, TaskIR
+from .plan_arrows import chained
 from .plan_lanes import Row, rows
 from .plan_lines import final_step, system_prompt
 from .plan_lost import restored
@@ -45,6 +48,7 @@ _ONE_RESULT = re.compile(
     r"|(?:one|a single) (?:\w+ )?(?:overview|ranking|report|summary|table))\b|\bwhich\?",
     re.IGNORECASE,
 )
+_NOTHING = re.compile(r"(?:add|do|give|make|write) no\b(?! more| less| fewer)", re.IGNORECASE)
 _APART = re.compile(
     r"\b(?:don'?t|each|every|in total|later|no|not|(?:him|her|my|our|them)sel(?:f|ves)"
     r"|separate(?:ly)?|without)\b",
@@ -66,17 +70,27 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
         plan: It has its objective.
         max_steps: The most steps it may have then.
     """
-    if len(plan.steps) == 1:
-        return _whole(plan)
-    found = rows(plan.steps)
-    steps, linked = _linked(plan.steps, found)
+    asking, empty = _without_nothing(plan.steps)
+    if len(asking) == 1:
+        return _whole(plan, asking[0], empty)
+    found = rows(asking)
+    steps, ordered = chained(asking, plan.objective)
+    steps, linked = _linked(steps, found)
     steps, dropped = _without_repeats(steps)
     steps, judged = _judged_fairly(steps, found)
     steps, told = restored(steps, found, plan.objective)
     steps, joined = _joined(steps, found, plan.objective, max_steps)
-    notes = (*linked, *dropped, *judged, *told, *joined)
+    notes = (*empty, *ordered, *linked, *dropped, *judged, *told, *joined)
     if not notes:
         return Mended(plan)
+    done = _with(plan, steps, notes)
+    if not dropped:
+        return done
+    again = mended(done.plan, max_steps)  # what only the dropped step needed may go now
+    return Mended(again.plan, (*notes, *again.notes))
+
+
+def _with(plan: TaskIR, steps: Sequence[Step], notes: tuple[str, ...]) -> Mended:
     used = {step.agent for step in steps}
     agents = tuple(agent for agent in plan.agents if agent.name in used)
     if _JUDGE in used.difference(agent.name for agent in agents):
@@ -85,14 +99,11 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     return Mended(plan.model_copy(update=changed), notes)
 
 
-def _whole(plan: TaskIR) -> Mended:
-    (step,) = plan.steps
-    if step.prompt == plan.objective:
-        return Mended(plan)
-    asked = step.model_copy(update={"prompt": plan.objective})
-    return Mended(
-        plan.model_copy(update={"steps": (asked,)}), (f"{step.id} asks what the objective asks",)
-    )
+def _whole(plan: TaskIR, step: Step, notes: Sequence[str]) -> Mended:
+    if step.prompt != plan.objective:
+        step = step.model_copy(update={"prompt": plan.objective})
+        notes = (*notes, f"{step.id} asks what the objective asks")
+    return _with(plan, (step,), tuple(notes)) if notes else Mended(plan)
 
 
 def _linked(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
@@ -124,6 +135,16 @@ def _without_repeats(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
     found, notes = [*steps], list[str]()
     while len(found[-1].depends_on) > 1 and any(_same(one, found[-1]) for one in found[:-1]):
         notes.append(f"{found.pop().id} is left out, it asks what another step asks")
+    return found, notes
+
+
+def _without_nothing(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
+    found, notes = [*steps], list[str]()
+    for step in reversed(steps):
+        needed = any(step.id in one.depends_on for one in found)
+        if _NOTHING.match(step.prompt) and not needed and len(found) > 1:
+            found.remove(step)
+            notes.insert(0, f"{step.id} is left out, it asks for nothing")
     return found, notes
 
 

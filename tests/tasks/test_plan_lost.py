@@ -75,6 +75,7 @@ def test_what_is_put_back_is_told() -> None:
         pytest.param("Teasers for parts 1 and 2. I have 200 pages to read", id="of nothing there"),
         pytest.param("A teaser for part 1 (teaser: short) and part 2", id="is said"),
         pytest.param("1. teaser for part 1\n2. teaser for part 2 (from 1)", id="no fact"),
+        pytest.param("Teaser for part 1 (needs nothing), teaser for part 2", id="order"),
         pytest.param("It came two minutes ago: teasers for parts 1 and 2", id="when it was"),
         pytest.param("Teasers: part A (so dark) and part B (so bright)", id="beside a small word"),
         pytest.param("A good-humoured teaser for each part", id="no number"),

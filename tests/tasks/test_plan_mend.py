@@ -75,6 +75,27 @@ def test_a_last_step_that_asks_what_another_asks_is_left_out() -> None:
     assert notes[0] == "S4 is left out, it asks what another step asks"
 
 
+def test_a_step_that_asks_for_nothing_is_left_out() -> None:
+    code = "1. Developer: Write class Stack"
+    text = f"{code}\n2. Tester: Write no tests for class Stack (needs 1)"
+    plan, notes = mended(read_lines(text, "class Stack, no tests"))
+    assert write_lines(plan) == "1. Developer: class Stack, no tests"
+    assert [agent.name for agent in plan.agents] == ["Developer"]
+    assert plan.final_step == "S1"
+    assert notes == ("S2 is left out, it asks for nothing", "S1 asks what the objective asks")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. Writer: Write no more than a page\n2. Judge: Choose one",
+        "1. Writer: Write no title\n2. Judge: Read it (needs 1)",
+    ],
+)
+def test_a_step_stays_that_another_needs_or_that_only_sounds_like_nothing(text: str) -> None:
+    assert _mended(text, "Something else") == (text, ())
+
+
 def test_a_judge_is_not_asked_the_same_twice() -> None:
     lanes = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
     text = f"{lanes}\n3. Judge: Compare both\n4. Tea Expert: Compare both (needs 1, 2)"
@@ -165,7 +186,7 @@ def test_no_right_plan_of_several_steps_is_changed() -> None:
     assert [mended(plan).notes for plan in several] == [()] * len(several)
 
 
-_WORDS = "Compare/Describe/Choose/tea/coffee/which/of/in one"
+_WORDS = "Compare/Write no/Describe/Choose/tea/coffee/which/of/in one"
 _LIMITS = "a one-line/(not big)/in 60 words/80 words each"
 _WORD = st.sampled_from(f"{_WORDS}/{_LIMITS}".split("/"))
 _LINE = st.lists(_WORD, min_size=2, max_size=6).map(" ".join).map(str.capitalize)
