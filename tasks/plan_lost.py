@@ -35,7 +35,13 @@ _MEASURE = re.compile(
     r"(?P<each> each| apiece| per \w+| for (?:each|every)\b)?",
     re.IGNORECASE,
 )
-_BRACKET = re.compile(r" \((?!needs )[^()\n]{3,80}\)")
+# What says how steps hang together is no fact.
+_BRACKET = re.compile(
+    r" \((?!(?:after|based|blocked|builds?|depends|each|likewise|needs|number|one person|only|same"
+    r"|separately|step|that's|uses|which)\b)"
+    r"[^()\n]{3,80}\)",
+    re.IGNORECASE,
+)
 _CLAUSE = re.compile(r"[.?!;:()](?:\s|$)|\n")
 _WORD = re.compile(r"\S+")
 _A = re.compile(r"(?P<a>\ba)n? $", re.IGNORECASE)

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from ..task_ir import MAX_STEPS, Agent, Step, TaskIR
 from .plan_arrows import chained
-from .plan_lanes import Row, rows
+from .plan_lanes import Lane, Row, rows
 from .plan_lines import final_step, system_prompt
 from .plan_lost import restored
 from .plan_words import words
@@ -41,7 +41,7 @@ _GATHERS = re.compile(
 )
 _ONE_RESULT = re.compile(
     r"\b(?:which (?:of|one|should|would|fits|suits)"
-    r"|which (?:is|are) (?:the )?(?:more|right|\w+e(?:r|st))"
+    r"|which (?:is|are) (?:more|\w+er|(?:the )?(?:better|right|\w+est))\b"
     r"|who wins|compared?|comparison|choose|rank(?:ed)?|(?:a|one|the) ranking|decide(?! on)|verdict"
     r"|versus|vs\.?|recommend one|pick (?:one|the)|(?:sum|add) (?:it |them |these |all )?up|overall"
     r"|(?:in|into|as) (?:one|a single) (?:\w+ )?list|the total"
@@ -50,8 +50,8 @@ _ONE_RESULT = re.compile(
 )
 _NOTHING = re.compile(r"(?:add|do|give|make|write) no\b(?! more| less| fewer)", re.IGNORECASE)
 _APART = re.compile(
-    r"\b(?:don'?t|each|every|in total|later|no|not|(?:him|her|my|our|them)sel(?:f|ves)"
-    r"|separate(?:ly)?|without)\b",
+    r"\b(?:don'?t|doesn'?t|each|every|in total|later|no|not|(?:him|her|my|our|them)sel(?:f|ves)"
+    r"|separate(?:ly)?|spare|without)\b",
     re.IGNORECASE,
 )
 
@@ -113,7 +113,7 @@ def _linked(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], li
             joins = _JUDGES.match(step.prompt) or _GATHERS.match(step.prompt)
             if step.id in row.ids or not joins:
                 continue
-            lacks = _lacks(step, row, {one.id for one in found[:n]})
+            lacks = _lacks(step, row, found[:n])
             if lacks:
                 needs = sorted({*step.depends_on, *lacks}, key=lambda name: int(name[1:]))
                 found[n] = step.model_copy(update={"depends_on": tuple(needs)})
@@ -121,14 +121,22 @@ def _linked(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], li
     return found, notes
 
 
-def _lacks(step: Step, row: Row, earlier: set[str]) -> list[str]:
+def _lacks(step: Step, row: Row, earlier: Sequence[Step]) -> list[str]:
     """Lanes that a step names and doesn't need, where it names several and reads nothing else."""
     said = words(step.prompt)
-    named = [lane.step.id for lane in row.lanes if lane.about and lane.about <= said]
+    named = [lane.step.id for lane in row.lanes if _names(said, lane, row)]
     reads_else = bool(step.depends_on) and not set(step.depends_on).intersection(row.ids)
-    if len(named) < 2 or reads_else or not earlier.issuperset(row.ids):
+    if len(named) < 2 or reads_else or not {one.id for one in earlier}.issuperset(row.ids):
         return []
-    return [name for name in named if name not in step.depends_on]
+    # What works on a lane stands for it.
+    needs = [one for one in earlier if one.id in step.depends_on]
+    read = {*step.depends_on}.union(*(one.depends_on for one in needs))
+    return [name for name in named if name not in read]
+
+
+def _names(said: frozenset[str], lane: Lane, row: Row) -> bool:
+    others = frozenset[str]().union(*(one.about for one in row.lanes if one is not lane))
+    return lane.about <= said and not lane.about <= others
 
 
 def _without_repeats(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:

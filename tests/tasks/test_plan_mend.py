@@ -124,6 +124,22 @@ def test_a_step_that_joins_nothing_by_its_words_needs_nothing(last: str) -> None
     assert _mended(f"{LANES}\n{last}", "Something else") == (f"{LANES}\n{last}", ())
 
 
+def test_what_works_on_a_lane_stands_for_it() -> None:
+    text = f"""\
+{LANES}
+3. Poet: Turn the text on Madeira into a riddle (needs 1)
+4. Editor: Combine the riddle on Madeira and the text on Slovenia (needs 2, 3)"""
+    assert _mended(text, "A riddle and a text, in one file") == (text, ())
+
+
+def test_a_lane_whose_words_others_have_too_is_not_taken_as_named() -> None:
+    text = """\
+1. Technician: Read the log of the goods lift
+2. Technician: Read the log of lift A
+3. Technician: Rank the faults of the goods lift (needs 1)"""
+    assert _mended(text, "Logs of two lifts; rank the goods lift's faults") == (text, ())
+
+
 def test_a_join_of_what_was_made_of_the_lanes_stays_as_it_is() -> None:
     text = f"""\
 {LANES}
@@ -152,6 +168,9 @@ def test_a_judge_who_is_there_already_is_taken() -> None:
         "Describe Madeira and Slovenia",
         "Madeira vs Slovenia: describe each, we choose ourselves",
         "Madeira versus Slovenia, no winner please",
+        "Plead for Madeira and plead for Slovenia, but spare us the verdict",
+        "Describe Madeira and Slovenia. The total doesn't interest me",
+        "Describe Madeira and Slovenia, which is the chapter I like",
         "Describe Madeira and Slovenia, which is in Europe, in one page",
         "I can't decide on the tone: describe Madeira and Slovenia",
         "We compare them later: describe Madeira and Slovenia",
