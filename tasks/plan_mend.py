@@ -21,39 +21,14 @@ from typing import NamedTuple
 
 from ..task_ir import MAX_STEPS, Agent, Step, TaskIR
 from .plan_arrows import chained
-from .plan_lanes import Lane, Row, rows
+from .plan_joins import JUDGE, joined, judged_fairly, linked
+from .plan_lanes import rows
 from .plan_lines import final_step, system_prompt
 from .plan_lost import restored
-from .plan_words import words
 
 __all__ = ["Mended", "mended"]
 
-_JUDGE = "Judge"
-_JUDGES = re.compile(
-    r"(?:choose|compare|conclude|decide|judge|pick|rank|recommend)\b"
-    r"|(?:say|tell)\s+(?:\w+\s+)?(?:which|whether|who)\b",
-    re.IGNORECASE,
-)
-_GATHERS = re.compile(
-    r"(?:add|combine|merge|sum|tabulate|total)\b"
-    r"|(?:make|put|lay|compile|write|create)\b.*\b(?:table|grid|together|into one)\b",
-    re.IGNORECASE,
-)
-_ONE_RESULT = re.compile(
-    r"\b(?:which (?:of|one|should|would|fits|suits)"
-    r"|which (?:is|are) (?:more|\w+er|(?:the )?(?:better|right|\w+est))\b"
-    r"|who wins|compared?|comparison|choose|rank(?:ed)?|(?:a|one|the) ranking|decide(?! on)|verdict"
-    r"|versus|vs\.?|recommend one|pick (?:one|the)|(?:sum|add) (?:it |them |these |all )?up|overall"
-    r"|(?:in|into|as) (?:one|a single) (?:\w+ )?list|the total"
-    r"|(?:one|a single) (?:\w+ )?(?:overview|ranking|report|summary|table))\b|\bwhich\?",
-    re.IGNORECASE,
-)
 _NOTHING = re.compile(r"(?:add|do|give|make|write) no\b(?! more| less| fewer)", re.IGNORECASE)
-_APART = re.compile(
-    r"\b(?:don'?t|doesn'?t|each|every|in total|later|no|not|(?:him|her|my|our|them)sel(?:f|ves)"
-    r"|separate(?:ly)?|spare|without)\b",
-    re.IGNORECASE,
-)
 
 
 class Mended(NamedTuple):
@@ -75,12 +50,12 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
         return _whole(plan, asking[0], empty)
     found = rows(asking)
     steps, ordered = chained(asking, plan.objective)
-    steps, linked = _linked(steps, found)
+    steps, needs = linked(steps, found)
     steps, dropped = _without_repeats(steps)
-    steps, judged = _judged_fairly(steps, found)
+    steps, judged = judged_fairly(steps, found)
     steps, told = restored(steps, found, plan.objective)
-    steps, joined = _joined(steps, found, plan.objective, max_steps)
-    notes = (*empty, *ordered, *linked, *dropped, *judged, *told, *joined)
+    steps, added = joined(steps, found, plan.objective, max_steps)
+    notes = (*empty, *ordered, *needs, *dropped, *judged, *told, *added)
     if not notes:
         return Mended(plan)
     done = _with(plan, steps, notes)
@@ -93,8 +68,8 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
 def _with(plan: TaskIR, steps: Sequence[Step], notes: tuple[str, ...]) -> Mended:
     used = {step.agent for step in steps}
     agents = tuple(agent for agent in plan.agents if agent.name in used)
-    if _JUDGE in used.difference(agent.name for agent in agents):
-        agents = (*agents, Agent(name=_JUDGE, system_prompt=system_prompt(_JUDGE)))
+    if JUDGE in used.difference(agent.name for agent in agents):
+        agents = (*agents, Agent(name=JUDGE, system_prompt=system_prompt(JUDGE)))
     changed = {"agents": agents, "steps": tuple(steps), "final_step": final_step(steps)}
     return Mended(plan.model_copy(update=changed), notes)
 
@@ -104,39 +79,6 @@ def _whole(plan: TaskIR, step: Step, notes: Sequence[str]) -> Mended:
         step = step.model_copy(update={"prompt": plan.objective})
         notes = (*notes, f"{step.id} asks what the objective asks")
     return _with(plan, (step,), tuple(notes)) if notes else Mended(plan)
-
-
-def _linked(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
-    found, notes = [*steps], list[str]()
-    for row in among:
-        for n, step in enumerate(found):
-            joins = _JUDGES.match(step.prompt) or _GATHERS.match(step.prompt)
-            if step.id in row.ids or not joins:
-                continue
-            lacks = _lacks(step, row, found[:n])
-            if lacks:
-                needs = sorted({*step.depends_on, *lacks}, key=lambda name: int(name[1:]))
-                found[n] = step.model_copy(update={"depends_on": tuple(needs)})
-                notes.append(f"{step.id} needs {', '.join(lacks)}, which it joins")
-    return found, notes
-
-
-def _lacks(step: Step, row: Row, earlier: Sequence[Step]) -> list[str]:
-    """Lanes that a step names and doesn't need, where it names several and reads nothing else."""
-    said = words(step.prompt)
-    named = [lane.step.id for lane in row.lanes if _names(said, lane, row)]
-    reads_else = bool(step.depends_on) and not set(step.depends_on).intersection(row.ids)
-    if len(named) < 2 or reads_else or not {one.id for one in earlier}.issuperset(row.ids):
-        return []
-    # What works on a lane stands for it.
-    needs = [one for one in earlier if one.id in step.depends_on]
-    read = {*step.depends_on}.union(*(one.depends_on for one in needs))
-    return [name for name in named if name not in read]
-
-
-def _names(said: frozenset[str], lane: Lane, row: Row) -> bool:
-    others = frozenset[str]().union(*(one.about for one in row.lanes if one is not lane))
-    return lane.about <= said and not lane.about <= others
 
 
 def _without_repeats(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
@@ -158,43 +100,3 @@ def _without_nothing(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
 
 def _same(one: Step, other: Step) -> bool:
     return one.prompt == other.prompt and set(one.depends_on) == set(other.depends_on)
-
-
-def _judged_fairly(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
-    found, notes = [*steps], list[str]()
-    for n, step in enumerate(found):
-        biased = any(_judges_its_own(step, row) for row in among)
-        if biased and not _asks_the_judge(found, step.prompt):
-            found[n] = step.model_copy(update={"agent": _JUDGE})
-            notes.append(f"{step.id} is for a {_JUDGE}: {step.agent} has a side in it")
-    return found, notes
-
-
-def _judges_its_own(step: Step, row: Row) -> bool:
-    judged = [lane.step.agent for lane in row.lanes if lane.step.id in step.depends_on]
-    sides = len(judged) > 1 and len(set(judged)) == len(judged)
-    biased = sides and step.agent in judged and step.agent != _JUDGE
-    return biased and _JUDGES.match(step.prompt) is not None
-
-
-def _joined(
-    steps: Sequence[Step], among: Sequence[Row], objective: str, max_steps: int
-) -> tuple[list[Step], list[str]]:
-    # Lanes need nothing of each other: where all steps are lanes of one row, nothing was linked.
-    lanes_only = len(among) == 1 and len(among[0].lanes) == len(steps) < max_steps
-    wanted = _wants_one_result(objective) and not _asks_the_judge(steps, objective)
-    if not (lanes_only and wanted):
-        return [*steps], []
-    name = f"S{len(steps) + 1}"
-    needs = tuple(step.id for step in steps)
-    judge = Step(id=name, agent=_JUDGE, prompt=objective, depends_on=needs)
-    return [*steps, judge], [f"{name} makes the one result that the objective wants"]
-
-
-def _asks_the_judge(steps: Sequence[Step], prompt: str) -> bool:
-    """Whether the judge is asked this already: no agent may be asked the same twice."""
-    return any(step.agent == _JUDGE and step.prompt == prompt for step in steps)
-
-
-def _wants_one_result(objective: str) -> bool:
-    return bool(_ONE_RESULT.search(objective)) and not _APART.search(objective)
