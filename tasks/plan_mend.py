@@ -4,6 +4,7 @@
 - A step that compares, chooses or adds up, and names what other steps are about, needs these steps.
 - A step that compares or chooses among what several agents made, as one of them, is a judge's.
 - Stages told with arrows are a chain, where each has its step.
+- What is done to what was joined is done once, not for each thing that was joined.
 - A step that asks for nothing (`Write no tests`) is left out where no other needs it.
 - A last step that asks of the same steps what another asks of them is left out.
 - Lanes of which the objective wants one result (`which of these`, `in one table`) get a step that
@@ -25,6 +26,7 @@ from .plan_joins import JUDGE, joined, judged_fairly, linked
 from .plan_lanes import rows
 from .plan_lines import final_step, system_prompt
 from .plan_lost import restored
+from .plan_tails import gathered
 
 __all__ = ["Mended", "mended"]
 
@@ -50,12 +52,13 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
         return _whole(plan, asking[0], empty)
     found = rows(asking)
     steps, ordered = chained(asking, plan.objective)
+    steps, told_once = gathered(steps, found)
     steps, needs = linked(steps, found)
     steps, dropped = _without_repeats(steps)
     steps, judged = judged_fairly(steps, found)
     steps, told = restored(steps, found, plan.objective)
     steps, added = joined(steps, found, plan.objective, max_steps)
-    notes = (*empty, *ordered, *needs, *dropped, *judged, *told, *added)
+    notes = (*empty, *ordered, *told_once, *needs, *dropped, *judged, *told, *added)
     if not notes:
         return Mended(plan)
     done = _with(plan, steps, notes)

@@ -1,0 +1,71 @@
+"""What is done once, to what was joined, told in a step for each thing that was joined. Pure.
+
+`Cut the article on A`, `Cut the article on B`, where one article was written from A and B, is
+`Cut the article on A and B`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..task_ir import Step
+from .plan_lanes import Row, rows
+
+__all__ = ["gathered"]
+
+
+def gathered(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
+    """Make one step of those that do the same, for each thing joined, to what was joined of them.
+
+    Args:
+        steps: In their order: a step's needs come before it.
+        among: The rows of these steps.
+
+    Returns:
+        The steps, and a clause for each that was made of several.
+    """
+    found, notes = [*steps], list[str]()
+    while tail := _tail(found, among):
+        found = _as_one(found, tail)
+        notes.append(f"{', '.join(tail.ids)} are one, done to what was joined")
+    return found, notes
+
+
+def _tail(steps: Sequence[Step], among: Sequence[Row]) -> Row | None:
+    before: dict[str, set[str]] = {}
+    for step in steps:
+        before[step.id] = {*step.depends_on}.union(*(before[need] for need in step.depends_on))
+    for join in steps:
+        lanes = [lane for row in among for lane in row.lanes if lane.step.id in before[join.id]]
+        things = frozenset[str]().union(*(lane.about for lane in lanes))
+        if len(join.depends_on) < 2:
+            continue
+        for row in rows(_after(steps, join)):
+            if all(lane.about and lane.about <= things for lane in row.lanes):
+                return row
+    return None
+
+
+def _after(steps: Sequence[Step], join: Step) -> list[Step]:
+    """Steps that work on a join's outcome alone, one after another or not, as if side by side."""
+    ids, found = {join.id}, list[Step]()
+    for step in steps:
+        if len(step.depends_on) == 1 and ids.issuperset(step.depends_on):
+            ids.add(step.id)
+            found.append(step.model_copy(update={"depends_on": (join.id,)}))
+    return found
+
+
+def _as_one(steps: Sequence[Step], tail: Row) -> list[Step]:
+    first, *others = tail.lanes
+    *some, last = (lane.own for lane in tail.lanes)
+    told = first.step.prompt.replace(first.own, f"{', '.join(some)} and {last}", 1)
+    gone = {lane.step.id for lane in others}
+    found: list[Step] = []
+    for step in steps:
+        needs = dict.fromkeys(first.step.id if need in gone else need for need in step.depends_on)
+        if step.id == first.step.id:
+            found.append(step.model_copy(update={"prompt": told}))
+        elif step.id not in gone:
+            found.append(step.model_copy(update={"depends_on": tuple(needs)}))
+    return found
