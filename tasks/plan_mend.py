@@ -48,11 +48,13 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
         max_steps: The most steps it may have then.
     """
     asking, empty = _without_nothing(plan.steps)
+    asking = _numbered(asking)
     if len(asking) == 1:
         return _whole(plan, asking[0], empty)
-    found = rows(asking)
     steps, ordered = chained(asking, plan.objective)
-    steps, told_once = gathered(steps, found)
+    steps, told_once = gathered(steps, rows(steps))
+    steps = _numbered(steps)
+    found = rows(steps)
     steps, needs = linked(steps, found)
     steps, dropped = _without_repeats(steps)
     steps, judged = judged_fairly(steps, found)
@@ -82,6 +84,15 @@ def _whole(plan: TaskIR, step: Step, notes: Sequence[str]) -> Mended:
         step = step.model_copy(update={"prompt": plan.objective})
         notes = (*notes, f"{step.id} asks what the objective asks")
     return _with(plan, (step,), tuple(notes)) if notes else Mended(plan)
+
+
+def _numbered(steps: Sequence[Step]) -> list[Step]:
+    names = {step.id: f"S{number}" for number, step in enumerate(steps, 1)}
+    found: list[Step] = []
+    for step in steps:
+        needs = tuple(names[need] for need in step.depends_on)
+        found.append(step.model_copy(update={"id": names[step.id], "depends_on": needs}))
+    return found
 
 
 def _without_repeats(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:

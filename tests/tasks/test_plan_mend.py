@@ -96,6 +96,18 @@ def test_a_step_stays_that_another_needs_or_that_only_sounds_like_nothing(text: 
     assert _mended(text, "Something else") == (text, ())
 
 
+def test_the_steps_that_stay_are_numbered_anew() -> None:
+    text = """\
+1. Developer: Write class Stack
+2. Tester: Write no tests for class Stack (needs 1)
+3. Writer: Describe class Stack on one page (needs 1)"""
+    plan, _ = _mended(text, "class Stack, no tests, one page about it")
+    lines = text.splitlines()
+    assert plan == f"{lines[0]}\n{lines[2].replace('3.', '2.')}"
+    first, _ = _mended("1. Tester: Write no tests\n2. Developer: Write class Stack", "class Stack")
+    assert first == "1. Developer: class Stack"
+
+
 def test_a_judge_is_not_asked_the_same_twice() -> None:
     lanes = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
     text = f"{lanes}\n3. Judge: Compare both\n4. Tea Expert: Compare both (needs 1, 2)"
@@ -223,4 +235,5 @@ def test_a_mended_plan_is_one_and_stays_as_it_is(
         lines.append(f"{number}. {agent}: {prompt}{said}")
     plan, _ = mended(read_lines("\n".join(lines), objective))
     assert TaskIR.model_validate(plan.model_dump()) == plan
+    assert [step.id for step in plan.steps] == [f"S{n}" for n in range(1, len(plan.steps) + 1)]
     assert mended(plan) == (plan, ())
