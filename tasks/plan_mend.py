@@ -52,7 +52,7 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     if len(asking) == 1:
         return _whole(plan, asking[0], empty)
     steps, ordered = chained(asking, plan.objective)
-    steps, told_once = gathered(steps, rows(steps))
+    steps, told_once = gathered(steps, rows(steps), plan.objective)
     steps = _numbered(steps)
     found = rows(steps)
     steps, needs = linked(steps, found)

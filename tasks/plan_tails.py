@@ -1,20 +1,31 @@
 """What is done once, to what was joined, told in a step for each thing that was joined. Pure.
 
 `Cut the article on A`, `Cut the article on B`, where one article was written from A and B, is
-`Cut the article on A and B`.
+`Cut the article on A and B`. Where the objective says so of each, or names them, they stay apart.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..task_ir import Step
 from .plan_lanes import Row, rows
+from .plan_words import words
 
 __all__ = ["gathered"]
 
+_CLAUSE = re.compile(r"[,;:.!?]\s|\n|\b(?:and|then)\b", re.IGNORECASE)
+_OF_EACH = re.compile(
+    r"\b(?:all|apiece|both|each|every|individual(?:ly)?|respective(?:ly)?|separate(?:ly)?|their"
+    r"|them|these|those|two|three|four)\b",
+    re.IGNORECASE,
+)
 
-def gathered(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
+
+def gathered(
+    steps: Sequence[Step], among: Sequence[Row], objective: str
+) -> tuple[list[Step], list[str]]:
     """Make one step of those that do the same, for each thing joined, to what was joined of them.
 
     Args:
@@ -25,13 +36,13 @@ def gathered(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], l
         The steps, and a clause for each that was made of several.
     """
     found, notes = [*steps], list[str]()
-    while tail := _tail(found, among):
+    while tail := _tail(found, among, objective):
         found = _as_one(found, tail)
         notes.append(f"{', '.join(tail.ids)} are one, done to what was joined")
     return found, notes
 
 
-def _tail(steps: Sequence[Step], among: Sequence[Row]) -> Row | None:
+def _tail(steps: Sequence[Step], among: Sequence[Row], objective: str) -> Row | None:
     before: dict[str, set[str]] = {}
     for step in steps:
         before[step.id] = {*step.depends_on}.union(*(before[need] for need in step.depends_on))
@@ -41,9 +52,18 @@ def _tail(steps: Sequence[Step], among: Sequence[Row]) -> Row | None:
         if len(join.depends_on) < 2:
             continue
         for row in rows(_after(steps, join)):
-            if all(lane.about and lane.about <= things for lane in row.lanes):
+            own = all(lane.about and lane.about <= things for lane in row.lanes)
+            if own and _is_told_once(row, objective):
                 return row
     return None
+
+
+def _is_told_once(row: Row, objective: str) -> bool:
+    """Whether the clause that tells what these steps do says it of one thing."""
+    about = frozenset[str]().union(*(lane.about for lane in row.lanes))
+    work = words(row.lanes[0].step.prompt) - about
+    clause = max(_CLAUSE.split(objective), key=lambda part: len(words(part) & work))
+    return bool(words(clause) & work) and not words(clause) & about and not _OF_EACH.search(clause)
 
 
 def _after(steps: Sequence[Step], join: Step) -> list[Step]:

@@ -58,3 +58,17 @@ def test_what_works_on_them_works_on_the_one() -> None:
 )
 def test_what_is_not_the_same_for_the_things_joined_stays_apart(tail: str) -> None:
     assert len(_steps(f"{LANES}\n{tail}")) == 2
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "One article from the letters, then a cut version for each",
+        "One article from the letters; cut the article on Ada and the article on Bo",
+        "One article from the letters",
+    ],
+    ids=["of each", "by name", "of nothing"],
+)
+def test_what_the_objective_wants_of_each_stays_apart(objective: str) -> None:
+    tail = "4. Editor: Cut it for Ada (needs 3)\n5. Editor: Cut it for Bo (needs 3)"
+    assert len(_steps(f"{LANES}\n{tail}", objective)) == 2
