@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ..task_ir import Step
 from .plan_lanes import Row
+from .plan_reading import all_needs
 from .plan_words import content, words
 
 __all__ = ["restored"]
@@ -134,10 +135,8 @@ def _of_each(steps: Sequence[Step], among: Sequence[Row], lost: _Lost) -> dict[s
 
 def _beside(steps: Sequence[Step], lost: _Lost) -> dict[str, str]:
     speak = {step.id for step in steps if words(step.prompt).issuperset(lost.beside)}
-    before: dict[str, set[str]] = {}
-    for step in steps:
-        before[step.id] = {*step.depends_on}.union(*(before[need] for need in step.depends_on))
-    first = [step for step in steps if step.id in speak and not before[step.id] & speak]
+    earlier = all_needs(steps)
+    first = [step for step in steps if step.id in speak and not earlier[step.id] & speak]
     return {step.id: _with(step.prompt, lost) for step in first}
 
 

@@ -48,26 +48,21 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
         max_steps: The most steps it may have then.
     """
     asking, empty = _without_nothing(plan.steps)
-    asking = _numbered(asking)
     if len(asking) == 1:
         return _whole(plan, asking[0], empty)
     steps, ordered = chained(asking, plan.objective)
-    steps, told_once = gathered(steps, rows(steps), plan.objective)
-    steps = _numbered(steps)
     found = rows(steps)
+    steps, told_once = gathered(steps, found, plan.objective)
+    if told_once:
+        steps = _numbered(steps)
+        found = rows(steps)
     steps, needs = linked(steps, found)
     steps, dropped = _without_repeats(steps)
     steps, judged = judged_fairly(steps, found)
     steps, told = restored(steps, found, plan.objective)
     steps, added = joined(steps, found, plan.objective, max_steps)
     notes = (*empty, *ordered, *told_once, *needs, *dropped, *judged, *told, *added)
-    if not notes:
-        return Mended(plan)
-    done = _with(plan, steps, notes)
-    if not dropped:
-        return done
-    again = mended(done.plan, max_steps)  # what only the dropped step needed may go now
-    return Mended(again.plan, (*notes, *again.notes))
+    return _with(plan, steps, notes) if notes else Mended(plan)
 
 
 def _with(plan: TaskIR, steps: Sequence[Step], notes: tuple[str, ...]) -> Mended:
@@ -109,7 +104,7 @@ def _without_nothing(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
         if _NOTHING.match(step.prompt) and not needed and len(found) > 1:
             found.remove(step)
             notes.insert(0, f"{step.id} is left out, it asks for nothing")
-    return found, notes
+    return _numbered(found) if notes else found, notes
 
 
 def _same(one: Step, other: Step) -> bool:

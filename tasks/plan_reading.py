@@ -11,7 +11,21 @@ from ..task_ir import Step, TaskIR
 from .plan_lists import Listing
 from .plan_words import words
 
-__all__ = ["Reading", "Treated", "treated"]
+__all__ = ["Reading", "Treated", "all_needs", "treated"]
+
+
+def all_needs(steps: Iterable[Step]) -> dict[str, frozenset[str]]:
+    """Return what each step needs, directly or not.
+
+    Args:
+        steps: In their order: a step's needs come before it.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for step in steps:
+        found[step.id] = frozenset(step.depends_on).union(
+            *(found[need] for need in step.depends_on)
+        )
+    return found
 
 
 class Reading:
@@ -21,10 +35,7 @@ class Reading:
         self.steps = plan.steps
         self.said = {step.id: words(step.prompt) for step in plan.steps}
         self.everything = frozenset[str]().union(*self.said.values())
-        self.before: dict[str, frozenset[str]] = {}
-        for step in plan.steps:
-            earlier = (self.before[need] for need in step.depends_on)
-            self.before[step.id] = frozenset(step.depends_on).union(*earlier)
+        self.before = all_needs(plan.steps)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ..task_ir import Step
 from .plan_lanes import Row, rows
+from .plan_reading import all_needs
 from .plan_words import words
 
 __all__ = ["gathered"]
@@ -43,14 +44,10 @@ def gathered(
 
 
 def _tail(steps: Sequence[Step], among: Sequence[Row], objective: str) -> Row | None:
-    before: dict[str, set[str]] = {}
-    for step in steps:
-        before[step.id] = {*step.depends_on}.union(*(before[need] for need in step.depends_on))
-    for join in steps:
-        lanes = [lane for row in among for lane in row.lanes if lane.step.id in before[join.id]]
+    earlier = all_needs(steps)
+    for join in (step for step in steps if len(step.depends_on) > 1):
+        lanes = [lane for row in among for lane in row.lanes if lane.step.id in earlier[join.id]]
         things = frozenset[str]().union(*(lane.about for lane in lanes))
-        if len(join.depends_on) < 2:
-            continue
         for row in rows(_after(steps, join)):
             own = all(lane.about and lane.about <= things for lane in row.lanes)
             if own and _is_told_once(row, objective):

@@ -25,6 +25,7 @@ from itertools import permutations
 from pathlib import Path
 
 from prefect_swarm.task_ir import Step, TaskIR
+from prefect_swarm.tasks.plan_reading import all_needs
 from prefect_swarm.tasks.plan_score import score
 
 __all__ = ["VERBS", "Objective", "flaw", "load"]
@@ -82,7 +83,7 @@ def flaw(plan: TaskIR, wanted: Objective) -> str:
 
 
 def _fits(plan: TaskIR, chosen: dict[str, Step], wanted: Objective) -> bool:
-    needs = _needs(plan)
+    needs = all_needs(plan.steps)
     ids = {part: step.id for part, step in chosen.items()}
     return (
         all(_asks(step, wanted.parts[part]) for part, step in chosen.items())
@@ -101,11 +102,3 @@ def _asks(step: Step, pattern: str) -> bool:
 def _lone(step: Step, part: str, wanted: Objective) -> bool:
     others = (wanted.parts[other] for other in wanted.apart if other != part)
     return not any(re.search(other, step.prompt, re.IGNORECASE) for other in others)
-
-
-def _needs(plan: TaskIR) -> dict[str, set[str]]:
-    """Return what each step needs, directly or not."""
-    needs: dict[str, set[str]] = {}
-    for step in plan.steps:
-        needs[step.id] = set(step.depends_on).union(*(needs[need] for need in step.depends_on))
-    return needs
