@@ -45,7 +45,10 @@ def train(
     ] = 80,
     start: Annotated[
         Path | None,
-        typer.Option(help="A GGUF adapter to go on from, with a low --lr; a new one if none."),
+        typer.Option(
+            help="A GGUF adapter to go on from, with a low --lr; may be of a lower rank. A new "
+            "one if none."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The adapter's file; where planning looks, if none.")

@@ -88,7 +88,8 @@ def retrain(
         base: A GGUF file of the llama architecture.
         folder: Where the run's state and the new adapter lie until the end.
         target: Where the adapter is wanted; what is there is what it has to beat.
-        start: An adapter to go on from, instead of a new one; the mean of both is tried, too.
+        start: An adapter to go on from instead of a new one, of at most that rank; the mean of
+            both is tried, too.
         resume: Go on with the run in `folder`.
         force: Replace a better adapter too.
 

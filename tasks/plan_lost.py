@@ -18,20 +18,20 @@ from .plan_lanes import Row
 from .plan_reading import all_needs
 from .plan_words import content, words
 
-__all__ = ["restored"]
+__all__ = ["NUMBER", "UNIT", "restored"]
 
-_NUMBER = (
+NUMBER = (
     r"(?:\d+(?:[.,]\d+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen"
     r"|twenty|thirty|forty|fifty|sixty|eighty|an? hundred|a single|half a)"
 )
-_UNIT = r"words?|sentences?|lines?|pages?|paragraphs?|characters?|minutes?|slides?|bullet points?"
+UNIT = r"words?|sentences?|lines?|pages?|paragraphs?|characters?|minutes?|slides?|bullet points?"
 _LEAST = (
     r"(?:(?:at most|at least|no more than|not more than|up to|fewer than|less than|about|around"
     r"|exactly|under|below|over|max(?:imum)?) )?"
 )
-_COMPOUND = re.compile(rf"\b{_NUMBER}-(?P<unit>[a-z]+)(?= \w)", re.IGNORECASE)
+_COMPOUND = re.compile(rf"\b{NUMBER}-(?P<unit>[a-z]+)(?= \w)", re.IGNORECASE)
 _MEASURE = re.compile(
-    rf"(?P<lead>,? (?:in|of|with|within) |,? )(?P<what>{_LEAST}{_NUMBER} (?P<unit>{_UNIT})"
+    rf"(?P<lead>,? (?:in|of|with|within) |,? )(?P<what>{_LEAST}{NUMBER} (?P<unit>{UNIT})"
     r"(?: a day| a week| or less| or fewer| or more| at most)?)\b(?! at a time| ago)"
     r"(?P<each> each| apiece| per \w+| for (?:each|every)\b)?",
     re.IGNORECASE,

@@ -10,6 +10,7 @@
 - Lanes of which the objective wants one result (`which of these`, `in one table`) get a step that
   reads them all.
 - A limit or a fact in brackets that no step says is put back: `plan_lost` says where.
+- A limit that a step says as a plain measure (`max 8 words` as `8 words`) is one again.
 
 Of 320 hand-written plans, all of them right, all but the first rule change none.
 """
@@ -22,6 +23,7 @@ from typing import NamedTuple
 
 from ..task_ir import MAX_STEPS, Agent, Step, TaskIR
 from .plan_arrows import chained
+from .plan_bounds import bounded
 from .plan_joins import JUDGE, joined, judged_fairly, linked
 from .plan_lanes import rows
 from .plan_lines import final_step, system_prompt
@@ -60,8 +62,9 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     steps, dropped = _without_repeats(steps)
     steps, judged = judged_fairly(steps, found)
     steps, told = restored(steps, found, plan.objective)
+    steps, limited = bounded(steps, plan.objective)
     steps, added = joined(steps, found, plan.objective, max_steps)
-    notes = (*empty, *ordered, *told_once, *needs, *dropped, *judged, *told, *added)
+    notes = (*empty, *ordered, *told_once, *needs, *dropped, *judged, *told, *limited, *added)
     return _with(plan, steps, notes) if notes else Mended(plan)
 
 

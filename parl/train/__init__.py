@@ -37,13 +37,14 @@ def train(
         config: How to train and when to end.
         folder: Where state, kept adapters and the log go.
         base: The GGUF file that will serve with the adapter.
-        start: A GGUF adapter of the same base, rank and alpha to go on from; a new one if none.
+        start: A GGUF adapter of the same base to go on from, of the same or a lower rank and of
+            the same alpha ÷ rank; a new one if none.
         resume: Go on with the run that the folder holds.
         show: Called with each report, if given.
 
     Raises:
         InputError: The `train` extra, an example or the run to resume is missing, `start` has
-            another rank or alpha, or the loss is no number any more.
+            a higher rank or another alpha ÷ rank, or the loss is no number any more.
         ModelError: The base can't be read, or is not of the llama architecture; `start` is missing
             or was made for another base.
     """
@@ -69,7 +70,7 @@ def averaged(checkpoint: Path, start: Path, *, base: Path) -> Path:
         base: The GGUF file of both.
 
     Raises:
-        InputError: The `train` extra or the adapter is missing, or `start` has another rank.
+        InputError: The `train` extra or the adapter is missing, or `start` has a higher rank.
         ModelError: `start` is missing or was made for another base.
     """
     require_extra()

@@ -23,7 +23,8 @@ __all__ = ["keep_mean", "mean"]
 def keep_mean(checkpoint: Path, start: Path, base: Path) -> Path:
     """Keep the mean beside the checkpoint; see `averaged`."""
     adapter, facts = load_adapter(checkpoint)
-    earlier = read_adapter(start, load_base(base), adapter.rank, adapter.alpha)
+    seed = int(facts.get("seed", 0))
+    earlier = read_adapter(start, load_base(base), adapter.rank, adapter.alpha, seed)
     path = checkpoint.with_name(f"mean-{checkpoint.name}")
     save_adapter(path, mean(adapter, earlier), {**facts, "mean.with": file_hash(start)})
     return path

@@ -76,7 +76,7 @@ class Run:
         self._adapter = (
             new_adapter(base, config.rank, config.alpha, config.seed)
             if start is None
-            else read_adapter(start, base, config.rank, config.alpha)
+            else read_adapter(start, base, config.rank, config.alpha, config.seed)
         )
         self._optimiser = torch.optim.AdamW(
             [{"params": [*its.values()]} for its in (self._adapter.a, self._adapter.b)],

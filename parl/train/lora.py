@@ -17,7 +17,7 @@ from torch import Tensor
 from .base import Base, BaseShape
 from .operations import applied
 
-__all__ = ["GROUPS", "Adapter", "adapted", "new_adapter", "sizes"]
+__all__ = ["GROUPS", "Adapter", "adapted", "new_adapter", "sizes", "widened"]
 
 GROUPS = {
     "qkv": ("attn_q", "attn_k", "attn_v"),
@@ -77,6 +77,19 @@ def new_adapter(base: Base, rank: int, alpha: float, seed: int) -> Adapter:
             a[f"blk.{layer}.{name}"] = drawn.requires_grad_()
             b[f"blk.{layer}.{name}"] = torch.zeros(outputs, rank).requires_grad_()
     return Adapter(rank, alpha, a, b)
+
+
+def widened(adapter: Adapter, more: Adapter) -> Adapter:
+    """Put two adapters of one scale side by side, as one whose product is the sum of theirs.
+
+    Args:
+        more: Of the same matrices.
+    """
+    a = {name: torch.cat([adapter.a[name], more.a[name]]).detach() for name in adapter.a}
+    b = {name: torch.cat([adapter.b[name], more.b[name]], 1).detach() for name in adapter.b}
+    for matrix in (*a.values(), *b.values()):
+        matrix.requires_grad_()
+    return Adapter(adapter.rank + more.rank, adapter.alpha + more.alpha, a, b)
 
 
 def adapted(x: Tensor, weight: Tensor, scale: float, a: Tensor, b: Sequence[Tensor]) -> Tensor:

@@ -2,42 +2,72 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import gguf
 import torch
+from gguf.quants import dequantize
 from torch import Tensor
 
 from ...blocks.llama.adapter import check_adapter, check_base
 from ...errors import InputError
 from .base import Base
-from .lora import Adapter, sizes
+from .lora import Adapter, new_adapter, sizes, widened
 
 __all__ = ["read_adapter"]
 
 
-def read_adapter(path: Path, base: Base, rank: int, alpha: float) -> Adapter:
+def read_adapter(path: Path, base: Base, rank: int, alpha: float, seed: int = 0) -> Adapter:
     """Read a GGUF adapter as matrices that can be trained.
 
+    One of a lower rank is filled up with new matrices, which change nothing yet.
+
+    Args:
+        seed: Of the new matrices.
+
     Raises:
-        InputError: Its rank or alpha is another, or it doesn't adapt the matrices that are trained.
+        InputError: Its rank is higher, its alpha is another share of its rank, or it doesn't adapt
+            the matrices that are trained.
         ModelError: There is none, or it was made for another base.
     """
     check_base(check_adapter(path), base.path)
     reader = gguf.GGUFReader(path)
-    stored = {tensor.name: torch.tensor(tensor.data).float() for tensor in reader.tensors}
+    stored = {
+        tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type))
+        for tensor in reader.tensors
+    }
+    own = _rank(stored, rank, path)
     field = reader.get_field("adapter.lora.alpha")
-    found = alpha if field is None else float(field.contents())
-    if found != alpha:
-        raise InputError(f"{path} has alpha {found:g}, not {alpha:g}.", f"Give alpha {found:g}.")
+    found = alpha * own / rank if field is None else float(field.contents())
+    if not math.isclose(found * rank, alpha * own):
+        raise InputError(
+            f"{path} has alpha {found:g} at rank {own}, which is no match for alpha {alpha:g} at "
+            f"rank {rank}.",
+            f"Give alpha {found * rank / own:g}.",
+        )
     a: dict[str, Tensor] = {}
     b: dict[str, Tensor] = {}
     for layer in range(base.shape.layers):
         for matrix, (outputs, inputs) in sizes(base.shape).items():
             name = f"blk.{layer}.{matrix}"
-            a[name] = _matrix(stored, f"{name}.weight.lora_a", (rank, inputs), path)
-            b[name] = _matrix(stored, f"{name}.weight.lora_b", (outputs, rank), path)
-    return Adapter(rank, alpha, a, b)
+            a[name] = _matrix(stored, f"{name}.weight.lora_a", (own, inputs), path)
+            b[name] = _matrix(stored, f"{name}.weight.lora_b", (outputs, own), path)
+    adapter = Adapter(own, found, a, b)
+    if own == rank:
+        return adapter
+    return widened(adapter, new_adapter(base, rank - own, alpha - found, seed))
+
+
+def _rank(stored: dict[str, Tensor], most: int, path: Path) -> int:
+    """The rank of a file's first matrix; `most` if it has none."""
+    first = stored.get("blk.0.attn_q.weight.lora_a")
+    rank = most if first is None else len(first)
+    if rank > most:
+        raise InputError(
+            f"{path} has rank {rank}, more than {most}.", f"Give rank {rank} or a higher one."
+        )
+    return rank
 
 
 def _matrix(stored: dict[str, Tensor], name: str, shape: tuple[int, int], path: Path) -> Tensor:
@@ -46,6 +76,6 @@ def _matrix(stored: dict[str, Tensor], name: str, shape: tuple[int, int], path: 
         has = "none" if matrix is None else " × ".join(map(str, matrix.shape))
         raise InputError(
             f"{path} can't be trained on: {name} should be {shape[0]} × {shape[1]}, it is {has}.",
-            "Give the rank that the adapter has, or train a new one.",
+            "Go on from another adapter, or train a new one.",
         )
     return matrix.requires_grad_()

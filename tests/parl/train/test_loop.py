@@ -188,10 +188,33 @@ def test_a_run_can_go_on_from_an_adapters_file(
     assert result.dev_losses[1] == pytest.approx(learnt[1], rel=0.01)
 
 
+def test_a_run_can_go_on_with_a_higher_rank(
+    run: Callable[..., TrainResult], learnt: tuple[Path, float]
+) -> None:
+    result = run("more", steps=1, lr=1e-30, start=learnt[0], rank=5, alpha=10.0)
+    assert result.dev_losses[1] == pytest.approx(learnt[1], rel=0.01)
+    wider, _ = load_adapter(result.best)
+    assert wider.rank == 5
+    assert all(matrix[2:].any() for matrix in wider.a.values())
+
+
+def test_what_the_higher_rank_adds_is_learnt_too(
+    run: Callable[..., TrainResult], learnt: tuple[Path, float]
+) -> None:
+    result = run("more", steps=3, lr=0.001, start=learnt[0], rank=5, alpha=10.0)
+    wider, _ = load_adapter(result.best)
+    assert all(matrix[:, 2:].any() for matrix in wider.b.values())
+
+
 @pytest.mark.parametrize(
-    ("changed", "why"), [({"rank": 3}, "it is 2 .* 64"), ({"alpha": 5.0}, "alpha 4, not 5")]
+    ("changed", "why"),
+    [
+        ({"rank": 1}, "has rank 2, more than 1"),
+        ({"alpha": 5.0}, "alpha 4 at rank 2"),
+        ({"rank": 3}, "alpha 4 at rank 2, which is no match for alpha 4 at rank 3"),
+    ],
 )
-def test_it_has_to_be_of_that_rank_and_alpha(
+def test_it_has_to_be_of_no_higher_rank_and_of_that_scale(
     run: Callable[..., TrainResult], learnt: tuple[Path, float], changed: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(InputError, match=why):
