@@ -7,22 +7,20 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from ..task_ir import Step
-from .plan_lost import NUMBER, UNIT
+from .plan_measures import LIMIT, LIMIT_OF_LENGTH, NUMBER, ROUGHLY, UNIT
 
 __all__ = ["bounded"]
 
 _ANY = (
-    r"at most|at least|no more than|not more than|no less than|no fewer than|fewer than"
-    r"|less than|more than|max(?:imum)?\.?|min(?:imum)?\.?|a maximum of|a minimum of"
+    rf"{LIMIT}|no less than|no fewer than|more than|max(?:imum)?\.?|min(?:imum)?\.?|a maximum of"
+    r"|a minimum of"
 )
-# Of a length these are limits; `under two trees` and `scale it up to 60 slices` have none.
-_OF_LENGTH = r"up to|under|below"
-_ROUGHLY = r"about|around|exactly|over|roughly"
+_OTHER = rf"{LIMIT_OF_LENGTH}|{ROUGHLY}|roughly"
 _AFTER = r"or less|or fewer|or more|at most|at least|max(?:imum)?\b|min(?:imum)?\b|tops"
 _MEASURE = rf"{NUMBER} [^\W\d_]+"
-_BEFORE = re.compile(rf"\b(?P<bound>{_ANY}) (?P<what>{_MEASURE})\b", re.IGNORECASE)
-_LENGTH = re.compile(rf"\b(?P<bound>{_OF_LENGTH}) (?P<what>{NUMBER} (?:{UNIT}))\b", re.IGNORECASE)
-_BEHIND = re.compile(rf"\b(?P<what>{_MEASURE}) (?P<bound>{_AFTER})", re.IGNORECASE)
+_BEFORE = re.compile(rf"\b(?:{_ANY}) (?P<what>{_MEASURE})\b", re.IGNORECASE)
+_LENGTH = re.compile(rf"\b(?:{LIMIT_OF_LENGTH}) (?P<what>{NUMBER} (?:{UNIT}))\b", re.IGNORECASE)
+_BEHIND = re.compile(rf"\b(?P<what>{_MEASURE}) (?:{_AFTER})", re.IGNORECASE)
 
 
 def bounded(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
@@ -57,7 +55,7 @@ def _limits(objective: str) -> dict[str, str]:
 
 def _limited(text: str, what: str, limit: str) -> str:
     """Put a measure's limit wherever it has none."""
-    some = rf"(?P<has>\b(?:{_ANY}|{_OF_LENGTH}|{_ROUGHLY}) )?\b{re.escape(what)}\b(?! (?:{_AFTER}))"
+    some = rf"(?P<has>\b(?:{_ANY}|{_OTHER}) )?\b{re.escape(what)}\b(?! (?:{_AFTER}))"
     return re.sub(
         some, lambda match: match[0] if match["has"] else limit, text, flags=re.IGNORECASE
     )

@@ -15,20 +15,13 @@ from dataclasses import dataclass
 
 from ..task_ir import Step
 from .plan_lanes import Row
+from .plan_measures import LIMIT, LIMIT_OF_LENGTH, NUMBER, ROUGHLY, UNIT
 from .plan_reading import all_needs
 from .plan_words import content, words
 
-__all__ = ["NUMBER", "UNIT", "restored"]
+__all__ = ["restored"]
 
-NUMBER = (
-    r"(?:\d+(?:[.,]\d+)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen"
-    r"|twenty|thirty|forty|fifty|sixty|eighty|an? hundred|a single|half a)"
-)
-UNIT = r"words?|sentences?|lines?|pages?|paragraphs?|characters?|minutes?|slides?|bullet points?"
-_LEAST = (
-    r"(?:(?:at most|at least|no more than|not more than|up to|fewer than|less than|about|around"
-    r"|exactly|under|below|over|max(?:imum)?) )?"
-)
+_LEAST = rf"(?:(?:{LIMIT}|{LIMIT_OF_LENGTH}|{ROUGHLY}|max(?:imum)?) )?"
 _COMPOUND = re.compile(rf"\b{NUMBER}-(?P<unit>[a-z]+)(?= \w)", re.IGNORECASE)
 _MEASURE = re.compile(
     rf"(?P<lead>,? (?:in|of|with|within) |,? )(?P<what>{_LEAST}{NUMBER} (?P<unit>{UNIT})"

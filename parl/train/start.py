@@ -18,7 +18,7 @@ from .lora import Adapter, new_adapter, sizes, widened
 __all__ = ["read_adapter"]
 
 
-def read_adapter(path: Path, base: Base, rank: int, alpha: float, seed: int = 0) -> Adapter:
+def read_adapter(path: Path, base: Base, rank: int, alpha: float, seed: int) -> Adapter:
     """Read a GGUF adapter as matrices that can be trained.
 
     One of a lower rank is filled up with new matrices, which change nothing yet.
