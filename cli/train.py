@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 _FIGURES = ("Plans", "Readable", "Exact", "Edge F1", "Words kept", "Score", "s a plan")
+_LR, _PRACTICE_LR = 4e-4, 1e-4
 
 
 def train(
@@ -38,7 +39,10 @@ def train(
     ] = None,
     steps: Annotated[int | None, typer.Option(help="The most optimiser steps.")] = None,
     rank: Annotated[int, typer.Option(help="Rank of the adapter's matrices.")] = 16,
-    lr: Annotated[float, typer.Option(help="Highest learning rate.")] = 4e-4,
+    lr: Annotated[
+        float | None,
+        typer.Option(help="Highest learning rate; 4e-4 if none, 1e-4 with --practice."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the data, the matrices and the order.")] = 0,
     judged: Annotated[
         int, typer.Option(min=1, help="Held-back objectives that adapters are judged by.")
@@ -50,6 +54,14 @@ def train(
             "one if none."
         ),
     ] = None,
+    practice: Annotated[
+        bool,
+        typer.Option(
+            "--practice",
+            help="Learn from plans of its own, compared by what they are worth, instead of from "
+            "the pairs' plans; from --start, or what plans now.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="The adapter's file; where planning looks, if none.")
     ] = None,
@@ -70,7 +82,7 @@ def train(
     from ..blocks.llama.gguf import check_model_file
     from ..parl.pairs import read_pairs
     from ..parl.retrain import Source, retrain
-    from ..parl.train import TrainConfig
+    from ..parl.train import Practice, TrainConfig
     from ..parl.train.progress import shown
     from ..settings import home
 
@@ -81,7 +93,7 @@ def train(
     config = TrainConfig(
         rank=rank,
         alpha=2.0 * rank,
-        lr=lr,
+        lr=(_PRACTICE_LR if practice else _LR) if lr is None else lr,
         steps=steps,
         minutes=60.0 if steps is None and minutes is None else minutes,
         seed=seed,
@@ -94,6 +106,7 @@ def train(
             folder or home() / "training" / base.stem,
             out or own_adapter(base),
             start=start,
+            practice=Practice() if practice else None,
             resume=resume,
             force=force,
             show=show,

@@ -25,6 +25,7 @@ class Agreement:
         said: Edges of the plan.
         wanted: Edges that are wanted.
         faithful: Share of the wanted steps' words that their steps say, 0..1.
+        words: F1 of the words of paired steps, so that what is said beyond them counts too.
     """
 
     readable: bool
@@ -33,6 +34,7 @@ class Agreement:
     said: int
     wanted: int
     faithful: float
+    words: float
 
 
 def agreement(plan: TaskIR | None, wanted: TaskIR) -> Agreement:
@@ -40,7 +42,7 @@ def agreement(plan: TaskIR | None, wanted: TaskIR) -> Agreement:
     expected = _needs(wanted.steps)
     edges = sum(map(len, expected))
     if plan is None:
-        return Agreement(False, False, 0, 0, edges, 0.0)
+        return Agreement(False, False, 0, 0, edges, 0.0, 0.0)
     needs = _needs(plan.steps)
     here = [words(step.prompt) for step in wanted.steps]
     there = [words(step.prompt) for step in plan.steps]
@@ -60,7 +62,9 @@ def agreement(plan: TaskIR | None, wanted: TaskIR) -> Agreement:
         and right == edges == said
         and all(2 * count >= len(wanted) for count, wanted in zip(kept, here, strict=True))
     )
-    return Agreement(True, exact, right, said, edges, sum(kept) / max(1, sum(map(len, here))))
+    asked, told, same = sum(map(len, here)), sum(map(len, there)), sum(kept)
+    faithful, shared = same / max(1, asked), 2 * same / max(1, asked + told)
+    return Agreement(True, exact, right, said, edges, faithful, shared)
 
 
 def _needs(steps: Sequence[Step]) -> list[frozenset[int]]:

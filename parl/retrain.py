@@ -8,12 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..blocks.llama.adapter import planner_adapter
 from ..blocks.llama.model import LlamaCppModel
 from ..errors import InputError, WorseAdapterError
 from ..text import plural
 from .data.generate import Part, generate
 from .evaluate import Evaluation, evaluate
-from .train import Report, TrainConfig, averaged, export, train
+from .train import Practice, Report, TrainConfig, averaged, export, train
 from .train.extra import require_extra
 
 __all__ = ["Outcome", "Source", "retrain"]
@@ -77,6 +78,7 @@ def retrain(
     target: Path,
     *,
     start: Path | None = None,
+    practice: Practice | None = None,
     resume: bool = False,
     force: bool = False,
     show: Callable[[Report], None] | None = None,
@@ -90,11 +92,14 @@ def retrain(
         target: Where the adapter is wanted; what is there is what it has to beat.
         start: An adapter to go on from instead of a new one, of at most that rank; the mean of
             both is tried, too.
+        practice: Learn from plans of its own, which wants an adapter that plans: `start`, else what
+            plans now.
         resume: Go on with the run in `folder`.
         force: Replace a better adapter too.
 
     Raises:
-        InputError: The `train` extra, a pair or the run to resume is missing.
+        InputError: The `train` extra, a pair, the run to resume or an adapter to practise with is
+            missing.
         ModelError: The base can't be read, or is not of the llama architecture.
         WorseAdapterError: The new adapter scores lower; it stays in `folder`.
     """
@@ -105,6 +110,8 @@ def retrain(
             f"{len(source.own)} pairs leave none to judge by.",
             "Give ten pairs or more, or let some be generated.",
         )
+    if practice is not None and start is None:
+        start = _planner(base, target)
     say(f"Judging what plans now on {plural(len(held_back), 'objective')}")
     now = target if target.is_file() else "default"
     before = asyncio.run(evaluate(held_back, LlamaCppModel(base, planner_adapter=now)))
@@ -115,6 +122,7 @@ def retrain(
         folder,
         base=base,
         start=start,
+        practice=practice,
         resume=resume,
         show=show,
     )
@@ -138,3 +146,13 @@ def retrain(
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target)
     return Outcome(before, after, target)
+
+
+def _planner(base: Path, target: Path) -> Path:
+    adapter = target if target.is_file() else planner_adapter(base)
+    if adapter is None:
+        raise InputError(
+            f"Nothing plans over {base} yet, so there is nothing to practise.",
+            "Train an adapter without --practice first, or give one with --start.",
+        )
+    return adapter

@@ -12,10 +12,18 @@ from pathlib import Path
 
 from ...blocks.llama.openmp import sleeping_threads
 from ...errors import InputError
-from .config import Report, TrainConfig, TrainResult
+from .config import Practice, Report, TrainConfig, TrainResult
 from .extra import require_extra
 
-__all__ = ["Report", "TrainConfig", "TrainResult", "averaged", "export", "train"]
+__all__ = [
+    "Practice",
+    "Report",
+    "TrainConfig",
+    "TrainResult",
+    "averaged",
+    "export",
+    "train",
+]
 
 
 def train(
@@ -26,6 +34,7 @@ def train(
     *,
     base: Path,
     start: Path | None = None,
+    practice: Practice | None = None,
     resume: bool = False,
     show: Callable[[Report], None] | None = None,
 ) -> TrainResult:
@@ -39,7 +48,10 @@ def train(
         base: The GGUF file that will serve with the adapter.
         start: A GGUF adapter of the same base to go on from, of the same or a lower rank and of
             the same alpha ÷ rank; a new one if none.
-        resume: Go on with the run that the folder holds.
+        practice: Learn from plans of its own, compared with each other by what they are worth
+            beside the pairs' plans; None to learn the pairs' plans. Wants an adapter that plans.
+        resume: Go on with the run that the folder holds; a round of practice that was broken off
+            is written anew.
         show: Called with each report, if given.
 
     Raises:
@@ -52,9 +64,19 @@ def train(
     if not pairs:
         raise InputError("There is no example to train with.", "Give at least one pair.")
     with sleeping_threads():
-        from .loop import run
+        from .begin import run
 
-    return run(pairs, development, config, folder, base, show or _quiet, start=start, resume=resume)
+    return run(
+        pairs,
+        development,
+        config,
+        folder,
+        base,
+        show or _quiet,
+        start=start,
+        practice=practice,
+        resume=resume,
+    )
 
 
 def _quiet(_: Report) -> None:

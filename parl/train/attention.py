@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor
@@ -10,7 +12,7 @@ from .base import BaseShape
 from .batches import Batch
 from .operations import padded, unpadded
 
-__all__ = ["attention", "turns"]
+__all__ = ["Heads", "attention", "split", "turns"]
 
 _SHORT = 512
 """Tokens up to which all scores of a batch are held, in 16 bits: others would take gigabytes."""
@@ -23,20 +25,31 @@ def turns(positions: Tensor, shape: BaseShape) -> Tensor:
     return torch.polar(torch.ones_like(angles), angles)[:, None]
 
 
-def attention(qkv: Tensor, turn: Tensor, batch: Batch, shape: BaseShape) -> Tensor:
-    """Mix the values of the rows.
+class Heads(NamedTuple):
+    """What a layer's attention reads: queries (rows, heads · head), the others of fewer heads."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+
+
+def split(qkv: Tensor, turn: Tensor, shape: BaseShape) -> Heads:
+    """Split the product of a layer's first matrices, and turn queries and keys.
 
     Args:
         qkv: (rows, heads + 2 · key heads, head), flattened to two dimensions.
-        turn: `turns` of the batch's positions.
-
-    Returns:
-        (rows, heads · head).
+        turn: `turns` of the rows' positions.
     """
-    heads, kv_heads, head = shape.heads, shape.kv_heads, shape.head
-    turned = _turned(qkv[:, : (heads + kv_heads) * head], turn, head)
-    query, key = turned[:, : heads * head], turned[:, heads * head :]
-    value = qkv[:, (heads + kv_heads) * head :]
+    queries = shape.heads * shape.head
+    both = queries + shape.kv_heads * shape.head
+    turned = _turned(qkv[:, :both], turn, shape.head)
+    return Heads(turned[:, :queries], turned[:, queries:], qkv[:, both:])
+
+
+def attention(read: Heads, batch: Batch, shape: BaseShape) -> Tensor:
+    """Mix the values of the rows into (rows, heads · head)."""
+    heads, kv_heads = shape.heads, shape.kv_heads
+    query, key, value = read
     own = _own(query, key, value, batch, shape)
     if not batch.prefix:
         return own

@@ -9,7 +9,7 @@ from typing import Literal
 
 from ...errors import InputError
 
-__all__ = ["Report", "TrainConfig", "TrainResult"]
+__all__ = ["Practice", "Report", "TrainConfig", "TrainResult"]
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,43 @@ class TrainConfig:
 
 
 @dataclass(frozen=True)
+class Practice:
+    """How a planner learns from plans of its own.
+
+    Attributes:
+        objectives: Of a round, in which all plans are written before any is learnt from.
+        plans: Of each objective.
+        updates: Optimiser steps of a round, each of as many objectives.
+        longest: Objectives whose wanted plan has more tokens are left out.
+        wanted: What the wanted plan counts for, beside advantages of at most 1, where no plan of an
+            objective has its graph; 0 for nothing.
+    """
+
+    objectives: int = 64
+    plans: int = 8
+    updates: int = 4
+    longest: int = 125
+    wanted: float = 0.2
+
+    def __post_init__(self) -> None:
+        for name in ("objectives", "updates", "longest"):
+            _check(name, getattr(self, name), least=1)
+        _check("plans", self.plans, least=2)
+        _check("wanted", self.wanted, least=0)
+        if self.updates > self.objectives:
+            raise InputError(
+                f"{self.objectives} objectives give no {self.updates} updates.",
+                "Give fewer updates or more objectives.",
+            )
+
+
+@dataclass(frozen=True)
 class Report:
     """One line of a training log.
 
     Attributes:
-        loss: Mean loss of a plan's token since the last report.
+        loss: Mean loss of a plan's token since the last report; of a planner that learns from plans
+            of its own, what they lacked of the most they could be worth.
         dev_loss: The same on the development examples, where it was measured.
         lr: Learning rate of the first matrices in the last step.
         tokens_s: Tokens of examples trained on, shared prefixes counted each time, per second.

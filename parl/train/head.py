@@ -13,45 +13,46 @@ from torch import Tensor
 
 from .operations import applied
 
-__all__ = ["mean_loss"]
+__all__ = ["weighed_loss"]
 
 _ROWS = 256
 
 
-def mean_loss(states: Tensor, head: Tensor, targets: Tensor) -> Tensor:
-    """Mean cross-entropy in nats.
+def weighed_loss(states: Tensor, head: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+    """Sum of the targets' cross-entropies in nats, each times its weight.
 
     Args:
         states: (targets, width).
         head: (vocabulary, width), frozen.
         targets: (targets) token ids.
+        weights: (targets) numbers; below 0 where a token shall become less likely.
     """
-    return applied(_MeanLoss, states, head, targets)
+    return applied(_WeighedLoss, states, head, targets, weights)
 
 
-class _MeanLoss(torch.autograd.Function):
+class _WeighedLoss(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, states: Tensor, head: Tensor, targets: Tensor) -> Tensor:
+    def forward(ctx: Any, states: Tensor, head: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         grad = torch.empty_like(states) if wants_grad else None
         total = 0.0
         for start in range(0, len(targets), _ROWS):
             rows = slice(start, start + _ROWS)
             logits = (states[rows].to(head.dtype) @ head.T).to(states.dtype)
-            target = targets[rows, None]
+            target, weight = targets[rows, None], weights[rows, None].to(states.dtype)
             highest = logits.amax(1, keepdim=True)
-            total += float((highest - logits.gather(1, target)).double().sum())
+            missed = highest - logits.gather(1, target)
             odds = logits.sub_(highest).exp_()
             norm = odds.sum(1, keepdim=True)
-            total += float(norm.log().double().sum())
+            total += float(((missed + norm.log()) * weight).double().sum())
             if grad is not None:
                 grad[rows] = odds.to(head.dtype) @ head
-                grad[rows].div_(norm).sub_(head[target[:, 0]]).div_(len(targets))
+                grad[rows].div_(norm).sub_(head[target[:, 0]]).mul_(weight)
         if grad is not None:
             ctx.save_for_backward(grad)
-        return states.new_tensor(total / len(targets))
+        return states.new_tensor(total)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         (grad,) = cast("tuple[Tensor, ...]", ctx.saved_tensors)
-        return grad * grads[0], None, None
+        return grad * grads[0], None, None, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,41 +13,19 @@ import torch
 
 from ...blocks.llama.api import usable_cores
 from ...errors import InputError
-from .base import Base, load_base
-from .batches import Batch, Example, batches, pack
+from .base import Base
 from .config import Report, TrainConfig, TrainResult
+from .course import Course, Lesson
 from .folder import Folder, Origin, Progress
 from .kept import save_adapter
-from .lora import new_adapter
-from .memory import keep_memory
-from .model import Model
-from .precision import product_type
+from .learner import Learner
 from .schedule import ended, rate
 from .since import Since
-from .start import read_adapter
-from .tokens import encode
 
-__all__ = ["REPORT_EVERY", "Run", "run"]
+__all__ = ["REPORT_EVERY", "Run"]
 
 REPORT_EVERY = 10
 """Steps between two reports."""
-
-
-def run(
-    pairs: Sequence[tuple[str, str]],
-    development: Sequence[tuple[str, str]],
-    config: TrainConfig,
-    folder: Path,
-    base: Path,
-    show: Callable[[Report], None],
-    *,
-    start: Path | None,
-    resume: bool,
-) -> TrainResult:
-    """Train from pairs; see `parl.train.train`."""
-    keep_memory()
-    examples, unseen = encode(pairs, base), encode(development, base)
-    return Run(examples, unseen, config, folder, load_base(base), show, start).train(resume=resume)
 
 
 class Run:
@@ -55,29 +33,20 @@ class Run:
 
     def __init__(
         self,
-        examples: Sequence[Example],
-        unseen: Sequence[Example],
+        course: Course,
+        learner: Learner,
         config: TrainConfig,
         folder: Path,
         base: Base,
         show: Callable[[Report], None],
-        start: Path | None = None,
     ) -> None:
         self._config = config
         self._folder = Folder(folder)
         self._show = show
-        self._examples = examples
-        by_length = sorted(unseen, key=len)
-        self._unseen = [pack(some) for some in batches(by_length, config.batch_tokens, None)]
+        self._course = course
         self._base = base
-        data = repr([(example.prompt, example.plan) for example in examples])
-        self._origin = Origin(base.sha256, hashlib.sha256(data.encode()).hexdigest())
-        self._model = Model(base, product_type(config))
-        self._adapter = (
-            new_adapter(base, config.rank, config.alpha, config.seed)
-            if start is None
-            else read_adapter(start, base, config.rank, config.alpha, config.seed)
-        )
+        self._origin = Origin(base.sha256, hashlib.sha256(course.data.encode()).hexdigest())
+        self._model, self._adapter = learner.model, learner.adapter
         self._optimiser = torch.optim.AdamW(
             [{"params": [*its.values()]} for its in (self._adapter.a, self._adapter.b)],
             lr=config.lr,
@@ -85,7 +54,6 @@ class Run:
             fused=True,
         )
         self._progress = Progress()
-        self._dealt: list[list[Example]] = []
         self._since = Since()
 
     def train(self, *, resume: bool) -> TrainResult:
@@ -100,7 +68,7 @@ class Run:
         started = time.monotonic() - progress.elapsed_s
         reason = ended(self._config, progress)
         while reason is None:
-            self._step(self._next_batch())
+            self._step()
             progress.elapsed_s = time.monotonic() - started
             is_last = ended(self._config, progress) is not None
             evaluates = is_last or progress.step % self._config.eval_every == 0
@@ -113,46 +81,38 @@ class Run:
             reason = ended(self._config, progress)
         return self._result(reason)
 
-    def _next_batch(self) -> Batch:
-        config, progress = self._config, self._progress
-        if not self._dealt or progress.batch == len(self._dealt):
-            if self._dealt:
-                progress.epoch, progress.batch = progress.epoch + 1, 0
-            seed = config.seed * 1_000_003 + progress.epoch
-            self._dealt = list(batches(self._examples, config.batch_tokens, seed))
-            # A resumed epoch may have been seen whole.
-            if progress.batch == len(self._dealt):
-                return self._next_batch()
-        progress.batch += 1
-        return pack(self._dealt[progress.batch - 1])
-
-    def _step(self, batch: Batch) -> None:
+    def _step(self) -> None:
         started = time.monotonic()
+        lesson = self._course.lesson(self._progress)
         first, second = self._optimiser.param_groups
         first["lr"] = rate(self._config, self._progress)
         second["lr"] = first["lr"] * self._config.lr_ratio
-        loss = self._model.loss(batch, self._adapter)
-        if not math.isfinite(float(loss.detach())):
-            raise InputError(
-                f"The loss is {float(loss.detach())} at step {self._progress.step + 1}.",
-                "Lower lr, then train again.",
-            )
-        torch.autograd.backward(loss)
+        loss = self._add_gradients(lesson)
         torch.nn.utils.clip_grad_norm_(self._adapter.parameters(), self._config.clip)
         cast("Any", self._optimiser).step()
         self._optimiser.zero_grad()
         self._progress.step += 1
-        self._since.add(batch, float(loss.detach()), time.monotonic() - started)
+        targets = sum(len(batch.targets) for batch, _ in lesson.parts)
+        tokens = sum(batch.size for batch, _ in lesson.parts)
+        self._since.add(targets, tokens, loss, time.monotonic() - started)
+
+    def _add_gradients(self, lesson: Lesson) -> float:
+        """Add up the gradients of a lesson's parts, and return what reports say of it."""
+        total = 0.0
+        for batch, weights in lesson.parts:
+            loss = self._model.loss(batch, self._adapter, weights)
+            total += (value := float(loss.detach()))
+            if not math.isfinite(value):
+                raise InputError(
+                    f"The loss is {value} at step {self._progress.step + 1}.",
+                    "Lower lr, then train again.",
+                )
+            torch.autograd.backward(loss)
+        return total if lesson.loss is None else lesson.loss
 
     def _evaluate(self) -> float | None:
-        loss = None
-        if self._unseen:
-            with torch.no_grad():
-                sums = [
-                    float(self._model.loss(batch, self._adapter)) * len(batch.targets)
-                    for batch in self._unseen
-                ]
-            loss = sum(sums) / sum(len(batch.targets) for batch in self._unseen)
+        loss = self._course.dev_loss()
+        if loss is not None:
             self._progress.dev_losses[self._progress.step] = loss
         facts = {
             "base.name": self._base.shape.name,

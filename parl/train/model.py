@@ -5,12 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .attention import attention, turns
+from .attention import attention, split, turns
 from .base import Base
 from .batches import Batch
-from .head import mean_loss
+from .head import weighed_loss
+from .layers import through
 from .lora import GROUPS, Adapter, adapted
-from .operations import gated, normed
+from .operations import normed
 
 __all__ = ["Model"]
 
@@ -23,10 +24,10 @@ class Model:
     """
 
     def __init__(self, base: Base, dtype: torch.dtype | None = None) -> None:
-        self._shape = base.shape
-        self._embeddings = base["token_embd"]
-        self._dtype = dtype or self._embeddings.dtype
-        self._head = (base["output"] * base["output_norm"]).to(self._dtype)
+        self.shape = base.shape
+        self.embeddings = base["token_embd"]
+        self.dtype = dtype or self.embeddings.dtype
+        self.head = (base["output"] * base["output_norm"]).to(self.dtype)
         self._norms: dict[str, Tensor] = {}
         self._weights: dict[str, Tensor] = {}
         for layer in range(base.shape.layers):
@@ -37,34 +38,55 @@ class Model:
                 weight = torch.cat([base[f"{block}.{name}"] for name in names])
                 norm = self._norms.get(f"{block}.{group}")
                 scaled = weight if norm is None else weight * norm
-                self._weights[f"{block}.{group}"] = scaled.to(self._dtype)
+                self._weights[f"{block}.{group}"] = scaled.to(self.dtype)
 
-    def loss(self, batch: Batch, adapter: Adapter) -> Tensor:
-        """Mean loss of a token of the plans, in nats."""
-        return mean_loss(self._states(batch, adapter), self._head, batch.targets)
+    def loss(self, batch: Batch, adapter: Adapter, weights: Tensor | None = None) -> Tensor:
+        """Mean loss of a token of the plans, in nats.
+
+        Args:
+            weights: (targets) what each token's loss is multiplied by instead, before the sum.
+        """
+        if weights is None:
+            weights = torch.full((len(batch.targets),), 1 / len(batch.targets))
+        return weighed_loss(self._states(batch, adapter), self.head, batch.targets, weights)
 
     def logits(self, batch: Batch, adapter: Adapter) -> Tensor:
         """(targets, vocabulary) logits from which the tokens of the plans are predicted."""
-        return self._states(batch, adapter).to(self._dtype) @ self._head.T
+        return self._states(batch, adapter).to(self.dtype) @ self.head.T
+
+    @torch.no_grad()
+    def merged(self, adapter: Adapter) -> dict[str, Tensor]:
+        """The weights with an adapter added, by block and group, norms multiplied in."""
+        return {
+            f"{block}.{group}": self._merged(block, group, adapter)
+            for block in (f"blk.{layer}" for layer in range(self.shape.layers))
+            for group in GROUPS
+        }
+
+    def _merged(self, block: str, group: str, adapter: Adapter) -> Tensor:
+        names = [f"{block}.{name}" for name in GROUPS[group]]
+        added = torch.cat([adapter.b[name] @ adapter.a[name] for name in names]) * adapter.scale
+        if (norm := self._norms.get(f"{block}.{group}")) is not None:
+            added = added * norm
+        return (self._weights[f"{block}.{group}"].to(added) + added).to(self.dtype)
 
     def _states(self, batch: Batch, adapter: Adapter) -> Tensor:
-        eps = self._shape.norm_eps
-        turn = turns(batch.positions, self._shape)
-        x = self._embeddings[batch.tokens]
-        for layer in range(self._shape.layers):
-            block = f"blk.{layer}"
-            qkv = self._linear(block, "qkv", normed(x, eps, self._dtype), adapter)
-            mixed = attention(qkv, turn, batch, self._shape)
-            x = x + self._linear(block, "out", mixed, adapter)
-            both = self._linear(block, "up", normed(x, eps, self._dtype), adapter)
-            x = x + self._linear(block, "down", gated(both), adapter)
-        return normed(x[batch.rows], eps, x.dtype)
+        turn = turns(batch.positions, self.shape)
+
+        def linear(block: str, group: str, x: Tensor) -> Tensor:
+            return self._linear(block, group, x, adapter)
+
+        def mix(_: int, qkv: Tensor) -> Tensor:
+            return attention(split(qkv, turn, self.shape), batch, self.shape)
+
+        x = through(self.embeddings[batch.tokens], self.shape, self.dtype, linear, mix)
+        return normed(x[batch.rows], self.shape.norm_eps, x.dtype)
 
     def _linear(self, block: str, group: str, x: Tensor, adapter: Adapter) -> Tensor:
         names = [f"{block}.{name}" for name in GROUPS[group]]
         a = torch.cat([adapter.a[name] for name in names])
         if (norm := self._norms.get(f"{block}.{group}")) is not None:
             a = a * norm
-        b = [adapter.b[name].to(self._dtype) for name in names]
+        b = [adapter.b[name].to(self.dtype) for name in names]
         weight = self._weights[f"{block}.{group}"]
-        return adapted(x, weight, adapter.scale, a.to(self._dtype), b)
+        return adapted(x, weight, adapter.scale, a.to(self.dtype), b)

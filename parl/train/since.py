@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .batches import Batch
-
 __all__ = ["Since"]
 
 
@@ -19,11 +17,11 @@ class Since:
     tokens: int = 0
     seconds: float = 0.0
 
-    def add(self, batch: Batch, loss: float, seconds: float) -> None:
-        """Count a step over a batch with that mean loss."""
-        self.losses += loss * len(batch.targets)
-        self.targets += len(batch.targets)
-        self.tokens += batch.size
+    def add(self, targets: int, tokens: int, loss: float, seconds: float) -> None:
+        """Count a step over so many targets and tokens, with that mean loss."""
+        self.losses += loss * targets
+        self.targets += targets
+        self.tokens += tokens
         self.seconds += seconds
 
     @property

@@ -14,7 +14,7 @@ from ...errors import InputError, ModelError
 from ...tasks.plan_prompt import trained_messages
 from .batches import Example
 
-__all__ = ["encode"]
+__all__ = ["encode", "pieces"]
 
 
 def encode(pairs: Iterable[tuple[str, str]], base: Path) -> list[Example]:
@@ -32,6 +32,19 @@ def encode(pairs: Iterable[tuple[str, str]], base: Path) -> list[Example]:
             )
         template = ChatTemplate(source, bos=native.bos, eos=native.eos)
         return [_encode(objective, plan, native, template) for objective, plan in pairs]
+    finally:
+        native.close()
+
+
+def pieces(base: Path) -> tuple[bytes, ...]:
+    """The bytes of every token, by its number; none for a special one.
+
+    Raises:
+        ModelError: The model file can't be loaded.
+    """
+    native = Native(check_model_file(base), EngineConfig(n_ctx=64, n_slots=1))
+    try:
+        return tuple(native.piece(token) for token in range(native.n_vocab))
     finally:
         native.close()
 

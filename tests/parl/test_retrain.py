@@ -11,7 +11,7 @@ from prefect_swarm.errors import InputError, WorseAdapterError
 from prefect_swarm.parl import retrain as module
 from prefect_swarm.parl.evaluate import Evaluation
 from prefect_swarm.parl.retrain import Source, retrain
-from prefect_swarm.parl.train import TrainConfig
+from prefect_swarm.parl.train import Practice, TrainConfig
 
 CONFIG = TrainConfig(rank=4, alpha=8.0, lr=2e-3, steps=12, eval_every=12, batch_tokens=300)
 OWN = [
@@ -101,3 +101,15 @@ def test_something_has_to_be_left_to_judge_by(tmp_path: Path) -> None:
     few = Source(generated=0, own=OWN[:9])
     with pytest.raises(InputError, match="9 pairs leave none to judge by"):
         retrain(demo_model_path(), few, CONFIG, tmp_path / "run", tmp_path / "out.gguf")
+
+
+def test_practice_wants_an_adapter_that_plans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(_: Path) -> None:
+        return None
+
+    monkeypatch.setattr(module, "planner_adapter", none)
+    source, target = Source(generated=0, own=OWN), tmp_path / "out.gguf"
+    with pytest.raises(InputError, match="nothing to practise"):
+        retrain(demo_model_path(), source, CONFIG, tmp_path, target, practice=Practice())

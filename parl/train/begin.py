@@ -1,0 +1,60 @@
+"""A run from pairs and a model file: what is learnt from, and what learns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ...tasks.plan_lines import read_lines
+from .base import load_base
+from .config import Practice, Report, TrainConfig, TrainResult
+from .course import Course
+from .learner import Learner, new_learner
+from .loop import Run
+from .memory import keep_memory
+from .practice import Practised, Task
+from .supervised import Supervised
+from .tokens import encode, pieces
+
+__all__ = ["run"]
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def run(
+    pairs: Pairs,
+    development: Pairs,
+    config: TrainConfig,
+    folder: Path,
+    base: Path,
+    show: Callable[[Report], None],
+    *,
+    start: Path | None,
+    practice: Practice | None,
+    resume: bool,
+) -> TrainResult:
+    """Train from pairs; see `parl.train.train`."""
+    keep_memory()
+    loaded = load_base(base)
+    learner = new_learner(loaded, config, start)
+    course: Course = (
+        Supervised(encode(pairs, base), encode(development, base), config, learner)
+        if practice is None
+        else _practised(pairs, development, config, practice, base, learner)
+    )
+    return Run(course, learner, config, folder, loaded, show).train(resume=resume)
+
+
+def _practised(
+    pairs: Pairs,
+    development: Pairs,
+    config: TrainConfig,
+    practice: Practice,
+    base: Path,
+    learner: Learner,
+) -> Practised:
+    def tasks(pairs: Pairs) -> list[Task]:
+        examples = zip(pairs, encode(pairs, base), strict=True)
+        return [Task(one, read_lines(plan, one), example) for (one, plan), example in examples]
+
+    return Practised(tasks(pairs), tasks(development), config, practice, learner, pieces(base))

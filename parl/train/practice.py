@@ -1,0 +1,154 @@
+"""Lessons from plans of the model's own: what is worth more than its like becomes likelier."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ...task_ir import TaskIR
+from ..reward import GRAPH, reward
+from .advantages import advantages
+from .batches import Batch, Example, pack
+from .config import Practice, TrainConfig
+from .course import Lesson
+from .folder import Progress
+from .learner import Learner
+from .writer import Writer
+
+__all__ = ["Practised", "Task", "Try"]
+
+_ROWS = 256
+"""Plans that are written side by side."""
+
+_ROOM, _MORE = 1.3, 15
+"""A plan may have so many times the wanted plan's tokens, and so many more."""
+
+_DEV_PLANS = 4
+
+
+@dataclass(frozen=True)
+class Task:
+    """An objective, and the plan that is wanted."""
+
+    objective: str
+    wanted: TaskIR
+    example: Example
+
+
+@dataclass(frozen=True)
+class Try:
+    """A plan the model wrote, and what it is worth, 0..1."""
+
+    plan: tuple[int, ...]
+    reward: float
+
+
+Round = list[tuple[Task, list[Try]]]
+
+
+class Practised:
+    """Writes plans, round after round, and teaches their difference; a `Course`."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        unseen: Sequence[Task],
+        config: TrainConfig,
+        practice: Practice,
+        learner: Learner,
+        pieces: Sequence[bytes],
+    ) -> None:
+        """Begin.
+
+        Args:
+            pieces: The bytes of every token.
+        """
+        self._tasks = [task for task in tasks if len(task.example.plan) <= practice.longest]
+        self._unseen = unseen
+        self._config = config
+        self._practice = practice
+        self.learner = learner
+        self._pieces = pieces
+        self._round: Round = []
+
+    @property
+    def data(self) -> str:
+        """Every task's tokens."""
+        return repr([(task.example.prompt, task.example.plan) for task in self._tasks])
+
+    def lesson(self, progress: Progress) -> Lesson:
+        """The next part of a round, which is written when its first part is wanted."""
+        practice = self._practice
+        rounds = max(1, len(self._tasks) // practice.objectives)
+        if progress.batch >= rounds * practice.updates:
+            progress.epoch, progress.batch = progress.epoch + 1, 0
+        number, part = divmod(progress.batch, practice.updates)
+        if part == 0 or not self._round:
+            self._round = self._write_round(progress.epoch, number)
+        progress.batch += 1
+        share = self._round[part :: practice.updates]
+        rewards = [one.reward for _, tries in share for one in tries]
+        return Lesson(list(self._parts(share)), 1 - sum(rewards) / max(1, len(rewards)))
+
+    def dev_loss(self) -> float | None:
+        """What the plans lack of the most they could be worth, on average."""
+        if not self._unseen:
+            return None
+        written = self._write(self._unseen, _DEV_PLANS, torch.Generator().manual_seed(0))
+        rewards = [one.reward for _, tries in written for one in tries]
+        return 1 - sum(rewards) / len(rewards)
+
+    def _write_round(self, epoch: int, number: int) -> Round:
+        seed = self._config.seed * 1_000_003 + epoch
+        order = random.Random(seed).sample(self._tasks, len(self._tasks))  # noqa: S311
+        size = self._practice.objectives
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + number)
+        written = self._write(
+            order[number * size : (number + 1) * size], self._practice.plans, generator
+        )
+        random.Random(number).shuffle(written)  # noqa: S311 - they come by length
+        return written
+
+    def _write(self, tasks: Sequence[Task], times: int, generator: torch.Generator) -> Round:
+        writer = Writer(self.learner.model, self.learner.adapter)
+        # Those of one length end together.
+        order = sorted(tasks, key=lambda task: len(task.example.plan))
+        together = max(1, _ROWS // times)
+        written: Round = []
+        for first in range(0, len(order), together):
+            some = order[first : first + together]
+            plans = writer.write(
+                [task.example.prompt for task in some],
+                [int(_ROOM * len(task.example.plan)) + _MORE for task in some],
+                times,
+                some[0].example.plan[-1],
+                generator,
+            )
+            for task, found in zip(some, plans, strict=True):
+                written.append((task, [self._tried(task, plan) for plan in found]))
+        return written
+
+    def _tried(self, task: Task, plan: tuple[int, ...]) -> Try:
+        ended = plan[-1] == task.example.plan[-1]
+        text = b"".join(self._pieces[token] for token in plan).decode("utf-8", "replace")
+        return Try(plan, reward(text, task.objective, task.wanted) if ended else 0.0)
+
+    def _parts(self, share: Round) -> Iterator[tuple[Batch, Tensor]]:
+        taught = [(task, self._taught(task, tries)) for task, tries in share]
+        tokens = sum(len(plan) for _, plans in taught for plan, _ in plans)
+        for task, plans in taught:
+            if plans:
+                batch = pack([Example(task.example.prompt, plan) for plan, _ in plans])
+                counts = [advantage / tokens for plan, advantage in plans for _ in plan]
+                yield batch, torch.tensor(counts)
+
+    def _taught(self, task: Task, tries: Sequence[Try]) -> list[tuple[tuple[int, ...], float]]:
+        rewards = [one.reward for one in tries]
+        taught = [(tries[n].plan, advantage) for n, advantage in advantages(rewards)]
+        if max(rewards) <= GRAPH:
+            taught.append((task.example.plan, self._practice.wanted))
+        return taught
