@@ -36,6 +36,11 @@ class Course(Protocol):
         """All that is learnt from, as text that tells it from other data."""
         ...
 
+    @property
+    def report_every(self) -> int:
+        """Steps between two reports."""
+        ...
+
     def lesson(self, progress: Progress) -> Lesson:
         """The next lesson; counts it in `progress`, whose epoch and batch say which it is."""
         ...

@@ -22,10 +22,7 @@ from .learner import Learner
 from .schedule import ended, rate
 from .since import Since
 
-__all__ = ["REPORT_EVERY", "Run"]
-
-REPORT_EVERY = 10
-"""Steps between two reports."""
+__all__ = ["Run"]
 
 
 class Run:
@@ -76,7 +73,7 @@ class Run:
             # Before the report, whose reader may break off.
             if evaluates or progress.step % self._config.save_every == 0:
                 self._save()
-            if evaluates or progress.step % REPORT_EVERY == 0:
+            if evaluates or progress.step % self._course.report_every == 0:
                 self._report(dev_loss)
             reason = ended(self._config, progress)
         return self._result(reason)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ...errors import InputError
 from ...task_ir import TaskIR
 from ..reward import GRAPH, reward
 from .advantages import advantages
@@ -66,8 +67,16 @@ class Practised:
 
         Args:
             pieces: The bytes of every token.
+
+        Raises:
+            InputError: All wanted plans are too long.
         """
         self._tasks = [task for task in tasks if len(task.example.plan) <= practice.longest]
+        if not self._tasks:
+            raise InputError(
+                f"No wanted plan has {practice.longest} tokens or fewer.",
+                "Give shorter ones, or a higher longest.",
+            )
         self._unseen = unseen
         self._config = config
         self._practice = practice
@@ -79,6 +88,11 @@ class Practised:
     def data(self) -> str:
         """Every task's tokens."""
         return repr([(task.example.prompt, task.example.plan) for task in self._tasks])
+
+    @property
+    def report_every(self) -> int:
+        """The steps of a round."""
+        return self._practice.updates
 
     def lesson(self, progress: Progress) -> Lesson:
         """The next part of a round, which is written when its first part is wanted."""

@@ -18,6 +18,8 @@ __all__ = ["Supervised"]
 class Supervised:
     """Deals all examples into batches, epoch after epoch; a `Course`."""
 
+    report_every = 10
+
     def __init__(
         self,
         examples: Sequence[Example],

@@ -157,3 +157,8 @@ def test_a_round_that_was_broken_off_is_written_anew(run: Callable[..., TrainRes
 def test_practice_that_makes_no_sense_is_refused(changed: dict[str, Any], why: str) -> None:
     with pytest.raises(InputError, match=why):
         replace(PRACTICE, **changed)
+
+
+def test_some_plan_has_to_be_short_enough(course: Callable[..., Practised]) -> None:
+    with pytest.raises(InputError, match="No wanted plan has 1 tokens or fewer"):
+        course(longest=1)
