@@ -97,8 +97,8 @@ def train(
         steps=steps,
         minutes=60.0 if steps is None and minutes is None else minutes,
         seed=seed,
-        eval_every=16 if practice else 50,
-        save_every=4 if practice else 25,
+        eval_every=15 if practice else 50,
+        save_every=3 if practice else 25,
     )
     with shown(config) as show:
         outcome = retrain(
