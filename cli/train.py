@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,11 +16,11 @@ from .session import say
 if TYPE_CHECKING:
     from ..parl.evaluate import Evaluation
     from ..parl.retrain import Outcome
+    from ..parl.train import TrainConfig
 
 __all__ = ["train"]
 
 _FIGURES = ("Plans", "Readable", "Exact", "Edge F1", "Words kept", "Score", "s a plan")
-_LR, _PRACTICE_LR = 4e-4, 1e-4
 
 
 def train(
@@ -93,13 +93,14 @@ def train(
     config = TrainConfig(
         rank=rank,
         alpha=2.0 * rank,
-        lr=(_PRACTICE_LR if practice else _LR) if lr is None else lr,
         steps=steps,
         minutes=60.0 if steps is None and minutes is None else minutes,
         seed=seed,
-        eval_every=15 if practice else 50,
-        save_every=3 if practice else 25,
     )
+    if practice:
+        config = _for_practice(config)
+    if lr is not None:
+        config = replace(config, lr=lr)
     with shown(config) as show:
         outcome = retrain(
             base,
@@ -116,6 +117,11 @@ def train(
         )
     _print(outcome, as_json=as_json)
     return 0
+
+
+def _for_practice(config: TrainConfig) -> TrainConfig:
+    # A step of practice takes half a minute, and goes on from an adapter that plans already.
+    return replace(config, lr=1e-4, eval_every=15, save_every=3)
 
 
 def _print(outcome: Outcome, *, as_json: bool) -> None:
