@@ -1,6 +1,7 @@
 """What a small model leaves out of a plan, mended where the objective leaves no doubt. Pure.
 
 - A plan of one step asks what was asked, in the objective's own words: nothing of it is lost.
+- Two words written as one are two, and a clause of the model's own making is left out.
 - A step that compares, chooses or adds up, and names what other steps are about, needs these steps.
 - A step that compares or chooses among what several agents made, as one of them, is a judge's.
 - Stages told with arrows are a chain, where each has its step.
@@ -28,6 +29,7 @@ from .plan_joins import JUDGE, joined, judged_fairly, linked
 from .plan_lanes import rows
 from .plan_lines import final_step, system_prompt
 from .plan_lost import restored
+from .plan_slips import corrected
 from .plan_tails import gathered
 
 __all__ = ["Mended", "mended"]
@@ -52,6 +54,7 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     asking, empty = _without_nothing(plan.steps)
     if len(asking) == 1:
         return _whole(plan, asking[0], empty)
+    asking, slips = corrected(asking, plan.objective)
     steps, ordered = chained(asking, plan.objective)
     found = rows(steps)
     steps, told_once = gathered(steps, found, plan.objective)
@@ -64,7 +67,8 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     steps, told = restored(steps, found, plan.objective)
     steps, limited = bounded(steps, plan.objective)
     steps, added = joined(steps, found, plan.objective, max_steps)
-    notes = (*empty, *ordered, *told_once, *needs, *dropped, *judged, *told, *limited, *added)
+    made = (*ordered, *told_once, *needs, *dropped, *judged, *told, *limited, *added)
+    notes = (*empty, *slips, *made)
     return _with(plan, steps, notes) if notes else Mended(plan)
 
 

@@ -1,0 +1,67 @@
+"""Slips of a small model's pen, taken back where the objective leaves no doubt. Pure.
+
+- `the cost ofgin`, of `recipes (gin, rum)`: a word behind a bracket brings no space with it.
+- `Write slugify, which changes a webpage`: a last clause that says nothing the objective says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..task_ir import Step
+from .plan_words import tokens, words
+
+__all__ = ["corrected"]
+
+_WORD = re.compile(r"\w+")
+_GLUED = re.compile(r"of(?!ten$)(?P<own>\w{3,})")
+_COMMA = re.compile(r"(?P<one>\w+),(?=(?P<other>[^\W\d]\w*))")
+_CLAUSE = re.compile(r", which [^,;:()]+$")
+
+
+def corrected(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+    """Part words that were written as one, and leave out clauses of the model's own making.
+
+    Returns:
+        The steps, and a clause for each that was changed.
+    """
+    found, notes = list[Step](), list[str]()
+    for step in steps:
+        prompt = _asked(_spaced(step.prompt, objective), objective)
+        if prompt != step.prompt:
+            notes.append(f"{step.id} had a slip of the pen: “{step.prompt}”")
+            step = step.model_copy(update={"prompt": prompt})
+        found.append(step)
+    return found, notes
+
+
+def _spaced(prompt: str, objective: str) -> str:
+    said = tokens(objective)
+
+    def parted(match: re.Match[str]) -> str:
+        glued = _GLUED.fullmatch(match[0])
+        if not glued or match[0].casefold() in said or not _opens(glued["own"], objective):
+            return match[0]
+        return f"of {glued['own']}"
+
+    def comma(match: re.Match[str]) -> str:
+        together = f"{match['one']},{match['other']}"
+        apart = f"{match['one']}, {match['other']}"
+        return match[0] + " " * (together not in objective and apart in objective)
+
+    return _COMMA.sub(comma, _WORD.sub(parted, prompt))
+
+
+def _opens(word: str, objective: str) -> bool:
+    """Whether a word stands right behind a bracket or a quote."""
+    return re.search(rf"[(\[\"'“‘«]{re.escape(word)}\b", objective) is not None
+
+
+def _asked(prompt: str, objective: str) -> str:
+    clause = _CLAUSE.search(prompt)
+    if clause is None:
+        return prompt
+    before = prompt[: clause.start()]
+    own = words(clause[0]) - words(before)
+    return before if own and not own & words(objective) else prompt

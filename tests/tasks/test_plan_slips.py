@@ -1,0 +1,54 @@
+"""Slips of a small model's pen, and what only looks like one."""
+
+from __future__ import annotations
+
+import pytest
+from prefect_swarm.tasks.plan_lines import read_lines, write_lines
+from prefect_swarm.tasks.plan_mend import mended
+from prefect_swarm.tasks.plan_slips import corrected
+
+DRINKS = "I want three cocktail recipes (gin, rum, mezcal), and the cost of every recipe"
+SLUGS = "Write `slugify` and `deslugify` in TypeScript, each with its own jest tests"
+
+
+def _corrected(prompt: str, objective: str) -> str:
+    steps, _ = corrected(read_lines(f"1. Writer: {prompt}", objective).steps, objective)
+    return steps[0].prompt
+
+
+@pytest.mark.parametrize(
+    ("prompt", "objective", "right"),
+    [
+        ("Work out the cost ofgin", DRINKS, "Work out the cost of gin"),
+        ("Make the recipes (gin,rum,mezcal)", DRINKS, "Make the recipes (gin, rum, mezcal)"),
+        ("Explain the cold ofwinter", 'Explain "winter"', "Explain the cold of winter"),
+        ("Write slugify, which changes the slug of a page", SLUGS, "Write slugify"),
+        ("Write slugify in TypeScript, which slugify uses", SLUGS, "Write slugify in TypeScript"),
+    ],
+)
+def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
+    assert _corrected(prompt, objective) == right
+
+
+@pytest.mark.parametrize(
+    ("prompt", "objective"),
+    [
+        ("Work out the income", "what comes (come) of it"),
+        ("Look inside", "Weigh up each side"),
+        ("Explain often", "Name the ten rules (ten)"),
+        ("Call ofgin(a,b)", "Call ofgin(a,b) of (gin)"),
+        ("Add up 1,5 and 2,5", "Add up 1, 5 and 2,5"),
+        ("Write slugify, which uses jest", SLUGS),
+        ("Write slugify, which slugify", SLUGS),
+        ("Decide which is cheaper", "tea or coffee?"),
+    ],
+)
+def test_what_the_objective_may_mean_stays(prompt: str, objective: str) -> None:
+    assert _corrected(prompt, objective) == prompt
+
+
+def test_a_mended_plan_tells_what_was_taken_back() -> None:
+    text = "1. Chef: Work out the cost ofgin\n2. Chef: Work out the cost of rum"
+    plan, notes = mended(read_lines(text, DRINKS))
+    assert write_lines(plan) == text.replace("ofgin", "of gin")
+    assert notes == ("S1 had a slip of the pen: “Work out the cost ofgin”",)
