@@ -122,12 +122,15 @@ def _tell_once(why: str) -> None:
 
 def _planning(draft: PlanDraft, model: str) -> Planning:
     scores = [f"{c.score.value:.2f}" if c.score else "unreadable" for c in draft.candidates]
+    choice = f"best of {', '.join(scores)}"
+    if draft.adapter and len(scores) > 1:
+        choice += f", {draft.alike} of them with its graph"
     return Planning(
         source="orchestrator",
         model=model,
         score=draft.score.value,
         candidates=len(draft.candidates),
-        choice="; ".join((f"best of {', '.join(scores)}", *draft.mended)),
+        choice="; ".join((choice, *draft.mended)),
         adapter=file_hash(draft.adapter) if draft.adapter else None,
         usage=draft.usage,
     )

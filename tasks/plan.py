@@ -3,7 +3,8 @@
 A local model that has an adapter for planning wears it here, and nowhere else, and what its plans
 leave out is mended where the objective leaves no doubt. A plan that scores below the threshold is
 written again, less greedily, and the best one is taken: with an adapter all further ones at once,
-as one batch of tokens, without one as long as none scores enough.
+as one batch of tokens, and the best by its score and by how many have its graph; without one as
+long as none scores enough.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from ..errors import InputError, NoPlanError, PlanError
 from ..result import Usage
 from ..task_ir import PlanRules, TaskIR
+from .plan_choice import AGREED, Candidate, chosen
 from .plan_lines import GRAMMAR_STEPS, grammar, read_lines
 from .plan_lists import listed
 from .plan_mend import mended
@@ -36,13 +38,12 @@ __all__ = [
     "SAMPLES",
     "TRAINED_SAMPLES",
     "TRAINED_THRESHOLD",
-    "Candidate",
     "PlanDraft",
     "draft_plan",
     "why_without_adapter",
 ]
 
-SAMPLES, TRAINED_SAMPLES = 3, 4
+SAMPLES, TRAINED_SAMPLES = 3, 6
 """The most plans that are written by default: without an adapter, and with one."""
 TRAINED_THRESHOLD = 0.85
 """With an adapter, the least score of a plan that is taken without writing others.
@@ -58,29 +59,11 @@ _TEMPERATURES, _TRAINED_TEMPERATURES = (0.0, 0.5, 0.8), (0.0, 0.4, 0.6, 0.8)
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One plan that was written.
-
-    Attributes:
-        text: What the model wrote, cut to 2,000 characters.
-        plan: The plan, or None where it could not be read.
-        score: The plan's score.
-        mended: What was done to the plan after it was read, a clause each.
-        error: Why it could not be read.
-    """
-
-    text: str
-    plan: TaskIR | None = None
-    score: PlanScore | None = None
-    mended: tuple[str, ...] = ()
-    error: str = ""
-
-
-@dataclass(frozen=True)
 class PlanDraft:
     """The chosen plan, what it was chosen from, and the adapter that was worn, if any.
 
-    `mended` says what was done to the plan after the model wrote it.
+    `mended` says what was done to the plan after the model wrote it; `alike` how many candidates,
+    itself included, have its graph.
     """
 
     plan: TaskIR
@@ -89,6 +72,7 @@ class PlanDraft:
     usage: Usage
     adapter: Path | None = None
     mended: tuple[str, ...] = ()
+    alike: int = 1
 
 
 async def draft_plan(
@@ -110,7 +94,7 @@ async def draft_plan(
             repair round.
         rules: Limits on the plan.
         samples: The most plans to write, more than one only where the first scores too low; by
-            default 4 with an adapter and 3 without one.
+            default 6 with an adapter and 3 without one.
         threshold: The least score, 0 to 1, of a plan that is taken without writing another; by
             default 0.85 with an adapter and 0.75 without one.
         seed: Seeds sampling; the same seed gives the same plan of a local model.
@@ -238,22 +222,24 @@ def _room(objective: str, most: int) -> tuple[int, int]:
 
 
 def _choose(candidates: list[Candidate], writer: _Writer) -> PlanDraft:
-    readable = [
-        (one.plan, one.score, one.mended)
-        for one in candidates
-        if one.plan is not None and one.score is not None
-    ]
-    if not readable:
+    choice = chosen(candidates, AGREED if writer.adapter else 0.0)
+    if choice is None:
         last = candidates[-1]
         raise NoPlanError(f"No plan could be read: {last.error}", "Ask another model.", last.text)
-    # Of plans that score alike, the one with the fewest steps.
-    plan, value, notes = max(readable, key=lambda one: (one[1].value, -len(one[0].steps)))
     _logger.info(
         "Chose a plan of %d steps that scores %.2f, of %d written (%s)%s",
-        len(plan.steps),
-        value.value,
+        len(choice.plan.steps),
+        choice.score.value,
         len(candidates),
         ", ".join(f"{c.score.value:.2f}" if c.score else "unreadable" for c in candidates),
-        "".join(f"; {clause}" for clause in (*value.reasons, *notes)),
+        "".join(f"; {clause}" for clause in (*choice.score.reasons, *choice.mended)),
     )
-    return PlanDraft(plan, value, tuple(candidates), writer.usage, writer.adapter, notes)
+    return PlanDraft(
+        choice.plan,
+        choice.score,
+        tuple(candidates),
+        writer.usage,
+        writer.adapter,
+        choice.mended,
+        choice.alike,
+    )

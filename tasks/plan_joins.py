@@ -29,7 +29,7 @@ _ONE_RESULT = re.compile(
     r"|which (?:is|are) (?:more|\w+er|(?:the )?(?:better|right|\w+est))\b"
     r"|who wins|compared?|comparison|choose|rank(?:ed)?|(?:a|one|the) ranking|decide(?! on)|verdict"
     r"|versus|vs\.?|recommend one|pick (?:one|the)|(?:sum|add) (?:it |them |these |all )?up|overall"
-    r"|(?:in|into|as) (?:one|a single) (?:\w+ )?list|the total"
+    r"|tabulated?|(?:in|into|as) (?:one|a single) (?:\w+ )?list|the total"
     r"|(?:one|a single) (?:\w+ )?(?:overview|ranking|report|summary|table))\b|\bwhich\?",
     re.IGNORECASE,
 )

@@ -14,9 +14,10 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean
 
 from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.blocks.llama.gguf import demo_model_path
@@ -26,14 +27,19 @@ from prefect_swarm.parl.agreement import agreement
 from prefect_swarm.parl.data.generate import generate
 from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.plan import draft_plan
+from prefect_swarm.tasks.plan_choice import graph
 from prefect_swarm.tasks.plan_lines import read_lines
 
 THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
+AGREED = (0.0, 0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class Written:
-    """One plan that was written: its score, its graph, and whether it is the wanted one."""
+    """One plan that was written: its score, its graph, and whether it is the wanted one.
+
+    One that can't be read has no graph.
+    """
 
     score: float
     graph: str
@@ -45,29 +51,22 @@ class Written:
         return self.graph.count(";") + 1
 
 
-def graph(plan: TaskIR) -> str:
-    """Write a plan's steps and edges, without a word of what they say."""
-    return ";".join(",".join(need[1:] for need in step.depends_on) for step in plan.steps)
+def best_above(
+    plans: Sequence[Written], most: int, threshold: float, agreed: float = 0.0
+) -> tuple[Written, int]:
+    """The first plan if it scores enough, else the best of all, and how many are written.
 
-
-def best_above(plans: Sequence[Written], most: int, threshold: float) -> tuple[Written, int]:
-    """The first plan if it scores enough, else the best of all, and how many are written."""
+    `agreed` is what it adds to a score if all plans have the same graph.
+    """
     first, written = plans[0], plans[:most]
     if first.score >= threshold:
         return first, 1
-    return max(written, key=lambda plan: (plan.score, -plan.steps)), len(written)
+    votes = Counter(plan.graph for plan in written if plan.graph)
 
+    def worth(plan: Written) -> tuple[float, int]:
+        return plan.score + agreed * votes[plan.graph] / most, -plan.steps
 
-def most_agreed(plans: Sequence[Written], most: int) -> Written:
-    """The best-scored plan of the graph that most plans have."""
-    votes = Counter(plan.graph for plan in plans[:most])
-    return max(plans[:most], key=lambda plan: (votes[plan.graph], plan.score))
-
-
-def both(plans: Sequence[Written], most: int, weight: float) -> Written:
-    """The best by score and share of votes together."""
-    votes = Counter(plan.graph for plan in plans[:most])
-    return max(plans[:most], key=lambda plan: plan.score + weight * votes[plan.graph] / most)
+    return max(written, key=worth), most
 
 
 async def write_plans(
@@ -85,7 +84,7 @@ async def write_plans(
             continue
         found.append(
             [
-                Written(one.score.value, graph(one.plan), agreement(one.plan, wanted).exact)
+                Written(one.score.value, _told(one.plan), agreement(one.plan, wanted).exact)
                 if one.plan is not None and one.score is not None
                 else Written(0.0, "", False)
                 for one in draft.candidates
@@ -96,26 +95,30 @@ async def write_plans(
     return found
 
 
+def _told(plan: TaskIR) -> str:
+    return ";".join(",".join(needs) or "-" for needs in graph(plan))
+
+
 def tables(found: Sequence[Sequence[Written]]) -> str:
+    """Return what each rule would have chosen, and what choosing could be worth at most."""
     plans = len(found[0])
-
-    def share(chosen: Sequence[Written]) -> str:
-        return f"{sum(one.exact for one in chosen) / len(found):.3f}"
-
-    lines = ["| Plans | threshold | exact | plans written |", "|--:|--:|--:|--:|"]
+    agreed = " | ".join(f"{share:g} of agreed" for share in AGREED)
+    lines = [f"| Plans | threshold | {agreed} | plans written |", f"|--:|--:|{'--:|' * 5}"]
     for most in range(1, plans + 1):
         for threshold in THRESHOLDS if most > 1 else (0.0,):
-            chosen = [best_above(row, most, threshold) for row in found]
-            written = sum(number for _, number in chosen) / len(found)
-            exact = share([plan for plan, _ in chosen])
-            lines.append(f"| {most} | {threshold:g} | {exact} | {written:.2f} |")
-    lines += ["", "| Plans | most agreed | agreed + score | any is exact |", "|--:|--:|--:|--:|"]
+            rows = [[best_above(row, most, threshold, share) for row in found] for share in AGREED]
+            written = sum(number for _, number in rows[0]) / len(found)
+            cells = " | ".join(_share(one.exact for one, _ in row) for row in rows)
+            lines.append(f"| {most} | {threshold:g} | {cells} | {written:.2f} |")
+    lines += ["", "| Plans | any is exact |", "|--:|--:|"]
     for most in range(1, plans + 1):
-        agreed = share([most_agreed(row, most) for row in found])
-        mixed = share([both(row, most, 0.5) for row in found])
-        anyone = sum(any(one.exact for one in row[:most]) for row in found) / len(found)
-        lines.append(f"| {most} | {agreed} | {mixed} | {anyone:.3f} |")
+        anyone = _share(any(one.exact for one in row[:most]) for row in found)
+        lines.append(f"| {most} | {anyone} |")
     return "\n".join(lines)
+
+
+def _share(right: Iterable[bool]) -> str:
+    return f"{mean(right):.3f}"
 
 
 def main() -> None:

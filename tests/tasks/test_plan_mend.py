@@ -160,8 +160,14 @@ def test_a_join_of_what_was_made_of_the_lanes_stays_as_it_is() -> None:
     assert _mended(text, "Which is better?") == (text, ())
 
 
-def test_lanes_of_a_choice_get_a_judge_who_reads_them_all() -> None:
-    objective = "Which of these for our honeymoon, Madeira or Slovenia?"
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "Which of these for our honeymoon, Madeira or Slovenia?",
+        "Tabulate the heights of Madeira and Slovenia",
+    ],
+)
+def test_lanes_of_one_result_get_a_judge_who_reads_them_all(objective: str) -> None:
     plan, notes = _mended(LANES, objective)
     assert plan == f"{LANES}\n3. Judge: {objective} (needs 1, 2)"
     assert notes == ("S3 makes the one result that the objective wants",)
