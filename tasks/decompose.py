@@ -20,6 +20,7 @@ from ..gates import gates
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName
 from .plan import PlanDraft, draft_plan, why_without_adapter
+from .plan_choice import told
 from .subagent import retry_transport
 from .tags import tag_task_run
 
@@ -121,16 +122,12 @@ def _tell_once(why: str) -> None:
 
 
 def _planning(draft: PlanDraft, model: str) -> Planning:
-    scores = [f"{c.score.value:.2f}" if c.score else "unreadable" for c in draft.candidates]
-    choice = f"best of {', '.join(scores)}"
-    if draft.adapter and len(scores) > 1:
-        choice += f", {draft.alike} of them with its graph"
     return Planning(
         source="orchestrator",
         model=model,
         score=draft.score.value,
         candidates=len(draft.candidates),
-        choice="; ".join((choice, *draft.mended)),
+        choice="; ".join((told(draft.candidates, draft.alike), *draft.mended)),
         adapter=file_hash(draft.adapter) if draft.adapter else None,
         usage=draft.usage,
     )

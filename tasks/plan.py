@@ -24,7 +24,7 @@ from ..blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from ..errors import InputError, NoPlanError, PlanError
 from ..result import Usage
 from ..task_ir import PlanRules, TaskIR
-from .plan_choice import AGREED, Candidate, chosen
+from .plan_choice import AGREED, Candidate, chosen, told
 from .plan_lines import GRAMMAR_STEPS, grammar, read_lines
 from .plan_lists import listed
 from .plan_mend import mended
@@ -227,11 +227,10 @@ def _choose(candidates: list[Candidate], writer: _Writer) -> PlanDraft:
         last = candidates[-1]
         raise NoPlanError(f"No plan could be read: {last.error}", "Ask another model.", last.text)
     _logger.info(
-        "Chose a plan of %d steps that scores %.2f, of %d written (%s)%s",
+        "Chose a plan of %d steps that scores %.2f (%s)%s",
         len(choice.plan.steps),
         choice.score.value,
-        len(candidates),
-        ", ".join(f"{c.score.value:.2f}" if c.score else "unreadable" for c in candidates),
+        told(candidates, choice.alike),
         "".join(f"; {clause}" for clause in (*choice.score.reasons, *choice.mended)),
     )
     return PlanDraft(

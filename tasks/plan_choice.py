@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..task_ir import TaskIR
 from .plan_score import PlanScore
 
-__all__ = ["AGREED", "Candidate", "Choice", "chosen", "graph"]
+__all__ = ["AGREED", "Candidate", "Choice", "chosen", "graph", "told"]
 
 AGREED = 0.5
 """What it adds to a plan's score, with an adapter, if all others have its graph.
@@ -72,6 +72,14 @@ def chosen(candidates: Sequence[Candidate], agreed: float = 0.0) -> Choice | Non
         return None
     plan, score, mended = max(found, key=worth)
     return Choice(plan, score, mended, alike[graph(plan)])
+
+
+def told(candidates: Sequence[Candidate], alike: int) -> str:
+    """Say in a line what a plan was chosen from; `alike` is the choice's."""
+    if len(candidates) == 1:
+        return "first plan"
+    scores = (f"{one.score.value:.2f}" if one.score else "unreadable" for one in candidates)
+    return f"best of {', '.join(scores)}; {alike} of {len(candidates)} have its graph"
 
 
 def graph(plan: TaskIR) -> tuple[tuple[str, ...], ...]:

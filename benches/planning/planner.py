@@ -23,7 +23,7 @@ PLANNERS = {
     "untrained": "asked as the adapter is, without one, once",
     "prompted": "examples as earlier turns, no adapter, the best of up to 3 plans",
     "adapter": "with an adapter, once",
-    "sampled": "with an adapter, one plan, or the best of 4 where it scores low",
+    "sampled": "with an adapter, one plan, or the best of 6 where it scores low",
 }
 _TOKENS = 640  # what a plan may take with an adapter
 

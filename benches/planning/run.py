@@ -49,7 +49,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--adapter", type=Path, help="a GGUF file; the model's own if left out")
     parser.add_argument("--model", type=Path, help="a GGUF file; the embedded model's if left out")
     parser.add_argument(
-        "--samples", type=int, help="the most plans for an objective; 4 or 3 if left out"
+        "--samples", type=int, help="the most plans for an objective; 6 or 3 if left out"
     )
     parser.add_argument("--at-once", type=int, default=1, help="objectives planned at once")
     parser.add_argument("--show", action="store_true", help="print every plan")

@@ -142,13 +142,15 @@ def test_the_threshold_says_which_plan_is_good_enough() -> None:
 
 
 def test_with_an_adapter_all_further_plans_are_written_at_once(adapter: Path) -> None:
-    model = Scripted(BAD, BAD, GOOD, BAD, adapter=adapter)
+    texts = [BAD, BAD, GOOD, BAD, GOOD, GOOD]
+    model = Scripted(*texts, adapter=adapter)
     draft = _draft(COMPARE, model)
     assert len(draft.plan.steps) == 3
-    assert [candidate.text for candidate in draft.candidates] == [BAD, BAD, GOOD, BAD]
-    assert [asked["temperature"] for asked in model.asked] == [0.0, 0.4, 0.6, 0.8]
-    assert model.most_at_once == 3
-    assert draft.usage.requests == 4
+    assert draft.alike == 3
+    assert [candidate.text for candidate in draft.candidates] == texts
+    assert [asked["temperature"] for asked in model.asked] == [0.0, 0.4, 0.6, 0.8, 0.8, 0.8]
+    assert model.most_at_once == 5
+    assert draft.usage.requests == 6
 
 
 def test_without_one_they_are_written_one_by_one() -> None:
@@ -159,7 +161,7 @@ def test_without_one_they_are_written_one_by_one() -> None:
 
 def test_with_an_adapter_a_plan_has_to_be_better_to_be_taken_at_once(adapter: Path) -> None:
     fair = GOOD.replace("Describe coffee", "Describe coffee in the attic")
-    draft = _draft(COMPARE, Scripted(fair, GOOD, fair, fair, adapter=adapter))
+    draft = _draft(COMPARE, Scripted(fair, *[GOOD] * 5, adapter=adapter))
     assert 0.75 < score(read_lines(fair, COMPARE), COMPARE).value < 0.85
     assert draft.candidates[0].text == fair
     assert draft.score.value == 1.0

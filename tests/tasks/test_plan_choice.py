@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.tasks.plan_choice import Candidate, chosen, graph
+from prefect_swarm.tasks.plan_choice import Candidate, chosen, graph, told
 from prefect_swarm.tasks.plan_lines import read_lines
 from prefect_swarm.tasks.plan_score import score
 
@@ -53,6 +53,13 @@ def test_of_plans_worth_the_same_the_one_with_fewer_steps_is_taken() -> None:
 def test_what_cannot_be_read_agrees_with_nothing() -> None:
     assert _taken([UNREADABLE, UNREADABLE, _written(LANES)], 1.0) == (LANES, 1)
     assert chosen([UNREADABLE]) is None
+
+
+def test_what_a_plan_was_chosen_from_is_told_in_a_line() -> None:
+    assert told([_written(JOINED)], 1) == "first plan"
+    assert (
+        told([_written(JOINED), UNREADABLE], 1) == "best of 1.00, unreadable; 1 of 2 have its graph"
+    )
 
 
 def test_a_graph_is_needs_without_words() -> None:
