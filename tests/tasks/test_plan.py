@@ -65,7 +65,7 @@ def test_a_bad_plan_is_sampled_again_and_the_best_is_taken(
     temperatures = [asked["temperature"] for asked in model.asked]
     assert temperatures == sorted(temperatures)
     assert len({asked["seed"] for asked in model.asked}) == 3
-    assert "of 3 written" in caplog.text
+    assert "best of 0.50, unreadable, 1.00" in caplog.text
 
 
 def test_the_best_of_bad_plans_is_taken() -> None:
