@@ -12,7 +12,7 @@ from .plan_score import PlanScore
 __all__ = ["AGREED", "Candidate", "Choice", "chosen", "graph", "told"]
 
 AGREED = 0.5
-"""What it adds to a plan's score, with an adapter, if all others have its graph.
+"""What it adds to a plan's score, with an adapter, if all plans have its graph.
 
 By measurement: `benches/planning/choice.py`.
 """
