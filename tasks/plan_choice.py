@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from ..task_ir import TaskIR
 from .plan_score import PlanScore
 
-__all__ = ["AGREED", "Candidate", "Choice", "chosen", "graph", "told"]
+__all__ = ["AGREED", "Candidate", "Choice", "Graph", "best", "chosen", "graph", "told"]
+
+Graph = tuple[tuple[str, ...], ...]
+"""What each step of a plan needs, in the order of steps."""
 
 AGREED = 0.5
 """What it adds to a plan's score, with an adapter, if all plans have its graph.
@@ -51,8 +54,7 @@ def chosen(candidates: Sequence[Candidate], agreed: float = 0.0) -> Choice | Non
     """Return the plan with the most of score + `agreed` · share of plans that have its graph.
 
     A model that writes the same graph again and again, less greedily each time, is mostly right
-    about it: self-consistency (Wang et al., 2023, arXiv:2203.11171). Of plans that have as much,
-    the one with the fewest steps is taken, then the one written first.
+    about it: self-consistency (Wang et al., 2023, arXiv:2203.11171).
 
     Returns:
         The choice; None where no plan can be read.
@@ -62,16 +64,25 @@ def chosen(candidates: Sequence[Candidate], agreed: float = 0.0) -> Choice | Non
         for one in candidates
         if one.plan is not None and one.score is not None
     ]
-    alike = Counter(graph(plan) for plan, _, _ in found)
-
-    def worth(one: tuple[TaskIR, PlanScore, tuple[str, ...]]) -> tuple[float, int]:
-        plan, score, _ = one
-        return score.value + agreed * alike[graph(plan)] / len(candidates), -len(plan.steps)
-
     if not found:
         return None
-    plan, score, mended = max(found, key=worth)
-    return Choice(plan, score, mended, alike[graph(plan)])
+    graphs = [graph(plan) for plan, _, _ in found]
+    scores = [score.value for _, score, _ in found]
+    place = best(scores, graphs, agreed / len(candidates))
+    return Choice(*found[place], graphs.count(graphs[place]))
+
+
+def best(scores: Sequence[float], graphs: Sequence[Graph], vote: float) -> int:
+    """Return the place of the most of score + `vote` for each plan of the same graph.
+
+    Of plans that have as much, the one with the fewest steps is taken, then the one written first.
+    """
+    alike = Counter(graphs)
+
+    def worth(place: int) -> tuple[float, int]:
+        return scores[place] + vote * alike[graphs[place]], -len(graphs[place])
+
+    return max(range(len(graphs)), key=worth)
 
 
 def told(candidates: Sequence[Candidate], alike: int) -> str:
@@ -82,6 +93,6 @@ def told(candidates: Sequence[Candidate], alike: int) -> str:
     return f"best of {', '.join(scores)}; {alike} of {len(candidates)} have its graph"
 
 
-def graph(plan: TaskIR) -> tuple[tuple[str, ...], ...]:
+def graph(plan: TaskIR) -> Graph:
     """Return what each step needs, in the order of steps, without a word of what they say."""
     return tuple(step.depends_on for step in plan.steps)

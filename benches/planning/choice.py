@@ -13,11 +13,11 @@ import argparse
 import asyncio
 import json
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.blocks.llama.gguf import demo_model_path
@@ -25,9 +25,8 @@ from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.errors import PlanError
 from prefect_swarm.parl.agreement import agreement
 from prefect_swarm.parl.data.generate import generate
-from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.plan import draft_plan
-from prefect_swarm.tasks.plan_choice import graph
+from prefect_swarm.tasks.plan_choice import Graph, best, graph
 from prefect_swarm.tasks.plan_lines import read_lines
 
 THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
@@ -42,13 +41,8 @@ class Written:
     """
 
     score: float
-    graph: str
+    graph: Graph
     exact: bool
-
-    @property
-    def steps(self) -> int:
-        """How many steps it has."""
-        return self.graph.count(";") + 1
 
 
 def best_above(
@@ -58,15 +52,13 @@ def best_above(
 
     `agreed` is what it adds to a score if all plans have the same graph.
     """
-    first, written = plans[0], plans[:most]
-    if first.score >= threshold:
-        return first, 1
-    votes = Counter(plan.graph for plan in written if plan.graph)
-
-    def worth(plan: Written) -> tuple[float, int]:
-        return plan.score + agreed * votes[plan.graph] / most, -plan.steps
-
-    return max(written, key=worth), most
+    if plans[0].score >= threshold:
+        return plans[0], 1
+    found = [plan for plan in plans[:most] if plan.graph]
+    if not found:
+        return plans[0], most
+    scores, graphs = [plan.score for plan in found], [plan.graph for plan in found]
+    return found[best(scores, graphs, agreed / most)], most
 
 
 async def write_plans(
@@ -80,23 +72,19 @@ async def write_plans(
         try:
             draft = await draft_plan(pair.objective, model, samples=plans, threshold=2.0)
         except PlanError:
-            found.append([Written(0.0, "", False)] * plans)
+            found.append([Written(0.0, (), False)] * plans)
             continue
         found.append(
             [
-                Written(one.score.value, _told(one.plan), agreement(one.plan, wanted).exact)
+                Written(one.score.value, graph(one.plan), agreement(one.plan, wanted).exact)
                 if one.plan is not None and one.score is not None
-                else Written(0.0, "", False)
+                else Written(0.0, (), False)
                 for one in draft.candidates
             ]
         )
     seconds = (time.perf_counter() - began) / (count * plans)
     print(f"{count} objectives, {plans} plans each, {seconds:.2f} s a plan\n")
     return found
-
-
-def _told(plan: TaskIR) -> str:
-    return ";".join(",".join(needs) or "-" for needs in graph(plan))
 
 
 def tables(found: Sequence[Sequence[Written]]) -> str:
@@ -117,6 +105,10 @@ def tables(found: Sequence[Sequence[Written]]) -> str:
     return "\n".join(lines)
 
 
+def _read(saved: dict[str, Any]) -> Written:
+    return Written(saved["score"], tuple(map(tuple, saved["graph"])), saved["exact"])
+
+
 def _share(right: Iterable[bool]) -> str:
     return f"{mean(right):.3f}"
 
@@ -134,7 +126,7 @@ def main() -> None:
     given = parser.parse_args()
     if given.again:
         saved = json.loads(given.again.read_text(encoding="utf-8"))
-        found = [[Written(**one) for one in row] for row in saved]
+        found = [[_read(one) for one in row] for row in saved]
     else:
         try:
             found = asyncio.run(write_plans(given.pairs, given.plans, given.seed, given.adapter))
