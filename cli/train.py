@@ -47,6 +47,10 @@ def train(
     judged: Annotated[
         int, typer.Option(min=1, help="Held-back objectives that adapters are judged by.")
     ] = 80,
+    device: Annotated[
+        str | None,
+        typer.Option(help="cpu, cuda or cuda:1; a GPU where PyTorch finds one, if none."),
+    ] = None,
     start: Annotated[
         Path | None,
         typer.Option(
@@ -96,6 +100,7 @@ def train(
         steps=steps,
         minutes=60.0 if steps is None and minutes is None else minutes,
         seed=seed,
+        device=device,
     )
     if practice:
         config = _for_practice(config)

@@ -14,8 +14,7 @@ from ..errors import InputError, WorseAdapterError
 from ..text import plural
 from .data.generate import Part, generate
 from .evaluate import Evaluation, evaluate
-from .train import Practice, Report, TrainConfig, averaged, export, train
-from .train.extra import require_extra
+from .train import Practice, Report, TrainConfig, averaged, export, train, trains_on
 
 __all__ = ["Outcome", "Source", "retrain"]
 
@@ -98,12 +97,12 @@ def retrain(
         force: Replace a better adapter too.
 
     Raises:
-        InputError: The `train` extra, a pair, the run to resume or an adapter to practise with is
-            missing.
+        InputError: The `train` extra, the device, a pair, the run to resume or an adapter to
+            practise with is missing.
         ModelError: The base can't be read, or is not of the llama architecture.
         WorseAdapterError: The new adapter scores lower; it stays in `folder`.
     """
-    require_extra()
+    device = trains_on(config)
     held_back = source.held_back()
     if not held_back:
         raise InputError(
@@ -115,6 +114,7 @@ def retrain(
     say(f"Judging what plans now on {plural(len(held_back), 'objective')}")
     now = target if target.is_file() else "default"
     before = asyncio.run(evaluate(held_back, LlamaCppModel(base, planner_adapter=now)))
+    say(f"Training on {device}")
     result = train(
         source.learnt(),
         held_back,

@@ -23,6 +23,7 @@ __all__ = [
     "averaged",
     "export",
     "train",
+    "trains_on",
 ]
 
 
@@ -55,8 +56,8 @@ def train(
         show: Called with each report, if given.
 
     Raises:
-        InputError: The `train` extra, an example or the run to resume is missing, `start` has
-            a higher rank or another alpha ÷ rank, or the loss is no number any more.
+        InputError: The `train` extra, an example, the run to resume or the device is missing,
+            `start` has a higher rank or another alpha ÷ rank, or the loss is no number any more.
         ModelError: The base can't be read, or is not of the llama architecture; `start` is missing
             or was made for another base.
     """
@@ -81,6 +82,19 @@ def train(
 
 def _quiet(_: Report) -> None:
     pass
+
+
+def trains_on(config: TrainConfig) -> str:
+    """What will compute a run, in PyTorch's words: `cpu`, `cuda` or `cuda:1`.
+
+    Raises:
+        InputError: The `train` extra is missing, or the GPU that is wanted.
+    """
+    require_extra()
+    with sleeping_threads():
+        from .device import device_of
+
+    return str(device_of(config))
 
 
 def averaged(checkpoint: Path, start: Path, *, base: Path) -> Path:

@@ -20,7 +20,7 @@ _SHORT = 512
 
 def turns(positions: Tensor, shape: BaseShape) -> Tensor:
     """(rows, 1, head ÷ 2) complex numbers that turn each pair of a head by its position."""
-    share = torch.arange(0, shape.head, 2) / shape.head
+    share = torch.arange(0, shape.head, 2, device=positions.device) / shape.head
     angles = positions[:, None] * shape.rope_base**-share
     return torch.polar(torch.ones_like(angles), angles)[:, None]
 

@@ -17,6 +17,8 @@ from ...errors import ModelError
 
 __all__ = ["Base", "BaseShape", "load_base"]
 
+_CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True)
 class BaseShape:
@@ -51,12 +53,17 @@ class Base:
     shape: BaseShape
     weights: Mapping[str, torch.Tensor]
 
+    @property
+    def device(self) -> torch.device:
+        """Where the weights lie, and all that is computed with them."""
+        return self["token_embd"].device
+
     def __getitem__(self, name: str) -> torch.Tensor:
         return self.weights[f"{name}.weight"]
 
 
-def load_base(path: Path) -> Base:
-    """Read a GGUF file whole.
+def load_base(path: Path, device: torch.device = _CPU) -> Base:
+    """Read a GGUF file whole, onto a device.
 
     Raises:
         ModelError: It can't be read, or is no plain model of the llama architecture.
@@ -65,7 +72,7 @@ def load_base(path: Path) -> Base:
     reader = gguf.GGUFReader(path)
     shape = _shape(reader, path)
     weights = {
-        tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type))
+        tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type)).to(device)
         for tensor in reader.tensors
     }
     # Models that tie their matrices store one.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import takewhile
 
 import torch
@@ -53,6 +53,11 @@ class Batch:
     rows: Tensor
     targets: Tensor
     size: int
+
+    def on(self, device: torch.device) -> Batch:
+        """The same rows on a device."""
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return replace(self, **{name: x.to(device) for name, x in values if isinstance(x, Tensor)})
 
 
 def batches(examples: Sequence[Example], budget: int, seed: int | None) -> Iterator[list[Example]]:

@@ -9,6 +9,7 @@ from ...tasks.plan_lines import read_lines
 from .base import load_base
 from .config import Practice, Report, TrainConfig, TrainResult
 from .course import Course
+from .device import device_of
 from .learner import Learner, new_learner
 from .loop import Run
 from .memory import keep_memory
@@ -35,7 +36,7 @@ def run(
 ) -> TrainResult:
     """Train from pairs; see `parl.train.train`."""
     keep_memory()
-    loaded = load_base(base)
+    loaded = load_base(base, device_of(config))
     learner = new_learner(loaded, config, start)
     course: Course = (
         Supervised(encode(pairs, base), encode(development, base), config, learner)

@@ -32,12 +32,13 @@ class Cache:
         self.lengths = own + batch.prefix
         self._columns = int(self.lengths.max())
         # In a column the row of the batch that it shows; before a prompt's first, any.
-        place = torch.arange(self._columns) - (self._columns - self.lengths)[:, None]
+        columns = torch.arange(self._columns, device=own.device)
+        place = columns - (self._columns - self.lengths)[:, None]
         behind = batch.pad[:, :1] + place - batch.prefix
         self._rows = torch.where(place < batch.prefix, place, behind).clamp(min=0)
         self._mask = torch.where(place < 0, -torch.inf, 0.0).to(dtype)
         size = (shape.layers, len(place), shape.kv_heads, self._columns, shape.head)
-        self._keys, self._values = torch.zeros(size, dtype=dtype), torch.zeros(size, dtype=dtype)
+        self._keys, self._values = (self._mask.new_zeros(size) for _ in range(2))
 
     def fill(self, layer: int, read: Heads) -> None:
         """Take a layer's keys and values of the batch."""
@@ -51,7 +52,7 @@ class Cache:
 
     def keep(self, sequences: Sequence[int]) -> None:
         """Keep these sequences, in this order."""
-        kept = torch.tensor(sequences)
+        kept = torch.tensor(sequences).to(self.lengths.device)
         self._keys, self._values = self._keys[:, kept], self._values[:, kept]
         self._mask, self.lengths = self._mask[kept], self.lengths[kept]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -33,8 +34,10 @@ class TrainConfig:
         clip: The gradient's longest norm.
         seed: Of the first matrices and of the order of the examples.
         threads: Threads that compute; None takes every core this process may use.
+        device: What computes: `cpu`, `cuda` or one of several GPUs, such as `cuda:1` (AMD's go by
+            that name too). None takes a GPU where PyTorch finds one, else the processor.
         precision: Of the large products; what is learnt and added up always has 32 bits. None takes
-            bfloat16, nearly twice as fast, where the processor multiplies that, and float32
+            bfloat16, nearly twice as fast, where the device multiplies that, and float32
             elsewhere.
     """
 
@@ -53,6 +56,7 @@ class TrainConfig:
     clip: float = 1.0
     seed: int = 0
     threads: int | None = None
+    device: str | None = None
     precision: Literal["float32", "bfloat16"] | None = None
 
     def __post_init__(self) -> None:
@@ -67,6 +71,8 @@ class TrainConfig:
             _check(name, getattr(self, name), least=0, most=1)
         if self.minutes is not None:
             _check("minutes", self.minutes, above=0)
+        if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
+            raise InputError(f"device is {self.device!r}.", "Give cpu, cuda or cuda:1.")
         if self.steps is None and self.minutes is None:
             raise InputError("Nothing says when training ends.", "Give steps, minutes or both.")
 

@@ -122,7 +122,7 @@ class Folder:
         Raises:
             InputError: The run had another base or examples, or settings that can't change.
         """
-        state = torch.load(self._state, weights_only=True)
+        state = torch.load(self._state, map_location="cpu", weights_only=True)
         if state["base"] != origin.base:
             raise InputError(f"{self.path} was trained over another base file.", "Name that file.")
         if state.get("data", origin.data) != origin.data:

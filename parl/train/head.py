@@ -35,7 +35,7 @@ class _WeighedLoss(torch.autograd.Function):
     def forward(ctx: Any, states: Tensor, head: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]
         grad = torch.empty_like(states) if wants_grad else None
-        total = 0.0
+        total = states.new_zeros((), dtype=torch.float64)
         for start in range(0, len(targets), _ROWS):
             rows = slice(start, start + _ROWS)
             logits = (states[rows].to(head.dtype) @ head.T).to(states.dtype)
@@ -44,13 +44,13 @@ class _WeighedLoss(torch.autograd.Function):
             missed = highest - logits.gather(1, target)
             odds = logits.sub_(highest).exp_()
             norm = odds.sum(1, keepdim=True)
-            total += float(((missed + norm.log()) * weight).double().sum())
+            total += ((missed + norm.log()) * weight).double().sum()
             if grad is not None:
                 grad[rows] = odds.to(head.dtype) @ head
                 grad[rows].div_(norm).sub_(head[target[:, 0]]).mul_(weight)
         if grad is not None:
             ctx.save_for_backward(grad)
-        return states.new_tensor(total)
+        return total.to(states)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:

@@ -38,7 +38,7 @@ def load_adapter(path: Path) -> tuple[Adapter, dict[str, str]]:
     """
     if not path.is_file():
         raise InputError(f"There is no trained adapter at {path}.", "Give an adapter-*.pt file.")
-    saved: dict[str, Any] = torch.load(path, weights_only=True)
+    saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     a: dict[str, Tensor] = saved["a"]
     b: dict[str, Tensor] = saved["b"]
     return Adapter(saved["rank"], saved["alpha"], a, b), saved["facts"]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from .base import Base
 from .config import TrainConfig
+from .device import product_type
 from .lora import Adapter, new_adapter
 from .model import Model
-from .precision import product_type
 from .start import read_adapter
 
 __all__ = ["Learner", "new_learner"]
@@ -30,4 +30,4 @@ def new_learner(base: Base, config: TrainConfig, start: Path | None = None) -> L
         if start is None
         else read_adapter(start, base, config.rank, config.alpha, config.seed)
     )
-    return Learner(Model(base, product_type(config)), adapter)
+    return Learner(Model(base, product_type(config, base.device)), adapter)

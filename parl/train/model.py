@@ -25,6 +25,7 @@ class Model:
 
     def __init__(self, base: Base, dtype: torch.dtype | None = None) -> None:
         self.shape = base.shape
+        self.device = base.device
         self.embeddings = base["token_embd"]
         self.dtype = dtype or self.embeddings.dtype
         self.head = (base["output"] * base["output_norm"]).to(self.dtype)
@@ -48,11 +49,12 @@ class Model:
         """
         if weights is None:
             weights = torch.full((len(batch.targets),), 1 / len(batch.targets))
+        batch, weights = batch.on(self.device), weights.to(self.device)
         return weighed_loss(self._states(batch, adapter), self.head, batch.targets, weights)
 
     def logits(self, batch: Batch, adapter: Adapter) -> Tensor:
         """(targets, vocabulary) logits from which the tokens of the plans are predicted."""
-        return self._states(batch, adapter).to(self.dtype) @ self.head.T
+        return self._states(batch.on(self.device), adapter).to(self.dtype) @ self.head.T
 
     @torch.no_grad()
     def merged(self, adapter: Adapter) -> dict[str, Tensor]:

@@ -34,7 +34,7 @@ def read_adapter(path: Path, base: Base, rank: int, alpha: float, seed: int) -> 
     check_base(check_adapter(path), base.path)
     reader = gguf.GGUFReader(path)
     stored = {
-        tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type))
+        tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type)).to(base.device)
         for tensor in reader.tensors
     }
     own = _rank(stored, rank, path)

@@ -65,7 +65,7 @@ class Writer:
 
         while True:
             tokens = self._draw(states, generator)
-            drawn = cast("list[int]", cast("Any", tokens).tolist())
+            drawn = cast("list[int]", cast("Any", tokens.cpu()).tolist())
             for row, token in zip(rows, drawn, strict=True):
                 if is_open(row):
                     plans[row].append(token)
@@ -74,7 +74,8 @@ class Writer:
                 break
             if len(places) <= _FULL * len(rows):
                 cache.keep(places)
-                rows, tokens = [rows[place] for place in places], tokens[places]
+                rows = [rows[place] for place in places]
+                tokens = torch.tensor([drawn[place] for place in places]).to(tokens.device)
             states = self._step(tokens, cache)
         written = [tuple(plan) for plan in plans]
         return [written[first : first + times] for first in range(0, len(written), times)]
@@ -82,7 +83,7 @@ class Writer:
     def _read(self, prompts: Sequence[tuple[int, ...]]) -> tuple[Cache, Tensor]:
         """Read the prompts; also return the states that their first tokens are drawn from."""
         model, shape = self._model, self._model.shape
-        batch = pack([Example(prompt, (0,)) for prompt in prompts])
+        batch = pack([Example(prompt, (0,)) for prompt in prompts]).on(model.device)
         turn, cache = turns(batch.positions, shape), Cache(batch, shape, model.dtype)
 
         def mix(layer: int, qkv: Tensor) -> Tensor:
@@ -112,5 +113,5 @@ class Writer:
         likeliest, tokens = logits.topk(min(_LIKELIEST, logits.shape[1]), 1)
         odds = likeliest.to(states.dtype).softmax(1)
         # The smallest of exponential times is the draw (Gumbel's trick).
-        times = torch.empty_like(odds).exponential_(generator=generator)
-        return tokens.gather(1, (odds / times).argmax(1, keepdim=True))[:, 0]
+        times = torch.empty(odds.shape, dtype=odds.dtype).exponential_(generator=generator)
+        return tokens.gather(1, (odds / times.to(odds.device)).argmax(1, keepdim=True))[:, 0]

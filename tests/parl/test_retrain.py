@@ -61,6 +61,7 @@ def test_a_short_training_ends_in_an_adapter_that_plans(tmp_path: Path) -> None:
     assert outcome.after.plans == 1
     assert outcome.after.exact == 1.0
     assert "1 objective" in said[0]
+    assert said[1].startswith("Training on c")
 
 
 @pytest.mark.slow

@@ -25,6 +25,8 @@ from prefect_swarm.parl.train import TrainConfig
         {"batch_tokens": 0},
         {"patience": 0},
         {"threads": 0},
+        {"device": "gpu"},
+        {"device": "cuda:x"},
     ],
     ids=str,
 )
