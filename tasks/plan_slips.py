@@ -1,6 +1,7 @@
 """Slips of a small model's pen, taken back where the objective leaves no doubt. Pure.
 
 - `the cost ofgin`, of `recipes (gin, rum)`: a word behind a bracket brings no space with it.
+- `Read FAQ.md`, of `our FAQ (faq.md)`: a file's name or an identifier in other letters.
 - `Write slugify, which changes a webpage`: a last clause that says nothing the objective says.
 """
 
@@ -17,18 +18,20 @@ __all__ = ["corrected"]
 _WORD = re.compile(r"\w+")
 _GLUED = re.compile(r"of(?!ten$)(?P<own>\w{3,})")
 _COMMA = re.compile(r"(?P<one>\w+),(?=(?P<other>[^\W\d]\w*))")
+_NAME = re.compile(r"\w[\w-]*(?:[._]\w[\w-]*)+|\w*[a-z][A-Z]\w*")
 _CLAUSE = re.compile(r", which [^,;:()]+$")
 
 
 def corrected(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
-    """Part words that were written as one, and leave out clauses of the model's own making.
+    """Part words that were written as one, name things as they are named, and leave out clauses of
+    the model's own making.
 
     Returns:
         The steps, and a clause for each that was changed.
     """
     found, notes = list[Step](), list[str]()
     for step in steps:
-        prompt = _asked(_spaced(step.prompt, objective), objective)
+        prompt = _asked(_named(_spaced(step.prompt, objective), objective), objective)
         if prompt != step.prompt:
             notes.append(f"{step.id} had a slip of the pen: “{step.prompt}”")
             step = step.model_copy(update={"prompt": prompt})
@@ -56,6 +59,17 @@ def _spaced(prompt: str, objective: str) -> str:
 def _opens(word: str, objective: str) -> bool:
     """Whether a word stands right behind a bracket or a quote."""
     return re.search(rf"[(\[\"'“‘«]{re.escape(word)}\b", objective) is not None
+
+
+def _named(prompt: str, objective: str) -> str:
+    for name in set(_NAME.findall(objective)):
+        # A capital may stand there for the sentence that it begins.
+        if name[0].isupper() and name[1:].islower():
+            continue
+        like = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w-]|\.\w)", re.IGNORECASE)
+        if len(set(like.findall(objective))) == 1:
+            prompt = like.sub(lambda _, name=name: name, prompt)
+    return prompt
 
 
 def _asked(prompt: str, objective: str) -> str:

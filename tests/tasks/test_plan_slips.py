@@ -8,6 +8,7 @@ from prefect_swarm.tasks.plan_mend import mended
 from prefect_swarm.tasks.plan_slips import corrected
 
 DRINKS = "I want three cocktail recipes (gin, rum, mezcal), and the cost of every recipe"
+FILES = "Read our FAQ (faq.md) and README.md, then make parseDate pass test_dates.py"
 SLUGS = "Write `slugify` and `deslugify` in TypeScript, each with its own jest tests"
 
 
@@ -22,6 +23,8 @@ def _corrected(prompt: str, objective: str) -> str:
         ("Work out the cost ofgin", DRINKS, "Work out the cost of gin"),
         ("Make the recipes (gin,rum,mezcal)", DRINKS, "Make the recipes (gin, rum, mezcal)"),
         ("Explain the cold ofwinter", 'Explain "winter"', "Explain the cold of winter"),
+        ("Read FAQ.md. Then Readme.md", FILES, "Read faq.md. Then README.md"),
+        ("Make Parsedate pass Test_dates.py", FILES, "Make parseDate pass test_dates.py"),
         ("Write slugify, which changes the slug of a page", SLUGS, "Write slugify"),
         ("Write slugify in TypeScript, which slugify uses", SLUGS, "Write slugify in TypeScript"),
     ],
@@ -40,6 +43,10 @@ def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
         ("Add up 1,5 and 2,5", "Add up 1, 5 and 2,5"),
         ("Write slugify, which uses jest", SLUGS),
         ("Write slugify, which slugify", SLUGS),
+        ("Read the FAQ, faq.mdx and MY_faq.md", FILES),
+        ("Compare A.txt", "Compare a.txt with A.txt"),
+        ("Merge notes.txt", "Notes.txt and old.txt: one file, please"),
+        ("Write in capitals", "WRITE IN CAPITALS"),
         ("Decide which is cheaper", "tea or coffee?"),
     ],
 )
