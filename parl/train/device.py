@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ...errors import InputError
+from ...text import plural
 from .config import TrainConfig
 
 __all__ = ["device_of", "product_type"]
@@ -18,10 +19,10 @@ def device_of(config: TrainConfig) -> torch.device:
     """
     name = config.device or ("cuda" if torch.cuda.is_available() else "cpu")
     device = torch.device(name)
-    gpus = torch.cuda.device_count()
-    if device.type == "cuda" and (device.index or 0) >= gpus:
+    count = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= count:
         raise InputError(
-            f"There is no {name} to train on: PyTorch {torch.__version__} finds {gpus} GPUs.",
+            f"There is no {name} to train on: PyTorch {torch.__version__} finds {plural(count, 'GPU')}.",
             "Install a PyTorch built for your GPU, or give cpu.",
         )
     return device
