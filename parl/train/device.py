@@ -21,8 +21,9 @@ def device_of(config: TrainConfig) -> torch.device:
     device = torch.device(name)
     count = torch.cuda.device_count()
     if device.type == "cuda" and (device.index or 0) >= count:
+        found = f"PyTorch {torch.__version__} finds {plural(count, 'GPU')}"
         raise InputError(
-            f"There is no {name} to train on: PyTorch {torch.__version__} finds {plural(count, 'GPU')}.",
+            f"There is no {name} to train on: {found}.",
             "Install a PyTorch built for your GPU, or give cpu.",
         )
     return device
