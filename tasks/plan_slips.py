@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..task_ir import Step
 from .plan_words import tokens, words
@@ -30,8 +30,9 @@ def corrected(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[s
         The steps, and a clause for each that was changed.
     """
     found, notes = list[Step](), list[str]()
+    names = _names(objective)
     for step in steps:
-        prompt = _asked(_named(_spaced(step.prompt, objective), objective), objective)
+        prompt = _asked(_named(_spaced(step.prompt, objective), names), objective)
         if prompt != step.prompt:
             notes.append(f"{step.id} had a slip of the pen: “{step.prompt}”")
             step = step.model_copy(update={"prompt": prompt})
@@ -61,14 +62,21 @@ def _opens(word: str, objective: str) -> bool:
     return re.search(rf"[(\[\"'“‘«]{re.escape(word)}\b", objective) is not None
 
 
-def _named(prompt: str, objective: str) -> str:
-    for name in set(_NAME.findall(objective)):
+def _names(objective: str) -> dict[str, re.Pattern[str]]:
+    """The names that the objective writes in one way, and what finds each in any letters."""
+    found = dict[str, re.Pattern[str]]()
+    for name in _NAME.findall(objective):
+        like = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", re.IGNORECASE)
         # A capital may stand there for the sentence that it begins.
-        if name[0].isupper() and name[1:].islower():
-            continue
-        like = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w-]|\.\w)", re.IGNORECASE)
-        if len(set(like.findall(objective))) == 1:
-            prompt = like.sub(lambda _, name=name: name, prompt)
+        begins = name[0].isupper() and name[1:].islower()
+        if not begins and set(like.findall(objective)) == {name}:
+            found[name] = like
+    return found
+
+
+def _named(prompt: str, names: Mapping[str, re.Pattern[str]]) -> str:
+    for name, like in names.items():
+        prompt = like.sub(lambda _, name=name: name, prompt)
     return prompt
 
 

@@ -44,6 +44,7 @@ def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
         ("Write slugify, which uses jest", SLUGS),
         ("Write slugify, which slugify", SLUGS),
         ("Read the FAQ, faq.mdx and MY_faq.md", FILES),
+        ("Read old-FAQ.md", FILES),
         ("Compare A.txt", "Compare a.txt with A.txt"),
         ("Merge notes.txt", "Notes.txt and old.txt: one file, please"),
         ("Write in capitals", "WRITE IN CAPITALS"),
