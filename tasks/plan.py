@@ -24,12 +24,12 @@ from ..blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from ..errors import InputError, NoPlanError, PlanError
 from ..result import Usage
 from ..task_ir import PlanRules, TaskIR
-from .plan_choice import AGREED, Candidate, chosen, told
+from .plan_choice import AGREED, Candidate, Choice, chosen, told
 from .plan_lines import GRAMMAR_STEPS, grammar, read_lines
 from .plan_lists import listed
 from .plan_mend import mended
 from .plan_prompt import lines_messages, trained_messages
-from .plan_score import THRESHOLD, PlanScore, score
+from .plan_score import THRESHOLD, score
 from .plan_structured import request_plan
 from .plan_watch import in_circles
 from .usage import usage_of
@@ -59,20 +59,12 @@ _TEMPERATURES, _TRAINED_TEMPERATURES = (0.0, 0.5, 0.8), (0.0, 0.4, 0.6, 0.8)
 
 
 @dataclass(frozen=True)
-class PlanDraft:
-    """The chosen plan, what it was chosen from, and the adapter that was worn, if any.
+class PlanDraft(Choice):
+    """The plan that is taken, what it was chosen from, and the adapter that was worn, if any."""
 
-    `mended` says what was done to the plan after the model wrote it; `alike` how many candidates,
-    itself included, have its graph.
-    """
-
-    plan: TaskIR
-    score: PlanScore
     candidates: tuple[Candidate, ...]
     usage: Usage
-    adapter: Path | None = None
-    mended: tuple[str, ...] = ()
-    alike: int = 1
+    adapter: Path | None
 
 
 async def draft_plan(
@@ -234,11 +226,5 @@ def _choose(candidates: list[Candidate], writer: _Writer) -> PlanDraft:
         "".join(f"; {clause}" for clause in (*choice.score.reasons, *choice.mended)),
     )
     return PlanDraft(
-        choice.plan,
-        choice.score,
-        tuple(candidates),
-        writer.usage,
-        writer.adapter,
-        choice.mended,
-        choice.alike,
+        **vars(choice), candidates=tuple(candidates), usage=writer.usage, adapter=writer.adapter
     )

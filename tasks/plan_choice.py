@@ -42,7 +42,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The plan that is taken, and how many of those written have its graph, itself included."""
+    """The plan that is taken.
+
+    Attributes:
+        mended: What was done to the plan after the model wrote it, a clause each.
+        alike: How many of those written have its graph, itself included.
+    """
 
     plan: TaskIR
     score: PlanScore

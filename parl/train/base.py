@@ -15,7 +15,7 @@ from ...blocks.llama.adapter import file_hash
 from ...blocks.llama.gguf import check_model_file
 from ...errors import ModelError
 
-__all__ = ["Base", "BaseShape", "load_base"]
+__all__ = ["Base", "BaseShape", "load_base", "read_tensors"]
 
 _CPU = torch.device("cpu")
 
@@ -71,13 +71,18 @@ def load_base(path: Path, device: torch.device = _CPU) -> Base:
     path = check_model_file(path)
     reader = gguf.GGUFReader(path)
     shape = _shape(reader, path)
-    weights = {
-        tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type)).to(device)
-        for tensor in reader.tensors
-    }
+    weights = read_tensors(reader, device)
     # Models that tie their matrices store one.
     weights.setdefault("output.weight", weights["token_embd.weight"])
     return Base(path, file_hash(path), shape, weights)
+
+
+def read_tensors(reader: gguf.GGUFReader, device: torch.device) -> dict[str, torch.Tensor]:
+    """Dequantise all tensors of a file onto a device, by their names."""
+    return {
+        tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type)).to(device)
+        for tensor in reader.tensors
+    }
 
 
 def _shape(reader: gguf.GGUFReader, path: Path) -> BaseShape:

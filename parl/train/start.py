@@ -6,13 +6,11 @@ import math
 from pathlib import Path
 
 import gguf
-import torch
-from gguf.quants import dequantize
 from torch import Tensor
 
 from ...blocks.llama.adapter import check_adapter, check_base
 from ...errors import InputError
-from .base import Base
+from .base import Base, read_tensors
 from .lora import Adapter, new_adapter, sizes, widened
 
 __all__ = ["read_adapter"]
@@ -33,10 +31,7 @@ def read_adapter(path: Path, base: Base, rank: int, alpha: float, seed: int) -> 
     """
     check_base(check_adapter(path), base.path)
     reader = gguf.GGUFReader(path)
-    stored = {
-        tensor.name: torch.tensor(dequantize(tensor.data, tensor.tensor_type)).to(base.device)
-        for tensor in reader.tensors
-    }
+    stored = read_tensors(reader, base.device)
     own = _rank(stored, rank, path)
     field = reader.get_field("adapter.lora.alpha")
     found = alpha * own / rank if field is None else float(field.contents())

@@ -112,6 +112,7 @@ class Writer:
         logits = states.to(self._model.dtype) @ self._model.head.T
         likeliest, tokens = logits.topk(min(_LIKELIEST, logits.shape[1]), 1)
         odds = likeliest.to(states.dtype).softmax(1)
-        # The smallest of exponential times is the draw (Gumbel's trick).
+        # The smallest of exponential times is the draw (Gumbel's trick). They are drawn by the
+        # processor, so that a seed means the same on every device.
         times = torch.empty(odds.shape, dtype=odds.dtype).exponential_(generator=generator)
         return tokens.gather(1, (odds / times.to(odds.device)).argmax(1, keepdim=True))[:, 0]
