@@ -1,7 +1,7 @@
 """What a small model leaves out of a plan, mended where the objective leaves no doubt. Pure.
 
 - A plan of one step asks what was asked, in the objective's own words: nothing of it is lost.
-- Two words written as one are two, and a clause of the model's own making is left out.
+- Two words written as one are two, and what the model adds of its own or says twice is left out.
 - A step that compares, chooses or adds up, and names what other steps are about, needs these steps.
 - A step that compares or chooses among what several agents made, as one of them, is a judge's.
 - Stages told with arrows are a chain, where each has its step.

@@ -3,6 +3,7 @@
 - `the cost ofgin`, of `recipes (gin, rum)`: a word behind a bracket brings no space with it.
 - `Read FAQ.md`, of `our FAQ (faq.md)`: a file's name or an identifier in other letters.
 - `Write slugify, which changes a webpage`: a last clause that says nothing the objective says.
+- `a note of 60 words for slide 1, 60 words`, `for beginners for beginners`: what is said twice.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ _GLUED = re.compile(r"of(?!ten$)(?P<own>\w{3,})")
 _COMMA = re.compile(r"(?P<one>\w+),(?=(?P<other>[^\W\d]\w*))")
 _NAME = re.compile(r"\w[\w-]*(?:[._]\w[\w-]*)+|\w*[a-z][A-Z]\w*")
 _CLAUSE = re.compile(r", which [^,;:()]+$")
+_DOUBLED = re.compile(r"\b(?P<said>\w+(?: \w+)+)(?: (?P=said))+\b")
+_ADDED = re.compile(r", (?P<said>[^,;:()\s]+ [^,;:()]+)$")
 
 
 def corrected(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
-    """Part words that were written as one, name things as they are named, and leave out clauses of
-    the model's own making.
+    """Part words that were written as one, name things as they are named, say things once, and
+    leave out clauses of the model's own making.
 
     Returns:
         The steps, and a clause for each that was changed.
@@ -33,6 +36,7 @@ def corrected(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[s
     names = _names(objective)
     for step in steps:
         prompt = _asked(_named(_spaced(step.prompt, objective), names), objective)
+        prompt = _once(prompt, objective)
         if prompt != step.prompt:
             notes.append(f"{step.id} had a slip of the pen: “{step.prompt}”")
             step = step.model_copy(update={"prompt": prompt})
@@ -87,3 +91,19 @@ def _asked(prompt: str, objective: str) -> str:
     before = prompt[: clause.start()]
     own = words(clause[0]) - words(before)
     return before if own and not own & words(objective) else prompt
+
+
+def _once(prompt: str, objective: str) -> str:
+    def single(match: re.Match[str]) -> str:
+        return match[0] if match[0] in objective else match["said"]
+
+    prompt = _DOUBLED.sub(single, prompt)
+    while (added := _ADDED.search(prompt)) and _repeats(added, objective):
+        prompt = prompt[: added.start()]
+    return prompt
+
+
+def _repeats(added: re.Match[str], objective: str) -> bool:
+    # Behind a comma it is one of several things, and the last of them again.
+    said = re.search(rf"(?<!,) {re.escape(added['said'])}\b", added.string[: added.start()])
+    return said is not None and objective.count(added["said"]) <= 1

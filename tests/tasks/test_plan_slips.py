@@ -9,6 +9,7 @@ from prefect_swarm.tasks.plan_slips import corrected
 
 DRINKS = "I want three cocktail recipes (gin, rum, mezcal), and the cost of every recipe"
 FILES = "Read our FAQ (faq.md) and README.md, then make parseDate pass test_dates.py"
+NOTES = "Speaker notes for both slides of a talk for beginners, 60 words a slide"
 SLUGS = "Write `slugify` and `deslugify` in TypeScript, each with its own jest tests"
 
 
@@ -27,6 +28,13 @@ def _corrected(prompt: str, objective: str) -> str:
         ("Make Parsedate pass Test_dates.py", FILES, "Make parseDate pass test_dates.py"),
         ("Write slugify, which changes the slug of a page", SLUGS, "Write slugify"),
         ("Write slugify in TypeScript, which slugify uses", SLUGS, "Write slugify in TypeScript"),
+        (
+            "Write a note of 60 words for slide 1, 60 words",
+            NOTES,
+            "Write a note of 60 words for slide 1",
+        ),
+        ("Rank them for beginners for beginners", NOTES, "Rank them for beginners"),
+        ("Do a bit a bit a bit for 60 words, a bit, 60 words", NOTES, "Do a bit for 60 words"),
     ],
 )
 def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
@@ -49,6 +57,10 @@ def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
         ("Merge notes.txt", "Notes.txt and old.txt: one file, please"),
         ("Write in capitals", "WRITE IN CAPITALS"),
         ("Decide which is cheaper", "tea or coffee?"),
+        ("Write 60 words on day 1, 60 words", "Write 60 words on day 1, 60 words on day 2"),
+        ("Weigh up cost, stress and sleep, stress and sleep", "stress and sleep"),
+        ("Sing of the bells bells bells", "a poem"),
+        ("Sing ding dong ding dong", "Say ding dong ding dong"),
     ],
 )
 def test_what_the_objective_may_mean_stays(prompt: str, objective: str) -> None:
