@@ -29,7 +29,7 @@ from .plan_joins import JUDGE, joined, judged_fairly, linked
 from .plan_lanes import rows
 from .plan_lines import final_step, system_prompt
 from .plan_lost import restored
-from .plan_slips import corrected
+from .plan_slips import corrected, said_once
 from .plan_tails import gathered
 
 __all__ = ["Mended", "mended"]
@@ -66,8 +66,9 @@ def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
     steps, judged = judged_fairly(steps, found)
     steps, told = restored(steps, found, plan.objective)
     steps, limited = bounded(steps, plan.objective)
+    steps, once = said_once(steps, plan.objective)
     steps, added = joined(steps, found, plan.objective, max_steps)
-    made = (*ordered, *told_once, *needs, *dropped, *judged, *told, *limited, *added)
+    made = (*ordered, *told_once, *needs, *dropped, *judged, *told, *limited, *once, *added)
     notes = (*empty, *slips, *made)
     return _with(plan, steps, notes) if notes else Mended(plan)
 

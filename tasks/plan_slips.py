@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..task_ir import Step
 from .plan_words import tokens, words
 
-__all__ = ["corrected"]
+__all__ = ["corrected", "said_once"]
 
 _WORD = re.compile(r"\w+")
 _GLUED = re.compile(r"of(?!ten$)(?P<own>\w{3,})")
@@ -26,19 +26,37 @@ _ADDED = re.compile(r", (?P<said>[^,;:()\s]+ [^,;:()]+)$")
 
 
 def corrected(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
-    """Part words that were written as one, name things as they are named, say things once, and
-    leave out clauses of the model's own making.
+    """Part words that were written as one, name things as they are named, and leave out clauses of
+    the model's own making.
 
     Returns:
         The steps, and a clause for each that was changed.
     """
-    found, notes = list[Step](), list[str]()
     names = _names(objective)
+
+    def right(prompt: str) -> str:
+        return _asked(_named(_spaced(prompt, objective), names), objective)
+
+    return _each(steps, right, "had a slip of the pen")
+
+
+def said_once(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+    """Leave out what a prompt says again, and the objective doesn't.
+
+    Returns:
+        The steps, and a clause for each that was changed.
+    """
+    return _each(steps, lambda prompt: _once(prompt, objective), "said something twice")
+
+
+def _each(
+    steps: Sequence[Step], right: Callable[[str], str], said: str
+) -> tuple[list[Step], list[str]]:
+    found, notes = list[Step](), list[str]()
     for step in steps:
-        prompt = _asked(_named(_spaced(step.prompt, objective), names), objective)
-        prompt = _once(prompt, objective)
+        prompt = right(step.prompt)
         if prompt != step.prompt:
-            notes.append(f"{step.id} had a slip of the pen: “{step.prompt}”")
+            notes.append(f"{step.id} {said}: “{step.prompt}”")
             step = step.model_copy(update={"prompt": prompt})
         found.append(step)
     return found, notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prefect_swarm.tasks.plan_lines import read_lines, write_lines
 from prefect_swarm.tasks.plan_mend import mended
-from prefect_swarm.tasks.plan_slips import corrected
+from prefect_swarm.tasks.plan_slips import corrected, said_once
 
 DRINKS = "I want three cocktail recipes (gin, rum, mezcal), and the cost of every recipe"
 FILES = "Read our FAQ (faq.md) and README.md, then make parseDate pass test_dates.py"
@@ -28,13 +28,6 @@ def _corrected(prompt: str, objective: str) -> str:
         ("Make Parsedate pass Test_dates.py", FILES, "Make parseDate pass test_dates.py"),
         ("Write slugify, which changes the slug of a page", SLUGS, "Write slugify"),
         ("Write slugify in TypeScript, which slugify uses", SLUGS, "Write slugify in TypeScript"),
-        (
-            "Write a note of 60 words for slide 1, 60 words",
-            NOTES,
-            "Write a note of 60 words for slide 1",
-        ),
-        ("Rank them for beginners for beginners", NOTES, "Rank them for beginners"),
-        ("Do a bit a bit a bit for 60 words, a bit, 60 words", NOTES, "Do a bit for 60 words"),
     ],
 )
 def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
@@ -57,14 +50,40 @@ def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
         ("Merge notes.txt", "Notes.txt and old.txt: one file, please"),
         ("Write in capitals", "WRITE IN CAPITALS"),
         ("Decide which is cheaper", "tea or coffee?"),
+    ],
+)
+def test_what_the_objective_may_mean_stays(prompt: str, objective: str) -> None:
+    assert _corrected(prompt, objective) == prompt
+
+
+def _once(prompt: str, objective: str) -> str:
+    steps, _ = said_once(read_lines(f"1. Writer: {prompt}", objective).steps, objective)
+    return steps[0].prompt
+
+
+@pytest.mark.parametrize(
+    ("prompt", "right"),
+    [
+        ("Write a note of 60 words for slide 1, 60 words", "Write a note of 60 words for slide 1"),
+        ("Rank them for beginners for beginners", "Rank them for beginners"),
+        ("Do a bit a bit a bit for 60 words, a bit, 60 words", "Do a bit for 60 words"),
+    ],
+)
+def test_what_a_prompt_says_twice_is_said_once(prompt: str, right: str) -> None:
+    assert _once(prompt, NOTES) == right
+
+
+@pytest.mark.parametrize(
+    ("prompt", "objective"),
+    [
         ("Write 60 words on day 1, 60 words", "Write 60 words on day 1, 60 words on day 2"),
         ("Weigh up cost, stress and sleep, stress and sleep", "stress and sleep"),
         ("Sing of the bells bells bells", "a poem"),
         ("Sing ding dong ding dong", "Say ding dong ding dong"),
     ],
 )
-def test_what_the_objective_may_mean_stays(prompt: str, objective: str) -> None:
-    assert _corrected(prompt, objective) == prompt
+def test_what_only_looks_said_twice_stays(prompt: str, objective: str) -> None:
+    assert _once(prompt, objective) == prompt
 
 
 def test_a_mended_plan_tells_what_was_taken_back() -> None:
@@ -72,3 +91,12 @@ def test_a_mended_plan_tells_what_was_taken_back() -> None:
     plan, notes = mended(read_lines(text, DRINKS))
     assert write_lines(plan) == text.replace("ofgin", "of gin")
     assert notes == ("S1 had a slip of the pen: “Work out the cost ofgin”",)
+
+
+def test_a_limit_that_was_put_back_is_not_said_again() -> None:
+    text = "1. Writer: Describe the red cup in 9 words, under 9 words\n2. Writer: Draw the blue cup"
+    plan, notes = mended(read_lines(text, "Describe the red cup, under 9 words; draw the blue cup"))
+    assert plan.steps[0].prompt == "Describe the red cup in under 9 words"
+    assert notes[1:] == (
+        "S1 said something twice: “Describe the red cup in under 9 words, under 9 words”",
+    )
