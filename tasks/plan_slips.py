@@ -21,7 +21,7 @@ _GLUED = re.compile(r"of(?!ten$)(?P<own>\w{3,})")
 _COMMA = re.compile(r"(?P<one>\w+),(?=(?P<other>[^\W\d]\w*))")
 _NAME = re.compile(r"\w[\w-]*(?:[._]\w[\w-]*)+|\w*[a-z][A-Z]\w*")
 _CLAUSE = re.compile(r", which [^,;:()]+$")
-_DOUBLED = re.compile(r"\b(?P<said>\w+(?: \w+)+)(?: (?P=said))+\b")
+_DOUBLED = re.compile(r"\b(?P<said>\w+(?: \w+)+?)(?: (?P=said))+\b")
 _ADDED = re.compile(r", (?P<said>[^,;:()\s]+ [^,;:()]+)$")
 
 
@@ -115,7 +115,9 @@ def _once(prompt: str, objective: str) -> str:
     def single(match: re.Match[str]) -> str:
         return match[0] if match[0] in objective else match["said"]
 
-    prompt = _DOUBLED.sub(single, prompt)
+    before = ""
+    while before != prompt:
+        before, prompt = prompt, _DOUBLED.sub(single, prompt)
     while (added := _ADDED.search(prompt)) and _repeats(added, objective):
         prompt = prompt[: added.start()]
     return prompt

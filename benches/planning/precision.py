@@ -22,18 +22,21 @@ from prefect_swarm.parl.train.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.memory import keep_memory
 from prefect_swarm.parl.train.model import Model
 from prefect_swarm.parl.train.tokens import encode
+from torch import Tensor
+
+__all__ = ["step"]
 
 TYPES = (torch.float32, torch.bfloat16)
 PAIRS_A_BATCH = 8
 
 
-def step(model: Model, batch: Batch, adapter: Adapter) -> tuple[float, float, torch.Tensor]:
+def step(model: Model, batch: Batch, adapter: Adapter) -> tuple[float, Tensor, Tensor]:
     """Return the seconds, the loss and the gradient of one step."""
     began = time.perf_counter()
     loss = model.loss(batch, adapter)
     grads = torch.autograd.grad(loss, adapter.parameters())
     seconds = time.perf_counter() - began
-    return seconds, float(loss.detach()), torch.cat([grad.flatten() for grad in grads])
+    return seconds, loss.detach(), torch.cat([grad.flatten() for grad in grads])
 
 
 def main() -> None:
@@ -56,11 +59,11 @@ def main() -> None:
     seconds, losses = dict.fromkeys(TYPES, 0.0), dict.fromkeys(TYPES, 0.0)
     alike = 0.0
     for batch in map(pack, dealt):
-        grads: list[torch.Tensor] = []
+        grads: list[Tensor] = []
         for dtype, model in models.items():
             took, loss, grad = step(model, batch, adapter)
             seconds[dtype] += took
-            losses[dtype] += loss / len(dealt)
+            losses[dtype] += float(loss) / len(dealt)
             grads.append(grad)
         alike += float(torch.cosine_similarity(*grads, dim=0)) / len(dealt)
     tokens = sum(len(example) for some in dealt for example in some)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prefect_swarm.tasks.plan_lines import read_lines, write_lines
 from prefect_swarm.tasks.plan_mend import mended
 from prefect_swarm.tasks.plan_slips import corrected, said_once
@@ -66,6 +68,7 @@ def _once(prompt: str, objective: str) -> str:
     [
         ("Write a note of 60 words for slide 1, 60 words", "Write a note of 60 words for slide 1"),
         ("Rank them for beginners for beginners", "Rank them for beginners"),
+        ("Fix what it says it says it says it says it means", "Fix what it says it means"),
         ("Do a bit a bit a bit for 60 words, a bit, 60 words", "Do a bit for 60 words"),
     ],
 )
@@ -84,6 +87,12 @@ def test_what_a_prompt_says_twice_is_said_once(prompt: str, right: str) -> None:
 )
 def test_what_only_looks_said_twice_stays(prompt: str, objective: str) -> None:
     assert _once(prompt, objective) == prompt
+
+
+@given(st.lists(st.sampled_from(["red", "blue", "red,", "green"]), min_size=1, max_size=14))
+def test_what_was_said_once_stays(said: list[str]) -> None:
+    once = _once(f"Paint {' '.join(said)} walls", NOTES)
+    assert _once(once, NOTES) == once
 
 
 def test_a_mended_plan_tells_what_was_taken_back() -> None:
