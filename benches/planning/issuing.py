@@ -11,25 +11,18 @@ bfloat16. On a GPU a step takes the longer of that and of what the GPU itself co
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
 import torch
+from precision import drawn, step
 from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.blocks.llama.api import usable_cores
-from prefect_swarm.parl.data.generate import generate
 from prefect_swarm.parl.train import TrainConfig
 from prefect_swarm.parl.train.base import load_base
-from prefect_swarm.parl.train.batches import Batch, batches, pack
+from prefect_swarm.parl.train.batches import Batch, pack
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.memory import keep_memory
 from prefect_swarm.parl.train.model import Model
-from prefect_swarm.parl.train.tokens import encode
 from torch.utils.flop_counter import FlopCounterMode
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from precision import step
 
 PAIRS_A_STEP = 12
 
@@ -54,11 +47,9 @@ def main() -> None:
     keep_memory()
     torch.set_num_threads(usable_cores())
     config = TrainConfig(steps=1)
-    pairs = generate(given.seed, (given.steps + 1) * PAIRS_A_STEP)
-    examples = encode([(pair.objective, pair.plan) for pair in pairs], demo_model_path())
-    drawn = list(batches(examples, config.batch_tokens, None))[: given.steps + 1]
-    tokens = sum(len(example) for some in drawn[1:] for example in some) / (len(drawn) - 1)
-    dealt = [pack(some) for some in drawn]
+    some = drawn(given.seed, given.steps + 1, PAIRS_A_STEP, config.batch_tokens)
+    tokens = sum(len(example) for examples in some[1:] for example in examples) / (len(some) - 1)
+    dealt = [pack(examples) for examples in some]
     computed = seconds(*worker("cpu", config, given.seed), dealt)
     model, adapter = worker("meta", config, given.seed)
     issued = seconds(model, adapter, dealt)

@@ -17,17 +17,23 @@ from prefect_swarm.blocks.llama.api import usable_cores
 from prefect_swarm.parl.data.generate import generate
 from prefect_swarm.parl.train import TrainConfig
 from prefect_swarm.parl.train.base import load_base
-from prefect_swarm.parl.train.batches import Batch, batches, pack
+from prefect_swarm.parl.train.batches import Batch, Example, batches, pack
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.memory import keep_memory
 from prefect_swarm.parl.train.model import Model
 from prefect_swarm.parl.train.tokens import encode
 from torch import Tensor
 
-__all__ = ["step"]
+__all__ = ["drawn", "step"]
 
 TYPES = (torch.float32, torch.bfloat16)
 PAIRS_A_BATCH = 8
+
+
+def drawn(seed: int, count: int, pairs: int, tokens: int) -> list[list[Example]]:
+    """Return at most `count` batches of `tokens`, of `pairs` generated pairs for each."""
+    given = [(pair.objective, pair.plan) for pair in generate(seed, count * pairs)]
+    return list(batches(encode(given, demo_model_path()), tokens, None))[:count]
 
 
 def step(model: Model, batch: Batch, adapter: Adapter) -> tuple[float, Tensor, Tensor]:
@@ -48,11 +54,9 @@ def main() -> None:
     keep_memory()
     torch.set_num_threads(usable_cores())
     path, config = demo_model_path(), TrainConfig(steps=1)
-    pairs = generate(given.seed, given.batches * PAIRS_A_BATCH)
-    examples = encode([(pair.objective, pair.plan) for pair in pairs], path)
     base = load_base(path)
     adapter = new_adapter(base, config.rank, config.alpha, given.seed)
-    dealt = list(batches(examples, given.tokens, None))[: given.batches]
+    dealt = drawn(given.seed, given.batches, PAIRS_A_BATCH, given.tokens)
     models = {dtype: Model(base, dtype) for dtype in TYPES}
     for model in models.values():
         step(model, pack(dealt[0]), adapter)

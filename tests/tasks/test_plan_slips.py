@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect_swarm.task_ir import Step
 from prefect_swarm.tasks.plan_lines import read_lines, write_lines
 from prefect_swarm.tasks.plan_mend import mended
 from prefect_swarm.tasks.plan_slips import corrected, said_once
@@ -14,9 +17,11 @@ FILES = "Read our FAQ (faq.md) and README.md, then make parseDate pass test_date
 NOTES = "Speaker notes for both slides of a talk for beginners, 60 words a slide"
 SLUGS = "Write `slugify` and `deslugify` in TypeScript, each with its own jest tests"
 
+Mend = Callable[[Sequence[Step], str], tuple[list[Step], list[str]]]
 
-def _corrected(prompt: str, objective: str) -> str:
-    steps, _ = corrected(read_lines(f"1. Writer: {prompt}", objective).steps, objective)
+
+def _prompt(mend: Mend, prompt: str, objective: str) -> str:
+    steps, _ = mend(read_lines(f"1. Writer: {prompt}", objective).steps, objective)
     return steps[0].prompt
 
 
@@ -33,7 +38,7 @@ def _corrected(prompt: str, objective: str) -> str:
     ],
 )
 def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
-    assert _corrected(prompt, objective) == right
+    assert _prompt(corrected, prompt, objective) == right
 
 
 @pytest.mark.parametrize(
@@ -55,12 +60,7 @@ def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
     ],
 )
 def test_what_the_objective_may_mean_stays(prompt: str, objective: str) -> None:
-    assert _corrected(prompt, objective) == prompt
-
-
-def _once(prompt: str, objective: str) -> str:
-    steps, _ = said_once(read_lines(f"1. Writer: {prompt}", objective).steps, objective)
-    return steps[0].prompt
+    assert _prompt(corrected, prompt, objective) == prompt
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def _once(prompt: str, objective: str) -> str:
     ],
 )
 def test_what_a_prompt_says_twice_is_said_once(prompt: str, right: str) -> None:
-    assert _once(prompt, NOTES) == right
+    assert _prompt(said_once, prompt, NOTES) == right
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_what_a_prompt_says_twice_is_said_once(prompt: str, right: str) -> None:
     ],
 )
 def test_what_only_looks_said_twice_stays(prompt: str, objective: str) -> None:
-    assert _once(prompt, objective) == prompt
+    assert _prompt(said_once, prompt, objective) == prompt
 
 
 @given(st.lists(st.sampled_from(["red", "blue", "red,", "green"]), min_size=1, max_size=14))
 def test_what_was_said_once_stays(said: list[str]) -> None:
-    once = _once(f"Paint {' '.join(said)} walls", NOTES)
-    assert _once(once, NOTES) == once
+    once = _prompt(said_once, f"Paint {' '.join(said)} walls", NOTES)
+    assert _prompt(said_once, once, NOTES) == once
 
 
 def test_a_mended_plan_tells_what_was_taken_back() -> None:
