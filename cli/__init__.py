@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from .terminated import terminate
+from .progress.terminated import terminate
 
 __all__ = ["main"]
 

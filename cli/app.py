@@ -9,10 +9,10 @@ import typer
 
 from .batch import batch
 from .command import command
-from .doctor import doctor
-from .gates import gates_app
+from .doctor.command import doctor
+from .gates.command import gates_app
 from .inspect import inspect
-from .memory import memory_app
+from .memory.app import memory_app
 from .plan import plan
 from .resume import resume
 from .run import run

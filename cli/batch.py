@@ -16,10 +16,10 @@ from ..errors import InputError
 from ..flows.control import controlled
 from ..flows.options import SwarmOptions
 from ..text import one_line, plural
-from .interruption import interruptible
 from .models import check_models
+from .progress.interruption import interruptible
+from .progress.session import say, waiting
 from .server import Server, prefect_server
-from .session import say, waiting
 
 if TYPE_CHECKING:
     from ..flows.batch import BatchLine

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import RunCancelledError, RunTerminatedError, SwarmError
 from ..text import clean
-from .terminated import Terminated
+from .progress.terminated import Terminated
 
 __all__ = ["CANCELLED", "TERMINATED", "Failure", "failure_of", "show"]
 

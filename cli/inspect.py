@@ -9,13 +9,13 @@ import typer
 
 from ..errors import InputError
 from ..result import Attempt, StepResult, SwarmResult
-from ..tasks.report_attempts import change_line, decision_line, gate_line, outcome_line
+from ..tasks.report.attempts import change_line, decision_line, gate_line, outcome_line
 from ..text import duration, one_line
 from .command import AsJson
-from .output import print_json, print_section, print_text
+from .output.printing import print_json, print_section, print_text
+from .output.summary import print_summary
+from .output.unfinished import print_unfinished, print_unfinished_json
 from .resume import RunName
-from .summary import print_summary
-from .unfinished import print_unfinished, print_unfinished_json
 
 if TYPE_CHECKING:
     from ..runs import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..flows.options import SwarmOptions
 from ..task_ir import TIERS, TierName
-from .session import say
+from .progress.session import say
 
 __all__ = ["check_models", "planner_note"]
 
@@ -34,7 +34,7 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool, plans: bool
 async def planner_note(options: SwarmOptions) -> str:
     """Return why a local orchestrator plans without the shipped adapter; empty if none does."""
     from ..blocks.models import resolve_model
-    from ..tasks.plan import why_without_adapter
+    from ..tasks.planner.planner import why_without_adapter
 
     name = options.model_of("orchestrator")
     if not options.adapter or _is_stored(name):

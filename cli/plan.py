@@ -13,12 +13,12 @@ from ..flows.options import SwarmOptions
 from ..gates import line_of
 from ..result import Planning
 from ..task_ir import TaskIR
-from ..tasks.report import DagStep, mermaid
+from ..tasks.report.pages import DagStep, mermaid
 from ..text import one_line, plural
 from .command import AsJson
 from .models import planner_note
-from .output import print_json, print_section, print_table, print_text
-from .session import say
+from .output.printing import print_json, print_section, print_table, print_text
+from .progress.session import say
 from .source import ItemsFile, Join, Objective, PlanFile, Template, read_source
 
 __all__ = ["plan", "print_plan"]
@@ -88,7 +88,7 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
 
 
 async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
-    from ..tasks.decompose import Commission, plan_objective
+    from ..tasks.planner.task import Commission, plan_objective
 
     if note := await planner_note(options):
         say(note)

@@ -9,7 +9,7 @@ import typer
 
 from ..result import SwarmResult
 from .command import AsJson
-from .session import run_and_report
+from .progress.session import run_and_report
 
 __all__ = ["RunName", "resume"]
 

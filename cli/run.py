@@ -8,10 +8,10 @@ from typing import cast
 
 from ..flows.options import SwarmOptions
 from ..result import SwarmResult
-from ..tasks.plan_lines import is_orchestrated
+from ..tasks.planner.local.line_format import is_orchestrated
 from .command import AsJson
 from .models import check_models
-from .session import run_and_report
+from .progress.session import run_and_report
 from .source import ItemsFile, Join, Objective, PlanFile, Source, Template, read_source
 
 __all__ = ["run"]

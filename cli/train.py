@@ -10,8 +10,8 @@ import typer
 
 from ..errors import InputError
 from .command import AsJson
-from .output import print_json, print_table, print_text
-from .session import say
+from .output.printing import print_json, print_table, print_text
+from .progress.session import say
 
 if TYPE_CHECKING:
     from ..parl.evaluate import Evaluation

@@ -14,7 +14,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactUpdate
 
 from ..result import SwarmResult
-from ..tasks.report import DagStep, dag_markdown, timeline_markdown
+from ..tasks.report.pages import DagStep, dag_markdown, timeline_markdown
 from .compile import CompiledPlan
 from .control import Progress
 from .events import StepStatus

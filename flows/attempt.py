@@ -15,20 +15,19 @@ from ..gates import Material
 from ..result import Action, Attempt, Decision, Usage, excerpt
 from ..runs import Run
 from ..task_ir import Tier
-from ..tasks.assignment import Assignment, Upstream
-from ..tasks.demands import demands
 from ..tasks.failure_router import Bounds, Failure, feedback, route
-from ..tasks.form_grammar import form_grammar
 from ..tasks.race import race
+from ..tasks.subagent.form_grammar import form_grammar
+from ..tasks.subagent.output_requirements import demands
+from ..tasks.subagent.request import Assignment, Upstream
+from .budget import Ledger
 from .candidate import Candidate, Candidates
 from .compile import CompiledPlan
 from .events import AttemptFinished, Launch
-from .ledger import Ledger
-from .memories import Memories
 from .options import SwarmOptions
-from .records import StepRecord
-from .replacement import Replacements
-from .trail import keep
+from .records import StepRecord, keep
+from .replanning import Replacements
+from .run_memory import Memories
 
 __all__ = ["Attempts"]
 

@@ -13,12 +13,12 @@ from pydantic_ai.exceptions import ModelAPIError
 
 from ..errors import Category, SwarmError
 from ..gates import Gate, GateResult, Material, Passage, Subject, line_of, run_line, said
-from ..tasks.artifact import Extraction, extract
-from ..tasks.assignment import Assignment, Verdict
 from ..tasks.gate import Inspection, gate
-from ..tasks.subagent import subagent
+from ..tasks.subagent.extraction import Extraction, extract
+from ..tasks.subagent.request import Assignment, Verdict
+from ..tasks.subagent.task import subagent
+from .budget import Ledger
 from .compile import CompiledStep
-from .ledger import Ledger
 from .task_run import run_task
 
 __all__ = ["Candidate", "Candidates"]

@@ -25,9 +25,8 @@ from .events import (
     Skip,
     StepStatus,
 )
-from .records import StepRecord
+from .records import StepRecord, keep
 from .schedule import Schedule
-from .trail import keep
 
 __all__ = ["Driver"]
 

@@ -16,23 +16,21 @@ from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import Run
 from ..task_ir import OutputKind
-from ..tasks.assignment import Upstream, Verdict
-from ..tasks.decompose import Planned
+from ..tasks.planner.task import Planned
+from ..tasks.subagent.request import Upstream, Verdict
 from ..tasks.synthesise import as_they_are, synthesis, synthesise
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
-from .budget import Budget
+from .budget import Budget, Ledger
 from .compile import CompiledPlan
 from .control import Progress, RunControl
 from .drive import Driver
 from .events import Limits, RunStatus, StepStatus
-from .ledger import Ledger
-from .memories import Memories
 from .options import SwarmOptions
-from .records import StepRecord, frontier, step_results, step_runs
-from .replacement import Replacements
+from .records import StepRecord, frontier, keep, step_results, step_runs
+from .replanning import Replacements
+from .run_memory import Memories
 from .task_run import run_task
-from .trail import keep
 
 __all__ = ["Execution"]
 

@@ -10,7 +10,7 @@ from ..errors import NoPlanError
 from ..gates import gates
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
-from ..tasks.decompose import Commission, Planned, decompose
+from ..tasks.planner.task import Commission, Planned, decompose
 from .options import SwarmOptions
 from .task_run import run_task
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,10 +12,11 @@ from prefect.client.schemas.objects import State
 from ..errors import Category
 from ..parl.metrics import StepRun, critical_path, slacks
 from ..result import Attempt, StepResult, excerpt
+from ..runs import Run
 from .compile import CompiledPlan, CompiledStep
 from .events import StepStatus
 
-__all__ = ["StepRecord", "frontier", "step_result", "step_results", "step_runs"]
+__all__ = ["StepRecord", "frontier", "keep", "step_result", "step_results", "step_runs"]
 
 
 @dataclass(slots=True)
@@ -132,3 +134,17 @@ def step_result(
         slack_s=slack_s,
         critical=critical,
     )
+
+
+_logger = logging.getLogger(__name__)
+
+
+def keep(run: Run, record: StepRecord, status: StepStatus) -> None:
+    """Write down how far a step is, with its attempts, their gates and decisions.
+
+    It is for people alone: what a resumed run needs is in Prefect's cache.
+    """
+    try:
+        run.write_step(step_result(record, status))
+    except OSError as error:  # a full disk costs the trail, not the step
+        _logger.warning("How far %s is could not be written down: %s", record.step.id, error)

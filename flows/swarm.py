@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Annotated, Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
+from pydantic import BeforeValidator, WithJsonSchema
 
 from ..blocks.failure_policy import FailurePolicy
 from ..blocks.models import resolve_model
@@ -17,20 +18,19 @@ from ..errors import InputError, RunAliveError, RunCancelledError, RunFailedErro
 from ..gates import line_of
 from ..result import SwarmResult
 from ..runs import Run
-from ..task_ir import TaskIR, TierName
-from ..tasks.plan_lines import is_orchestrated
+from ..task_ir import TaskIR, TierName, parse_plan
+from ..tasks.planner.local.line_format import is_orchestrated
 from .compile import StepDefaults, compile_plan
 from .control import Progress, RunControl, current_control
 from .execute import Execution
+from .gate_preflight import check_gates
 from .lock import exclusive
-from .memories import recalled_for, store_of
 from .options import SwarmOptions
-from .parameters import PlanParameter
 from .planning import planned
-from .readiness import check_gates
+from .run_memory import recalled_for, store_of
 from .termination import terminable
 
-__all__ = ["swarm"]
+__all__ = ["PlanParameter", "swarm"]
 
 
 def _flow_run_name() -> str:
@@ -160,3 +160,28 @@ async def _check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
         tiers.append("orchestrator")
     for tier in tiers:
         await resolve_model(options.model_of(tier), tier)
+
+
+def _plan(value: object) -> TaskIR | None:
+    if isinstance(value, str) and not value.strip():
+        return None
+    if value is None or isinstance(value, TaskIR):
+        return value
+    return parse_plan(value)
+
+
+PlanParameter = Annotated[
+    TaskIR | None,
+    BeforeValidator(_plan),
+    WithJsonSchema(
+        {
+            # The form draws a code box for this kind of string alone, and sends its text.
+            "anyOf": [
+                {"title": "JSON", "type": "string", "format": "json-string"},
+                {"title": "Object", "type": "object"},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+"""A plan as itself, as the objects of JSON or as JSON text; an empty text is no plan."""

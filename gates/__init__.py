@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .cache import Cache
 from .check import check
-from .choice import DEFAULT_GATES, chosen, gate_name, is_required
 from .gate import STAGES, Gate, Material, Stage, Subject
-from .line import Line, Passage, line_of, run_line
+from .pipeline import Line, Passage, line_of, run_line
 from .registry import find_gate, gates
 from .result import Diagnostic, Finding, GateResult, GateStatus, said
+from .selection import DEFAULT_GATES, chosen, gate_name, is_required
 
 __all__ = [
     "DEFAULT_GATES",

@@ -10,19 +10,19 @@ from types import MappingProxyType
 from typing import Any
 
 from ..errors import InputError
-from .citations import Citations
-from .code_format import Format
-from .form import Form
+from .code.format import Format
+from .code.lint import Lint
+from .code.shellcheck import Shellcheck
+from .code.typecheck import Typecheck
 from .gate import STAGES, Gate
-from .integration import Integration
-from .json_schema import JsonSchema
-from .length import Length
-from .lint import Lint
-from .repetition import Repetition
-from .sections import Sections
-from .shellcheck import Shellcheck
-from .typecheck import Typecheck
-from .unit import Unit
+from .json.schema import JsonSchema
+from .python.integration import Integration
+from .python.unit import Unit
+from .text.citations import Citations
+from .text.form import Form
+from .text.length import Length
+from .text.repetition import Repetition
+from .text.sections import Sections
 
 __all__ = ["GROUP", "find_gate", "gates"]
 

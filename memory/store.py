@@ -12,11 +12,11 @@ from ..errors import MemoryStoreError
 from .episode import Entry, Episode
 
 if TYPE_CHECKING:
-    from .consolidate import Consolidation
-    from .learning import Beliefs
-    from .persona_store import PersonaStore
+    from .index.consolidate import Consolidation
+    from .index.reader import Reader
+    from .learning.beliefs import Beliefs
+    from .persona.store import PersonaStore
     from .protocols import Embedder, EpisodeLog
-    from .reader import Reader
 
 __all__ = ["Place", "Store", "close_stores", "open_store", "opened_store"]
 
@@ -71,14 +71,14 @@ class Store:
     @property
     def embedder(self) -> Embedder:
         """What makes the vectors; nothing is loaded before its first use."""
-        from .embedder import make_embedder
+        from .embedding.factory import make_embedder
 
         return make_embedder(self.place.embedder)
 
     @property
     def reader(self) -> Reader:
         """Finds similar episodes; it loads the embedder at the first question."""
-        from .reader import Reader
+        from .index.reader import Reader
 
         with self._lock:
             if self._reader is None:
@@ -88,7 +88,7 @@ class Store:
     @property
     def personas(self) -> PersonaStore:
         """What was decided about personas, and the registry that follows from it."""
-        from .persona_store import PersonaStore
+        from .persona.store import PersonaStore
 
         with self._lock:
             if self._personas is None:
@@ -116,7 +116,7 @@ class Store:
         Raises:
             MemoryStoreError: The log can't be read.
         """
-        from .beliefs_file import brought_up, read_beliefs
+        from .learning.storage import brought_up, read_beliefs
 
         with self._learning:
             forgotten = self.log.forgotten()
@@ -132,7 +132,7 @@ class Store:
         Raises:
             MemoryStoreError: The log can't be read, or the file not be written.
         """
-        from .beliefs_file import write_beliefs
+        from .learning.storage import write_beliefs
 
         beliefs = self.beliefs(namespace)
         with self._learning:
@@ -151,7 +151,7 @@ class Store:
         Raises:
             MemoryStoreError: The log, the embedder or the disk fails.
         """
-        from .consolidate import consolidate
+        from .index.consolidate import consolidate
 
         return consolidate(self.log, self.place.folder, self.embedder, full=full)
 
@@ -166,10 +166,10 @@ class Store:
 
 def _open_log(place: Place) -> EpisodeLog:
     if place.dsn:
-        from .postgres_log import PostgresLog
+        from .log.postgres import PostgresLog
 
         return PostgresLog(place.dsn)
-    from .sqlite_log import SqliteLog
+    from .log.sqlite import SqliteLog
 
     return SqliteLog(place.folder / _LOG)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..task_ir import Step, TaskIR
-from ..tasks.plan_score import words
-from .assign import assign
+from ..tasks.planner.local.score import words
+from .assignment import assign
 
 __all__ = ["Agreement", "agreement"]
 

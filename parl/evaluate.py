@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ..blocks.llama.model import LlamaCppModel
 from ..errors import PlanError
-from ..tasks.plan import draft_plan
-from ..tasks.plan_lines import read_lines
+from ..tasks.planner.local.line_format import read_lines
+from ..tasks.planner.planner import draft_plan
 from .agreement import Agreement, agreement
 
 __all__ = ["Evaluation", "evaluate"]

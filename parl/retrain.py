@@ -12,7 +12,7 @@ from ..blocks.llama.adapter import planner_adapter
 from ..blocks.llama.model import LlamaCppModel
 from ..errors import InputError, WorseAdapterError
 from ..text import plural
-from .data.generate import Part, generate
+from .data.generating.generate import Part, generate
 from .evaluate import Evaluation, evaluate
 from .train import Practice, Report, TrainConfig, averaged, export, train, trains_on
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..errors import PlanError
 from ..task_ir import TaskIR
-from ..tasks.plan_lines import read_lines
-from ..tasks.plan_mend import mended
+from ..tasks.planner.local.line_format import read_lines
+from ..tasks.planner.local.repair.pipeline import mended
 from .agreement import agreement
 
 __all__ = ["GRAPH", "reward"]

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ..errors import Category
 from ..failure_policy import Policy
-from ..memory.mitigation import has_earned, instead, precedent
+from ..memory.advice.mitigation import has_earned, instead, precedent
 from ..result import Action, Decision, Mitigation, excerpt
 from ..task_ir import TIERS, Tier
 

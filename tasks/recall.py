@@ -12,9 +12,9 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from pydantic import BaseModel, ConfigDict
 
-from ..memory.advise import Question, advise, anticipated
-from ..memory.learning_config import DEFAULTS
-from ..memory.precedents import precedents
+from ..memory.advice.advise import Question, advise, anticipated
+from ..memory.advice.precedents import precedents
+from ..memory.learning.config import DEFAULTS
 from ..memory.store import Store, opened_store
 from ..result import Recall
 from ..task_ir import TaskIR, Tier

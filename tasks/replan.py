@@ -9,9 +9,9 @@ from typing import Any
 
 from ..errors import NoPlanError
 from ..result import excerpt
-from .assignment import Assignment
-from .plan_lines import WORDS
-from .subagent import subagent
+from .planner.local.line_format import WORDS
+from .subagent.request import Assignment
+from .subagent.task import subagent
 
 __all__ = [
     "EVIDENCE_CHARS",

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..task_ir import OutputKind
-from .assignment import Assignment, Upstream
-from .subagent import subagent
+from .subagent.request import Assignment, Upstream
+from .subagent.task import subagent
 
 __all__ = ["as_they_are", "synthesis", "synthesise"]
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 TRAINING_DATA = sorted((ROOT / "parl" / "data").glob("*/*.txt"))
 DATA_FOLDERS = {
     f"prefect_swarm/{name}"
-    for name in ("memory/personas", "parl/adapters", "parl/data/patterns", "parl/data/words")
+    for name in ("memory/persona/shipped", "parl/adapters", "parl/data/patterns", "parl/data/words")
 }
 NOT_SHIPPED = {"benches", "build", "dist", "docs", "examples", "tests"}
 

@@ -10,8 +10,8 @@ from prefect_swarm.blocks.llama import close_engines, demo_model_path
 from prefect_swarm.blocks.llama.adapter import check_base, planner_adapter
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.parl.agreement import agreement
-from prefect_swarm.tasks.plan import draft_plan
-from prefect_swarm.tasks.plan_lines import read_lines
+from prefect_swarm.tasks.planner.local.line_format import read_lines
+from prefect_swarm.tasks.planner.planner import draft_plan
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

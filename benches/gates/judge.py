@@ -8,9 +8,9 @@ from typing import Any
 from hidden import JsonTruth, PythonTruth, ShellRun, ShellTruth, TextTruth, Truth, text_flaw
 from jsonschema import Draft202012Validator
 from prefect_swarm.gates import Diagnostic, said
-from prefect_swarm.gates.python_layout import Piece, lay_out
-from prefect_swarm.gates.python_tests import Facts, read
-from prefect_swarm.gates.python_trial import installed, try_out
+from prefect_swarm.gates.python.inspection import Facts, read
+from prefect_swarm.gates.python.layout import Piece, lay_out
+from prefect_swarm.gates.python.trial import installed, try_out
 from prefect_swarm.gates.sandbox import Ended, Limits, Program, run
 
 __all__ = ["flaw", "run_flaw"]

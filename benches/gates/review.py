@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from prefect_swarm.errors import Category, InputError, SwarmError
 from prefect_swarm.gates import Gate, GateResult, Subject, check, chosen, line_of, run_line, said
-from prefect_swarm.tasks.early_abort import hopeless
+from prefect_swarm.tasks.subagent.early_abort import hopeless
 from pydantic import BaseModel, ConfigDict
 from steps import KINDS, Asked, Kind, load_steps
 from tally import Report

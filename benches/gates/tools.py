@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prefect_swarm.gates import Subject
-from prefect_swarm.gates.lint import RULES
+from prefect_swarm.gates.code.lint import RULES
 from prefect_swarm.gates.tool import find_tool
 
 __all__ = ["run_tools"]

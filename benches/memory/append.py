@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from prefect_swarm.memory.episode import Episode, GateOutcome
-from prefect_swarm.memory.sqlite_log import SqliteLog
+from prefect_swarm.memory.log.sqlite import SqliteLog
 
 STORED = 10_000
 DIMENSION = 256

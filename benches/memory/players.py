@@ -6,12 +6,12 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from prefect_swarm.memory.cell import Cell, Tally
-from prefect_swarm.memory.choice import choose_persona, seeded
+from prefect_swarm.memory.advice.persona_choice import choose_persona, seeded
 from prefect_swarm.memory.episode import EpisodeKey
-from prefect_swarm.memory.evidence import Evidence
-from prefect_swarm.memory.learning_config import DEFAULTS, LearningConfig
-from prefect_swarm.memory.reward import reward_of
+from prefect_swarm.memory.learning.config import DEFAULTS, LearningConfig
+from prefect_swarm.memory.learning.estimate import Cell, Tally
+from prefect_swarm.memory.learning.evidence import Evidence
+from prefect_swarm.memory.learning.reward import reward_of
 from world import DIMENSION, DRIFT, PERSONAS, TYPES, World
 
 __all__ = ["PLAYERS", "Asked", "Player"]

@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.consolidate import consolidate
-from prefect_swarm.memory.embedder import make_embedder
+from prefect_swarm.memory.embedding.factory import make_embedder
 from prefect_swarm.memory.episode import Episode, GateOutcome
-from prefect_swarm.memory.reader import Reader
-from prefect_swarm.memory.similarity import search_tail
-from prefect_swarm.memory.sqlite_log import SqliteLog
+from prefect_swarm.memory.index.consolidate import consolidate
+from prefect_swarm.memory.index.reader import Reader
+from prefect_swarm.memory.index.similarity import search_tail
+from prefect_swarm.memory.log.sqlite import SqliteLog
 
 TAIL, QUERIES, K, BATCH = 1000, 300, 10, 2000
 

@@ -24,10 +24,10 @@ from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.errors import PlanError
 from prefect_swarm.parl.agreement import agreement
-from prefect_swarm.parl.data.generate import generate
-from prefect_swarm.tasks.plan import draft_plan
-from prefect_swarm.tasks.plan_choice import Graph, best, graph
-from prefect_swarm.tasks.plan_lines import read_lines
+from prefect_swarm.parl.data.generating.generate import generate
+from prefect_swarm.tasks.planner.local.line_format import read_lines
+from prefect_swarm.tasks.planner.local.selection import Graph, best, graph
+from prefect_swarm.tasks.planner.planner import draft_plan
 
 THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
 AGREED = (0.0, 0.25, 0.5, 1.0)

@@ -19,8 +19,8 @@ from prefect_swarm.blocks.llama.api import usable_cores
 from prefect_swarm.parl.train import TrainConfig
 from prefect_swarm.parl.train.base import load_base
 from prefect_swarm.parl.train.batches import Batch, pack
+from prefect_swarm.parl.train.device import keep_memory
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
-from prefect_swarm.parl.train.memory import keep_memory
 from prefect_swarm.parl.train.model import Model
 from torch.utils.flop_counter import FlopCounterMode
 

@@ -14,12 +14,12 @@ import time
 import torch
 from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.blocks.llama.api import usable_cores
-from prefect_swarm.parl.data.generate import generate
+from prefect_swarm.parl.data.generating.generate import generate
 from prefect_swarm.parl.train import TrainConfig
 from prefect_swarm.parl.train.base import load_base
 from prefect_swarm.parl.train.batches import Batch, Example, batches, pack
+from prefect_swarm.parl.train.device import keep_memory
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
-from prefect_swarm.parl.train.memory import keep_memory
 from prefect_swarm.parl.train.model import Model
 from prefect_swarm.parl.train.tokens import encode
 from torch import Tensor

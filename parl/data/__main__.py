@@ -13,12 +13,12 @@ from importlib import resources
 from pathlib import Path
 
 from ...errors import InputError
-from .chance import seeded
 from .check import check_pattern, table
-from .corpus import read_corpus
-from .expand import expand
-from .pattern import Pattern
-from .registers import dress
+from .generating.chance import seeded
+from .generating.corpus import read_corpus
+from .generating.expand import expand
+from .noise.apply import dress
+from .parsing.pattern import Pattern
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from .chance import seeded
-from .expand import Expansion, MisfitError, draw
-from .pattern import Pattern
+from .generating.chance import seeded
+from .generating.expand import Expansion, MisfitError, draw
+from .parsing.pattern import Pattern
 
 __all__ = ["Finding", "check_pattern", "depth", "table", "width"]
 

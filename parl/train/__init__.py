@@ -111,7 +111,7 @@ def averaged(checkpoint: Path, start: Path, *, base: Path) -> Path:
     """
     require_extra()
     with sleeping_threads():
-        from .average import keep_mean
+        from .export import keep_mean
 
     return keep_mean(checkpoint, start, base)
 
@@ -126,7 +126,7 @@ def export(checkpoint: Path, target: Path, *, name: str = "Prefect Swarm orchest
     """
     require_extra()
     with sleeping_threads():
-        from .adapter_file import write_gguf
+        from .export import write_gguf
 
     write_gguf(checkpoint, target, name)
     return target

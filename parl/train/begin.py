@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ...tasks.plan_lines import read_lines
+from ...tasks.planner.local.line_format import read_lines
 from .base import load_base
 from .config import Practice, Report, TrainConfig, TrainResult
-from .course import Course
-from .device import device_of
+from .device import device_of, keep_memory
 from .learner import Learner, new_learner
+from .lessons import Course
 from .loop import Run
-from .memory import keep_memory
 from .practice import Practised, Task
 from .supervised import Supervised
 from .tokens import encode, pieces

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
+
 import torch
 
 from ...errors import InputError
 from ...text import plural
 from .config import TrainConfig
 
-__all__ = ["device_of", "product_type"]
+__all__ = ["device_of", "keep_memory", "product_type"]
 
 
 def device_of(config: TrainConfig) -> torch.device:
@@ -42,3 +45,18 @@ def _multiplies_bfloat16(device: torch.device) -> bool:
             return torch.cuda.is_bf16_supported(including_emulation=False)
     features = torch.cpu.get_capabilities()
     return bool(features.get("avx512_bf16") or features.get("amx_bf16"))
+
+
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+
+
+def keep_memory() -> None:
+    """Let the C library reuse large blocks.
+
+    By default it maps each anew, and the kernel has to clear every page again at its first use.
+    """
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "mallopt"):
+            libc.mallopt(_MMAP_MAX, 0)
+            libc.mallopt(_TRIM_THRESHOLD, 2**31 - 1)

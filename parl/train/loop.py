@@ -6,6 +6,7 @@ import hashlib
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,15 +15,13 @@ import torch
 from ...blocks.llama.api import usable_cores
 from ...errors import InputError
 from .base import Base
+from .checkpoints import Folder, Origin, Progress, save_adapter
 from .config import Report, TrainConfig, TrainResult
-from .course import Course, Lesson
-from .folder import Folder, Origin, Progress
-from .kept import save_adapter
 from .learner import Learner
+from .lessons import Course, Lesson
 from .schedule import ended, rate
-from .since import Since
 
-__all__ = ["Run"]
+__all__ = ["Run", "Since"]
 
 
 class Run:
@@ -147,3 +146,30 @@ class Run:
             dev_losses=dict(self._progress.dev_losses),
             stopped=stopped,
         )
+
+
+@dataclass
+class Since:
+    """What happened since the last report."""
+
+    losses: float = 0.0
+    targets: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, targets: int, tokens: int, loss: float, seconds: float) -> None:
+        """Count a step over so many targets and tokens, with that mean loss."""
+        self.losses += loss * targets
+        self.targets += targets
+        self.tokens += tokens
+        self.seconds += seconds
+
+    @property
+    def loss(self) -> float:
+        """Mean loss of a plan's token."""
+        return self.losses / self.targets if self.targets else math.nan
+
+    @property
+    def tokens_s(self) -> float:
+        """Tokens of examples per second."""
+        return self.tokens / self.seconds if self.seconds else 0.0

@@ -8,10 +8,10 @@ from torch import Tensor
 from .attention import attention, split, turns
 from .base import Base
 from .batches import Batch
-from .head import weighed_loss
 from .layers import through
 from .lora import GROUPS, Adapter, adapted
 from .operations import normed
+from .vocabulary_loss import weighed_loss
 
 __all__ = ["Model"]
 

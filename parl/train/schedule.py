@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .checkpoints import Progress
 from .config import TrainConfig
-from .folder import Progress
 
 __all__ = ["ended", "rate"]
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 
 from .batches import Example, batches, pack
+from .checkpoints import Progress
 from .config import TrainConfig
-from .course import Lesson
-from .folder import Progress
 from .learner import Learner
+from .lessons import Lesson
 
 __all__ = ["Supervised"]
 

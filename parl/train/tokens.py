@@ -11,7 +11,7 @@ from ...blocks.llama.gguf import check_model_file
 from ...blocks.llama.messages import to_chat
 from ...blocks.llama.native import Native
 from ...errors import InputError, ModelError
-from ...tasks.plan_prompt import trained_messages
+from ...tasks.planner.local.prompts import trained_messages
 from .batches import Example
 
 __all__ = ["encode", "pieces"]

@@ -8,10 +8,10 @@ from typing import Any
 
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode
-from prefect_swarm.memory.persona_store import PersonaStore
-from prefect_swarm.memory.registry import Evidence
-from prefect_swarm.memory.registry_acts import invent, promote
-from prefect_swarm.memory.sqlite_log import SqliteLog
+from prefect_swarm.memory.log.sqlite import SqliteLog
+from prefect_swarm.memory.persona.decisions import invent, promote
+from prefect_swarm.memory.persona.registry import Evidence
+from prefect_swarm.memory.persona.store import PersonaStore
 from samples import episode
 
 from .conftest import Invoke

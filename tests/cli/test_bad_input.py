@@ -13,7 +13,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.cli.failure import failure_of, show
-from prefect_swarm.cli.terminated import Terminated
+from prefect_swarm.cli.progress.terminated import Terminated
 from prefect_swarm.errors import ContextTooSmallError, ModelError, RunCancelledError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel

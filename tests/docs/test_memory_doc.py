@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from docs_pages import blocks, rows, sections
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.advise import LESSONS_CHARS
-from prefect_swarm.memory.embedder import make_embedder
-from prefect_swarm.memory.graph_rows import EDGES, NODES
-from prefect_swarm.memory.kuzu_graph import KuzuGraph
-from prefect_swarm.memory.learning_config import DEFAULTS
+from prefect_swarm.memory.advice.advise import LESSONS_CHARS
+from prefect_swarm.memory.embedding.factory import make_embedder
+from prefect_swarm.memory.graph.kuzu import KuzuGraph
+from prefect_swarm.memory.graph.rows import EDGES, NODES
+from prefect_swarm.memory.learning.config import DEFAULTS
 from prefect_swarm.memory.store import Place, Store
 from samples import episode, full_episode
 
@@ -114,7 +114,7 @@ def test_the_figures_are_the_defaults() -> None:
 
 
 def test_every_command_of_the_page_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    from prefect_swarm.cli.memory import memory_app
+    from prefect_swarm.cli.memory.app import memory_app
     from typer.main import get_command
 
     there = set(get_command(memory_app).commands)  # type: ignore[attr-defined]

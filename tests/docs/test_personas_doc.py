@@ -9,12 +9,12 @@ from typing import get_args
 
 import pytest
 from docs_pages import blocks, rows, sections
-from prefect_swarm.memory import registry_acts
-from prefect_swarm.memory.persona import Persona, load_persona, shipped_personas
-from prefect_swarm.memory.persona_review import ReviewPolicy
-from prefect_swarm.memory.persona_store import PersonaStore
-from prefect_swarm.memory.persona_words import spelling
-from prefect_swarm.memory.registry import Action
+from prefect_swarm.memory.persona import decisions as registry_acts
+from prefect_swarm.memory.persona.model import Persona, load_persona, shipped_personas
+from prefect_swarm.memory.persona.names import spelling
+from prefect_swarm.memory.persona.registry import Action
+from prefect_swarm.memory.persona.review import ReviewPolicy
+from prefect_swarm.memory.persona.store import PersonaStore
 
 PARTS = sections("personas.md")
 

@@ -10,7 +10,7 @@ from prefect_swarm.memory.episode import Selection
 from prefect_swarm.memory.store import Place, open_store
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.report_memory import recalled_line
+from prefect_swarm.tasks.report.memory import recalled_line
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server")

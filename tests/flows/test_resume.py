@@ -25,12 +25,7 @@ from prefect.exceptions import CancelledRun
 from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_settings
 from prefect.states import AwaitingRetry
 from prefect_swarm.cli.app import app
-from prefect_swarm.errors import (
-    RunAliveError,
-    RunCancelledError,
-    RunNotFoundError,
-    ServerError,
-)
+from prefect_swarm.errors import RunAliveError, RunCancelledError, RunNotFoundError, ServerError
 from prefect_swarm.flows.control import Progress, RunControl, controlled
 from prefect_swarm.flows.lock import exclusive
 from prefect_swarm.flows.resume import resume

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.tasks.replan import EVIDENCE_CHARS, Replacement, commission, read_replacement
-from prefect_swarm.tasks.subagent import answer
+from prefect_swarm.tasks.subagent.task import answer
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,19 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from prefect_swarm.parl.data.chance import seeded
 from prefect_swarm.parl.data.check import check_pattern
-from prefect_swarm.parl.data.corpus import patterns
-from prefect_swarm.parl.data.expand import expand
-from prefect_swarm.parl.data.generate import generate, kinds, split
-from prefect_swarm.parl.data.registers import dress
+from prefect_swarm.parl.data.generating.chance import seeded
+from prefect_swarm.parl.data.generating.corpus import patterns
+from prefect_swarm.parl.data.generating.expand import expand
+from prefect_swarm.parl.data.generating.generate import generate, kinds, split
+from prefect_swarm.parl.data.noise.apply import dress
 from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.tasks.plan_lines import GRAMMAR_STEPS, grammar, read_lines, write_lines
+from prefect_swarm.tasks.planner.local.line_format import (
+    GRAMMAR_STEPS,
+    grammar,
+    read_lines,
+    write_lines,
+)
 
 
 def rule(name: str) -> str:

@@ -13,13 +13,13 @@ import torch
 from prefect_swarm.parl.train import Practice, TrainConfig, TrainResult, export
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example
-from prefect_swarm.parl.train.course import Course
-from prefect_swarm.parl.train.kept import load_adapter
+from prefect_swarm.parl.train.checkpoints import load_adapter
 from prefect_swarm.parl.train.learner import Learner, new_learner
+from prefect_swarm.parl.train.lessons import Course
 from prefect_swarm.parl.train.loop import Run
 from prefect_swarm.parl.train.practice import Practised, Task
 from prefect_swarm.parl.train.supervised import Supervised
-from prefect_swarm.tasks.plan_lines import read_lines
+from prefect_swarm.tasks.planner.local.line_format import read_lines
 from pretend_device import pretended
 
 CONFIG = TrainConfig(

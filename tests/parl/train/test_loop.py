@@ -14,7 +14,7 @@ from prefect_swarm.errors import InputError, ModelError
 from prefect_swarm.parl.train import Report, TrainConfig, TrainResult, export
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example
-from prefect_swarm.parl.train.kept import load_adapter
+from prefect_swarm.parl.train.checkpoints import load_adapter
 from prefect_swarm.parl.train.learner import new_learner
 from prefect_swarm.parl.train.loop import Run
 from prefect_swarm.parl.train.supervised import Supervised

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from prefect_swarm.parl.train.adapter_file import write_adapter
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example, pack
+from prefect_swarm.parl.train.export import write_adapter
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.model import Model
 from random_lora import random_adapter

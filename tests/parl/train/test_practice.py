@@ -14,13 +14,12 @@ from prefect_swarm.errors import InputError
 from prefect_swarm.parl.train import Practice, Report, TrainConfig, TrainResult
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example
-from prefect_swarm.parl.train.folder import Progress
-from prefect_swarm.parl.train.kept import load_adapter
+from prefect_swarm.parl.train.checkpoints import Progress, load_adapter
 from prefect_swarm.parl.train.learner import new_learner
 from prefect_swarm.parl.train.loop import Run
 from prefect_swarm.parl.train.practice import Practised, Task
-from prefect_swarm.parl.train.writer import Writer
-from prefect_swarm.tasks.plan_lines import read_lines
+from prefect_swarm.parl.train.sampler import Writer
+from prefect_swarm.tasks.planner.local.line_format import read_lines
 
 LINE = "1. Poet: Write a poem about rain"
 OBJECTIVE = "Write a poem about rain"

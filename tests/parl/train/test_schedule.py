@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.parl.train import TrainConfig
-from prefect_swarm.parl.train.folder import Progress
+from prefect_swarm.parl.train.checkpoints import Progress
 from prefect_swarm.parl.train.schedule import ended, rate
 
 

@@ -14,13 +14,13 @@ from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.blocks.llama.adapter import planner_adapter
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.parl.train import Practice, TrainConfig, export, train
-from prefect_swarm.parl.train.adapter_file import write_adapter
 from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import Example, pack
+from prefect_swarm.parl.train.export import write_adapter
 from prefect_swarm.parl.train.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.model import Model
 from prefect_swarm.parl.train.tokens import encode
-from prefect_swarm.tasks.plan import draft_plan
+from prefect_swarm.tasks.planner.planner import draft_plan
 from random_lora import random_adapter
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

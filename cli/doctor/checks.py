@@ -1,0 +1,143 @@
+"""What `doctor` looks at."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ...errors import SwarmError
+from ...flows.options import SwarmOptions
+from ...task_ir import TIERS, TierName
+from ..server import configured_url, is_reachable
+from .check import Check
+from .gate_checks import check_gates, check_sandbox
+
+__all__ = ["check_all"]
+
+_PACKAGES = ("prefect-swarm", "prefect", "pydantic-ai-slim", "llama-cpp-python")
+_LEAST_FREE_GB = 1.0
+
+
+def check_all(options: SwarmOptions, *, deep: bool) -> list[Check]:
+    """Look at everything; a check that fails does not stop the others."""
+    parts: list[tuple[str, Callable[[], Iterable[Check]]]] = [
+        ("python", _python),
+        ("packages", _packages),
+        ("model", lambda: _models(options, deep=deep)),
+        ("planner", lambda: _planner(options)),
+        ("gates", check_gates),
+        ("sandbox", check_sandbox),
+        ("data", _data),
+        ("prefect", _prefect),
+    ]
+    return [check for name, part in parts for check in _guarded(name, part)]
+
+
+def _guarded(name: str, part: Callable[[], Iterable[Check]]) -> list[Check]:
+    try:
+        return list(part())
+    except SwarmError as error:
+        return [Check(name, "fail", error.problem, error.fix)]
+    except Exception as error:  # noqa: BLE001 - the doctor must not die of what it finds
+        return [Check(name, "fail", f"{type(error).__name__}: {error}", "See `--debug`.")]
+
+
+def _python() -> Iterable[Check]:
+    where = f"{platform.python_version()} at {sys.executable}, {os.cpu_count()} cores"
+    yield Check("python", "ok", where)
+
+
+def _packages() -> Iterable[Check]:
+    for name in _PACKAGES:
+        try:
+            yield Check(name, "ok", version(name))
+        except PackageNotFoundError:
+            yield Check(name, "fail", "not installed", f"Run: pip install {name}")
+
+
+def _models(options: SwarmOptions, *, deep: bool) -> Iterable[Check]:
+    names: dict[str, list[TierName]] = {}
+    tiers: tuple[TierName, ...] = (*TIERS, "orchestrator")
+    for tier in tiers:
+        names.setdefault(options.model_of(tier), []).append(tier)
+    for name, served in names.items():
+        title = f"model {', '.join(served)}" if len(names) > 1 else "model"
+        yield from _guarded(title, lambda n=name, s=served, t=title: [_model(t, n, s, deep=deep)])
+
+
+def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Check:
+    from ...blocks.models import resolve_model
+
+    if name.startswith("block:") and configured_url() is None:
+        return Check(title, "warn", f"{name} is kept on a Prefect server", "Set PREFECT_API_URL.")
+    model = asyncio.run(resolve_model(name, tiers[0]))
+    path = getattr(model, "path", None)
+    size = f", {path.stat().st_size / 1e6:.0f} MB at {path}" if isinstance(path, Path) else ""
+    said = f"; it says {asyncio.run(_try(model))!r}" if deep else ""
+    return Check(title, "ok", f"{name}: {model.model_name}{size}{said}")
+
+
+def _planner(options: SwarmOptions) -> Iterable[Check]:
+    from ...blocks.models import planner_adapter_of
+    from ..models import planner_note
+
+    name = options.model_of("orchestrator")
+    if options.adapter and (adapter := planner_adapter_of(name)) is not None:
+        yield Check("planner", "ok", f"plans with the adapter {adapter}")
+        return
+    try:
+        note = asyncio.run(planner_note(options))
+    except SwarmError:
+        return  # The model's own check says what is wrong.
+    if note:
+        yield Check("planner", "ok", note)
+
+
+async def _try(model: Any) -> str:
+    from pydantic_ai.direct import model_request
+    from pydantic_ai.messages import ModelRequest
+
+    answer = await model_request(
+        model, [ModelRequest.user_text_prompt("Say hello.")], model_settings={"max_tokens": 8}
+    )
+    return answer.text or ""
+
+
+def _data() -> Iterable[Check]:
+    from ...settings import home
+
+    folder = home()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(there, os.W_OK | os.X_OK) or not there.is_dir():
+        fix = "Set PREFECT_INTEGRATIONS_SWARM_HOME to a folder that can be written to."
+        yield Check("data", "fail", f"{folder} can't be written to", fix)
+        return
+    runs = sum(1 for _ in folder.glob("runs/*/run.json"))
+    yield Check("data", "ok", f"{folder}, {runs} runs")
+    free = shutil.disk_usage(there).free / 1e9
+    low = free < _LEAST_FREE_GB
+    fix = "Make room, or set PREFECT_INTEGRATIONS_SWARM_HOME to another disk." if low else ""
+    yield Check("disk", "warn" if low else "ok", f"{free:.1f} GB free", fix)
+
+
+def _prefect() -> Iterable[Check]:
+    from prefect.settings import load_profiles
+
+    name = os.environ.get("PREFECT_PROFILE") or load_profiles().active_name
+    yield Check("prefect profile", "ok", str(name))
+    url = configured_url()
+    if url is None:
+        detail = "none configured: each command starts a temporary one, in 5 to 10 s"
+        yield Check("prefect server", "ok", detail)
+    elif problem := is_reachable(url):
+        fix = "Start it (`prefect server start`), or unset PREFECT_API_URL."
+        yield Check("prefect server", "fail", f"{url} does not answer: {problem}", fix)
+    else:
+        yield Check("prefect server", "ok", f"{url} answers")

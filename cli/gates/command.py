@@ -1,0 +1,158 @@
+"""`prefect-swarm gates`: the gates there are, and the line of them on any file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...errors import InputError
+from ...task_ir import Output, OutputKind, PlanRules, load_plan
+from ..command import AsJson, command
+from ..output.printing import print_json, print_table
+from .printing import show_passage
+
+if TYPE_CHECKING:
+    from ...gates import GateResult
+
+__all__ = ["gates_app"]
+
+_KINDS: dict[str, OutputKind] = {
+    ".py": "python",
+    ".sh": "shell",
+    ".bash": "shell",
+    ".json": "json",
+    ".txt": "text",
+    ".md": "text",
+}
+
+gates_app = typer.Typer(no_args_is_help=True, help="The checks that artifacts have to pass.")
+
+
+def list_gates(as_json: AsJson = False) -> int:
+    """List the gates there are, those of other packages among them."""
+    from ...errors import SwarmError
+    from ...gates import DEFAULT_GATES, gate_name, gates
+
+    rows: list[dict[str, str]] = []
+    for gate in gates().values():
+        try:
+            version = gate.version()
+        except SwarmError as error:
+            version = str(error)
+        kinds = [
+            kind for kind, names in DEFAULT_GATES.items() if gate.name in map(gate_name, names)
+        ]
+        rows.append(
+            {
+                "gate": gate.name,
+                "stage": gate.stage,
+                "for": ", ".join(sorted(gate.kinds)),
+                "by_default": ", ".join(kinds),
+                "passes": gate.about,
+                "tool": version,
+            }
+        )
+    if as_json:
+        print_json({"gates": rows})
+        return 0
+    header = ("Gate", "Stage", "For", "By default", "Passes")
+    print_table(header, ([*row.values()][:-1] for row in rows))
+    return 0
+
+
+def check_file(
+    file: Annotated[Path, typer.Argument(help="The artifact.")],
+    gates: Annotated[
+        str | None,
+        typer.Option(help="Gates instead of the kind's own; +name and -name change those."),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="What it is, if its name doesn't say.")] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan file: the artifact is that of --step.")
+    ] = None,
+    step: Annotated[str, typer.Option(help="The step of --plan.")] = "S1",
+    fix: Annotated[bool, typer.Option("--fix", help="Write what gates repair back.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Take a file through its line of gates; exit code 0 only if every required one passed.
+
+    A gate of the kind's own may have nothing to look at; one that --gates names may not.
+    """
+    from ...gates import Cache, Gate, Subject, check, chosen, line_of, run_line
+    from ...settings import home
+
+    output, of_plan = _asked(file, kind, plan, step)
+    asked = None if gates is None else [*filter(None, map(str.strip, gates.split(",")))]
+    names = chosen(output, of_plan, asked)
+    if asked is not None and not names:
+        raise InputError(f"No gate is left to check {file}.", "Name one, or leave --gates out.")
+    subject = Subject(artifact=_read(file), output=output)
+    cache = Cache(home() / "gates")
+
+    async def one(gate: Gate, asked: Subject, required: bool) -> GateResult:
+        return await check(gate, asked, required=required, cache=cache)
+
+    passage = asyncio.run(run_line(line_of(names), subject, one))
+    if fix and passage.artifact != subject.artifact:
+        file.write_text(passage.artifact, encoding="utf-8")
+    unchecked = _unchecked(passage.results, asked or (), output.kind)
+    show_passage(file, passage, unchecked, as_json=as_json)
+    return 1 if passage.stopped_by or unchecked else 0
+
+
+def _asked(
+    file: Path, kind: str | None, plan: Path | None, step: str
+) -> tuple[Output, tuple[str, ...] | None]:
+    """What the file has to be, and the gates that its plan names, if it does."""
+    if plan is not None:
+        from ...gates import gates
+
+        there = {one.id: one for one in load_plan(plan, PlanRules(gates=frozenset(gates()))).steps}
+        if step not in there:
+            raise InputError(f"{plan} has no step {step!r}.", f"There are {', '.join(there)}.")
+        return there[step].output, there[step].gates
+    known = kind or _KINDS.get(file.suffix.lower())
+    if known not in set(_KINDS.values()) | {"files"}:
+        raise InputError(
+            f"What kind of artifact {file} is isn't known{f': {kind!r}' if kind else ''}.",
+            "Give --kind text, json, python, shell or files.",
+        )
+    return Output.model_validate({"kind": known}), None
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The file {file} can't be read: {error}.", "Check the path.") from None
+
+
+def _unchecked(
+    results: Sequence[GateResult], asked: Sequence[str], kind: OutputKind
+) -> dict[str, str]:
+    """Why gates that a person asked for, and that the file has to pass, were skipped, by name."""
+    from ...gates import gate_name
+
+    named = {gate_name(name) for name in asked if not name.startswith("-")}
+    return {
+        result.gate: _why_skipped(result, kind)
+        for result in results
+        if result.gate in named and result.required and result.status == "skipped"
+    }
+
+
+def _why_skipped(result: GateResult, kind: OutputKind) -> str:
+    from ...gates import find_gate, said
+
+    kinds = find_gate(result.gate).kinds
+    if kind not in kinds:
+        return f"it is for {' and '.join(sorted(kinds))}, not for {kind}"
+    return said(result.diagnostics) or "it has nothing to look at"
+
+
+gates_app.command("list")(command(list_gates))
+gates_app.command("check")(command(check_file))

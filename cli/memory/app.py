@@ -1,0 +1,57 @@
+"""`prefect-swarm memory`: what earlier runs have left, and what becomes of it."""
+
+from __future__ import annotations
+
+import typer
+
+from ...text import plural
+from ..command import AsJson, command
+from ..output.printing import print_json, print_text
+from .forget import forget
+from .index import built
+from .options import EmbedderName, opened
+from .persona import persona_app, personas
+from .search import search
+from .show import show
+from .stats import bytes_of, readable, stats
+from .transfer import export, read_in
+
+__all__ = ["memory_app"]
+
+memory_app = typer.Typer(no_args_is_help=True, help="What is remembered of earlier runs.")
+
+
+def rebuild(embedder: EmbedderName = "wordllama", as_json: AsJson = False) -> int:
+    """Build the index anew from the log: vectors and graph, of all namespaces."""
+    with opened(embedder) as store:
+        done = built(store, full=True)
+    if as_json:
+        damage = str(done.damage) if done.damage else None
+        print_json({**done._asdict(), "damage": damage})
+        return 0
+    print_text(
+        f"Generation {done.generation} of {plural(done.episodes, 'episode')} in "
+        f"{done.seconds:.1f} s, {plural(done.embedded, 'text')} embedded."
+    )
+    if done.damage:
+        print_text(f"What was damaged is mended: {done.damage}")
+    return 0
+
+
+def vacuum(as_json: AsJson = False) -> int:
+    """Write the log anew, without the space that nothing uses; of all namespaces."""
+    with opened() as store:
+        before = bytes_of(store.place.folder)["total"]
+        store.log.vacuum()
+        after = bytes_of(store.place.folder)["total"]
+    if as_json:
+        print_json({"bytes_before": before, "bytes": after})
+    else:
+        print_text(f"{readable(after)} on this disk, {readable(before)} before.")
+    return 0
+
+
+for _function in (stats, search, show, rebuild, export, forget, vacuum, personas):
+    memory_app.command()(command(_function))
+memory_app.command("import")(command(read_in))
+memory_app.add_typer(persona_app, name="persona")

@@ -1,0 +1,97 @@
+"""The index of the memory as commands see it: what it stands at, and building it anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...errors import MemoryStoreError
+
+if TYPE_CHECKING:
+    from ...memory.graph.kuzu import KuzuGraph
+    from ...memory.index.consolidate import Consolidation
+    from ...memory.index.generation import Generation
+    from ...memory.store import Store
+
+__all__ = ["Index", "built", "graph_of", "index_of"]
+
+_PATIENCE_S = 120.0
+_PAUSE_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What was derived from the log.
+
+    Attributes:
+        generation: The one that counts; None if there is none, or it is damaged.
+        damage: What is wrong with it, as text; "" if nothing is.
+        void: Why one that is whole isn't used; "" if it is.
+    """
+
+    generation: Generation | None = None
+    damage: str = ""
+    void: str = ""
+
+
+@contextmanager
+def index_of(store: Store) -> Generator[Index]:
+    """Look at the index of a memory, every byte of it; nothing is embedded or changed.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    from ...memory.index.generation import Damage, open_current, why_void
+
+    found = open_current(store.place.folder)
+    if found is None:
+        yield Index()
+    elif isinstance(found, Damage):
+        yield Index(damage=str(found))
+    else:
+        try:
+            yield Index(found, void=why_void(found.manifest, store.log, store.log.forgotten()))
+        finally:
+            found.close()
+
+
+@contextmanager
+def graph_of(store: Store) -> Generator[KuzuGraph | None]:
+    """Open the graph read-only; None if there is none that can be trusted.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    with index_of(store) as index:
+        if index.generation is None or index.void:
+            yield None
+            return
+        try:
+            graph = index.generation.graph()
+        except MemoryStoreError:
+            yield None
+            return
+        try:
+            yield graph
+        finally:
+            graph.close()
+
+
+def built(store: Store, *, full: bool = False) -> Consolidation:
+    """Bring the index up to the log's end; wait while another process is doing so.
+
+    Raises:
+        MemoryStoreError: It can't be built, or the other process takes too long.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    while (done := store.consolidate(full=full)).status == "busy":
+        if time.monotonic() > deadline:
+            raise MemoryStoreError(
+                f"Another process is building the index in {store.place.folder} all the time.",
+                "Try again when it has ended: prefect-swarm memory rebuild",
+            )
+        time.sleep(_PAUSE_S)
+    return done

@@ -1,0 +1,230 @@
+"""`prefect-swarm memory show`: all that is remembered of a run, a step or an attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...errors import InputError
+from ...memory.episode import Entry, Episode, EpisodeKey, Selection
+from ...text import duration, plural
+from ..command import AsJson
+from ..output.printing import print_json, print_section, print_text
+from .index import graph_of
+from .options import Namespace, opened, outcome, run_named, say_empty, short
+
+if TYPE_CHECKING:
+    from ...memory.graph.kuzu import KuzuGraph
+    from ...memory.store import Store
+
+__all__ = ["show"]
+
+
+def show(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="RUN[/STEP[.ATTEMPT]]", help="A run, a step or an attempt of it."),
+    ],
+    namespace: Namespace = "default",
+    as_json: AsJson = False,
+) -> int:
+    """Show all of an episode: what was tried, what came of it, what it used and what mended it."""
+    with opened() as store:
+        if not store.log.count(namespace):
+            if as_json:
+                print_json({"namespace": namespace, "episodes": []})
+            else:
+                say_empty(namespace)
+            return 0
+        run, step, attempt = _asked(store, namespace, name)
+        of_run = store.log.select(namespace, Selection(run=run))
+        wanted = _wanted(of_run, name, step, attempt)
+        told = [_told(store, entry, of_run) for entry in wanted]
+        with graph_of(store) as graph:
+            _ask_graph(graph, wanted, told)
+            sources = _sources(graph, wanted)
+    if as_json:
+        print_json({"namespace": namespace, "run": run, "episodes": told, "derived_from": sources})
+        return 0
+    for entry, one in zip(wanted, told, strict=True):
+        _print(entry.episode, one)
+    _print_sources(sources)
+    return 0
+
+
+def _asked(store: Store, namespace: str, name: str) -> tuple[str, str | None, int | None]:
+    """Take RUN/STEP.ATTEMPT apart."""
+    head, slash, tail = name.strip().rpartition("/")
+    if not slash:
+        return run_named(store.log, namespace, tail), None, None
+    step, dot, number = tail.rpartition(".")
+    if dot and not number.isdecimal():
+        raise InputError(f"{name!r} names no attempt.", "Write it as RUN/STEP.ATTEMPT: 12ab/S1.2")
+    run = run_named(store.log, namespace, head)
+    return (run, step, int(number)) if dot else (run, tail, None)
+
+
+def _wanted(
+    of_run: Sequence[Entry], name: str, step: str | None, attempt: int | None
+) -> list[Entry]:
+    found = [
+        entry
+        for entry in of_run
+        if step in (None, entry.episode.step, entry.episode.step.lower())
+        and attempt in (None, entry.episode.attempt)
+    ]
+    if not found:
+        there = ", ".join(f"{e.episode.step}.{e.episode.attempt}" for e in of_run)
+        raise InputError(f"Nothing is remembered of {name!r}.", f"Of that run there is {there}.")
+    return found
+
+
+def _told(store: Store, entry: Entry, of_run: Sequence[Entry]) -> dict[str, Any]:
+    episode = entry.episode
+    after = _next(episode, of_run)
+    return {
+        "position": entry.position,
+        **episode.model_dump(mode="json"),
+        "used": [_used(store, episode.namespace, key) for key in episode.used],
+        "mended_by": _mended_by(episode, after),
+        "next": after and _brief(after),
+    }
+
+
+def _next(episode: Episode, of_run: Sequence[Entry]) -> Episode | None:
+    later = [one for _, one in of_run if one.step == episode.step and one.attempt > episode.attempt]
+    return min(later, key=lambda one: one.attempt, default=None)
+
+
+def _mended_by(episode: Episode, after: Episode | None) -> dict[str, Any] | None:
+    """What followed a failure, if that succeeded; failing otherwise is no mending."""
+    return _brief(after) if after and after.succeeded and not episode.succeeded else None
+
+
+def _brief(episode: Episode) -> dict[str, Any]:
+    return {
+        "attempt": short(episode.key),
+        "cause": episode.cause,
+        "persona": episode.persona,
+        "tier": episode.tier,
+        "outcome": outcome(episode),
+    }
+
+
+def _used(store: Store, namespace: str, key: EpisodeKey) -> dict[str, Any]:
+    found = store.log.get(namespace, key)
+    there = _brief(found.episode) if found else {"attempt": short(key), "outcome": "forgotten"}
+    return {**key._asdict(), "name": there.pop("attempt"), **there}
+
+
+def _ask_graph(
+    graph: KuzuGraph | None, wanted: Sequence[Entry], told: Sequence[dict[str, Any]]
+) -> None:
+    """Add what has been done about the same symptom before."""
+    from ...memory.graph.queries import mitigations
+    from ...memory.graph.rows import symptom_text
+
+    for entry, one in zip(wanted, told, strict=True):
+        episode = entry.episode
+        known = (
+            mitigations(graph, episode.namespace, symptom_text(episode))
+            if graph and not episode.succeeded
+            else []
+        )
+        one["known_mitigations"] = [
+            mitigation.model_dump(exclude={"symptom", "example"}) for mitigation in known
+        ]
+
+
+def _sources(
+    graph: KuzuGraph | None, wanted: Sequence[Entry]
+) -> dict[str, list[dict[str, Any]]] | None:
+    """Where each step's output came from; None without a graph, and no step it doesn't have."""
+    from ...memory.graph.queries import provenance
+    from ...memory.graph.rows import node_id
+
+    if graph is None:
+        return None
+    run, namespace = wanted[0].episode.run, wanted[0].episode.namespace
+    there = graph.query(
+        "MATCH (:Run {id: $run})<-[:PART_OF]-(s:Step)<-[:TRY_OF]-(:Attempt) "
+        "RETURN DISTINCT s.step AS step",
+        {"run": node_id(namespace, run)},
+    )
+    steps = dict.fromkeys(entry.episode.step for entry in wanted)
+    return {
+        step: [source._asdict() for source in provenance(graph, namespace, run, step)]
+        for step in steps
+        if step in {row["step"] for row in there}
+    }
+
+
+def _print(episode: Episode, told: dict[str, Any]) -> None:
+    print_section(f"{short(episode.key)} {episode.persona}: {outcome(episode)}")
+    for label, said in _lines(episode, told):
+        if said:
+            print_text(f"{label:<12} {said}")
+
+
+def _lines(episode: Episode, told: dict[str, Any]) -> list[tuple[str, str]]:
+    when = datetime.fromtimestamp(episode.ended_at).astimezone()
+    gates = [f"{one.gate} {one.category or one.status}" for one in episode.gates]
+    terms = [f"{name} {value:+.2f}" for name, value in episode.terms.items()]
+    ran = duration(episode.duration_s)
+    return [
+        ("prompt", episode.prompt),
+        ("objective", episode.objective),
+        ("run", f"{episode.run}, position {told['position']:,} of {episode.namespace}'s memory"),
+        ("type", f"{episode.task_type}, output {episode.output}"),
+        ("by", f"{episode.model} on tier {episode.tier}, revision {episode.revision} of the step"),
+        ("ended", f"{when:%Y-%m-%d %H:%M:%S}, after {ran} of work"),
+        ("tokens", f"{episode.input_tokens:,} read, {episode.output_tokens:,} written"),
+        ("after", episode.cause or ""),
+        ("error", episode.error),
+        ("gates", ", ".join(gates)),
+        ("decision", f"{episode.decision} by {episode.rule}" if episode.decision else ""),
+        ("mended by", _mending(told)),
+        ("known", "; ".join(map(_known, told["known_mitigations"]))),
+        ("reward", f"{episode.reward:+.2f}" + (f" = {' '.join(terms)}" if terms else "")),
+        ("reads", ", ".join(episode.upstream)),
+        ("read by", ", ".join(episode.downstream)),
+        ("used", "; ".join(f"{one['name']} ({one['outcome']})" for one in told["used"])),
+        ("artifact", episode.excerpt),
+        ("SHA-256", episode.artifact),
+    ]
+
+
+def _mending(told: dict[str, Any]) -> str:
+    if told["succeeded"]:
+        return ""
+    if (mended := told["mended_by"]) is not None:
+        return f"{mended['cause'] or 'another try'}, in {mended['attempt']}"
+    if (after := told["next"]) is not None:
+        return f"nothing; {after['cause'] or 'another try'} led to {after['outcome']}"
+    return "nothing; it was the last attempt"
+
+
+def _known(mitigation: dict[str, Any]) -> str:
+    what = " ".join(filter(None, (mitigation["action"], mitigation["target"])))
+    return f"{what} has mended such a failure {mitigation['worked']} of {mitigation['tried']} times"
+
+
+def _print_sources(sources: dict[str, list[dict[str, Any]]] | None) -> None:
+    print_section("Derived from")
+    if sources is None:
+        print_text("There is no graph to ask. To build it: prefect-swarm memory rebuild")
+        return
+    if not sources:
+        print_text("The graph doesn't have it yet. To bring it up: prefect-swarm memory rebuild")
+    for step, found in sources.items():
+        lines = [_source(one) for one in found]
+        print_text(f"{step}: {', '.join(lines) or 'its own prompt alone'}")
+
+
+def _source(source: dict[str, Any]) -> str:
+    who = f" by {source['persona']}" if source["persona"] else ""
+    far = "" if source["distance"] == 1 else f", {plural(source['distance'], 'step')} before"
+    return f"{source['step']}{who}{far}"

@@ -1,0 +1,67 @@
+"""What a command prints to standard output: tables, a run's report, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.text import Text
+
+from ...text import clean
+from .table import table_lines
+
+__all__ = ["console", "print_json", "print_section", "print_table", "print_text"]
+
+_PIPED_COLUMNS = 120
+
+
+def console() -> Console:
+    """Return a console on standard output as it is now; pipes get a fixed, wider line."""
+    piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    return Console(
+        file=sys.stdout, highlight=False, markup=False, width=_PIPED_COLUMNS if piped else None
+    )
+
+
+def print_json(content: BaseModel | dict[str, Any]) -> None:
+    """Print one JSON document."""
+    text = (
+        content.model_dump_json(indent=2)
+        if isinstance(content, BaseModel)
+        else json.dumps(content, indent=2, ensure_ascii=False)
+    )
+    print(text)  # noqa: T201 - the command's own output
+
+
+def print_text(text: str) -> None:
+    """Print a text that someone else wrote, without its control characters.
+
+    A terminal gets it wrapped between words, a pipe as it is.
+    """
+    if sys.stdout.isatty():
+        console().print(Text(clean(text)))
+    else:
+        print(clean(text))  # noqa: T201 - the command's own output
+
+
+def print_section(title: str, lines: Iterable[str] = ()) -> None:
+    """Print a heading and lines that must not be wrapped."""
+    out = console()
+    out.print()
+    out.print(Text(clean(title), style="bold"))
+    for line in lines:
+        out.print(Text(line), no_wrap=True, overflow="ellipsis", crop=True)
+
+
+def print_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, right: frozenset[str] = frozenset()
+) -> None:
+    """Print a table as wide as the terminal."""
+    out = console()
+    for line in table_lines(header, rows, out.width, right):
+        out.print(Text(line), no_wrap=True, crop=False)

@@ -1,0 +1,99 @@
+"""What a person reads at the end of a run."""
+
+from __future__ import annotations
+
+from ...result import StepResult, SwarmResult
+from ...tasks.report.memory import recalled_line
+from ...tasks.report.timeline import LEGEND, timeline
+from ...text import duration, one_line, plural
+from .printing import console, print_section, print_table, print_text
+
+__all__ = ["asked", "example_step", "metrics_line", "print_summary"]
+
+_RIGHT = frozenset({"Tries", "Tokens", "Work"})
+
+
+def print_summary(result: SwarmResult, link: str | None = None) -> None:
+    """Print the plan, the timeline, the answer, the figures and what to do next.
+
+    Args:
+        result: A finished run.
+        link: Its page in the Prefect UI.
+    """
+    print_section(f"Plan of {plural(len(result.steps), 'step')} ({_origin(result)})")
+    _print_steps(result)
+    if drawn := timeline(result.steps, console().width):
+        print_section(f"Timeline   {LEGEND}", drawn)
+    if result.answer:
+        print_section("Answer")
+        print_text(result.answer.strip())
+    if result.problem:
+        print_section("Problems")
+        print_text(result.problem)
+    print_section(f"Run {result.run_id} is {result.status}.")
+    print_text(metrics_line(result))
+    if recalled := recalled_line(result):
+        print_text(f"Recalled {recalled}")
+    print_text(
+        f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
+    )
+    if link:
+        print_text(f"Prefect UI:  {link}")
+
+
+def metrics_line(result: SwarmResult) -> str:
+    """Write the figures of a run in one line."""
+    metrics, cost = result.metrics, result.cost
+    money = f", ${cost.money_usd:.4f}" if cost.money_usd is not None else ""
+    return " · ".join(
+        (
+            f"makespan {duration(metrics.makespan_s)}",
+            f"critical path {duration(metrics.critical_path_s)}",
+            f"work {duration(metrics.work_s)}",
+            f"parallelism {metrics.parallelism:.2f}",
+            f"speedup {metrics.speedup:.2f}",
+            f"critical steps {metrics.critical_steps}",
+            f"{plural(cost.calls, 'call')}, {plural(cost.tokens, 'token')}{money}",
+        )
+    )
+
+
+def _origin(result: SwarmResult) -> str:
+    planning = result.planning
+    if planning.source == "user":
+        return "given"
+    score = "" if planning.score is None else f", score {planning.score:.2f}"
+    return f"by {planning.model}{score}"
+
+
+def _print_steps(result: SwarmResult) -> None:
+    needs = {step.id: step for step in result.plan.steps}
+    rows = [
+        (
+            step.id,
+            one_line(step.agent, 28),
+            one_line(", ".join(needs[step.id].depends_on), 20),
+            step.status,
+            str(len(step.attempts)),
+            f"{sum(attempt.usage.tokens for attempt in step.attempts):,}",
+            duration(sum(attempt.duration_s for attempt in step.attempts)),
+            one_line(step.reason or asked(step) or needs[step.id].prompt, 200),
+        )
+        for step in result.steps
+    ]
+    header = ("Step", "Agent", "Needs", "Status", "Tries", "Tokens", "Work", "Prompt or reason")
+    print_table(header, rows, right=_RIGHT)
+
+
+def asked(step: StepResult) -> str:
+    """What was asked, and what that took the place of."""
+    return f"{step.change}: {step.prompt} (it was {step.planned})" if step.change else step.prompt
+
+
+def example_step(result: SwarmResult) -> str:
+    """Return the step that is most worth a closer look."""
+
+    def trouble(step: StepResult) -> bool:
+        return step.status != "succeeded"
+
+    return next((step.id for step in result.steps if trouble(step)), result.steps[-1].id)

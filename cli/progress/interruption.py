@@ -1,0 +1,85 @@
+"""SIGINT and SIGTERM: what is under way ends cleanly, and it is said which of them it was."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+from ...errors import RunCancelledError, RunTerminatedError
+from ...flows.control import Progress, RunControl
+from ..failure import CANCELLED, TERMINATED
+from ..server import Server
+
+__all__ = ["Interruption", "interruptible"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def _nothing(_: Progress) -> None:
+    return
+
+
+class Interruption:
+    """Hears of the signals while a run is under way; `control` is what the run has to be given."""
+
+    def __init__(
+        self, server: Server, note: Callable[[str], None], hear: Callable[[Progress], None]
+    ) -> None:
+        self.control = RunControl(listener=self._hear)
+        self.terminated = False
+        self._server = server
+        self._note = note
+        self._tell = hear
+
+    def error(self, problem: str, fix: str) -> RunCancelledError:
+        """Return what the end of the run is to be told by; `problem` without its full stop."""
+        if self.terminated:
+            return RunTerminatedError(f"{problem} by SIGTERM.", fix)
+        return RunCancelledError(f"{problem}.", fix)
+
+    def listen(self) -> None:
+        """Hear of the signals from now on."""
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._interrupt, number)
+
+    def _hear(self, progress: Progress) -> None:
+        if progress.kind == "started":
+            # A flow run that starts takes SIGTERM for itself, and raises in whatever just runs.
+            self.listen()
+        self._tell(progress)
+
+    def _interrupt(self, number: signal.Signals) -> None:
+        if self.control.cancel.is_set():
+            if self._server.process is not None:
+                self._server.process.kill()
+            os._exit(TERMINATED if number == signal.SIGTERM else CANCELLED)
+        self.terminated = number == signal.SIGTERM
+        self.control.cancel.set()
+        again = "Send SIGTERM" if self.terminated else "Press Ctrl-C"
+        self._note(f"Cancelling: running steps are stopped. {again} again to leave at once.")
+
+
+@asynccontextmanager
+async def interruptible(
+    server: Server, note: Callable[[str], None], hear: Callable[[Progress], None] = _nothing
+) -> AsyncGenerator[Interruption]:
+    """Let the first signal cancel what runs inside cleanly, and the second end it at once.
+
+    Args:
+        note: Is told what a person should know of it.
+        hear: Is told of the run's progress.
+    """
+    interruption = Interruption(server, note, hear)
+    before = signal.getsignal(signal.SIGTERM)
+    interruption.listen()
+    try:
+        yield interruption
+    finally:
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+        signal.signal(signal.SIGTERM, before)

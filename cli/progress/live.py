@@ -1,0 +1,154 @@
+"""Progress as a display that is drawn anew several times a second, for terminals."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from ...flows.control import Progress
+from ...text import duration, one_line, plural
+from .board import Board, Row, reduce, running_path
+
+__all__ = ["LiveScreen", "draw", "shown_rows"]
+
+_LOOKS = {
+    "waiting": ("dim", "waiting"),
+    "ready": ("yellow", "ready"),
+    "running": ("bold cyan", "running"),
+    "succeeded": ("green", "done"),
+    "failed": ("red", "failed"),
+    "skipped": ("magenta", "skipped"),
+    "cancelled": ("magenta", "cancelled"),
+}
+_PHASES = {
+    "starting": "starting",
+    "planning": "planning",
+    "running": "running",
+    "answering": "writing the answer",
+    "finished": "finished",
+}
+_OTHER_LINES = 7  # of the display, beside the steps
+_FRESH = ("running", "failed", "ready", "succeeded", "waiting", "skipped", "cancelled")
+
+
+class LiveScreen:
+    """Shows steps, who runs, tokens, time and the running critical path on stderr."""
+
+    def __init__(self, objective: str, clock: Callable[[], float] = time.time) -> None:
+        self.board = Board(objective)
+        self._clock = clock
+        self._note = ""
+        self._spinner = Spinner("dots")
+        # A file of its own: while llama.cpp reads a grammar, stderr leads elsewhere for a moment.
+        self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding)
+        self._console = Console(file=self._file)
+        self._live = Live(
+            console=self._console,
+            get_renderable=self._draw,
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._live.stop()
+        self._file.close()
+
+    def hear(self, progress: Progress) -> None:
+        """Take an event."""
+        self.board = reduce(self.board, progress)
+
+    def note(self, text: str) -> None:
+        """Say something about the run as a whole."""
+        self._note = text
+
+    def _draw(self) -> RenderableType:
+        lines = max(3, self._console.height - _OTHER_LINES)
+        return draw(self.board, self._clock(), lines, self._spinner, self._note)
+
+
+def draw(board: Board, now: float, lines: int, spinner: RenderableType, note: str) -> Group:
+    """Draw a board as it is at `now`, with at most `lines` of its steps."""
+    head = Table.grid(padding=(0, 1))
+    title = Text(one_line(board.objective, 70), style="bold")
+    head.add_row(spinner, title, Text(f"{_PHASES[board.phase]} {board.run_id}", style="dim"))
+    parts: list[RenderableType] = [head]
+    if board.rows:
+        path = running_path(board, now)
+        shown = shown_rows(list(board.rows.values()), lines)
+        parts += [_steps(board, shown, path.steps, now)]
+        if hidden := len(board.rows) - len(shown):
+            parts.append(Text(f"… and {plural(hidden, 'more step')}", style="dim"))
+        parts.append(Text(_figures(board, path.seconds, now)))
+        parts.append(Text(f"critical path so far: {' > '.join(path.steps) or '–'}", style="dim"))
+    if note:
+        parts.append(Text(note, style="yellow"))
+    return Group(*parts)
+
+
+def shown_rows(rows: Sequence[Row], limit: int) -> list[Row]:
+    """Choose the steps there is room for, those where something happens first."""
+    if len(rows) <= limit:
+        return list(rows)
+    chosen = sorted(range(len(rows)), key=lambda i: (_FRESH.index(rows[i].status), i))[:limit]
+    return [rows[i] for i in sorted(chosen)]
+
+
+def _steps(board: Board, rows: Sequence[Row], path: Sequence[str], now: float) -> Table:
+    table = Table(box=None, padding=(0, 1), header_style="dim")
+    for name in ("", "Step", "Who", "Status"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("Time", justify="right", no_wrap=True)
+    table.add_column("Tokens", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        style, status = _LOOKS[row.status]
+        table.add_row(
+            "*" if row.id in path else "",
+            row.id,
+            Text(one_line(row.agent, 30)),
+            Text(status, style=style),
+            duration(work) if (work := row.work_s(now)) or row.attempts else "",
+            f"{row.tokens:,}" if row.tokens else "",
+            Text(_detail(board, row), style="dim"),
+        )
+    return table
+
+
+def _detail(board: Board, row: Row) -> str:
+    if row.status == "waiting":
+        return f"for {', '.join(board.missing(row)[:6])}"
+    if row.status == "ready":
+        return one_line(row.note, 60) or "for a free slot"
+    return "" if row.status == "succeeded" else one_line(row.note, 60)
+
+
+def _figures(board: Board, path_s: float, now: float) -> str:
+    done = board.count("succeeded", "failed", "skipped", "cancelled")
+    elapsed = now - (board.started_at if board.started_at is not None else now)
+    return " · ".join(
+        (
+            f"{done} of {plural(len(board.rows), 'step')} over",
+            f"{board.count('running')} running",
+            plural(board.tokens, "token"),
+            duration(elapsed),
+            f"critical path {duration(path_s)}",
+        )
+    )

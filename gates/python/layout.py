@@ -1,0 +1,249 @@
+"""Which file each Python text becomes, so that they find each other by what they import. Pure."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .inspection import Facts
+
+__all__ = ["Layout", "Piece", "Placed", "lay_out"]
+
+_TOOLS = frozenset({"pytest", "_pytest", "hypothesis"})
+_NEVER_OURS = sys.stdlib_module_names | _TOOLS | {"__main__"}
+_DEFAULT = "solution"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A Python text that takes part.
+
+    `path` is where someone put it, if anyone did; `before` is the line of the whole artifact that
+    is just before its first one.
+    """
+
+    name: str
+    text: str
+    facts: Facts
+    own: bool = False
+    path: str | None = None
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A piece as a file. Behind line `head` stand `added` lines that its author didn't write."""
+
+    piece: Piece
+    path: str
+    module: str
+    text: str
+    head: int = 0
+    added: int = 0
+
+    def line(self, line: int) -> int | None:
+        """Return the line of the whole artifact that a line of the file is."""
+        if self.head < line <= self.head + self.added:
+            return None
+        return line - (self.added if line > self.head else 0) + self.piece.before
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All files.
+
+    Attributes:
+        placed: The pieces in their order.
+        glue: Further modules by path, which only pass names on.
+        roots: Folders that modules are looked for in; "" is the top.
+        links: Pairs of positions: the first piece uses what the second defines.
+        missing: The modules that a piece wants and nobody has, by its position.
+    """
+
+    placed: tuple[Placed, ...]
+    glue: Mapping[str, str]
+    roots: tuple[str, ...]
+    links: frozenset[tuple[int, int]]
+    missing: Mapping[int, tuple[str, ...]]
+
+    def texts(self) -> dict[str, str]:
+        """Every file's text by its path."""
+        return {**self.glue, **{one.path: one.text for one in self.placed}}
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """The modules that pieces import: which pieces stand behind each, and for which names."""
+
+    modules: dict[str, dict[int, set[str]]] = field(default_factory=dict[str, dict[int, set[str]]])
+    roots: dict[str, None] = field(default_factory=lambda: {"": None})
+    links: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    missing: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+
+
+def lay_out(pieces: Sequence[Piece], installed: frozenset[str] = frozenset()) -> Layout:
+    """Give every piece a file.
+
+    A piece becomes the module that others import its names from; the artifact's own is `solution`
+    if nobody imports it. A module that several pieces stand behind passes their names on, and so
+    does one whose piece has another name already. Tests that use a name without importing it get
+    a line that does.
+
+    Args:
+        installed: Top-level modules that are there anyway.
+    """
+    wanted = _wants(pieces, installed)
+    homes = _homes(pieces, wanted)
+    placed = [_place(pieces, at, homes, wanted) for at in range(len(pieces))]
+    glue = dict(_glue(wanted, homes, {one.path for one in placed}))
+    links, missing = frozenset(wanted.links), wanted.missing
+    return Layout(tuple(placed), glue, tuple(wanted.roots), links, missing)
+
+
+def _wants(pieces: Sequence[Piece], installed: frozenset[str]) -> _Wanted:
+    wanted = _Wanted()
+    for at, piece in enumerate(pieces):
+        for module, names in piece.facts.imports:
+            top = module.partition(".")[0]
+            if top in _NEVER_OURS:
+                continue
+            if (found := _by_path(pieces, module)) is not None:
+                wanted.roots[found[0]] = None
+                wanted.links.add((at, found[1]))
+                continue
+            behind = _providers(pieces, at, names)
+            if not behind and top not in installed:
+                behind = _only_other(pieces, at)
+            for other, some in behind.items():
+                known = wanted.modules.setdefault(module, {})
+                known.setdefault(other, set()).update(some)
+            if not behind and top not in installed:
+                wanted.missing[at] = (*wanted.missing.get(at, ()), module)
+            wanted.links.update((at, other) for other in behind)
+        wanted.links.update((at, other) for other in _providers(pieces, at, _lent(piece)))
+    for module, behind in wanted.modules.items():
+        # Who was only guessed to be meant isn't, if someone has the names that others want of it.
+        named = {at: names for at, names in behind.items() if names}
+        wanted.modules[module] = named or dict([next(iter(behind.items()))])
+    return wanted
+
+
+def _by_path(pieces: Sequence[Piece], module: str) -> tuple[str, int] | None:
+    """Return the folder that a module would be found from, and the piece it is or lies in."""
+    tail = module.replace(".", "/")
+    for ending in (f"{tail}.py", f"{tail}/__init__.py"):
+        for at, piece in enumerate(pieces):
+            if piece.path is not None and f"/{piece.path}".endswith(f"/{ending}"):
+                return piece.path.removesuffix(ending).rstrip("/"), at
+    for at, piece in enumerate(pieces):
+        before, found, _ = f"/{piece.path or ''}".partition(f"/{tail}/")
+        if found:
+            return before.strip("/"), at
+    return None
+
+
+def _providers(pieces: Sequence[Piece], asker: int, names: frozenset[str]) -> dict[int, set[str]]:
+    """Find who defines each name: code before tests, the artifact first, late before early."""
+
+    def rank(at: int) -> tuple[bool, bool, int]:
+        return _is_tests(pieces[at]), not pieces[at].own, -at
+
+    order = sorted((at for at in range(len(pieces)) if at != asker), key=rank)
+    found: dict[int, set[str]] = {}
+    for name in sorted(names):
+        for at in order:
+            if name in pieces[at].facts.lines:
+                found.setdefault(at, set()).add(name)
+                break
+    return found
+
+
+def _only_other(pieces: Sequence[Piece], asker: int) -> dict[int, set[str]]:
+    """Find the one piece that tests can mean by a module that has none of the names they want."""
+    if not pieces[asker].facts.tests:
+        return {}
+    code = [at for at, one in enumerate(pieces) if at != asker and not _is_tests(one)]
+    own = [at for at in code if pieces[at].own]
+    return {at: set() for at in (own or code)} if len(own or code) == 1 else {}
+
+
+def _is_tests(piece: Piece) -> bool:
+    return bool(piece.facts.tests) and not piece.facts.code
+
+
+def _lent(piece: Piece) -> frozenset[str]:
+    """Return the names that a piece may use without importing them: only tests may."""
+    return piece.facts.free if piece.facts.tests else frozenset()
+
+
+def _homes(pieces: Sequence[Piece], wanted: _Wanted) -> dict[int, str]:
+    """Give every piece its module's name."""
+    homes = {at: _module_at(one.path, wanted) for at, one in enumerate(pieces) if one.path}
+    for module, behind in wanted.modules.items():
+        if len(behind) == 1 and (at := next(iter(behind))) not in homes:
+            homes[at] = module
+    taken = set(wanted.modules) | set(homes.values()) | _NEVER_OURS
+    for at, piece in enumerate(pieces):
+        if at not in homes:
+            homes[at] = _fresh(piece, taken)
+            taken.add(homes[at])
+    return homes
+
+
+def _module_at(path: str, wanted: _Wanted) -> str:
+    below = (root for root in wanted.roots if root and path.startswith(f"{root}/"))
+    root = max(below, key=len, default="")
+    stem = path.removeprefix(f"{root}/").removesuffix(".py").removesuffix("/__init__")
+    return stem.replace("/", ".")
+
+
+def _fresh(piece: Piece, taken: set[str]) -> str:
+    word = re.sub(r"\W+", "_", piece.name.lower()).strip("_")
+    stem = _DEFAULT if piece.own else word if word.isidentifier() else f"m_{word}".rstrip("_")
+    if _is_tests(piece):
+        stem = f"test_{stem}"
+    candidates = (stem if n == 1 else f"{stem}_{n}" for n in range(1, len(taken) + 3))
+    return next(name for name in candidates if name not in taken)
+
+
+def _place(pieces: Sequence[Piece], at: int, homes: Mapping[int, str], wanted: _Wanted) -> Placed:
+    piece = pieces[at]
+    path = piece.path or _path_of(homes[at], {*homes.values(), *wanted.modules})
+    lent = _providers(pieces, at, _lent(piece))
+    added = [_passing_on(homes[other], names) for other, names in lent.items()]
+    if not added:
+        return Placed(piece, path, homes[at], piece.text)
+    head = piece.facts.head
+    lines = piece.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    text = "\n".join([*lines[:head], *added, *lines[head:]])
+    return Placed(piece, path, homes[at], text, head, len(added))
+
+
+def _glue(wanted: _Wanted, homes: Mapping[int, str], taken: set[str]) -> Iterator[tuple[str, str]]:
+    modules = {*homes.values(), *wanted.modules}
+    for module, behind in wanted.modules.items():
+        path = _path_of(module, modules)
+        if path in taken:
+            continue
+        if len(behind) == 1:
+            home = homes[next(iter(behind))]
+            yield (
+                path,
+                f"import sys\nimport {home}\nsys.modules[__name__] = sys.modules[{home!r}]\n",
+            )
+        else:
+            yield (
+                path,
+                "".join(f"{_passing_on(homes[at], names)}\n" for at, names in behind.items()),
+            )
+
+
+def _path_of(module: str, modules: set[str]) -> str:
+    is_package = any(other.startswith(f"{module}.") for other in modules)
+    return module.replace(".", "/") + ("/__init__.py" if is_package else ".py")
+
+
+def _passing_on(module: str, names: set[str]) -> str:
+    return f"from {module} import {', '.join(sorted(names))}"

@@ -1,0 +1,86 @@
+"""Hold Python files against the examples and tests that there are for them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+
+from ...errors import GateError
+from ...task_ir import Example
+from ..result import Finding
+from ..sandbox import kind
+from ..sandbox.visible_files import package_folders
+from .layout import Layout, Placed
+from .run import Calls, Tests, canary, run_acts
+from .verdict import Trial, verdict
+
+__all__ = ["installed", "python_version", "try_out"]
+
+
+async def try_out(
+    layout: Layout,
+    modules: Iterable[Placed],
+    tests: Sequence[Placed],
+    examples: Sequence[Example] = (),
+    data: dict[str, str] | None = None,
+) -> Finding:
+    """Import modules, evaluate examples over the last one's names, and run tests, in the sandbox.
+
+    Args:
+        data: Further files by path.
+    """
+    calls = tuple(example.call for example in examples)
+    acts: list[Calls | Tests] = [Calls(tuple(one.module for one in modules), calls)]
+    texts = {**(data or {}), **layout.texts()}
+    path = ""
+    if tests:
+        path, text = canary()
+        texts[path] = text
+        held = {one.path: (one.module, one.text) for one in tests}
+        acts.append(Tests({**held, path: (path.removesuffix(".py"), text)}))
+    report = await run_acts(texts, acts, roots=layout.roots)
+    return verdict(Trial(layout, acts, examples, path), report)
+
+
+def python_version() -> str:
+    """Return the versions of what runs the tests, and what holds them.
+
+    Raises:
+        GateError: There is no pytest.
+        SandboxError: There is no sandbox.
+    """
+    # Not at import: settings are Prefect's, and a command's help needs none of it.
+    from ...settings import SwarmSettings
+
+    policy = SwarmSettings().sandbox
+    if policy == "strict":
+        kind()
+    return f"{_tools()}, sandbox {policy}"
+
+
+@cache
+def _tools() -> str:
+    try:
+        of_pytest = version("pytest")
+    except PackageNotFoundError:
+        raise GateError("pytest isn't installed.", "pip install pytest") from None
+    of_python = ".".join(map(str, sys.version_info[:3]))
+    return f"pytest {of_pytest}, Python {of_python}, {_packages()}"
+
+
+def _packages() -> str:
+    """Say which packages code can import: their number, and a digest of names and versions."""
+    entries = (entry for folder in package_folders() for entry in os.listdir(folder))
+    found = sorted(entry for entry in entries if entry.endswith((".dist-info", ".egg-info")))
+    digest = hashlib.sha256("\n".join(found).encode()).hexdigest()
+    return f"{len(found)} packages {digest[:8]}"
+
+
+@cache
+def installed() -> frozenset[str]:
+    """Return the top-level modules that are there beside Python's own."""
+    return frozenset(packages_distributions())

@@ -1,0 +1,76 @@
+"""The `unit` gate: Python that gives what its examples say, and passes the tests there are.
+
+It runs in the sandbox. The values of examples are compared outside it, by what never told the
+artifact's process which are expected: nothing the artifact does can make up for a wrong one.
+Tests share their process with the artifact, which could therefore search the interpreter for the
+means to forge a result; all that is simpler fails, since every test that can be seen in the text
+has to be reported as passed, pytest has to end, and tests that must fail have to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import Category
+from ...task_ir import OutputKind
+from ..gate import Stage, Subject
+from ..result import Diagnostic, Finding, fault
+from .inspection import Facts, read
+from .layout import Layout, Piece, lay_out
+from .trial import installed, python_version, try_out
+
+__all__ = ["Unit"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Examples, the artifact's own tests, and those of it among its materials."""
+
+    name: str = "unit"
+    about: str = "Python that gives what its examples say and passes its tests"
+    kinds: frozenset[OutputKind] = frozenset({"python"})
+    stage: Stage = "unit"
+    timeout_s: float = 120.0
+
+    def version(self) -> str:
+        return python_version()
+
+    async def check(self, subject: Subject) -> Finding:
+        """Test the artifact with everything that can test it; without any, import it.
+
+        Raises:
+            GateError: The sandbox couldn't start what runs the tests.
+            SandboxError: There is no sandbox.
+        """
+        facts = read(subject.artifact)
+        if isinstance(facts, Diagnostic):
+            return fault(Category.FORMAT, facts)
+        examples = subject.output.examples
+        layout = lay_out(_pieces(subject, facts), installed())
+        if facts.tests and not facts.code and not examples and (wanted := layout.missing.get(0)):
+            return _skip(f"the tests are of {', '.join(wanted)}, which no earlier step wrote")
+        tests = [layout.placed[at] for at in _tests(layout)]
+        found = await try_out(layout, layout.placed[:1], tests, examples)
+        if found.status == "passed" and not tests and not examples:
+            return _skip("nothing to test it with: no examples, no tests; it can be imported")
+        return found
+
+
+def _pieces(subject: Subject, facts: Facts) -> list[Piece]:
+    others = [
+        Piece(material.name, material.text, seen)
+        for material in subject.materials
+        if material.kind == "python" and isinstance(seen := read(material.text), Facts)
+    ]
+    return [Piece("artifact", subject.artifact, facts, own=True), *others]
+
+
+def _tests(layout: Layout) -> list[int]:
+    """Return the positions of what tests the artifact, the first: itself, and those who use it."""
+    positions = range(len(layout.placed))
+    has_tests = [at for at in positions if layout.placed[at].piece.facts.tests]
+    return [at for at in has_tests if at == 0 or (at, 0) in layout.links]
+
+
+def _skip(message: str) -> Finding:
+    return Finding(status="skipped", diagnostics=(Diagnostic(message=message),))

@@ -1,0 +1,277 @@
+"""What a run of examples and tests says of an artifact. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ...errors import Category
+from ...task_ir import Example
+from ...text import clean
+from ..result import Diagnostic, Finding
+from .layout import Layout
+from .run import Act, Calls, Raised, Record, Report, Tests
+from .values import same, shown
+
+__all__ = ["Trial", "verdict"]
+
+_MOST_DIAGNOSTICS = 5
+_LONGEST = 300
+_CALL = 100
+_BREAK = re.compile(r"\s*[\r\n]\s*")
+_WRONG = ("AssertionError", "Failed")
+_CANARIES = 4
+_ORDER = (Category.FORMAT, Category.TIMEOUT, Category.CODE, Category.LOGIC)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What was run: the files, the acts, the examples behind the calls, the path of the canary."""
+
+    layout: Layout
+    acts: Sequence[Calls | Tests]
+    examples: Sequence[Example] = ()
+    canary: str = ""
+
+
+class _Problem(NamedTuple):
+    category: Category
+    message: str
+    line: int | None = None
+    code: str = ""
+
+
+def verdict(trial: Trial, report: Report) -> Finding:
+    """Say whether everything came out as it has to, else what is wrong and where."""
+    problems = list(_problems(trial, report))
+    if not problems:
+        return Finding(status="passed")
+    shown_first = sorted(problems, key=lambda problem: _ORDER.index(problem.category))
+    diagnostics = [
+        Diagnostic(message=_joined(one.message, _LONGEST), line=one.line, code=one.code)
+        for one in shown_first[:_MOST_DIAGNOSTICS]
+    ]
+    return Finding(
+        status="failed", category=shown_first[0].category, diagnostics=tuple(diagnostics)
+    )
+
+
+def _problems(trial: Trial, report: Report) -> Iterator[_Problem]:
+    match report:
+        case Report(acts=None, exceeded="cpu" | "wall"):
+            yield _Problem(Category.TIMEOUT, "it wasn't done within its time")
+        case Report(acts=None, exceeded="memory"):
+            yield _Problem(Category.CODE, "it took more memory than it may", code="MemoryError")
+        case Report(acts=None):
+            yield _Problem(Category.CODE, "it stopped what was to test it")
+        case _:
+            for asked, act in zip(trial.acts, report.acts or (), strict=False):
+                if isinstance(asked, Calls):
+                    yield from _of_calls(trial, asked, act)
+                else:
+                    yield from _of_tests(trial, asked, act)
+
+
+def _of_calls(trial: Trial, asked: Calls, act: Act) -> Iterator[_Problem]:
+    explained = False
+    given: dict[int, Record] = {}
+    for record in act.records:
+        if record.module is not None and record.raised is not None:
+            explained = True
+            yield _raised(trial.layout, _module_shown(trial.layout, record.module), record.raised)
+        elif record.call is not None:
+            given[record.call] = record
+    if not act.done:
+        if not explained:
+            yield _unfinished(asked, act)
+        return
+    for at, example in enumerate(trial.examples):
+        call = _call_shown(example.call)
+        record = given.get(at)
+        if record is None:
+            yield _Problem(Category.CODE, f"{call} gave nothing")
+        elif record.raised is not None:
+            yield _raised(trial.layout, call, record.raised)
+        elif not same(example.gives, record.gave):
+            message = f"{call} gave {shown(record.gave)}, expected {_expected(example)}"
+            yield _Problem(Category.LOGIC, message, _definition(trial.layout, call))
+
+
+def _of_tests(trial: Trial, asked: Tests, act: Act) -> Iterator[_Problem]:
+    if not act.done:
+        yield _unfinished(asked, act)
+        return
+    results = [record for record in act.records if record.test is not None]
+    told = [record for record in results if not _of(record, trial.canary)]
+    failed = {_id(record): record for record in told if record.outcome == "failed"}
+    # pytest says of a failure twice; once with what was raised.
+    failed |= {_id(r): r for r in told if r.outcome == "failed" and r.raised is not None}
+    skipped = {_id(record): record for record in told if record.outcome == "skipped"}
+    passed = {_id(record) for record in told if record.outcome == "passed"}
+    for test, record in failed.items():
+        yield _failure(trial.layout, test, record)
+    missing = [test for test in _expected_tests(trial.layout, asked) if test not in passed]
+    for test in missing:
+        if test not in failed and not any(test.startswith(f"{other}::") for other in failed):
+            yield _not_run(trial.layout, test, skipped)
+    if not failed and not missing and not _holds(results, trial.canary):
+        yield _Problem(Category.CODE, "it meddles with pytest: tests that have to fail passed")
+
+
+def _expected_tests(layout: Layout, asked: Tests) -> Iterator[str]:
+    for placed in layout.placed:
+        if placed.path in asked.held:
+            yield from (f"{placed.path}::{test}" for test in placed.piece.facts.tests)
+
+
+def _id(record: Record) -> str:
+    """Return the test's name without the parameters."""
+    return (record.test or "").partition("[")[0]
+
+
+def _of(record: Record, path: str) -> bool:
+    return (record.test or "").startswith(f"{path}::")
+
+
+def _holds(results: Sequence[Record], canary: str) -> bool:
+    """Say whether each test that has to fail did, by what it raises."""
+    of_canary = [record for record in results if _of(record, canary)]
+    failed = {record.test for record in of_canary if record.raised and record.raised.name in _WRONG}
+    clean = all(record.outcome == "failed" for record in of_canary)
+    return clean and len(failed) == _CANARIES
+
+
+def _failure(layout: Layout, test: str, record: Record) -> _Problem:
+    name = _test_shown(layout, test)
+    if record.raised is None:
+        return _Problem(Category.LOGIC, f"{name} failed")
+    return _raised(layout, name, record.raised, statement=_statement(layout, record.raised))
+
+
+def _not_run(layout: Layout, test: str, skipped: Mapping[str, Record]) -> _Problem:
+    name, line = _test_shown(layout, test), _test_line(layout, test)
+    record = skipped.get(test) or skipped.get(test.partition("::")[0])
+    if record is None:
+        return _Problem(Category.CODE, f"{name} was not run, or did not end", line)
+    why = f": {record.raised.message}" if record.raised else ""
+    return _Problem(Category.CODE, f"{name} was skipped or expected to fail{why}", line)
+
+
+def _raised(layout: Layout, during: str, raised: Raised, statement: str = "") -> _Problem:
+    category = Category.LOGIC if raised.name in _WRONG else Category.CODE
+    where = _elsewhere(layout, raised)
+    message = raised.message or raised.name
+    if raised.name == "SystemExit":
+        message = f"it ends the process (with {message})"
+    parts = [during, where, statement, message]
+    return _Problem(category, ": ".join(filter(None, parts)), _line(layout, raised), raised.name)
+
+
+def _line(layout: Layout, raised: Raised) -> int | None:
+    """Return the artifact's last line on an exception's way."""
+    own = {placed.path: placed for placed in layout.placed if placed.piece.own}
+    for path, line in reversed(raised.frames):
+        if path in own:
+            return own[path].line(line)
+    return None
+
+
+def _elsewhere(layout: Layout, raised: Raised) -> str:
+    """Say where it was raised if that is no test, and not the artifact, which has its line."""
+    if not raised.frames or _line(layout, raised) is not None:
+        return ""
+    path, line = raised.frames[-1]
+    for placed in layout.placed:
+        if placed.path == path and not placed.piece.facts.tests:
+            return f"in {placed.piece.name}, line {placed.line(line)}"
+    return ""
+
+
+def _statement(layout: Layout, raised: Raised) -> str:
+    """Return the line of the test that it was raised from; pytest says the rest."""
+    tests = {placed.path: placed for placed in layout.placed if placed.piece.facts.tests}
+    for path, line in reversed(raised.frames):
+        if path in tests:
+            lines = tests[path].text.split("\n")
+            said = lines[line - 1].strip() if line <= len(lines) else ""
+            return "" if raised.message.startswith(said) else _joined(said, _LONGEST // 3)
+    return ""
+
+
+def _unfinished(asked: Calls | Tests, act: Act) -> _Problem:
+    starts = [record.starts for record in act.records if record.starts]
+    during = f", in {_start_shown(asked, starts[-1])}" if starts else ""
+    if act.late:
+        return _Problem(Category.TIMEOUT, f"not done within {asked.wall_s:g} s{during}")
+    if act.signal == signal.SIGXCPU or act.cpu_s >= asked.cpu_s:
+        return _Problem(Category.TIMEOUT, f"not done within {asked.cpu_s} s of computing{during}")
+    if act.signal is not None:
+        name = signal.Signals(act.signal).name
+        return _Problem(Category.CODE, f"its process was killed by {name}{during}")
+    return _Problem(Category.CODE, f"it ended its own process{during}", code="SystemExit")
+
+
+def _module_shown(layout: Layout, module: str) -> str:
+    for placed in layout.placed:
+        if placed.module == module:
+            own, name = placed.piece.own, placed.piece.path or placed.piece.name
+            return "when imported" if own and not placed.piece.path else f"when {name} is imported"
+    return f"when {module} is imported"
+
+
+def _test_shown(layout: Layout, test: str) -> str:
+    path, _, name = test.partition("::")
+    for placed in layout.placed:
+        if placed.path == path:
+            label = placed.piece.path or ("" if placed.piece.own else placed.piece.name)
+            return f"{label}: {name}".strip(": ") or "the tests"
+    return name or "the tests"
+
+
+def _test_line(layout: Layout, test: str) -> int | None:
+    path, _, name = test.partition("::")
+    for placed in layout.placed:
+        if placed.path == path and placed.piece.own:
+            line = placed.piece.facts.lines.get(name.partition("::")[0])
+            return None if line is None else line + placed.piece.before
+    return None
+
+
+def _definition(layout: Layout, call: str) -> int | None:
+    """Return the line of the artifact that defines what a call begins with."""
+    name = call.partition("(")[0].partition(".")[0].strip()
+    own = (placed.piece for placed in layout.placed if placed.piece.own)
+    return next(
+        (one.facts.lines[name] + one.before for one in own if name in one.facts.lines), None
+    )
+
+
+def _expected(example: Example) -> str:
+    return _joined(repr(example.gives), 120)
+
+
+def _start_shown(asked: Calls | Tests, start: str) -> str:
+    if isinstance(asked, Tests):
+        return _joined(start.rpartition("::")[2], _CALL)
+    return _call_shown(start) if start in asked.calls else _joined(start, _CALL)
+
+
+def _call_shown(call: str) -> str:
+    """Write an expression in one line."""
+    text = call.strip()
+    if "\n" in text:
+        # As Python would write it: its strings have no line breaks then.
+        with suppress(RecursionError):
+            text = ast.unparse(ast.parse(text, mode="eval"))
+    return _joined(text, _CALL)
+
+
+def _joined(text: str, limit: int) -> str:
+    """Write a text in one line; blanks in it stay, since a string in it may differ by them."""
+    line = clean(_BREAK.sub(" ", text.strip()))
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

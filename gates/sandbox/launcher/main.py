@@ -1,0 +1,229 @@
+"""The launcher: starts PID 1 of a sandbox, watches what the sandbox uses, and ends it.
+
+It runs as a process of its own, outside the sandbox, between the parent and PID 1: the kernel
+kills it with the parent, PID 1 with it, and everything else with PID 1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from typing import cast
+
+from . import kernel
+from .bubblewrap import bubblewrap_command
+from .init import READY, forget_streams, init
+from .privileges import enter_user_namespace
+from .watch import Watch, kill_descendants
+from .wire import Config, Exceeded, Report, pack, unpack_from
+
+__all__ = ["main"]
+
+# How often the sums are looked at, in seconds. In so long a process can touch some 20 MB anew.
+_TICK_S = 0.02
+_CHUNK = 1 << 16
+_PR_SET_CHILD_SUBREAPER = 36
+_KILLED = int(signal.SIGKILL)
+
+
+def main() -> None:
+    """Be the launcher, or PID 1 below bubblewrap: `argv` is folder, role, descriptor."""
+    role, line = sys.argv[2], socket.socket(fileno=int(sys.argv[3]))
+    kernel.die_with_parent()
+    header, blobs = _receive(line)
+    config = cast("Config", header)
+    if role == "init":
+        init(config, blobs, line)
+    config["nice"] = _come_first()
+    try:
+        report, kept = _Sandbox(config, blobs, line).run()
+    except BaseException as problem:  # noqa: BLE001 - told to the one that can raise it
+        report, kept = _failure(config, f"{type(problem).__name__}: {problem}"), []
+    try:
+        line.sendall(pack(report, kept))
+    except OSError:  # Nobody wants to know any more.
+        sys.exit(1)
+
+
+def _come_first() -> int:
+    """Get the processor before a crowd of the program's processes; return their nice value."""
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, usual - 10)
+    except OSError:
+        return usual + 5
+    return usual
+
+
+def _receive(line: socket.socket) -> tuple[object, list[bytes]]:
+    with line.makefile("rb") as stream:
+        try:
+            return unpack_from(stream.read)
+        except EOFError:
+            sys.exit(1)
+
+
+def _report(config: Config, status: int = _KILLED, exceeded: Exceeded | None = None) -> Report:
+    return Report(way=config["way"], status=status, exceeded=exceeded, duration_s=0.0, files=[])
+
+
+def _failure(config: Config, error: str) -> Report:
+    return {**_report(config), "error": error}
+
+
+class _Sandbox:
+    """One run of one program, from the outside."""
+
+    def __init__(self, config: Config, blobs: list[bytes], parent: socket.socket) -> None:
+        self._config = config
+        self._blobs = blobs
+        self._parent = parent
+        self._line: socket.socket
+        self._watch: Watch | None = None
+        self._child = 0
+        self._started = 0.0
+        self._said = bytearray()
+
+    def run(self) -> tuple[Report, list[bytes]]:
+        self._start()
+        try:
+            exceeded = self._follow()
+        finally:
+            self._end()
+        return self._report(exceeded)
+
+    def _start(self) -> None:
+        strict = self._config["way"] != "limits-only"
+        outer = os.geteuid() if self._config["own_user"] else self._config["outer_id"]
+        if strict and outer == 0:
+            # The kernel bounds the number of everyone's processes but root's.
+            raise PermissionError("a program can't be held as root; CAP_SETUID is missing")
+        # What PID 1 leaves when bubblewrap is killed between the two becomes ours to wait for.
+        kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        self._line, theirs = socket.socketpair()
+        if self._config["way"] == "bubblewrap":
+            self._child = self._start_bubblewrap(theirs)
+        else:
+            if self._config["way"] == "namespaces":
+                self._leave_pid_namespace()
+            self._child = os.fork()
+            if self._child == 0:
+                self._line.close()
+                self._parent.close()
+                init(self._config, self._blobs, theirs)
+        theirs.close()
+        if self._config["way"] == "bubblewrap":
+            self._line.sendall(pack(self._config, self._blobs))
+        forget_streams()
+
+    def _leave_pid_namespace(self) -> None:
+        """Have the next child be PID 1 of a new namespace."""
+        if self._config["own_user"]:
+            enter_user_namespace()
+        kernel.unshare(kernel.NEW_PID)
+        kernel.set_dumpable(False)
+        kernel.die_with_parent()
+
+    def _start_bubblewrap(self, theirs: socket.socket) -> int:
+        command = bubblewrap_command(self._config, os.path.dirname(__file__), theirs.fileno())
+        child = os.fork()
+        if child == 0:
+            try:
+                theirs.set_inheritable(True)
+                os.execv(command[0], command)  # noqa: S606
+            finally:
+                os._exit(1)
+        return child
+
+    def _follow(self) -> Exceeded | None:
+        """Wait for the end and watch the sums; returns the limit that was the end, if one was."""
+        poll = select.poll()
+        for line in (self._parent, self._line):
+            poll.register(line, select.POLLIN)
+        while True:
+            events = {descriptor for descriptor, _ in poll.poll(int(_TICK_S * 1000))}
+            # The parent has nothing to say but that it is gone, or that this is to end.
+            if self._parent.fileno() in events:
+                return None
+            if self._line.fileno() in events and not self._hear():
+                return None
+            exceeded = self._exceeded()
+            if exceeded:
+                return exceeded
+
+    def _hear(self) -> bool:
+        """Take what PID 1 says; False once it has no more to say."""
+        if self._started:
+            data = self._line.recv(_CHUNK)
+        else:
+            data, handles, _, _ = socket.recv_fds(self._line, 1, 8)
+            if data == READY:
+                self._started = time.monotonic()
+                if handles:
+                    self._watch = Watch(handles[:-1], handles[-1])
+                return True
+        self._said += data
+        return bool(data)
+
+    def _exceeded(self) -> Exceeded | None:
+        # Once PID 1 tells of the end the program is gone.
+        if not self._started or self._said:
+            return None
+        config = self._config
+        if time.monotonic() - self._started > config["wall_s"]:
+            return "wall"
+        if self._watch is None:
+            return None
+        if self._watch.memory(config["memory_bytes"]) > config["memory_bytes"]:
+            return "memory"
+        return "cpu" if self._watch.cpu_s() > config["cpu_s"] else None
+
+    def _end(self) -> None:
+        """Kill what is left and wait until it is gone: PID 1 ends after all of its namespace."""
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._child, signal.SIGKILL)
+        # Elsewhere the child is PID 1 itself.
+        if self._config["way"] != "namespaces":
+            kill_descendants()
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                os.wait()
+
+    def _report(self, exceeded: Exceeded | None) -> tuple[Report, list[bytes]]:
+        try:
+            header, blobs = unpack_from(io.BytesIO(self._said).read)
+        except EOFError:
+            return self._cut_off(exceeded), []
+        said = cast("dict[str, object]", header)
+        if "error" in said:
+            return _failure(self._config, str(said["error"])), []
+        status, cpu_s = cast("int", said["status"]), cast("float", said["cpu_s"])
+        if exceeded is None and _out_of_time(status, cpu_s, self._config["cpu_s"]):
+            exceeded = "cpu"
+        report = _report(self._config, status, exceeded)
+        report["duration_s"] = cast("float", said["duration_s"])
+        report["files"] = cast("list[str]", said["files"])
+        return report, blobs
+
+    def _cut_off(self, exceeded: Exceeded | None) -> Report:
+        if not self._started:
+            return _failure(self._config, "PID 1 of the sandbox ended before the program began")
+        report = _report(self._config, _KILLED, exceeded)
+        report["duration_s"] = time.monotonic() - self._started
+        return report
+
+
+def _out_of_time(status: int, cpu_s: float, limit: float) -> bool:
+    """Whether it was the kernel's limit on one process's time that ended the program."""
+    if not os.WIFSIGNALED(status):
+        return False
+    ending = os.WTERMSIG(status)
+    return ending == signal.SIGXCPU or (ending == signal.SIGKILL and cpu_s >= limit)

@@ -1,0 +1,126 @@
+"""Which sandbox this machine can hold, found out by holding one and asking it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+import threading
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from ...errors import SandboxError
+from .program import Limits, Program
+from .seccomp import filter_for
+from .spawn import Ground, run_on
+from .visible_files import view
+
+__all__ = ["candidates", "forget", "holds", "strongest_backend"]
+
+# CAP_SETGID, CAP_SETUID and CAP_SYS_ADMIN: enough to make a sandbox without a user namespace first.
+_ENOUGH = 1 << 6 | 1 << 7 | 1 << 21
+_FIX = (
+    "Install bubblewrap (Debian: apt install bubblewrap), or allow user namespaces: "
+    "sysctl user.max_user_namespaces above 0, and on Ubuntu "
+    "sysctl kernel.apparmor_restrict_unprivileged_userns=0. In a container, run it with a "
+    "seccomp profile that allows unshare and mount. Setting "
+    "PREFECT_INTEGRATIONS_SWARM_SANDBOX=limits-only does without, at your own risk."
+)
+_ELSEWHERE = "Run the flow on Linux, in a container for one."
+# Asked inside: what must be so whatever way made it.
+_QUESTIONS = """
+import json, os, signal, socket
+SEEN = set(os.listdir("/")) - set(SHOWN)
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+def refused(family):
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as opened:
+            opened.connect(("127.0.0.1", 1))
+    except OSError as problem:
+        return problem.errno != 111
+def bounded():
+    # A few more than the limit, and no more than that: this must do no harm where it fails.
+    try:
+        for _ in range(8):
+            if os.fork() == 0:
+                signal.pause()
+    except OSError:
+        return True
+    return False
+print(json.dumps({
+    "a view of its own processes alone": sum(map(str.isdecimal, os.listdir("/proc"))) < 3,
+    "no new privileges": int(status["NoNewPrivs"]) == 1,
+    "no capabilities": not any(int(status[name], 16) for name in ("CapPrm", "CapEff", "CapBnd")),
+    "no network": refused(socket.AF_INET) is True,
+    "only what is shown": not {"boot", "home", "mnt", "opt", "srv", "sys", "var"} & SEEN,
+    "a bound on processes": bounded(),
+    "filter": int(status["Seccomp"]) == 2 or not FILTER,
+}))
+"""
+
+
+def candidates() -> list[Ground]:
+    """Return what may hold here, best first."""
+    own_user = not _privileged()
+    bubblewrap = shutil.which("bwrap")
+    found = [Ground("bubblewrap", own_user, bubblewrap)] if bubblewrap else []
+    return [*found, Ground("namespaces", own_user)]
+
+
+def _privileged() -> bool:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            return int(line.split()[1], 16) & _ENOUGH == _ENOUGH
+    return False
+
+
+async def holds(ground: Ground) -> None:
+    """Run a program that looks around; raises SandboxError if it could do what it must not."""
+    shown = [target.split("/")[1] for _, target in view().binds]
+    code = f"FILTER = {bool(filter_for())}\nSHOWN = {shown}\n{_QUESTIONS}"
+    limits = Limits(cpu_s=20, wall_s=60, processes=4)
+    ended = await run_on(ground, Program(("python", "-I", "-c", code)), limits)
+    if ended.exit_code != 0:
+        raise SandboxError(f"A sandbox by {ground.way} could not run Python: {ended.stderr}")
+    answers = cast("dict[str, bool]", json.loads(ended.stdout))
+    missing = [name for name, answer in answers.items() if not answer]
+    if missing:
+        raise SandboxError(f"A sandbox by {ground.way} does not hold: {', '.join(missing)}.")
+
+
+@cache
+def _probe_once() -> Ground | SandboxError:
+    if sys.platform != "linux":
+        return SandboxError("The sandbox needs Linux.", _ELSEWHERE)
+    problems: list[str] = []
+    for ground in candidates():
+        try:
+            # A thread of its own has no running loop.
+            asyncio.run(holds(ground))
+        except SandboxError as problem:
+            problems.append(f"{ground.way}: {problem.problem}")
+        else:
+            return ground
+    return SandboxError(f"This machine can't hold a sandbox. {' '.join(problems)}", _FIX)
+
+
+_lock = threading.Lock()
+
+
+def forget() -> None:
+    """Have the next use find out anew."""
+    _probe_once.cache_clear()
+
+
+def strongest_backend() -> Ground:
+    """Return what holds here, found out once a process; raises SandboxError if nothing does."""
+    found: list[Ground | SandboxError] = []
+    with _lock:
+        thread = threading.Thread(target=lambda: found.append(_probe_once()))
+        thread.start()
+        thread.join()
+    if isinstance(found[0], SandboxError):
+        raise found[0]
+    return found[0]

@@ -1,0 +1,171 @@
+"""What the memory makes of the steps of a plan: who does each, on which tier, told what. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...result import StepRecall
+from ...task_ir import Tier
+from ..episode import Entry
+from ..learning.beliefs import Beliefs
+from ..learning.config import LearningConfig
+from ..learning.evidence import Evidence, evidence_of
+from ..persona.decisions import invent
+from ..persona.model import Persona
+from ..persona.registry import Registry
+from .attribution import recollection, timed
+from .lesson import Injection, injection, lesson
+from .persona_choice import choose_persona, seeded
+from .ranking import Alike, Candidate, recall
+from .tier_choice import choose_tier
+
+__all__ = ["LESSONS_CHARS", "Question", "advise", "anticipated"]
+
+LESSONS_CHARS = 640
+"""Characters of lessons that a step is told, at most."""
+_HARD = 0.5
+"""Share of like steps that succeeded in the end, below which something else is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A step as it was planned.
+
+    Attributes:
+        task_type: Such as `code/python`.
+        ladder: The tiers it may have, cheapest first; the first is the plan's.
+    """
+
+    step: str
+    prompt: str
+    task_type: str
+    agent: str
+    system_prompt: str
+    ladder: tuple[Tier, ...]
+
+
+def advise(
+    question: Question,
+    similar: Sequence[tuple[Entry, float]],
+    beliefs: Beliefs,
+    registry: Registry,
+    alike: Alike,
+    *,
+    run: str,
+    seed: int = 0,
+) -> StepRecall:
+    """Choose for one step; the same memory, run and seed choose the same.
+
+    Args:
+        similar: Attempts at similar steps and their similarity.
+        registry: `anticipated`, of the whole plan.
+        alike: How similar two episodes' prompts are.
+    """
+    evidence = evidence_of(similar, beliefs.credited, beliefs.config)
+    candidates = _candidates(question, registry, frozenset(one.persona for one in evidence))
+    expected = beliefs.expected_rate()
+    rng = seeded(run, question.step, seed)
+    is_hard = _is_hard(evidence, beliefs.config)
+    choice = choose_persona(
+        [*candidates],
+        evidence,
+        expected,
+        rng,
+        tallies=beliefs.tallies(question.task_type),
+        explore=is_hard,
+        config=beliefs.config,
+    )
+    tier = choose_tier(question.ladder, evidence, expected, rng, config=beliefs.config)
+    picked: Tier = next(one for one in question.ladder if one == tier.picked)
+    told = _told(similar, beliefs, alike) if is_hard else Injection("", ())
+    pace = beliefs.duration(question.task_type, choice.picked, picked)
+    persona = candidates[choice.picked]
+    return StepRecall(
+        step=question.step,
+        agent=persona.title if persona else question.agent,
+        persona=choice.picked,
+        tier=picked,
+        by=choice.by,
+        why=choice.why,
+        tier_why=tier.why if tier.by != "rules" else "",
+        instructions=persona.instructions if persona else "",
+        expected_s=round(pace.seconds, 3) if pace else None,
+        lesson=told.text,
+        memories=recollection(
+            similar,
+            {
+                "persona": choice.evidence,
+                "tier": tier.evidence if tier.by != "rules" else (),
+                "told": told.used,
+                "time": timed(similar, question.task_type, choice.picked, picked, beliefs.config),
+            },
+        ),
+    )
+
+
+def _candidates(
+    question: Question, registry: Registry, tried: frozenset[str]
+) -> dict[str, Persona | None]:
+    """Return who may do a step, by name; the planner's own agent, as it was written, comes first.
+
+    Then whom its name means, who did similar steps, and who is for such work alone: nearly all
+    personas are for texts, and nobody is tried on one who was never asked for anything like it.
+    """
+    there: dict[str, Persona | None] = {_own_name(question, registry): None}
+    meant = registry.match(question.agent, question.system_prompt, question.task_type)
+    is_text = question.task_type.endswith("/text")
+    for persona in registry.usable(question.task_type):
+        special = not is_text and not any(task.endswith("/*") for task in persona.task_types)
+        if special or persona == meant or persona.name in tried:
+            there.setdefault(persona.name, persona)
+    return there
+
+
+def anticipated(questions: Sequence[Question], registry: Registry) -> Registry:
+    """Return the registry as if each agent of a plan had succeeded.
+
+    So every step knows what its own agent will be called, be it new for several kinds of output.
+    """
+    for one in questions:
+        entered = invent(registry, one.agent, one.system_prompt, one.task_type, at=0.0)
+        registry = registry.with_invented(entered) if entered else registry
+    return registry
+
+
+def _own_name(question: Question, registry: Registry) -> str:
+    """Return what the planner's own agent is known by."""
+    known = registry.invented(question.agent, question.system_prompt, question.task_type)
+    return known.persona.name if known else question.agent
+
+
+def _is_hard(evidence: Sequence[Evidence], config: LearningConfig) -> bool:
+    """Whether steps of this very kind mostly failed in the end: only then is anything else tried.
+
+    What is merely related decides nothing here. Most of what a small model does fails now and then,
+    and to do without what sometimes works costs more than it teaches.
+    """
+    ended: dict[tuple[str, str], float] = {}
+    for one in evidence:
+        if one.similarity >= config.near:
+            step = (one.key.run, one.key.step)
+            ended[step] = max(one.success, ended.get(step, 0.0))
+    return bool(ended) and sum(ended.values()) < _HARD * len(ended)
+
+
+def _told(similar: Sequence[tuple[Entry, float]], beliefs: Beliefs, alike: Alike) -> Injection:
+    """Tell of such steps if one of them went well, unless being told hasn't helped so far.
+
+    Failures alone make a prompt longer, and say little that the next failure wouldn't say as well.
+    """
+    candidates = [
+        Candidate(entry, similarity, beliefs.q_of_memory(entry.episode.key))
+        for entry, similarity in similar
+        if similarity >= beliefs.config.near
+    ]
+    untold = beliefs.config.initial_q
+    gained = [one.q - untold for one in candidates if one.q != untold]
+    worked = any(one.entry.episode.succeeded for one in candidates)
+    if not worked or sum(gained) < 0:
+        return Injection("", ())
+    return injection([lesson(one) for one in recall(candidates, alike)], LESSONS_CHARS)

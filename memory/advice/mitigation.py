@@ -1,0 +1,140 @@
+"""What has been done about failures, and when that is reason enough to do it again. Pure.
+
+A mitigation is looked at where the very same failure has been met, else among all that the same
+gate found. It has to have been tried a few times, and earn its place by what came of it: the
+policy's own next action stays unless it is known to fail mostly, and another to do better.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from ...result import Action, Mitigation
+from ...task_ir import Tier
+from ..graph.rows import Rows, Tally
+from ..learning.config import DEFAULTS, LearningConfig
+from ..learning.posterior import Posterior, better
+
+__all__ = ["KNOWN", "has_earned", "instead", "known", "mended_in", "precedent", "tried_in"]
+
+KNOWN = 60
+"""Mitigations that a run takes with it, at most; those that were tried most."""
+
+_CLIMB: Action = "ESCALATE"
+_EVEN = Posterior(0.5, float("inf"))
+
+
+def known(found: Iterable[Mitigation], config: LearningConfig = DEFAULTS) -> tuple[Mitigation, ...]:
+    """Add up what is said of the same, also by gate, and keep what was tried often enough."""
+    tallies: dict[tuple[str, Action, str], Tally] = defaultdict(Tally)
+    for one in found:
+        target = one.target if one.action == _CLIMB else ""
+        for symptom in dict.fromkeys(filter(None, (one.symptom, _gate(one.symptom)))):
+            key = (symptom, one.action, target)
+            tallies[key] = tallies[key].plus(Tally(one.tried, one.worked, one.recurred))
+    often = [pair for pair in tallies.items() if pair[1].tried >= config.min_samples]
+    often.sort(key=lambda pair: (-pair[1].tried, pair[0]))
+    return tuple(
+        Mitigation(symptom=symptom, action=action, target=target, **tally._asdict())
+        for (symptom, action, target), tally in often[:KNOWN]
+    )
+
+
+def instead(
+    due: Action,
+    others: Sequence[Action],
+    above: Tier | None,
+    symptom: str,
+    there: Sequence[Mitigation],
+    *,
+    samples: int,
+    config: LearningConfig = DEFAULTS,
+) -> tuple[Mitigation, Mitigation] | None:
+    """Return what is better done about a symptom than what is due, and what is known of that.
+
+    Better is what mends more for each text that is asked for. Everything a rule has is done sooner
+    or later, and in the order of success by cost the least is spent until something passes.
+
+    Args:
+        others: What else the policy allows next.
+        above: The tier that ESCALATE would lead to.
+        there: As `known` gives it.
+        samples: Texts that a SAMPLE asks for.
+    """
+    for level in filter(None, (symptom, _gate(symptom))):
+        own = precedent(due, above, level, there)
+        if own is None or own.tried < config.min_samples:
+            continue
+        if own.worked * 2 >= own.tried:
+            return None
+        found = [
+            one
+            for one in (precedent(action, above, level, there) for action in dict.fromkeys(others))
+            if one and one.action != due and one.worked and one.tried >= config.min_samples
+        ]
+        worth = [(_of_a_text(one, samples), one) for one in found]
+        best = max(worth, key=lambda pair: pair[0].mean, default=None)
+        if best and better(best[0], _of_a_text(own, samples)) >= config.min_confidence:
+            return best[1], own
+    return None
+
+
+def precedent(
+    action: Action, above: Tier | None, symptom: str, there: Sequence[Mitigation]
+) -> Mitigation | None:
+    """What is known of one action on one symptom, None if nothing."""
+    target = above if action == _CLIMB else ""
+    for one in there:
+        if (one.symptom, one.action, one.target) == (symptom, action, target):
+            return one
+    return None
+
+
+def has_earned(one: Mitigation, config: LearningConfig = DEFAULTS) -> bool:
+    """Whether it works more often than not, as far as one can tell."""
+    often = one.tried >= config.min_samples
+    return often and better(_belief(one), _EVEN) >= config.min_confidence
+
+
+def tried_in(rows: Rows, namespace: str) -> Iterator[Mitigation]:
+    """What was done about any symptom of a namespace, as these rows have it."""
+    for (symptom, mitigation), tally in rows.tallies.items():
+        space, text = json.loads(symptom)
+        _, action, target = json.loads(mitigation)
+        if space == namespace:
+            yield Mitigation(symptom=text, action=action, target=target, **tally._asdict())
+
+
+def mended_in(rows: Rows, namespace: str) -> Mapping[tuple[str, str], int]:
+    """As `questions.mended`, of these rows and all their symptoms."""
+    positions: dict[tuple[str, str], int] = {}
+    had = {attempt: json.loads(symptom) for attempt, symptom in rows.edges["HAS_SYMPTOM"]}
+    for after, before in rows.edges["PRECEDED_BY"]:
+        space, position, _, _, _, cause, succeeded, *_ = rows.nodes["Attempt"][after]
+        if succeeded and space == namespace and before in had:
+            key = (had[before][1], cause)
+            positions[key] = max(position, positions.get(key, 0))
+    return positions
+
+
+def _gate(symptom: str) -> str:
+    """What all symptoms of a gate begin with; "" for one that no gate found."""
+    found = re.match(r"gate [\w-]+:", symptom)
+    return found[0] if found else ""
+
+
+def _belief(one: Mitigation) -> Posterior:
+    """From an even prior: what was never tried is as likely to work as not."""
+    return Posterior((1 + one.worked) / (2 + one.tried), 2 + one.tried)
+
+
+def _of_a_text(one: Mitigation, samples: int) -> Posterior:
+    """What is believed of one text of an action: of so many independent ones, one has to pass."""
+    belief = _belief(one)
+    if one.action != "SAMPLE":
+        return belief
+    return replace(belief, mean=1 - (1 - belief.mean) ** (1 / samples))

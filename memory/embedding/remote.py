@@ -1,0 +1,119 @@
+"""Any embedding model that pydantic-ai knows, by its name."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import InputError, MemoryStoreError
+from ..protocols import Vectors
+from .factory import unit_rows
+
+__all__ = ["RemoteEmbedder"]
+
+_BATCH = 96
+"""Texts of one request; providers refuse more than that, the strictest from 97 on."""
+_TIMEOUT_S = 60.0
+
+
+class RemoteEmbedder:
+    """Asks a provider. Its calls run on one event loop of their own, in a thread of its own.
+
+    So it can be called from any thread, whether or not a loop runs there, and the provider's
+    client stays on the loop it was made on.
+    """
+
+    def __init__(self, model: Any) -> None:
+        """Name the model; nothing is imported or asked yet.
+
+        Args:
+            model: `PROVIDER:MODEL`, or a `pydantic_ai.embeddings.EmbeddingModel`.
+        """
+        self._model = model
+        self._lock = threading.Lock()
+        self._embedder: Any = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._width: int | None = None
+
+    @property
+    def name(self) -> str:
+        """`pydantic-ai`, the provider, the model and the dimension."""
+        label = self._model if isinstance(self._model, str) else self._model.model_name
+        return f"pydantic-ai/{label}/{self.dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """How wide its vectors are; asks the provider once.
+
+        Raises:
+            MemoryStoreError: The provider can't be asked.
+        """
+        if self._width is None:
+            self._width = len(self._ask(["dimension"])[0])
+        return self._width
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Shape (n, dimension); an empty text gives a row of zeros and is not sent.
+
+        Raises:
+            MemoryStoreError: The provider can't be asked, or answers with something else.
+        """
+        width = self.dimension
+        rows = np.zeros((len(texts), width), dtype=np.float32)
+        wanted = [n for n, text in enumerate(texts) if text.strip()]
+        for start in range(0, len(wanted), _BATCH):
+            part = wanted[start : start + _BATCH]
+            answer = self._ask([texts[n] for n in part])
+            if any(len(row) != width for row in answer):
+                raise MemoryStoreError(
+                    f"{self._model} gave vectors of another width than {width}.",
+                    "Name a model with a fixed dimension.",
+                )
+            rows[part] = answer
+        return unit_rows(rows, width)
+
+    def _ask(self, texts: list[str]) -> Sequence[Sequence[float]]:
+        embedder, loop = self._ready()
+        call = asyncio.run_coroutine_threadsafe(embedder.embed_documents(texts), loop)
+        try:
+            answer = call.result(_TIMEOUT_S).embeddings
+        except Exception as error:
+            call.cancel()
+            raise MemoryStoreError(
+                f"The embedding model {self._model} gave no answer: {error!r}.",
+                "Check its name, its key and the network.",
+            ) from error
+        if len(answer) != len(texts):
+            raise MemoryStoreError(
+                f"{self._model} gave {len(answer)} vectors for {len(texts)} texts.",
+                "Use another embedding model.",
+            )
+        return answer
+
+    def _ready(self) -> tuple[Any, asyncio.AbstractEventLoop]:
+        with self._lock:
+            if self._embedder is None:
+                self._embedder = _open(self._model)
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(
+                    target=self._loop.run_forever, name="swarm-embedder", daemon=True
+                ).start()
+            return self._embedder, self._loop
+
+
+def _open(model: Any) -> Any:
+    from pydantic_ai.embeddings import Embedder, infer_embedding_model
+    from pydantic_ai.exceptions import UserError
+
+    try:
+        return Embedder(infer_embedding_model(model))
+    except (UserError, ValueError, ImportError) as error:
+        raise InputError(
+            f"The embedding model {model} can't be had: {error}.",
+            "Check its name, its key, and that its provider's package is installed.",
+        ) from error

@@ -1,0 +1,309 @@
+"""The graph in Kuzu, and the only file that imports it."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+import threading
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ...errors import MemoryStoreError
+from .process import GraphProcess
+from .rows import EDGES, NODES, Before, Rows, StepKey, Tally, node_id, rows_of
+
+if TYPE_CHECKING:
+    # The process that writes needs no episodes, and they take long to import.
+    from ..episode import Entry
+
+__all__ = ["Database", "KuzuGraph"]
+
+_COUNTS: Mapping[str, tuple[str, ...]] = {
+    "TRIED": ("tried", "worked", "recurred"),
+    "MITIGATED_BY": ("tried", "worked"),
+    "RECURRED_AFTER": ("times",),
+}
+"""Edges from Symptom to Mitigation and their counts; the last two only where that was so."""
+
+_SHARED_EDGES = ("PART_OF", "DERIVED_FROM", "FOUND_BY")
+"""Edges that a later attempt may bring again; the others start at the attempt itself."""
+
+_POOL_BYTES = 256 << 20
+_READ_POOL_BYTES = 64 << 20
+_LARGEST_BYTES = 1 << 36
+"""Address space that a database reserves; the library's own figure is 8 TB."""
+# An empty text would be read as NULL, were nothing else said to be.
+_COPY = (
+    "(HEADER=false, DELIM=',', QUOTE='\"', ESCAPE='\"', PARALLEL=false, AUTO_DETECT=false, "
+    "NULL_STRINGS=['\u0001no text has this\u0001'])"
+)
+
+
+class Database:
+    """A file of Kuzu's, open in this process. What writes it is `GraphProcess`.
+
+    Args:
+        path: The file. It is made if need be, unless it is opened read-only.
+        read_only: Refuse to change it.
+
+    Raises:
+        MemoryStoreError: It can't be opened or made.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        import kuzu
+
+        try:
+            self._database = kuzu.Database(
+                path,
+                read_only=read_only,
+                buffer_pool_size=_READ_POOL_BYTES if read_only else _POOL_BYTES,
+                max_num_threads=1,
+                max_db_size=_LARGEST_BYTES,
+            )
+            self._connection = kuzu.Connection(self._database)
+        except (RuntimeError, OSError, IndexError) as error:
+            raise MemoryStoreError(
+                f"The graph {path} can't be opened: {error}.", "Rebuild the memory's index."
+            ) from error
+
+    def rows(self, cypher: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Rows of a statement's answer, by column.
+
+        Raises:
+            MemoryStoreError: It is refused.
+        """
+        try:
+            answer: Any = self._connection.execute(cypher, dict(parameters))
+            names = cast("list[str]", answer.get_column_names())
+            found = [dict(zip(names, map(_plain, row), strict=True)) for row in answer.get_all()]
+            answer.close()
+        except (RuntimeError, ValueError) as error:
+            raise MemoryStoreError(
+                f"The graph could not answer {cypher!r}: {error}.",
+                "Check the question; rebuild the memory's index if it was right.",
+            ) from error
+        return found
+
+    def close(self) -> None:
+        """Write what is still in memory, and let go of the file."""
+        self._connection.close()
+        self._database.close()
+
+
+class KuzuGraph:
+    """A `Graph` in one file: written by one process, then opened read-only by any number.
+
+    It is written by a process of its own, so that nothing of this one's memory gets into the file.
+
+    Args:
+        path: The file. It is made if need be, unless it is opened read-only.
+        read_only: Refuse to add.
+
+    Raises:
+        MemoryStoreError: It can't be opened or made.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._database = Database(path, read_only=True) if read_only else GraphProcess(path)
+        # Where nothing is yet, nothing has to be looked for.
+        self._empty = False if read_only else self._begin()
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Add episodes that aren't in it; a step's attempts come in order, over any calls.
+
+        Many at once are much quicker than one at a time.
+
+        Raises:
+            MemoryStoreError: It can't be written; nothing was added.
+        """
+        if not entries:
+            return
+        rows, _ = rows_of(entries, self._before(entries))
+        with (
+            tempfile.TemporaryDirectory(dir=self._path.parent, prefix=".copy-") as folder,
+            self._at_once(),
+        ):
+            for kind, nodes in rows.nodes.items():
+                there = self._there(kind, nodes)
+                new = [(name, *values) for name, values in nodes.items() if name not in there]
+                self._copy(kind, new, Path(folder))
+            for kind, edges in rows.edges.items():
+                self._copy(kind, self._new_edges(kind, edges), Path(folder))
+            self._add_tallies(rows, Path(folder))
+        self._empty = False
+
+    def query(
+        self, cypher: str, parameters: Mapping[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows of a question, by column.
+
+        Raises:
+            MemoryStoreError: It isn't Cypher that this graph can answer, or it can't be read.
+        """
+        with self._lock:
+            return self._database.rows(cypher, parameters or {})
+
+    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Everything in it, in an order that depends on nothing but what it is."""
+        found: dict[str, list[tuple[Any, ...]]] = {}
+        for kind, columns in NODES.items():
+            names = ", ".join(f"n.{name}" for name in ("id", "namespace", *columns))
+            found[kind] = self._sorted(f"MATCH (n:{kind}) RETURN {names}")
+        kinds: dict[str, tuple[str, ...]] = {**dict.fromkeys(EDGES, ()), **_COUNTS}
+        for kind, counts in kinds.items():
+            names = ", ".join(("a.id", "b.id", *(f"e.{name}" for name in counts)))
+            found[kind] = self._sorted(f"MATCH (a)-[e:{kind}]->(b) RETURN {names}")
+        return found
+
+    def close(self) -> None:
+        """Write what is still in memory, and let go of the file.
+
+        Raises:
+            MemoryStoreError: It can't be written.
+        """
+        with self._lock:
+            self._database.close()
+
+    def _begin(self) -> bool:
+        """Make the tables if there are none; say whether that was so."""
+        try:
+            if self.query("CALL show_tables() RETURN name LIMIT 1"):
+                return False
+            with self._at_once():
+                self._make_tables()
+        except BaseException:
+            self.close()
+            raise
+        return True
+
+    @contextmanager
+    def _at_once(self) -> Generator[None]:
+        """Write all that is written within this, or nothing; one write is quicker than many."""
+        self.query("BEGIN TRANSACTION")
+        try:
+            yield
+        except BaseException:
+            # Some failures have ended the transaction themselves.
+            with suppress(MemoryStoreError):
+                self.query("ROLLBACK")
+            raise
+        self.query("COMMIT")
+
+    def _sorted(self, cypher: str) -> list[tuple[Any, ...]]:
+        return sorted(tuple(row.values()) for row in self.query(cypher))
+
+    def _make_tables(self) -> None:
+        for kind, columns in NODES.items():
+            typed = "".join(f", {name} {type_}" for name, type_ in columns.items())
+            key = "id STRING PRIMARY KEY, namespace STRING"
+            self.query(f"CREATE NODE TABLE {kind}({key}{typed})")
+        for kind, (source, target) in EDGES.items():
+            self.query(f"CREATE REL TABLE {kind}(FROM {source} TO {target})")
+        for kind, counts in _COUNTS.items():
+            typed = "".join(f", {name} INT64" for name in counts)
+            self.query(f"CREATE REL TABLE {kind}(FROM Symptom TO Mitigation{typed})")
+
+    def _before(self, entries: Sequence[Entry]) -> dict[StepKey, Before]:
+        """The latest attempt of each of these steps that has one in the graph."""
+        if self._empty:
+            return {}
+        keys = {
+            node_id(e.namespace, e.run, e.step): StepKey(e.namespace, e.run, e.step)
+            for _, e in entries
+        }
+        found: dict[StepKey, Before] = {}
+        positions: dict[StepKey, int] = {}
+        for row in self.query(
+            "UNWIND $ids AS wanted MATCH (s:Step {id: wanted})<-[:TRY_OF]-(a:Attempt) "
+            "OPTIONAL MATCH (a)-[:HAS_SYMPTOM]->(y:Symptom) "
+            "RETURN s.id AS step, a.id AS attempt, a.number AS number, a.position AS position, "
+            "y.id AS symptom",
+            {"ids": list(keys)},
+        ):
+            key = keys[row["step"]]
+            if row["position"] > positions.get(key, 0):
+                positions[key] = row["position"]
+                found[key] = Before(row["attempt"], row["number"], row["symptom"])
+        return found
+
+    def _there(self, kind: str, names: Iterable[str]) -> set[str]:
+        wanted = list(names)
+        if self._empty or not wanted or kind == "Attempt":
+            return set()
+        found = self.query(
+            f"UNWIND $ids AS wanted MATCH (n:{kind} {{id: wanted}}) RETURN n.id AS id",
+            {"ids": wanted},
+        )
+        return {row["id"] for row in found}
+
+    def _new_edges(
+        self, kind: str, edges: Mapping[tuple[str, str], None]
+    ) -> Iterable[tuple[str, str]]:
+        if self._empty or kind not in _SHARED_EDGES or not edges:
+            return edges
+        source, target = EDGES[kind]
+        found = self.query(
+            f"UNWIND $ids AS wanted MATCH (a:{source} {{id: wanted}})-[:{kind}]->(b:{target}) "
+            "RETURN a.id AS source, b.id AS target",
+            {"ids": sorted({source for source, _ in edges})},
+        )
+        there = {(row["source"], row["target"]) for row in found}
+        return [edge for edge in edges if edge not in there]
+
+    def _add_tallies(self, rows: Rows, folder: Path) -> None:
+        if not rows.tallies:
+            return
+        totals = dict(rows.tallies)
+        there = self._tallies({symptom for symptom, _ in totals})
+        old = [pair for pair in totals if pair in there]
+        for pair in old:
+            totals[pair] = totals[pair].plus(there[pair])
+        for kind in _COUNTS if old else ():
+            self.query(
+                "UNWIND $pairs AS pair MATCH (s:Symptom {id: pair[1]})"
+                f"-[e:{kind}]->(m:Mitigation {{id: pair[2]}}) DELETE e",
+                {"pairs": [list(pair) for pair in old]},
+            )
+        self._copy("TRIED", [(*pair, *t) for pair, t in totals.items()], folder)
+        worked = [(*pair, t.tried, t.worked) for pair, t in totals.items() if t.worked]
+        self._copy("MITIGATED_BY", worked, folder)
+        recurred = [(*pair, t.recurred) for pair, t in totals.items() if t.recurred]
+        self._copy("RECURRED_AFTER", recurred, folder)
+
+    def _tallies(self, symptoms: set[str]) -> dict[tuple[str, str], Tally]:
+        if self._empty:
+            return {}
+        found = self.query(
+            "UNWIND $ids AS wanted MATCH (s:Symptom {id: wanted})-[e:TRIED]->(m:Mitigation) "
+            "RETURN s.id AS s, m.id AS m, e.tried AS tried, e.worked AS worked, "
+            "e.recurred AS recurred",
+            {"ids": sorted(symptoms)},
+        )
+        return {
+            (row["s"], row["m"]): Tally(row["tried"], row["worked"], row["recurred"])
+            for row in found
+        }
+
+    def _copy(self, kind: str, rows: Iterable[Sequence[Any]], folder: Path) -> None:
+        path = folder / f"{kind}.csv"
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
+            writer.writerows([_written(value) for value in row] for row in rows)
+        if path.stat().st_size:
+            quoted = str(path).replace("\\", "\\\\").replace("'", "\\'")
+            self.query(f"COPY {kind} FROM '{quoted}' {_COPY}")
+
+
+def _written(value: Any) -> Any:
+    # The reader of CSV ends a text at a NUL.
+    return value.replace("\0", "\ufffd") if isinstance(value, str) else value
+
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, Decimal) and value == value.to_integral() else value

@@ -1,0 +1,151 @@
+"""A graph's database in a process of its own: `python -m prefect_swarm.memory.graph.process PATH`.
+
+Kuzu writes whole pages, and the end of one that it doesn't fill is whatever the process had in that
+memory before: it may be a text that was forgotten, or a key. A process that has seen nothing but
+what it is to write has nothing else to give away.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from ...errors import MemoryStoreError
+
+__all__ = ["GraphProcess", "serve"]
+
+_CLOSE = b"null\n"
+
+
+class GraphProcess:
+    """A database that a process of its own has open for writing, for one caller at a time.
+
+    That process ends when it is closed, and at once if this one ends without that.
+
+    Args:
+        path: The file. It is made if need be.
+
+    Raises:
+        MemoryStoreError: It can't be opened or made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        # A session of its own: Ctrl-C is for who started this, who then ends it.
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
+            [sys.executable, "-P", "-m", __name__, str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            self._ask(b"")
+        except MemoryStoreError:
+            self._end()
+            raise
+
+    def rows(self, cypher: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Rows of a statement's answer, by column; values are JSON's.
+
+        Raises:
+            MemoryStoreError: It is refused, or the process has ended.
+        """
+        return self._ask(json.dumps([cypher, parameters]).encode() + b"\n")
+
+    def close(self) -> None:
+        """Let the process write what it has in memory, and end.
+
+        Raises:
+            MemoryStoreError: That failed.
+        """
+        if self._process.returncode is None:
+            try:
+                self._ask(_CLOSE)
+            finally:
+                self._end()
+
+    def _ask(self, request: bytes) -> list[dict[str, Any]]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        answer = b""
+        try:
+            if stdin is not None and stdout is not None and not stdin.closed:
+                stdin.write(request)
+                stdin.flush()
+                answer = stdout.readline()
+        except OSError:
+            pass  # It has ended; there is no answer.
+        except BaseException:
+            # An answer that comes later would be taken for the next question's.
+            self._end()
+            raise
+        if not answer.endswith(b"\n"):
+            raise MemoryStoreError(
+                f"The process that writes the graph has ended with status {self._end()}.",
+                "Build the memory's index again.",
+            )
+        said: dict[str, str] | list[dict[str, Any]] = json.loads(answer)
+        if isinstance(said, dict):
+            raise MemoryStoreError(**said)
+        return said
+
+    def _end(self) -> int:
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        # It ends since its input is closed, however much it has to do.
+        return self._process.wait()
+
+
+def serve(path: Path) -> None:
+    """Answer statements, one a line, until that to close comes or standard input ends."""
+    requests = SimpleQueue[bytes]()
+    threading.Thread(target=_read, args=(requests,), daemon=True).start()
+    # What a library prints isn't taken for an answer.
+    with os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(2, 1)
+        for said in _answers(path, requests):
+            answers.write(json.dumps(said, default=str).encode() + b"\n")
+            answers.flush()
+    # An orderly exit would wait for the thread that reads.
+    os._exit(0)
+
+
+def _answers(path: Path, requests: SimpleQueue[bytes]) -> Iterator[Any]:
+    from .kuzu import Database
+
+    try:
+        database = Database(path)
+    except MemoryStoreError as error:
+        yield _refusal(error)
+        return
+    yield []
+    while (request := requests.get()) != _CLOSE:
+        try:
+            yield database.rows(*json.loads(request))
+        except MemoryStoreError as error:
+            yield _refusal(error)
+    database.close()
+    yield []
+
+
+def _refusal(error: MemoryStoreError) -> dict[str, str]:
+    return {"problem": error.problem, "fix": error.fix}
+
+
+def _read(requests: SimpleQueue[bytes]) -> None:
+    for line in sys.stdin.buffer:
+        requests.put(line)
+    # Nobody is there for whom to go on, even in the midst of a statement.
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    serve(Path(sys.argv[1]))

@@ -1,0 +1,230 @@
+"""What episodes mean to the graph: nodes, edges, and how often a mitigation was tried and worked.
+
+Pure. `kuzu_graph` stores what comes out of here and gives back what it knows of earlier attempts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .symptom import symptom_of
+
+if TYPE_CHECKING:
+    from ..episode import Entry, Episode
+
+__all__ = [
+    "EDGES",
+    "NODES",
+    "Before",
+    "Rows",
+    "StepKey",
+    "Tally",
+    "node_id",
+    "rows_of",
+    "symptom_text",
+]
+
+NODES: Mapping[str, Mapping[str, str]] = {
+    "Run": {"run": "STRING"},
+    "Step": {"run": "STRING", "step": "STRING"},
+    "Attempt": {
+        "position": "INT64",
+        "number": "INT64",
+        "task_type": "STRING",
+        "tier": "STRING",
+        "cause": "STRING",
+        "succeeded": "BOOL",
+        "category": "STRING",
+        "reward": "DOUBLE",
+        "ended_at": "DOUBLE",
+    },
+    "Persona": {"name": "STRING"},
+    "Model": {"name": "STRING"},
+    "Gate": {"name": "STRING"},
+    "FailureMode": {"category": "STRING", "gate": "STRING"},
+    "Symptom": {"text": "STRING"},
+    "Mitigation": {"action": "STRING", "target": "STRING"},
+}
+"""Each node's properties besides `id` and `namespace`."""
+
+EDGES: Mapping[str, tuple[str, str]] = {
+    "PART_OF": ("Step", "Run"),
+    "DERIVED_FROM": ("Step", "Step"),
+    "TRY_OF": ("Attempt", "Step"),
+    "PRECEDED_BY": ("Attempt", "Attempt"),
+    "TRIED_BY": ("Attempt", "Persona"),
+    "RAN_ON": ("Attempt", "Model"),
+    "FAILED_BY": ("Attempt", "FailureMode"),
+    "FOUND_BY": ("FailureMode", "Gate"),
+    "HAS_SYMPTOM": ("Attempt", "Symptom"),
+}
+"""What they lead from and to. Those with counts, from Symptom to Mitigation, come from `Tally`."""
+
+_TARGETED = ("ESCALATE", "DELEGATE")
+_NO_MITIGATION = ("SKIP", "FAIL")
+
+
+class StepKey(NamedTuple):
+    """Names a step among all there ever were."""
+
+    namespace: str
+    run: str
+    step: str
+
+
+class Before(NamedTuple):
+    """A step's latest attempt so far: its node, its number, and its symptom's node if it failed."""
+
+    attempt: str
+    number: int
+    symptom: str | None
+
+
+class Tally(NamedTuple):
+    """How often a mitigation followed a symptom, the next attempt succeeded, and had it again."""
+
+    tried: int = 0
+    worked: int = 0
+    recurred: int = 0
+
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        return Tally(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Nodes by kind and id; edges by kind, each once; tallies by symptom's and mitigation's id."""
+
+    nodes: dict[str, dict[str, tuple[Any, ...]]] = field(
+        default_factory=lambda: {kind: dict[str, tuple[Any, ...]]() for kind in NODES}
+    )
+    edges: dict[str, dict[tuple[str, str], None]] = field(
+        default_factory=lambda: {kind: dict[tuple[str, str], None]() for kind in EDGES}
+    )
+    tallies: dict[tuple[str, str], Tally] = field(
+        default_factory=lambda: defaultdict[tuple[str, str], Tally](Tally)
+    )
+
+    def node(self, kind: str, namespace: str, *properties: Any, key: Sequence[Any] = ()) -> str:
+        """Add a node and return its id, made of its namespace and its key or properties."""
+        name = node_id(namespace, *(key or properties))
+        self.nodes[kind][name] = (namespace, *properties)
+        return name
+
+    def edge(self, kind: str, source: str, target: str) -> None:
+        """Add an edge, if it isn't there."""
+        self.edges[kind][source, target] = None
+
+
+def node_id(namespace: str, *parts: Any) -> str:
+    """The id of a node: its parts as JSON, so that no two ever run together."""
+    return json.dumps([namespace, *parts], separators=(",", ":"))
+
+
+def rows_of(
+    entries: Sequence[Entry], before: Mapping[StepKey, Before] | None = None
+) -> tuple[Rows, dict[StepKey, Before]]:
+    """Read nodes, edges and tallies from episodes.
+
+    Args:
+        entries: A step's attempts in order; steps may be mixed.
+        before: The latest attempt of steps that have had attempts earlier.
+
+    Returns:
+        The rows of these entries alone, and the latest attempts with them.
+    """
+    rows = Rows()
+    latest = dict(before or {})
+    for entry in entries:
+        episode = entry.episode
+        key = StepKey(episode.namespace, episode.run, episode.step)
+        _add_step(rows, episode)
+        name, symptom = _add_attempt(rows, entry)
+        last = latest.get(key)
+        if last is not None:
+            rows.edge("PRECEDED_BY", name, last.attempt)
+            if last.symptom is not None and episode.attempt > last.number:
+                _add_mitigation(rows, episode, last.symptom, symptom)
+        latest[key] = Before(name, episode.attempt, symptom)
+    return rows, latest
+
+
+def _add_step(rows: Rows, episode: Episode) -> None:
+    space, run = episode.namespace, episode.run
+    run_node = rows.node("Run", space, run)
+    step = rows.node("Step", space, run, episode.step)
+    rows.edge("PART_OF", step, run_node)
+    for upstream in episode.upstream:
+        source = rows.node("Step", space, run, upstream)
+        rows.edge("PART_OF", source, run_node)
+        rows.edge("DERIVED_FROM", step, source)
+
+
+def _add_attempt(rows: Rows, entry: Entry) -> tuple[str, str | None]:
+    position, episode = entry
+    space = episode.namespace
+    name = rows.node(
+        "Attempt",
+        space,
+        position,
+        episode.attempt,
+        episode.task_type,
+        episode.tier,
+        episode.cause or "",
+        episode.succeeded,
+        str(episode.category or ""),
+        episode.reward,
+        episode.ended_at,
+        key=episode.key,
+    )
+    rows.edge("TRY_OF", name, node_id(space, episode.run, episode.step))
+    rows.edge("TRIED_BY", name, rows.node("Persona", space, episode.persona))
+    rows.edge("RAN_ON", name, rows.node("Model", space, episode.model))
+    for gate in sorted({outcome.gate for outcome in episode.gates}):
+        rows.node("Gate", space, gate)
+    if episode.succeeded:
+        return name, None
+    for category, gate in _modes(episode):
+        mode = rows.node("FailureMode", space, category, gate)
+        rows.edge("FAILED_BY", name, mode)
+        if gate:
+            rows.edge("FOUND_BY", mode, rows.node("Gate", space, gate))
+    symptom = rows.node("Symptom", space, symptom_text(episode))
+    rows.edge("HAS_SYMPTOM", name, symptom)
+    return name, symptom
+
+
+def symptom_text(episode: Episode) -> str:
+    """A failed episode's symptom; where nothing was said, how it failed."""
+    said = symptom_of(episode.error, (episode.model, episode.persona))
+    if said:
+        return said
+    return "; ".join(f"{category} {gate}".strip() for category, gate in _modes(episode))
+
+
+def _modes(episode: Episode) -> list[tuple[str, str]]:
+    """A failure's categories and the gates that found it; "" for what no gate was needed for."""
+    own = str(episode.category or "UNKNOWN")
+    found = [
+        (str(outcome.category or own), outcome.gate)
+        for outcome in episode.gates
+        if outcome.status in ("failed", "error")
+    ]
+    return sorted(set(found)) or [(own, "")]
+
+
+def _add_mitigation(rows: Rows, episode: Episode, had: str, has: str | None) -> None:
+    action = episode.cause
+    if action is None or action in _NO_MITIGATION:
+        return
+    target = ""
+    if action in _TARGETED:
+        target = episode.tier if action == "ESCALATE" else episode.persona
+    mitigation = rows.node("Mitigation", episode.namespace, action, target)
+    tally = Tally(1, int(has is None), int(has == had))
+    rows.tallies[had, mitigation] = rows.tallies[had, mitigation].plus(tally)

@@ -1,0 +1,175 @@
+"""Building the next generation from the log, by one process at a time."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ...errors import MemoryStoreError
+from ..embedding.stored_vectors import by_namespace, prompt_vectors
+from ..episode import Entry
+from ..graph.kuzu import KuzuGraph
+from ..log.batches import portions
+from ..protocols import Embedder, EpisodeLog
+from .faiss import FaissIndex
+from .generation import GRAPH, Damage, Generation, Manifest, end_of, open_current, why_void
+from .generation_store import alone, clean, new_folder, next_number, publish, sweep
+
+__all__ = ["Consolidation", "consolidate"]
+
+_GRAPH_PORTION = 10_000
+"""Entries that the graph gets at once: each time costs about 0.2 s, and each entry some memory."""
+_TRIES = 5
+
+
+class Consolidation(NamedTuple):
+    """What a consolidation did.
+
+    Attributes:
+        status: `built` a generation, left things `unchanged`, or another process is `busy` at it.
+        generation: The one that counts now; None if `busy`.
+        full: Whether it was built from scratch.
+        episodes: How many are in it.
+        added: How many of them weren't in the one before, or all.
+        embedded: Texts that no vector was kept of.
+        removed: Old generations that went.
+        damage: What was wrong with the one before, which this has mended.
+        seconds: How long it took.
+    """
+
+    status: Literal["built", "unchanged", "busy"]
+    generation: int | None = None
+    full: bool = False
+    episodes: int = 0
+    added: int = 0
+    embedded: int = 0
+    removed: int = 0
+    damage: Damage | None = None
+    seconds: float = 0.0
+
+
+class _Built(NamedTuple):
+    episodes: int
+    added: int
+    embedded: int
+    end: str
+    namespaces: dict[str, str]
+
+
+def consolidate(
+    log: EpisodeLog, folder: Path, embedder: Embedder, *, full: bool = False
+) -> Consolidation:
+    """Bring the generation in `folder` up to the log's end, unless another process is doing so.
+
+    What is new is added to a copy of the last generation. It is built from scratch if there is
+    none, it is damaged or another log's, `full` is set, another embedder is used, or something was
+    forgotten; then the older ones are removed at once, since they have what was forgotten.
+
+    Killed at any moment it leaves the last generation as it was, and what it had begun to the next.
+
+    Raises:
+        MemoryStoreError: The log, the embedder or the disk fails; the last generation stays.
+    """
+    began = time.monotonic()
+    with alone(folder) as ours:
+        if not ours:
+            return Consolidation("busy")
+        clean(folder)
+        base, damage = _last(folder)
+        try:
+            done = _bring_up(log, folder, embedder, None if full else base)
+        finally:
+            if base is not None:
+                base.close()
+        gone = sweep(folder, done.generation or 0, log.forgotten())
+    return done._replace(removed=gone, damage=damage, seconds=time.monotonic() - began)
+
+
+def _last(folder: Path) -> tuple[Generation | None, Damage | None]:
+    found = open_current(folder)
+    return (None, found) if isinstance(found, Damage) else (found, None)
+
+
+def _bring_up(
+    log: EpisodeLog, folder: Path, embedder: Embedder, base: Generation | None
+) -> Consolidation:
+    for _ in range(_TRIES):
+        forgotten, last = log.forgotten(), log.last_position()
+        if base is not None and not _serves(base.manifest, log, embedder, forgotten):
+            base = None
+        if base is not None and base.manifest.last_position == last:
+            return Consolidation("unchanged", base.manifest.number, episodes=base.manifest.episodes)
+        made = new_folder(folder)
+        try:
+            built = _build(log, made, embedder, base, last)
+            if log.forgotten() != forgotten:
+                continue
+            manifest = Manifest(
+                number=next_number(folder),
+                embedder=embedder.name,
+                dimension=embedder.dimension,
+                last_position=last,
+                end=built.end,
+                forgotten=forgotten,
+                namespaces=built.namespaces,
+                episodes=built.episodes,
+                files={},
+            )
+            publish(folder, made, manifest)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+        return Consolidation(
+            "built", manifest.number, base is None, built.episodes, built.added, built.embedded
+        )
+    raise MemoryStoreError(
+        f"Something was forgotten each time the index in {folder} was nearly built.",
+        "Try again when nobody removes episodes.",
+    )
+
+
+def _serves(base: Manifest, log: EpisodeLog, embedder: Embedder, forgotten: int) -> bool:
+    same = base.dimension == embedder.dimension
+    return same and not why_void(base, log, forgotten, embedder.name)
+
+
+def _build(
+    log: EpisodeLog, made: Path, embedder: Embedder, base: Generation | None, last: int
+) -> _Built:
+    indexes: dict[str, FaissIndex] = {}
+    begun, end = 0, ""
+    if base is not None:
+        begun, end = base.manifest.last_position, base.manifest.end
+        for namespace in base.manifest.namespaces:
+            index = base.index(namespace)
+            if index is not None:
+                indexes[namespace] = index
+        shutil.copyfile(base.path / GRAPH, made / GRAPH)
+    added = embedded = 0
+    with closing(KuzuGraph(made / GRAPH)) as graph:
+        waiting: list[Entry] = []
+        for portion in portions(log, begun, last):
+            embedded += _index(log, embedder, portion, indexes)
+            added += len(portion)
+            end = end_of(portion[-1])
+            waiting += portion
+            if len(waiting) >= _GRAPH_PORTION:
+                graph.add(waiting)
+                waiting = []
+        graph.add(waiting)
+    folders = {name: f"vectors/{n}" for n, name in enumerate(sorted(indexes))}
+    for name, where in folders.items():
+        indexes[name].write(made / where)
+    return _Built(sum(map(len, indexes.values())), added, embedded, end, folders)
+
+
+def _index(
+    log: EpisodeLog, embedder: Embedder, entries: list[Entry], indexes: dict[str, FaissIndex]
+) -> int:
+    rows, embedded = prompt_vectors(log, embedder, entries)
+    for namespace, numbers in by_namespace(entries).items():
+        index = indexes.setdefault(namespace, FaissIndex(embedder.dimension))
+        index.add([entries[n].position for n in numbers], rows[numbers])
+    return embedded

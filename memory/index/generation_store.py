@@ -1,0 +1,170 @@
+"""The folder that generations lie in: where a new one appears at once, and old ones go."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ...errors import MemoryStoreError
+from .generation import Manifest, Pointer, seal_of, write_manifest
+
+__all__ = ["alone", "clean", "new_folder", "next_number", "publish", "sweep"]
+
+KEPT = 2
+"""Generations that stay: who has read the pointer may not have opened what it named."""
+
+
+@contextmanager
+def alone(folder: Path) -> Generator[bool]:
+    """Hold the consolidator's lock, which dies with the process; False if another holds it.
+
+    Raises:
+        MemoryStoreError: The folder can't be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "consolidate.lock").open("a", encoding="ascii")
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def new_folder(folder: Path) -> Path:
+    """An empty folder for a generation to be.
+
+    Raises:
+        MemoryStoreError: It can't be made.
+    """
+    try:
+        (folder / "generations").mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=folder / "generations", prefix=".new-"))
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def next_number(folder: Path) -> int:
+    """A number that no generation here has had."""
+    return max((number for number, _ in _generations(folder)), default=0) + 1
+
+
+def publish(folder: Path, made: Path, manifest: Manifest) -> Pointer:
+    """Seal the files in `made`, give it its place, and point to it; all or nothing is seen.
+
+    `manifest.files` is filled in here.
+
+    Raises:
+        MemoryStoreError: It can't be written; the one before stays.
+    """
+    try:
+        files = sorted(path for path in made.rglob("*") if path.is_file())
+        seals = {str(path.relative_to(made)): seal_of(path) for path in files}
+        pointer = write_manifest(made, manifest.model_copy(update={"files": seals}))
+        for path in [*made.rglob("*"), made]:
+            _sync(path)
+        target = folder / "generations" / str(manifest.number)
+        made.chmod(0o755)
+        made.rename(target)
+        _sync(target.parent)
+        _point(folder, pointer)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    return pointer
+
+
+def clean(folder: Path) -> None:
+    """Remove what a consolidator that was killed has left. Only for who holds the lock."""
+    for path in (folder / "generations").glob(".*"):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in folder.glob(".current-*"):
+        path.unlink(missing_ok=True)
+
+
+def sweep(folder: Path, current: int, forgotten: int) -> int:
+    """Remove old generations that nobody reads; return how many went.
+
+    Args:
+        folder: The memory's folder.
+        current: The generation that counts.
+        forgotten: The log's number. What was built under another has what was forgotten, and goes
+            even if it is read: who reads it asks the log for the number before each use.
+    """
+    gone = 0
+    for number, path in sorted(_generations(folder), reverse=True):
+        recent = current - KEPT < number
+        kept = _forgotten_of(path) == forgotten and (recent or _is_read(path))
+        if number == current or kept:
+            continue
+        # It disappears as a whole, so that nobody opens what is half removed.
+        hidden = path.with_name(f".gone-{number}")
+        try:
+            path.rename(hidden)
+        except OSError:
+            continue
+        shutil.rmtree(hidden, ignore_errors=True)
+        gone += 1
+    return gone
+
+
+def _point(folder: Path, pointer: Pointer) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".current-")
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(str(pointer))
+        file.flush()
+        os.fsync(file.fileno())
+    Path(temporary).chmod(0o644)
+    Path(temporary).replace(folder / "current")
+    _sync(folder)
+
+
+def _generations(folder: Path) -> list[tuple[int, Path]]:
+    paths = (folder / "generations").glob("[0-9]*")
+    return [(int(path.name), path) for path in paths if path.name.isdecimal()]
+
+
+def _forgotten_of(path: Path) -> int | None:
+    try:
+        return Manifest.model_validate_json((path / "manifest.json").read_bytes()).forgotten
+    except (OSError, ValidationError):
+        return None
+
+
+def _is_read(path: Path) -> bool:
+    try:
+        descriptor = os.open(path / "manifest.json", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unwritable(folder: Path, error: OSError) -> MemoryStoreError:
+    return MemoryStoreError(
+        f"The memory's index in {folder} can't be written: {error}.",
+        "Check the folder's permissions and the disk's free space.",
+    )

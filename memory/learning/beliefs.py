@@ -1,0 +1,236 @@
+"""What a log's episodes make one believe: a fold in the order of the log. Pure.
+
+Beliefs can be written as JSON and go on from there. Folding a log in pieces, or a piece twice,
+gives what folding it whole gives. Only what an attempt really used is touched: its persona, its
+tier and the memories it was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...task_ir import Tier
+from ..episode import Entry, Episode, EpisodeKey
+from .config import DEFAULTS, LearningConfig
+from .credit import Credit, Trace, credit
+from .durations import Duration, Pace, expected, is_timed
+from .estimate import Cell, Stake, Tally
+from .reward import SILENT, shaped
+
+__all__ = ["Beliefs", "OpenRun", "Record", "Tally", "fold"]
+
+_CREDITED = 10_000
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Record(_Model):
+    """What an attempt has changed, so that blame found later can put it right.
+
+    Attributes:
+        shaping: λ at the time.
+        persona, tier, memories: What it put into those cells; memories by `str(EpisodeKey)`.
+    """
+
+    trace: Trace
+    task_type: str
+    shaping: float
+    persona: Stake
+    tier: Stake
+    memories: dict[str, Stake] = Field(default_factory=dict[str, Stake])
+
+
+class OpenRun(_Model):
+    """A run whose attempts blame can still change.
+
+    Attributes:
+        records: By `str(EpisodeKey)`.
+        silent: Attempts that have no record, since they say nothing of who tried.
+        failed: Whether a step has failed for good.
+    """
+
+    records: dict[str, Record] = Field(default_factory=dict[str, Record])
+    silent: list[Trace] = Field(default_factory=list[Trace])
+    failed: bool = False
+
+
+class Beliefs(_Model):
+    """What is believed of one namespace's personas, tiers and memories.
+
+    Attributes:
+        config: The figures it was learned by; beliefs by others are to be folded anew.
+        position: Of the last entry that was taken in, of any namespace.
+        learned: Attempts that were learned from.
+        won, lost: Attempts that succeeded and failed, of all; nothing is forgotten here.
+        personas, tiers: By task type, then by name.
+        memories: By `str(EpisodeKey)`.
+        paces: By task type, persona and tier.
+        credited: What credit changed, the latest, by `str(EpisodeKey)`.
+        open: The latest runs.
+    """
+
+    namespace: str = "default"
+    config: LearningConfig = DEFAULTS
+    position: int = 0
+    learned: int = 0
+    won: float = 0.0
+    lost: float = 0.0
+    personas: dict[str, dict[str, Cell]] = Field(default_factory=dict[str, dict[str, Cell]])
+    tiers: dict[str, dict[str, Cell]] = Field(default_factory=dict[str, dict[str, Cell]])
+    memories: dict[str, Cell] = Field(default_factory=dict[str, Cell])
+    paces: dict[str, dict[str, dict[str, Pace]]] = Field(
+        default_factory=dict[str, dict[str, dict[str, Pace]]]
+    )
+    credited: dict[str, Credit] = Field(default_factory=dict[str, Credit])
+    open: dict[str, OpenRun] = Field(default_factory=dict[str, OpenRun])
+
+    def learn(self, entry: Entry) -> None:
+        """Take in the next entry of the log; one that was taken in already changes nothing."""
+        if entry.position <= self.position:
+            return
+        self.position = entry.position
+        episode = entry.episode
+        if episode.namespace != self.namespace:
+            return
+        self._pace(episode)
+        run, trace = self._opened(episode.run), Trace.of(episode)
+        if not episode.succeeded and episode.category in SILENT:
+            run.silent.append(trace)
+        else:
+            run.records[str(episode.key)] = self._record(episode, trace)
+        run.failed = run.failed or trace.is_last
+        if run.failed:
+            self._credit(run)
+
+    def expected_rate(self) -> float:
+        """Success rate of all attempts: what is expected of what nothing is known of."""
+        return Tally(self.won, self.lost).rate
+
+    def persona(self, name: str) -> Tally:
+        """A persona's outcomes, over all task types."""
+        return _sum(cells[name] for cells in self.personas.values() if name in cells)
+
+    def task_type(self, name: str) -> Tally:
+        """A task type's outcomes, over all personas."""
+        return _sum(self.personas.get(name, {}).values())
+
+    def tallies(self, task_type: str) -> dict[str, Tally]:
+        """Outcomes of each persona on a task type, by name; the older ones count less."""
+        cells = self.personas.get(task_type, {})
+        return {name: Tally(cell.won, cell.lost) for name, cell in cells.items()}
+
+    def q_of_memory(self, key: EpisodeKey) -> float:
+        """Q of a memory; that of the unknown if it was never used."""
+        cell = self.memories.get(str(key))
+        return self.config.initial_q if cell is None else cell.q
+
+    def duration(self, task_type: str, persona: str, tier: Tier) -> Duration | None:
+        """Seconds of work that an attempt is expected to take; None if nothing is known."""
+        of_type = self.paces.get(task_type, {})
+        own = of_type.get(persona, {}).get(tier)
+        everywhere = [
+            by_tier[tier]
+            for personas in self.paces.values()
+            for by_tier in personas.values()
+            if tier in by_tier
+        ]
+        here = [by_tier[tier] for by_tier in of_type.values() if tier in by_tier]
+        exact = [own] if own is not None else []
+        return expected([everywhere, here, exact], own.samples if own is not None else 0)
+
+    def _pace(self, episode: Episode) -> None:
+        if not is_timed(episode.category):
+            return
+        by_tier = self.paces.setdefault(episode.task_type, {}).setdefault(episode.persona, {})
+        pace = by_tier.setdefault(episode.tier, Pace())
+        pace.learn(episode.duration_s, self.config.duration_half_life)
+
+    def _opened(self, name: str) -> OpenRun:
+        run = self.open[name] = self.open.pop(name, OpenRun())
+        while len(self.open) > self.config.open_runs:
+            del self.open[next(iter(self.open))]
+        return run
+
+    def _record(self, episode: Episode, trace: Trace) -> Record:
+        config, success = self.config, float(episode.succeeded)
+        weight = config.shaping * max(0.0, 1 - self.learned / config.shaping_steps)
+        stakes: list[Stake] = []
+        for cells, name in ((self.personas, episode.persona), (self.tiers, episode.tier)):
+            cell = cells.setdefault(episode.task_type, {}).setdefault(
+                name, Cell(q=config.initial_q)
+            )
+            target = shaped(episode.reward, cell.samples, self.learned, config)
+            stakes.append(cell.learn(target, success, config.alpha, config.half_life))
+        self.learned += 1
+        self.won += success
+        self.lost += 1 - success
+        used: dict[str, Stake] = {}
+        for name in dict.fromkeys(map(str, episode.used)):
+            cell = self.memories.setdefault(name, Cell(q=config.initial_q))
+            used[name] = cell.learn(episode.reward, success, config.memory_alpha, config.half_life)
+        return Record(
+            trace=trace,
+            task_type=episode.task_type,
+            shaping=weight,
+            persona=stakes[0],
+            tier=stakes[1],
+            memories=used,
+        )
+
+    def _credit(self, run: OpenRun) -> None:
+        traces = [*(record.trace for record in run.records.values()), *run.silent]
+        found = {str(key): one for key, one in credit(traces, self.config).items()}
+        for name, record in run.records.items():
+            new = found.get(name)
+            if new == self.credited.get(name):
+                continue
+            self._correct(record, new)
+            if new is None:
+                del self.credited[name]
+            else:
+                self.credited[name] = new
+        while len(self.credited) > _CREDITED:
+            del self.credited[next(iter(self.credited))]
+
+    def _correct(self, record: Record, found: Credit | None) -> None:
+        """Make all cells as if the attempt had been worth what was found; None: what it was."""
+        config, trace = self.config, record.trace
+        own = float(trace.succeeded)
+        success = own if found is None else found.success
+        gain = 0.0 if found is None or found.reward is None else found.reward - trace.reward
+        won, lost = (0.0, 0.0) if success is None else (success, 1 - success)
+        self.won += won - record.persona.won
+        self.lost += lost - record.persona.lost
+
+        def moved(cell: Cell, stake: Stake, weight: float, alpha: float) -> Stake:
+            target = stake.before if success is None else stake.first + weight * gain
+            return cell.correct(stake, target, won, lost, alpha, config.half_life)
+
+        weight = 1 - record.shaping
+        cells = self.personas[record.task_type][trace.persona]
+        record.persona = moved(cells, record.persona, weight, config.alpha)
+        cells = self.tiers[record.task_type][trace.tier]
+        record.tier = moved(cells, record.tier, weight, config.alpha)
+        for name, stake in record.memories.items():
+            record.memories[name] = moved(self.memories[name], stake, 1.0, config.memory_alpha)
+
+
+def fold(
+    entries: Iterable[Entry],
+    namespace: str = "default",
+    config: LearningConfig = DEFAULTS,
+) -> Beliefs:
+    """Learn from entries in the order of the log."""
+    beliefs = Beliefs(namespace=namespace, config=config)
+    for entry in entries:
+        beliefs.learn(entry)
+    return beliefs
+
+
+def _sum(cells: Iterable[Cell]) -> Tally:
+    found = list(cells)
+    return Tally(sum(cell.won for cell in found), sum(cell.lost for cell in found))

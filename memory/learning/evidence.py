@@ -1,0 +1,158 @@
+"""What similar attempts say of a choice: outcomes, and how much each of them counts. Pure.
+
+An attempt counts by how similar its step is, less the more comparable ones came after it, and
+hardly if the rate has visibly changed since.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
+
+from ...task_ir import Tier
+from ..episode import Entry, EpisodeKey
+from .config import DEFAULTS, LearningConfig
+from .credit import Credit
+from .reward import SILENT
+
+__all__ = ["Evidence", "Weighed", "changed_at", "evidence_of", "ramp", "weigh"]
+
+_position = itemgetter(1)
+_Arm = TypeVar("_Arm", bound=Hashable)
+_LEAST = 3.0
+_UNSURE = 0.5
+
+
+class Evidence(NamedTuple):
+    """How an attempt at a similar step ended.
+
+    Attributes:
+        position: Its place in the log.
+        success: 1 or 0, or something between where another step had its share in a failure.
+    """
+
+    key: EpisodeKey
+    position: int
+    similarity: float
+    persona: str
+    tier: Tier
+    success: float
+
+
+class Weighed(NamedTuple):
+    """One outcome of an arm, and its weights as a related step and as one of the same kind."""
+
+    position: int
+    success: float
+    related: float
+    near: float
+
+
+def evidence_of(
+    similar: Iterable[tuple[Entry, float]],
+    credited: Mapping[str, Credit] | None = None,
+    config: LearningConfig = DEFAULTS,
+) -> list[Evidence]:
+    """Read what similar attempts say, the most similar first, `config.neighbours` at most.
+
+    Args:
+        similar: Entries of one namespace and their similarity.
+        credited: What credit changed, by `str(EpisodeKey)`; `Beliefs` has it.
+    """
+    changed = credited or {}
+    found: list[Evidence] = []
+    for entry, similarity in similar:
+        episode = entry.episode
+        credit = changed.get(str(episode.key))
+        success = float(episode.succeeded) if credit is None else credit.success
+        if success is None or (not episode.succeeded and episode.category in SILENT):
+            continue
+        if ramp(similarity, config.related, config.ramp) > 0:
+            found.append(
+                Evidence(
+                    episode.key,
+                    entry.position,
+                    similarity,
+                    episode.persona,
+                    episode.tier,
+                    success,
+                )
+            )
+    found.sort(key=lambda one: (-one.similarity, -one.position))
+    return found[: config.neighbours]
+
+
+def ramp(similarity: float, middle: float, width: float) -> float:
+    """Rise from 0 to 1 around a similarity."""
+    return min(1.0, max(0.0, (similarity - middle) / width + 0.5))
+
+
+def weigh(
+    by_arm: Mapping[_Arm, Sequence[Evidence]], config: LearningConfig = DEFAULTS
+) -> dict[_Arm, list[Weighed]]:
+    """Say how much each outcome counts; arms keep their order, outcomes come newest first."""
+    weighed = {arm: _aged(found, config) for arm, found in by_arm.items()}
+    changes = {arm: changed_at(found, config) for arm, found in weighed.items()}
+    last = max((at for at in changes.values() if at is not None), default=None)
+    if last is None:
+        return weighed
+    return {arm: _outdated(found, changes[arm], last, config) for arm, found in weighed.items()}
+
+
+def changed_at(newest_first: Sequence[Weighed], config: LearningConfig = DEFAULTS) -> int | None:
+    """Return the position from which on an arm's rate is another one, None if it isn't.
+
+    By the likelihood of two rates, one before and one after, against that of a single one.
+    """
+    total = sum(one.related for one in newest_first)
+    if total < 2 * _LEAST:
+        return None
+    won = sum(one.related * one.success for one in newest_first)
+    whole = _likelihood(won, total)
+    best, found = config.change / 2, None
+    new = new_won = 0.0
+    for one in newest_first:
+        new += one.related
+        new_won += one.related * one.success
+        if new < _LEAST or total - new < _LEAST:
+            continue
+        gain = _likelihood(new_won, new) + _likelihood(won - new_won, total - new) - whole
+        if gain > best:
+            best, found = gain, one.position
+    return found
+
+
+def _likelihood(won: float, total: float) -> float:
+    """Log-likelihood of outcomes under their own rate, kept away from 0 and 1."""
+    rate = (won + _UNSURE) / (total + 2 * _UNSURE)
+    return won * math.log(rate) + (total - won) * math.log1p(-rate)
+
+
+def _aged(found: Sequence[Evidence], config: LearningConfig) -> list[Weighed]:
+    aged: list[Weighed] = []
+    newer, width = 0.0, config.ramp
+    # `ramp`, written out: this runs for every neighbour of every choice.
+    wide, narrow = 0.5 - config.related / width, 0.5 - config.near / width
+    for _, position, similarity, _, _, success in sorted(found, key=_position, reverse=True):
+        related = min(1.0, max(0.0, similarity / width + wide))
+        near = min(1.0, max(0.0, similarity / width + narrow))
+        kept = 0.5 ** (newer / config.half_life)
+        aged.append(Weighed(position, success, related * kept, near * kept))
+        newer += related
+    return aged
+
+
+def _outdated(
+    found: Sequence[Weighed], own: int | None, last: int, config: LearningConfig
+) -> list[Weighed]:
+    """Let count less what is older than the arm's own change, or than the last one of any."""
+
+    before, kept = (last, config.elsewhere) if own is None else (own, config.outdated)
+    return [
+        one
+        if one.position >= before
+        else Weighed(one.position, one.success, one.related * kept, one.near * kept)
+        for one in found
+    ]

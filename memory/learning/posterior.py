@@ -1,0 +1,93 @@
+"""What is believed of each arm of a choice. Pure.
+
+Three levels, each the prior of the next: the rate of all steps, the arm's outcomes on related
+steps, and those on steps of the same kind. So a persona that did well on related steps is expected
+to do well here, and few outcomes on this very kind of step are enough to know better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from .config import DEFAULTS, LearningConfig
+from .evidence import Evidence, Weighed, weigh
+
+__all__ = ["Posterior", "better", "posterior", "posteriors"]
+
+_Arm = TypeVar("_Arm", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """A Beta distribution of an arm's success rate.
+
+    Attributes:
+        mean: Of the rate, 0 to 1.
+        strength: Sum of both counts of the Beta distribution, prior included.
+        samples: Outcomes of the arm by their weight; what the prior is worth isn't among them.
+        attempts: Attempts that these are.
+    """
+
+    mean: float
+    strength: float
+    samples: float = 0.0
+    attempts: int = 0
+
+    @property
+    def variance(self) -> float:
+        """Variance of the rate."""
+        return self.mean * (1 - self.mean) / (self.strength + 1)
+
+
+def posterior(
+    found: Sequence[Weighed], expected: float, config: LearningConfig = DEFAULTS
+) -> Posterior:
+    """Say what an arm's outcomes make of what was expected of it.
+
+    Args:
+        expected: Success rate of what nothing is known of, 0 to 1.
+    """
+    related = related_won = near = near_won = 0.0
+    for _, success, wide, narrow in found:
+        related += wide
+        related_won += wide * success
+        near += narrow
+        near_won += narrow * success
+    known = config.base_strength + related
+    mean = (config.base_strength * expected + related_won) / known
+    # What related steps say of this kind is worth less than what they say of themselves.
+    prior = 1 / (1 / config.related_strength + 1 / known)
+    strength = prior + near
+    return Posterior((prior * mean + near_won) / strength, strength, related, len(found))
+
+
+def posteriors(
+    expected: Mapping[_Arm, float],
+    evidence: Iterable[Evidence],
+    arm_of: Callable[[Evidence], _Arm],
+    config: LearningConfig = DEFAULTS,
+) -> dict[_Arm, Posterior]:
+    """Say what is believed of each arm; attempts of other arms don't count.
+
+    Args:
+        expected: Success rate that is expected of each arm, 0 to 1.
+        arm_of: Which arm an attempt is of.
+    """
+    found: dict[_Arm, list[Evidence]] = {arm: [] for arm in expected}
+    for one in evidence:
+        if (arm := arm_of(one)) in found:
+            found[arm].append(one)
+    weighed = weigh(found, config)
+    return {arm: posterior(weighed[arm], rate, config) for arm, rate in expected.items()}
+
+
+def better(one: Posterior, other: Posterior) -> float:
+    """Probability that the first rate is the higher one; normal approximation."""
+    spread = math.sqrt(one.variance + other.variance)
+    difference = one.mean - other.mean
+    if spread == 0:
+        return 0.5 + 0.5 * ((difference > 0) - (difference < 0))
+    return 0.5 * (1 + math.erf(difference / spread / math.sqrt(2)))

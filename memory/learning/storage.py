@@ -1,0 +1,80 @@
+"""Beliefs as a file: what a new process needn't learn from the whole log again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...errors import MemoryStoreError
+from ..log.batches import portions
+from ..protocols import EpisodeLog
+from .beliefs import Beliefs
+from .config import DEFAULTS
+
+__all__ = ["brought_up", "clear_beliefs", "read_beliefs", "write_beliefs"]
+
+_FOLDER = "beliefs"
+
+
+class _Kept(BaseModel):
+    """`forgotten` is the log's number at the time; beliefs by another one are void."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    forgotten: int
+    beliefs: Beliefs
+
+
+def brought_up(log: EpisodeLog, beliefs: Beliefs) -> Beliefs:
+    """Learn from all that the log has beyond them, in place.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    for entries in portions(log, beliefs.position):
+        for entry in entries:
+            beliefs.learn(entry)
+    return beliefs
+
+
+def read_beliefs(folder: Path, namespace: str, forgotten: int) -> Beliefs:
+    """Return the beliefs that were kept; new ones where none were, or they are void or damaged."""
+    try:
+        kept = _Kept.model_validate_json(_path(folder, namespace).read_bytes())
+    except (OSError, ValidationError):
+        # They follow from the log, which is asked anew.
+        return Beliefs(namespace=namespace)
+    fresh = kept.forgotten == forgotten and kept.beliefs.config == DEFAULTS
+    return kept.beliefs if fresh else Beliefs(namespace=namespace)
+
+
+def write_beliefs(folder: Path, beliefs: Beliefs, forgotten: int) -> None:
+    """Keep beliefs, the whole file or nothing of it.
+
+    Raises:
+        MemoryStoreError: The file can't be written.
+    """
+    path = _path(folder, beliefs.namespace)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = _Kept(forgotten=forgotten, beliefs=beliefs)
+        temporary.write_text(kept.model_dump_json(), encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise MemoryStoreError(
+            f"What was learned can't be kept in {path}: {error}.", "Make room, or check the rights."
+        ) from error
+
+
+def clear_beliefs(folder: Path) -> None:
+    """Remove all that was kept."""
+    for path in (folder / _FOLDER).glob("*"):
+        path.unlink(missing_ok=True)
+
+
+def _path(folder: Path, namespace: str) -> Path:
+    return folder / _FOLDER / f"{hashlib.sha256(namespace.encode()).hexdigest()[:16]}.json"

@@ -1,0 +1,28 @@
+"""Going through a log without having all of it in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..episode import Entry
+from ..protocols import EpisodeLog
+
+__all__ = ["portions"]
+
+_PORTION = 1000
+
+
+def portions(log: EpisodeLog, after: int = 0, last: int | None = None) -> Iterator[list[Entry]]:
+    """Yield the entries after a position, and up to `last` if given, some at a time, in order.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    while last is None or after < last:
+        entries = log.since(after, _PORTION)
+        if last is not None:
+            entries = [entry for entry in entries if entry.position <= last]
+        if not entries:
+            return
+        yield entries
+        after = entries[-1].position

@@ -1,0 +1,148 @@
+"""The layout of the PostgreSQL log, and which type its vectors have."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import psycopg
+
+from ...errors import MemoryStoreError
+from .postgres_connections import Connection, quoted
+
+__all__ = ["LAYOUT", "VectorType", "layout_of", "make_schema", "vector_type"]
+
+LAYOUT = 1
+"""The layout that this version writes; the table `state` has it."""
+
+_NO_EXTENSION = (
+    psycopg.errors.InsufficientPrivilege,
+    psycopg.errors.FeatureNotSupported,
+    psycopg.errors.UndefinedFile,
+)
+
+VectorType = Literal["vector", "bytea"]
+
+# `@` stands for the schema, `#` for the type of vectors.
+_TABLES = """
+CREATE TABLE @.episodes (
+    position bigint PRIMARY KEY,
+    schema_version bigint NOT NULL,
+    namespace text NOT NULL,
+    run text NOT NULL,
+    step text NOT NULL,
+    attempt bigint NOT NULL,
+    objective text NOT NULL,
+    task_type text NOT NULL,
+    output text NOT NULL,
+    prompt text NOT NULL,
+    digest bytea NOT NULL,
+    persona text NOT NULL,
+    tier text NOT NULL,
+    model text NOT NULL,
+    revision bigint NOT NULL,
+    cause text,
+    decision text,
+    rule text NOT NULL,
+    succeeded boolean NOT NULL,
+    category text,
+    error text NOT NULL,
+    gates jsonb NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    started_at double precision NOT NULL,
+    ended_at double precision NOT NULL,
+    duration_s double precision NOT NULL,
+    reward double precision NOT NULL,
+    terms jsonb NOT NULL,
+    upstream jsonb NOT NULL,
+    downstream jsonb NOT NULL,
+    used jsonb NOT NULL,
+    artifact text NOT NULL,
+    excerpt text NOT NULL,
+    UNIQUE (namespace, run, step, attempt)
+);
+CREATE INDEX episodes_by_digest ON @.episodes (digest);
+CREATE TABLE @.embedders (
+    id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL UNIQUE
+);
+CREATE TABLE @.vectors (
+    embedder integer NOT NULL REFERENCES @.embedders (id),
+    digest bytea NOT NULL,
+    vector # NOT NULL,
+    PRIMARY KEY (digest, embedder)
+);
+CREATE TABLE @.state (name text PRIMARY KEY, value bigint NOT NULL);
+INSERT INTO @.state (name, value) VALUES ('layout', 1), ('last_position', 0), ('forgotten', 0)
+"""
+
+
+def layout_of(db: Connection, schema: str) -> int:
+    """Return the layout of a schema, 0 if no log is in it.
+
+    Raises:
+        MemoryStoreError: A newer version made it.
+    """
+    known = db.execute(
+        "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'state'",
+        (schema,),
+    ).fetchone()
+    if known is None:
+        return 0
+    query = "".join(["SELECT value FROM ", quoted(schema, "state"), " WHERE name = 'layout'"])
+    row = db.execute(query.encode()).fetchone()
+    layout = 0 if row is None else int(row[0])
+    if layout > LAYOUT:
+        raise MemoryStoreError(
+            f"The memory in the schema {schema} was written by a newer version of Prefect Swarm: "
+            f"its layout is {layout}, and this version knows {LAYOUT}.",
+            "Update this installation: pip install -U prefect-swarm. Nothing was changed.",
+        )
+    return layout
+
+
+def make_schema(db: Connection, schema: str) -> None:
+    """Make the tables where there are none; the caller holds the writers' lock.
+
+    Vectors are pgvector's where the server has it and lets us, else bytes.
+    """
+    if layout_of(db, schema) == LAYOUT:
+        return
+    encoding = db.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise MemoryStoreError(
+            f"The database {db.info.dbname} is encoded in {encoding}, which doesn't hold any text.",
+            "Make one for the memory: createdb --encoding=UTF8 --template=template0 NAME",
+        )
+    # IF NOT EXISTS asks for the right to make one where an administrator has made it already.
+    known = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+    if db.execute(known, (schema,)).fetchone() is None:
+        db.execute(f"CREATE SCHEMA {quoted(schema)}".encode())
+    try:
+        with db.transaction():
+            db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except _NO_EXTENSION:
+        vectors = "bytea"
+    else:
+        vectors = _extension_type(db)
+    db.execute(_TABLES.replace("@", quoted(schema)).replace("#", vectors).encode())
+
+
+def vector_type(db: Connection, schema: str) -> tuple[VectorType, str]:
+    """Return what vectors are kept as, and the type's qualified name."""
+    row = db.execute(
+        "SELECT udt_name, udt_schema FROM information_schema.columns "
+        "WHERE table_schema = %s AND table_name = 'vectors' AND column_name = 'vector'",
+        (schema,),
+    ).fetchone()
+    if row is not None and row[0] == "vector":
+        return "vector", quoted(row[1], row[0])
+    return "bytea", "bytea"
+
+
+def _extension_type(db: Connection) -> str:
+    row = db.execute(
+        "SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
+        "WHERE extname = 'vector'"
+    ).fetchone()
+    return quoted("public" if row is None else row[0], "vector")

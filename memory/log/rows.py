@@ -1,0 +1,148 @@
+"""What the logs have in common: an episode as a row of columns, and a selection as conditions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+
+from ...errors import InputError, MemoryStoreError
+from ..episode import Episode, Selection, digest_of
+
+__all__ = [
+    "COLUMNS",
+    "JSON_COLUMNS",
+    "Conditions",
+    "as_json",
+    "bytes_of_digest",
+    "check_forgettable",
+    "chunks",
+    "conditions",
+    "episode_of",
+    "mentions",
+    "values_of",
+]
+
+COLUMNS: tuple[str, ...] = (
+    "schema_version", "namespace", "run", "step", "attempt", "objective", "task_type", "output",
+    "prompt", "digest", "persona", "tier", "model", "revision", "cause", "decision", "rule",
+    "succeeded", "category", "error", "gates", "input_tokens", "output_tokens", "started_at",
+    "ended_at", "duration_s", "reward", "terms", "upstream", "downstream", "used", "artifact",
+    "excerpt",
+)  # fmt: skip
+"""An episode's columns in the order of `values_of`: its fields and its prompt's digest."""
+
+JSON_COLUMNS = frozenset({"gates", "terms", "upstream", "downstream", "used"})
+"""Columns that hold lists or objects, as JSON."""
+
+_LARGEST = 2**63 - 1
+_T = TypeVar("_T")
+
+
+class Conditions(NamedTuple):
+    """Conditions that all have to hold, and the values of their marks."""
+
+    sql: str
+    values: tuple[Any, ...]
+
+
+def values_of(episode: Episode) -> tuple[Any, ...]:
+    """Return an episode's columns as plain values: lists and objects as such, the digest as bytes.
+
+    Raises:
+        InputError: A number is not finite, or larger than a database's integers.
+    """
+    plain: dict[str, Any] = episode.model_dump(mode="json")
+    numbers = [*plain.items(), *plain["terms"].items()]
+    for name, value in numbers:
+        if isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"Episode {episode.key}: {name} is {value}.", "Give a finite number.")
+        if isinstance(value, int) and not -_LARGEST <= value <= _LARGEST:
+            raise InputError(f"Episode {episode.key}: {name} has more than 63 bits: {value}.")
+    plain["gates"] = [
+        {name: value for name, value in gate.items() if value is not None}
+        for gate in plain["gates"]
+    ]
+    plain["digest"] = bytes.fromhex(digest_of(episode.prompt))
+    return tuple(plain[name] for name in COLUMNS)
+
+
+def episode_of(position: int, values: Sequence[Any]) -> Episode:
+    """Read an episode from its columns; lists and objects may still be JSON.
+
+    Raises:
+        MemoryStoreError: The row holds no episode.
+    """
+    fields = dict(zip(COLUMNS, values, strict=True))
+    del fields["digest"]
+    try:
+        for name in JSON_COLUMNS:
+            if isinstance(fields[name], str):
+                fields[name] = from_json(fields[name])
+        return Episode.model_validate(fields)
+    except ValueError as error:
+        what = error.errors()[0]["loc"] if isinstance(error, ValidationError) else error
+        raise MemoryStoreError(
+            f"Position {position} of the memory's log holds no episode: {what}.",
+            "Someone changed it by hand, or the disk is failing. To go on without, forget its "
+            f"run: {fields['run']}",
+        ) from error
+
+
+def as_json(value: Any) -> Any:
+    """Write a list or an object as JSON; anything else is as it is."""
+    return to_json(value).decode() if isinstance(value, list | dict) else value
+
+
+def conditions(namespace: str, which: Selection, mark: str) -> Conditions:
+    """Write a selection as SQL, but for `containing`: databases differ on what a letter's case is.
+
+    Args:
+        namespace: Whose episodes.
+        which: Which of them.
+        mark: What stands for a value: `?` or `%s`.
+    """
+    asked = {
+        "namespace =": namespace,
+        "run =": which.run,
+        "step =": which.step,
+        "persona =": which.persona,
+        "ended_at <": which.before,
+    }
+    held = {condition: value for condition, value in asked.items() if value is not None}
+    return Conditions(" AND ".join(f"{name} {mark}" for name in held), tuple(held.values()))
+
+
+def mentions(text: str, fields: Iterable[str]) -> bool:
+    """Whether one of the fields contains the text, in any case."""
+    wanted = text.casefold()
+    return any(wanted in field.casefold() for field in fields)
+
+
+def check_forgettable(which: Selection) -> None:
+    """Refuse to forget everything by mistake.
+
+    Raises:
+        InputError: The selection has no condition.
+    """
+    if which == Selection():
+        raise InputError(
+            "Nothing says what to forget.",
+            "Name a run, a step, a persona, a time or a text, or ask for everything.",
+        )
+
+
+def bytes_of_digest(digest: str) -> bytes | None:
+    """Return what a digest is kept as; None if no text can have it."""
+    try:
+        return bytes.fromhex(digest)
+    except ValueError:
+        return None
+
+
+def chunks(items: Sequence[_T], size: int = 500) -> Iterable[Sequence[_T]]:
+    """Split what a statement can't take at once."""
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,217 @@
+"""The log in an SQLite file: for any number of processes of one machine."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import MemoryStoreError
+from ..episode import Entry, Episode, EpisodeKey, Selection
+from .rows import (
+    COLUMNS,
+    as_json,
+    bytes_of_digest,
+    check_forgettable,
+    chunks,
+    conditions,
+    episode_of,
+    mentions,
+    values_of,
+)
+from .sqlite_connections import PATIENCE_S, Connections
+from .sqlite_migrations import is_current, migrate
+
+__all__ = ["SqliteLog"]
+
+_PAGE = 8192
+
+_SELECT = "".join(["SELECT position, ", ", ".join(COLUMNS), " FROM episodes WHERE "])
+# ON CONFLICT DO NOTHING would use up a position for what is there already.
+_INSERT = "".join([
+    "INSERT INTO episodes (", ", ".join(COLUMNS), ") SELECT ", ", ".join("?" * len(COLUMNS)),
+    " WHERE NOT EXISTS (SELECT 1 FROM episodes WHERE namespace = ? AND run = ? AND step = ?"
+    " AND attempt = ?)",
+])  # fmt: skip
+_POSITIONS = "SELECT position FROM episodes WHERE "
+_TEXTS = "SELECT position, prompt, objective, error, excerpt FROM episodes WHERE "
+_KEEP = (
+    "INSERT INTO vectors (embedder, digest, vector) "
+    "SELECT id, ?, ? FROM embedders WHERE name = ? "
+    "AND EXISTS (SELECT 1 FROM episodes WHERE digest = ?) ON CONFLICT DO NOTHING"
+)
+_FORGET_VECTORS = (
+    "DELETE FROM vectors WHERE NOT EXISTS "
+    "(SELECT 1 FROM episodes WHERE episodes.digest = vectors.digest)"
+)
+
+
+class SqliteLog:
+    """An `EpisodeLog` in one file, in WAL mode, safe for any number of threads and processes.
+
+    The file has to lie on a disk of this machine: SQLite's WAL doesn't work over a network.
+
+    Args:
+        path: The file; it and its folder are made if need be, older layouts become today's.
+        patience_s: How long a call waits for other writers.
+
+    Raises:
+        MemoryStoreError: The file can't be opened or made, is damaged, is something else, or was
+            written by a newer version.
+    """
+
+    def __init__(self, path: Path | str, patience_s: float = PATIENCE_S) -> None:
+        self.path = Path(path)
+        self._file = Connections(self.path, patience_s)
+        try:
+            self._file.check_end()
+            if not self._file.read(is_current):
+                self._file.read(self._use_wal)
+                self._file.write(self._migrate)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def append(self, episodes: Iterable[Episode]) -> int:
+        """Write episodes, all or none; see `EpisodeLog.append`."""
+        rows = [(*map(as_json, values_of(one)), one.namespace, *one.key) for one in episodes]
+        if not rows:
+            return 0
+        return self._file.write(lambda db: db.executemany(_INSERT, rows).rowcount)
+
+    def get(self, namespace: str, key: EpisodeKey) -> Entry | None:
+        """Return the entry of that key, None if there is none."""
+        found = self._entries(
+            "namespace = ? AND run = ? AND step = ? AND attempt = ?", (namespace, *key)
+        )
+        return found[0] if found else None
+
+    def since(self, position: int, limit: int = 1000) -> list[Entry]:
+        """Return up to `limit` entries of all namespaces after a position, by position."""
+        return self._entries("position > ? ORDER BY position LIMIT ?", (position, max(limit, 0)))
+
+    def at(self, positions: Sequence[int]) -> dict[int, Episode]:
+        """Return the episodes at those positions that are still there."""
+        found: dict[int, Episode] = {}
+        for some in chunks(positions):
+            found.update(self._entries(_one_of("position", some), tuple(some)))
+        return found
+
+    def last_position(self) -> int:
+        """Return the highest position ever given, 0 if none; what was forgotten counts."""
+        rows = self._rows("SELECT seq FROM sqlite_sequence WHERE name = 'episodes'")
+        return rows[0][0] if rows else 0
+
+    def count(self, namespace: str | None = None) -> int:
+        """Return how many episodes there are, of one namespace or of all."""
+        if namespace is None:
+            return self._rows("SELECT COUNT(*) FROM episodes")[0][0]
+        return self._rows("SELECT COUNT(*) FROM episodes WHERE namespace = ?", (namespace,))[0][0]
+
+    def select(self, namespace: str, which: Selection) -> list[Entry]:
+        """Return the entries that are meant, by position; all of the namespace by default."""
+        positions = self._file.read(lambda db: _positions(db, namespace, which))
+        found = self.at(positions)
+        return [Entry(position, found[position]) for position in positions if position in found]
+
+    def forget(self, namespace: str, which: Selection) -> tuple[int, ...]:
+        """Remove episodes for good; see `EpisodeLog.forget`.
+
+        Raises:
+            InputError: The selection has no condition.
+            MemoryStoreError: Nothing was removed; or it was, but a reader keeps its bytes in the
+                file's WAL, and the message says so.
+        """
+        check_forgettable(which)
+        positions = self._file.write(lambda db: _remove(db, namespace, which))
+        # Deleting overwrites rows, but what the splitting of index pages left behind is only gone
+        # once the file is written anew. Also where nothing was there: an earlier call may have been
+        # killed before it came here.
+        self.vacuum()
+        return positions
+
+    def forgotten(self) -> int:
+        """Return how often something was forgotten."""
+        return self._rows("SELECT value FROM meta WHERE name = 'forgotten'")[0][0]
+
+    def vectors(self, embedder: str, digests: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Return the embeddings that are kept of those texts, by digest; they are read-only."""
+        known = {packed: digest for digest in digests if (packed := bytes_of_digest(digest))}
+        found: dict[str, NDArray[np.float32]] = {}
+        for some in chunks(list(known)):
+            query = "".join([
+                "SELECT digest, vector FROM vectors JOIN embedders ON embedder = id ",
+                "WHERE name = ? AND ", _one_of("digest", some),
+            ])  # fmt: skip
+            for digest, vector in self._rows(query, (embedder, *some)):
+                found[known[digest]] = np.frombuffer(vector, "<f4").astype(np.float32, copy=False)
+        return found
+
+    def keep_vectors(self, embedder: str, rows: Mapping[str, NDArray[np.float32]]) -> None:
+        """Keep embeddings of texts that episodes have; what is there already stays."""
+        packed = [
+            (digest, np.ascontiguousarray(vector, "<f4").tobytes(), embedder, digest)
+            for name, vector in rows.items()
+            if (digest := bytes_of_digest(name))
+        ]
+
+        def keep(db: sqlite3.Connection) -> None:
+            db.execute("INSERT INTO embedders (name) VALUES (?) ON CONFLICT DO NOTHING", [embedder])
+            db.executemany(_KEEP, packed)
+
+        if packed:
+            self._file.write(keep)
+
+    def vacuum(self) -> None:
+        """Write the file anew, without what was removed; takes seconds for 100,000 episodes."""
+        self._file.read(lambda db: db.execute("VACUUM"))
+        self._file.empty_wal("Vacuum the memory when that process has ended.")
+
+    def close(self) -> None:
+        """Close the file for all threads of this process."""
+        self._file.close()
+
+    def _use_wal(self, db: sqlite3.Connection) -> None:
+        # Of a new file: episodes of usual size take 15 % less space than in pages of half the size.
+        db.execute(f"PRAGMA page_size = {_PAGE}")
+        if db.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
+            raise MemoryStoreError(
+                f"{self.path} can't be shared by several processes where it lies.",
+                "Choose a folder on a disk of this machine.",
+            )
+
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        if not is_current(db):
+            migrate(db, self.path)
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        return self._file.read(lambda db: db.execute(query, values).fetchall())
+
+    def _entries(self, where: str, values: Sequence[Any]) -> list[Entry]:
+        rows = self._rows(_SELECT + where, values)
+        return [Entry(position, episode_of(position, values)) for position, *values in rows]
+
+
+def _one_of(column: str, values: Sequence[Any]) -> str:
+    return f"{column} IN ({', '.join('?' * len(values))})"
+
+
+def _positions(db: sqlite3.Connection, namespace: str, which: Selection) -> list[int]:
+    where = conditions(namespace, which, "?")
+    text = which.containing
+    query = [_POSITIONS if text is None else _TEXTS, where.sql, " ORDER BY position"]
+    rows = db.execute("".join(query), where.values)
+    return [position for position, *texts in rows if text is None or mentions(text, texts)]
+
+
+def _remove(db: sqlite3.Connection, namespace: str, which: Selection) -> tuple[int, ...]:
+    positions = _positions(db, namespace, which)
+    if positions:
+        db.executemany("DELETE FROM episodes WHERE position = ?", [(one,) for one in positions])
+        db.execute(_FORGET_VECTORS)
+        db.execute("UPDATE meta SET value = value + 1 WHERE name = 'forgotten'")
+    return tuple(positions)

@@ -1,0 +1,167 @@
+"""Connections to an SQLite file that many processes write: one a thread, with retries."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from ...errors import MemoryStoreError
+from .per_thread import PerThread
+
+__all__ = ["PATIENCE_S", "Connections"]
+
+PATIENCE_S = 60.0
+"""How long a call waits for other writers before it gives up."""
+
+_BUSY_TIMEOUT_S = 10.0
+_LARGEST_WAL = 16 * 2**20
+_T = TypeVar("_T")
+
+_DAMAGED = (
+    "Move the file away, with its -wal and -shm, to begin with an empty memory. What can be read "
+    "of it is saved by: sqlite3 {path} .recover | sqlite3 rescued.sqlite"
+)
+_PROBLEMS: dict[int, tuple[str, str]] = {
+    sqlite3.SQLITE_BUSY: ("is locked by another process", "Look which has it open: fuser {path}"),
+    sqlite3.SQLITE_LOCKED: ("is locked by another thread", "Try again."),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", _DAMAGED),
+    sqlite3.SQLITE_NOTADB: ("is damaged, or no SQLite file", _DAMAGED),
+    sqlite3.SQLITE_FULL: ("can't grow", "Make room on its disk."),
+    sqlite3.SQLITE_READONLY: ("can't be written", "Look at the rights of its folder."),
+    sqlite3.SQLITE_CANTOPEN: ("can't be opened", "Look at the rights of its folder."),
+    sqlite3.SQLITE_IOERR: ("can't be read or written", "Look whether its disk is failing."),
+}
+_WAITED_FOR = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+
+
+class Connections:
+    """Opens a file for each thread and process that asks, and closes all at once.
+
+    Args:
+        path: The file; it and its folder are made if need be.
+        patience_s: How long to wait for other writers.
+
+    Raises:
+        MemoryStoreError: The folder can't be made.
+    """
+
+    def __init__(self, path: Path, patience_s: float = PATIENCE_S) -> None:
+        self.path = path
+        self._patience_s = patience_s
+        # A function of its own: what refers to itself is closed late, and in any order.
+        open_one = partial(_open, path, min(_BUSY_TIMEOUT_S, patience_s))
+        self._connections = PerThread(open_one, sqlite3.Connection.close)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise MemoryStoreError(
+                f"The memory's folder {path.parent} can't be made: {error.strerror}.",
+                "Name another folder, or look at the rights of this one.",
+            ) from error
+
+    def read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do what needs no transaction, again while the file is locked."""
+        return self._patiently(work)
+
+    def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do it in one write transaction; `work` may be called more than once.
+
+        Raises:
+            MemoryStoreError: The file can't be opened, read or written; nothing was changed.
+        """
+
+        def transaction(db: sqlite3.Connection) -> _T:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                done = work(db)
+                db.execute("COMMIT")
+            except BaseException:
+                # A failed COMMIT may have rolled back already.
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+            return done
+
+        return self._patiently(transaction)
+
+    def check_end(self) -> None:
+        """See that the last page is whole, which SQLite itself doesn't.
+
+        The file is not opened for that: closing it would let go of SQLite's locks on it.
+
+        Raises:
+            MemoryStoreError: Part of it is missing.
+        """
+        page = self.read(lambda db: db.execute("PRAGMA page_size").fetchone()[0])
+        wal = self.path.with_name(f"{self.path.name}-wal")
+        # What the WAL holds need not have come into the file yet.
+        waiting = wal.exists() and wal.stat().st_size
+        if not waiting and self.path.exists() and self.path.stat().st_size % page:
+            raise MemoryStoreError(
+                f"The memory {self.path} is damaged: it ends in the middle of a page.",
+                _DAMAGED.format(path=self.path),
+            )
+
+    def empty_wal(self, fix: str) -> None:
+        """Overwrite what the WAL still has of removed rows.
+
+        Args:
+            fix: What to do if another process reads all the time, so that it can't be.
+
+        Raises:
+            MemoryStoreError: It can't be, or the file can't be written.
+        """
+        checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
+        if self.read(lambda db: db.execute(checkpoint).fetchone()[0]):
+            raise MemoryStoreError(
+                f"What was removed from {self.path} is no longer found, but its bytes are still in "
+                f"{self.path.name}-wal: another process has been reading all the time.",
+                fix,
+            )
+
+    def close(self) -> None:
+        """Close what all threads have open. The log is of no use afterwards."""
+        self._connections.close()
+
+    def _patiently(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        deadline = time.monotonic() + self._patience_s
+        while not self._connections.closed:
+            try:
+                return work(self._connections.get())
+            except sqlite3.Error as error:
+                late = time.monotonic() > deadline
+                if late or _code(error) not in _WAITED_FOR:
+                    raise self._problem(error) from error
+            time.sleep(random.uniform(0.005, 0.05))  # noqa: S311
+        raise MemoryStoreError(f"The memory {self.path} has been closed.")
+
+    def _problem(self, error: sqlite3.Error) -> MemoryStoreError:
+        what, fix = _PROBLEMS.get(_code(error), ("can't be used", ""))
+        return MemoryStoreError(
+            f"The memory {self.path} {what}: {error}.", fix.format(path=self.path)
+        )
+
+
+def _open(path: Path, timeout_s: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=timeout_s, isolation_level=None, check_same_thread=False
+    )
+    try:
+        # FULL: an attempt that is in the log is on the disk, and never seen before it is there.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary result code, 0 if the error is Python's own."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

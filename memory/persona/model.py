@@ -1,0 +1,197 @@
+"""Personas as data: who does a kind of work, how, and what the result has to pass."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
+
+from ...errors import InputError
+from ...output import OutputKind, Text, as_tuple
+from ...task_ir import TaskType, describe
+from .names import spelling
+
+__all__ = [
+    "SHIPPED",
+    "Persona",
+    "fits",
+    "load_persona",
+    "load_personas",
+    "names_of",
+    "shipped_personas",
+]
+
+SHIPPED = Path(__file__).parent / "shipped"
+"""The folder of the personas that come with the package."""
+
+_TASKS = (*get_args(TaskType), "*")
+_KINDS = (*get_args(OutputKind), "*")
+_GATE = re.compile(r"[+-]?[a-z][a-z0-9_-]*\??")
+
+
+def _is_task_type(pattern: str) -> str:
+    task, _, kind = pattern.partition("/")
+    if task not in _TASKS or kind not in _KINDS:
+        raise ValueError(
+            f"{pattern!r} is no task type: it is TASK/KIND with a task of {', '.join(_TASKS)} "
+            f"and a kind of {', '.join(_KINDS)}"
+        )
+    return pattern
+
+
+def _is_gate(asked: str) -> str:
+    if not _GATE.fullmatch(asked):
+        raise ValueError(f"{asked!r} is no gate: write `name`, `+name` or `-name`, perhaps with ?")
+    return asked
+
+
+def _is_kebab(name: str) -> str:
+    if not re.fullmatch(r"[^\W_]+(?:-[^\W_]+)*", name) or name != name.casefold():
+        raise ValueError("a name is small letters and digits, with single hyphens between words")
+    return name
+
+
+def _is_alias(alias: str) -> str:
+    if not spelling(alias.removeprefix("* ")):
+        raise ValueError(f"{alias!r} has no word")
+    if "*" in alias.removeprefix("* "):
+        raise ValueError(f"{alias!r}: a star stands only in front, with a blank behind it")
+    return alias
+
+
+def _are_distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("something stands there twice")
+    return values
+
+
+_Tuple = (BeforeValidator(as_tuple), AfterValidator(_are_distinct))
+_TaskTypes = Annotated[
+    tuple[Annotated[str, AfterValidator(_is_task_type)], ...], *_Tuple, Field(min_length=1)
+]
+
+
+class Persona(BaseModel):
+    """Who does a kind of work, and how.
+
+    Attributes:
+        name: What it is known by, in kebab-case.
+        title: What people see.
+        instructions: The system prompt.
+        task_types: What it is for: `task/kind` as in an episode, `*` for any.
+        aliases: What a planner calls such an agent; `* Judge` is any words and then that one.
+        tools: Tools that it may use.
+        gates: Gates its artifacts get, written as a plan's: `name`, `+name`, `-name`, `name?`.
+        version: Grows with every change to what it does.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    name: Annotated[str, AfterValidator(_is_kebab)] = Field(min_length=1, max_length=100)
+    title: Annotated[Text, Field(max_length=80)]
+    instructions: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
+        min_length=1, max_length=8000
+    )
+    task_types: _TaskTypes
+    aliases: Annotated[
+        tuple[Annotated[Text, Field(max_length=80), AfterValidator(_is_alias)], ...], *_Tuple
+    ] = ()
+    tools: Annotated[tuple[Text, ...], *_Tuple] = ()
+    gates: Annotated[tuple[Annotated[str, AfterValidator(_is_gate)], ...], *_Tuple] = ()
+    version: int = Field(ge=1)
+
+
+def fits(persona: Persona, task_type: str) -> bool:
+    """Whether a persona is for tasks of that type, such as `code/python`."""
+    task, _, kind = task_type.partition("/")
+    patterns = (pattern.split("/") for pattern in persona.task_types)
+    return any(t in ("*", task) and k in ("*", kind) for t, k in patterns)
+
+
+def load_persona(path: Path) -> Persona:
+    """Read one persona from YAML; the file is named after it.
+
+    Raises:
+        InputError: It can't be read, isn't YAML, or breaks a rule; says which file and field.
+    """
+    try:
+        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"The persona {path} can't be read: {error}.", "Check the file.") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"The persona {path} is no YAML: {' '.join(str(error).split())}.", "Mend it."
+        ) from None
+    try:
+        persona = Persona.model_validate(data)
+    except ValidationError as error:
+        problems = "; ".join(describe(error))
+        raise InputError(
+            f"The persona {path} breaks a rule: {problems}.", "docs/personas.md has the fields."
+        ) from None
+    if persona.name != path.stem:
+        raise InputError(
+            f"The persona {path} breaks a rule: name: {persona.name!r} is not the file's name.",
+            f"Rename the file to {persona.name}.yaml, or the persona.",
+        )
+    return persona
+
+
+def load_personas(folder: Path) -> tuple[Persona, ...]:
+    """Read every `*.yaml` of a folder, by name; a folder that isn't there holds none.
+
+    Raises:
+        InputError: A file is wrong, or two answer to the same name.
+    """
+    try:
+        files = sorted(folder.glob("*.yaml")) if folder.is_dir() else []
+    except OSError as error:
+        raise InputError(
+            f"The personas in {folder} can't be read: {error}.", "Check the folder."
+        ) from None
+    found = tuple(map(load_persona, files))
+    if clash := _clash(found):
+        one, other, name = clash
+        raise InputError(
+            f"The personas {one.name} and {other.name} in {folder} break a rule: "
+            f"both answer to {name!r}.",
+            "Take that alias from one of them.",
+        )
+    return found
+
+
+@cache
+def shipped_personas() -> tuple[Persona, ...]:
+    """The personas that come with the package, by name."""
+    return load_personas(SHIPPED)
+
+
+def names_of(persona: Persona) -> Iterable[str]:
+    """Everything a persona answers to."""
+    return (persona.name, persona.title, *persona.aliases)
+
+
+def _clash(personas: tuple[Persona, ...]) -> tuple[Persona, Persona, str] | None:
+    said = [{_said(name): name for name in names_of(persona)} for persona in personas]
+    for (one, mine), (other, theirs) in combinations(zip(personas, said, strict=True), 2):
+        for spelt in mine.keys() & theirs.keys():
+            return one, other, theirs[spelt]
+    return None
+
+
+def _said(name: str) -> tuple[bool, str]:
+    return name.startswith("* "), spelling(name.removeprefix("* "))

@@ -1,0 +1,224 @@
+"""Which personas there are and what has been decided about them: a fold over changes. Pure.
+
+Shipped and users' personas come from files and are `active`. What an orchestrator invents is a
+`candidate`, until a review or a person promotes or retires it. Nothing is overwritten: a status is
+what the last change says, and every change can be undone by another.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...errors import InputError
+from ..episode import EpisodeKey
+from .matching import match, same_agent
+from .model import Persona, fits
+from .names import spelling
+
+__all__ = ["Action", "Change", "Evidence", "Known", "Origin", "Registry", "Status", "registry_of"]
+
+Status = Literal["active", "candidate", "promoted", "retired"]
+Origin = Literal["user", "shipped", "invented"]
+Action = Literal["invent", "promote", "retire", "restore", "undo", "release"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Evidence(_Frozen):
+    """What a review went by. Rates are shares of attempts, 0 to 1.
+
+    Attributes:
+        low, high: Where the true rate lies, as surely as the policy asks.
+        baseline: How often shipped and users' personas succeed at these types of task.
+        baseline_samples: Attempts of theirs at these types.
+        task_types: How many of the attempts were of each type.
+        episodes: The latest of the attempts.
+    """
+
+    successes: int
+    failures: int
+    rate: float
+    low: float
+    high: float
+    baseline: float
+    baseline_samples: int
+    task_types: Mapping[str, int]
+    episodes: tuple[EpisodeKey, ...]
+
+
+class Change(_Frozen):
+    """One decision about one persona.
+
+    Attributes:
+        id: Given by the store, 0 before.
+        held: A person has decided: no review changes it again.
+        definition: Of an invented persona, with its first change.
+        position: Episodes up to here in the log have been counted.
+        follows: The `id` of the name's last change when this one was decided, 0 if none.
+        at: Seconds since the Unix epoch.
+    """
+
+    id: int = 0
+    persona: str
+    action: Action
+    before: Status | None
+    after: Status
+    by: Literal["planner", "review", "person"]
+    held: bool = False
+    reason: str = ""
+    evidence: Evidence | None = None
+    definition: Persona | None = None
+    position: int = 0
+    follows: int = 0
+    at: float = Field(allow_inf_nan=False)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A persona, where it comes from, and all that was decided about it."""
+
+    persona: Persona
+    origin: Origin
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def status(self) -> Status:
+        """What the last change says."""
+        return self.changes[-1].after if self.changes else "active"
+
+    @property
+    def held(self) -> bool:
+        """Whether a person has decided, so that no review does."""
+        return bool(self.changes) and self.changes[-1].held
+
+    @property
+    def why(self) -> str:
+        """Why its status is what it is; "" where nothing was decided."""
+        return self.changes[-1].reason if self.changes else ""
+
+    @property
+    def position(self) -> int:
+        """Up to where in the log episodes were counted in decisions about it."""
+        return max((change.position for change in self.changes), default=0)
+
+
+@dataclass(frozen=True)
+class Registry:
+    """All personas by name: users', then shipped, then invented ones.
+
+    `last` has the `id` of the last change of each name, be it of a persona that is gone.
+    """
+
+    known: Mapping[str, Known]
+    last: Mapping[str, int]
+
+    def find(self, name: str) -> Known:
+        """Return the persona of that name or title, in any spelling.
+
+        Raises:
+            InputError: There is none, or several have that title.
+        """
+        if (exact := self.known.get(name)) is not None:
+            return exact
+        spelt = spelling(name)
+        found = [
+            one
+            for one in self.known.values()
+            if spelt and spelt in (spelling(one.persona.name), spelling(one.persona.title))
+        ]
+        if len(found) > 1:
+            names = ", ".join(one.persona.name for one in found)
+            raise InputError(f"Several personas are called {name!r}.", f"Say which: {names}.")
+        if not found:
+            raise InputError(
+                f"There is no persona {name!r}.", f"There are {', '.join(sorted(self.known))}."
+            )
+        return found[0]
+
+    def with_invented(self, change: Change) -> Registry:
+        """Return the registry as it will be once what a planner invented is entered."""
+        if change.definition is None:
+            return self
+        known = Known(change.definition, "invented", (change,))
+        return replace(
+            self,
+            known={**self.known, change.persona: known},
+            last={**self.last, change.persona: change.id},
+        )
+
+    def usable(self, task_type: str) -> tuple[Persona, ...]:
+        """Return whom any step of that type may be given to: the active and the promoted."""
+        return tuple(
+            one.persona
+            for one in self.known.values()
+            if one.status in ("active", "promoted") and fits(one.persona, task_type)
+        )
+
+    def match(self, name: str, prompt: str, task_type: str = "") -> Persona | None:
+        """Return the persona that a planner's agent is, None if it plainly is none.
+
+        A candidate is meant only by its very name and prompt, a retired one never.
+
+        Args:
+            prompt: The agent's system prompt.
+            task_type: Such as `code/python`; "" for any.
+        """
+        groups = [
+            [one.persona for one in self.known.values() if one.origin == origin and _open(one)]
+            for origin in ("user", "shipped", "invented")
+        ]
+        if meant := match(groups, name, prompt, task_type):
+            return meant
+        own = self.invented(name, prompt, task_type)
+        return own.persona if own and own.status == "candidate" else None
+
+    def invented(self, name: str, prompt: str, task_type: str = "") -> Known | None:
+        """Return what was invented with this very name and prompt before, retired or not."""
+        for one in self.known.values():
+            fitting = not task_type or fits(one.persona, task_type)
+            if one.origin == "invented" and fitting and same_agent(one.persona, name, prompt):
+                return one
+        return None
+
+
+def _open(one: Known) -> bool:
+    return one.status in ("active", "promoted")
+
+
+def registry_of(
+    users: Iterable[Persona], shipped: Iterable[Persona], changes: Iterable[Change]
+) -> Registry:
+    """Fold changes, in the order of their ids, over the personas that come from files.
+
+    A user's persona replaces a shipped one of its name; either replaces an invented one.
+    """
+    by_name: dict[str, list[Change]] = defaultdict(list)
+    for change in changes:
+        by_name[change.persona].append(change)
+    from_files: dict[str, tuple[Persona, Origin]] = {one.name: (one, "user") for one in users}
+    for one in shipped:
+        from_files.setdefault(one.name, (one, "shipped"))
+    known = {
+        name: Known(persona, origin, _about(by_name[name], True))
+        for name, (persona, origin) in from_files.items()
+    }
+    for name, decided in by_name.items():
+        first = next((change for change in decided if change.definition), None)
+        if name not in known and first is not None and first.definition is not None:
+            known[name] = Known(first.definition, "invented", _about(decided, False))
+    return Registry(known, {name: some[-1].id for name, some in by_name.items() if some})
+
+
+def _about(changes: list[Change], from_a_file: bool) -> tuple[Change, ...]:
+    # A name can have been an invented persona's before a file of that name came, or after it went.
+    # Only what comes from a file is ever active.
+    return tuple(
+        change for change in changes if ("active" in (change.before, change.after)) is from_a_file
+    )

@@ -1,0 +1,96 @@
+"""Pattern files: blocks of `kind`, `with`, `ask` and `step` lines, blank lines between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ....errors import InputError
+from .lists import WordList, at_line
+from .pattern import Pattern, StepPattern, Variable
+from .rules import check_slots
+from .steps import read_step
+from .template import Template, TemplateError, parse_template
+from .variables import read_variable
+
+__all__ = ["read_patterns"]
+
+_FIXES = {
+    "kind": "Write `kind name` once a block, the name in snake_case.",
+    "with": "Write `with x = list`, `with x = 2..5 list/list`, `with x = this | that`, "
+    "`with k = 3..8 count` or `with y = each x list`.",
+    "ask": "Write `ask` and the objective; escape a plain `<`, `{` or `|` with a backslash.",
+    "step": "Write `step label[x] = Agent: Prompt < label, label`.",
+}
+_Lines = Sequence[tuple[int, str]]
+
+
+def read_patterns(
+    text: str, file: str, lists: Mapping[str, WordList]
+) -> Iterator[Pattern | InputError]:
+    """Yield the patterns of a file, or for a block that breaks a rule its first error."""
+    for lines in _blocks(text):
+        try:
+            yield _pattern(file, lines, lists)
+        except InputError as error:
+            yield error
+
+
+def _blocks(text: str) -> Iterator[_Lines]:
+    block: list[tuple[int, str]] = []
+    for number, raw in enumerate([*text.splitlines(), ""], 1):
+        line = raw.strip()
+        if line and not line.startswith("#"):
+            block.append((number, line))
+        elif not line and block:
+            yield block
+            block = []
+
+
+@dataclass
+class _Block:
+    lists: Mapping[str, WordList]
+    kind: str = ""
+    variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
+    asks: list[Template] = field(default_factory=list[Template])
+    steps: dict[str, StepPattern] = field(default_factory=dict[str, StepPattern])
+
+    def add(self, word: str, line: str, number: int) -> None:
+        if word == "kind":
+            if self.kind or not re.fullmatch(r"[a-z][a-z0-9_]*", line):
+                raise TemplateError(f"{line[:40]!r} is no kind, or not the block's only one")
+            self.kind = line
+        elif word == "with":
+            variable = read_variable(line, self.variables, self.lists)
+            self.variables[variable.name] = variable
+        elif word == "ask":
+            template = parse_template(line)
+            check_slots(template, self.variables)
+            self.asks.append(template)
+        else:
+            step = read_step(line, number, self.variables, self.steps)
+            self.steps[step.label] = step
+
+    def missing(self) -> str:
+        there = {"kind": self.kind, "ask": self.asks, "step": self.steps}
+        return next((word for word, found in there.items() if not found), "")
+
+
+def _pattern(file: str, lines: _Lines, lists: Mapping[str, WordList]) -> Pattern:
+    block = _Block(lists)
+    for number, line in lines:
+        word, _, rest = line.partition(" ")
+        if word not in _FIXES:
+            fix = "Begin a line with kind, with, ask or step; a blank line ends a block."
+            raise at_line(file, number, f"{line[:60]!r} is no line of a pattern.", fix)
+        try:
+            block.add(word, rest.strip(), number)
+        except TemplateError as error:
+            raise at_line(file, number, f"{error}.", _FIXES[word]) from None
+    start = lines[0][0]
+    if word := block.missing():
+        raise at_line(file, start, f"The block has no {word} line.", _FIXES[word])
+    text = "\n".join(line for _, line in lines)
+    steps = tuple(block.steps.values())
+    return Pattern(block.kind, file, start, text, block.variables, tuple(block.asks), steps)

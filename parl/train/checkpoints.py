@@ -1,0 +1,183 @@
+"""The folder of a training run: its state, its kept adapters and its log."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...errors import InputError
+from .config import Report, TrainConfig
+from .lora import Adapter
+
+__all__ = ["Folder", "Origin", "Progress", "load_adapter", "save_adapter", "write"]
+
+
+_COMPARED = ("rank", "alpha", "lr_ratio", "batch_tokens", "seed")
+
+
+@dataclass
+class Progress:
+    """How far a run is.
+
+    Attributes:
+        step: Optimiser steps done.
+        epoch: Times all examples were seen.
+        batch: Batches of this epoch that were seen.
+        elapsed_s: Seconds of training, over all resumed parts.
+        dev_losses: Development loss by step.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    elapsed_s: float = 0.0
+    dev_losses: dict[int, float] = field(default_factory=dict[int, float])
+
+    @property
+    def best(self) -> int | None:
+        """The step with the lowest development loss, the first of equals."""
+        return min(self.dev_losses, key=self.dev_losses.__getitem__, default=None)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a run was started with and can't go on without: hashes of the base and the examples."""
+
+    base: str
+    data: str
+
+
+@dataclass(frozen=True)
+class Folder:
+    """Names the files and writes each whole or not at all.
+
+    `state.pt` is what a run is resumed from, `adapter-000200.pt` the adapter after 200 steps,
+    `log.jsonl` has a line for each report.
+    """
+
+    path: Path
+
+    @property
+    def _state(self) -> Path:
+        return self.path / "state.pt"
+
+    def open(self, *, resume: bool) -> None:
+        """Make the folder, or see that it holds what is wanted.
+
+        Raises:
+            InputError: A new run where one was, or nothing to resume.
+        """
+        if resume and not self._state.is_file():
+            raise InputError(f"There is no run to resume in {self.path}.", "Start one there.")
+        if not resume and (self._state.exists() or self.adapters()):
+            raise InputError(
+                f"{self.path} holds a training run.", "Resume it or name another folder."
+            )
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def adapters(self) -> tuple[Path, ...]:
+        """The kept adapters, in the order of steps."""
+        return tuple(sorted(self.path.glob("adapter-*.pt")))
+
+    def adapter(self, step: int) -> Path:
+        """Where the adapter after that many steps is kept."""
+        return self.path / f"adapter-{step:06}.pt"
+
+    def log(self, report: Report) -> None:
+        """Append a line to the log."""
+        with (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(report)) + "\n")
+
+    def save(
+        self,
+        adapter: Adapter,
+        optimiser: torch.optim.Optimizer,
+        progress: Progress,
+        config: TrainConfig,
+        origin: Origin,
+    ) -> None:
+        """Write the state from which the run goes on."""
+        state = {
+            "matrices": adapter.parameters(),
+            "optimiser": optimiser.state_dict(),
+            "progress": asdict(progress),
+            "config": asdict(config),
+            **asdict(origin),
+            "random": torch.get_rng_state(),
+        }
+        write(self._state, state)
+
+    def restore(
+        self,
+        adapter: Adapter,
+        optimiser: torch.optim.Optimizer,
+        config: TrainConfig,
+        origin: Origin,
+    ) -> Progress:
+        """Put the saved state into an adapter and its optimiser.
+
+        Raises:
+            InputError: The run had another base or examples, or settings that can't change.
+        """
+        state = torch.load(self._state, map_location="cpu", weights_only=True)
+        if state["base"] != origin.base:
+            raise InputError(f"{self.path} was trained over another base file.", "Name that file.")
+        if state.get("data", origin.data) != origin.data:
+            raise InputError(f"{self.path} was trained with other examples.", "Name those.")
+        for name in _COMPARED:
+            # Before there was a ratio both matrices learnt alike.
+            if (was := state["config"].get(name, 1.0)) != (now := getattr(config, name)):
+                raise InputError(
+                    f"{self.path} was trained with {name} {was}, not {now}.", f"Give {was} again."
+                )
+        with torch.no_grad():
+            for matrix, saved in zip(adapter.parameters(), state["matrices"], strict=True):
+                matrix.copy_(saved)
+        optimiser.load_state_dict(state["optimiser"])
+        torch.set_rng_state(state["random"])
+        return Progress(**state["progress"])
+
+
+def save_adapter(path: Path, adapter: Adapter, facts: Mapping[str, str]) -> None:
+    """Write an adapter and what is known of its making."""
+    write(
+        path,
+        {
+            "rank": adapter.rank,
+            "alpha": adapter.alpha,
+            "a": {name: matrix.detach() for name, matrix in adapter.a.items()},
+            "b": {name: matrix.detach() for name, matrix in adapter.b.items()},
+            "facts": dict(facts),
+        },
+    )
+
+
+def load_adapter(path: Path) -> tuple[Adapter, dict[str, str]]:
+    """Read an adapter, and what is known of its making.
+
+    Raises:
+        InputError: There is none.
+    """
+    if not path.is_file():
+        raise InputError(f"There is no trained adapter at {path}.", "Give an adapter-*.pt file.")
+    saved: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    a: dict[str, Tensor] = saved["a"]
+    b: dict[str, Tensor] = saved["b"]
+    return Adapter(saved["rank"], saved["alpha"], a, b), saved["facts"]
+
+
+def write(path: Path, value: Mapping[str, Any]) -> None:
+    """Write tensors and plain values; the file appears whole."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as file:
+        torch.save(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

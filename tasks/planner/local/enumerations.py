@@ -1,0 +1,126 @@
+"""What an objective lists: bullets, clauses between semicolons, enumerations. Read as text. Pure.
+
+`lists` finds every list, to see how a plan treats what is in it. `listed` guesses at the one that
+the objective is about, for how much room an untrained planner gets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .vocabulary import TASK, content, words
+
+__all__ = ["Listing", "listed", "lists", "sentences"]
+
+_BULLET = re.compile(r"(?:^|(?<=\s))(?:[-*•]|\(?\d{1,2}[.)])\s+")
+_LINES = re.compile(r"(?:^|(?<=\n))[ \t]*[-*•]\s+|(?:^|(?<=\s))\(?\d{1,2}[.)]\s+")
+_SENTENCE = re.compile(r"\n+|(?<=[.?!])\s+")
+_PART = re.compile(r"[:()–—]|\s-\s|->|→")
+_BETWEEN = re.compile(
+    r"(,\s*(?:and|or|&)\s+|\s+(?:and|or|&|vs\.?|versus)\s+|,\s+|\s*/\s*)", re.IGNORECASE
+)
+_CHAIN = re.compile(r";|,?\s+(?:and\s+)?(?:then|afterwards|finally)\b,?", re.IGNORECASE)
+_COMMA = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|versus|vs\.?)\s+", re.IGNORECASE)
+_TAIL = re.compile(r"\s+(?:for|as|in|to|by|from|with|on|at|of)\s.*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list in an objective.
+
+    Attributes:
+        items: Of each thing, the words that no other of them has; at least two things.
+        marked: Whether bullets, numbers or semicolons set them apart.
+    """
+
+    items: tuple[frozenset[str], ...]
+    marked: bool
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is surely a list: two words around an `and` often are none."""
+        return self.marked or len(self.items) > 2
+
+
+def lists(objective: str) -> list[Listing]:
+    """Return every list of an objective; one may stand inside another's thing."""
+    before, *bulleted = _LINES.split(objective)
+    found: list[Listing] = []
+    texts = [objective]
+    if len(bulleted) > 1:
+        things = [text.partition("\n")[0] for text in bulleted]
+        found += _listing(map(words, things), marked=True)
+        texts = [before, *bulleted]
+    for sentence in (sentence for text in texts for sentence in sentences(text)):
+        clauses = sentence.split(";")
+        if len(clauses) > 2:
+            first = clauses[0].rpartition(":")[2]
+            found += _listing(map(words, [first, *clauses[1:]]), marked=True)
+        for clause in clauses:
+            for part in _PART.split(clause):
+                found += _enumerations(part)
+    return found
+
+
+def sentences(text: str) -> list[str]:
+    """Return a text's sentences and lines."""
+    return [sentence.strip() for sentence in _SENTENCE.split(text) if sentence.strip()]
+
+
+def _enumerations(text: str) -> Iterable[Listing]:
+    """Find `A, B and C`. `and` ends a list; what follows may begin another."""
+    pieces = _BETWEEN.split(text)
+    things, separators = [content(piece) for piece in pieces[::2]], pieces[1::2]
+    first = 0
+    for last, separator in enumerate(separators, 1):
+        slash = separator.strip() == "/"
+        going_on = separator.strip() == "," or (slash and "/" in "".join(separators[last:]))
+        if going_on and last < len(separators):
+            continue
+        if last - first > 1 or not going_on:
+            yield from _enumeration(things[first : last + 1])
+        first = last
+
+
+def _enumeration(things: Sequence[list[str]]) -> Iterable[Listing]:
+    # Of the outer things one word each: what else stands there may not belong to them.
+    chosen = [things[0][-1:], *things[1:-1], things[-1][:1]]
+    # What begins with a word for work is another thing to do, not one more thing to do it to.
+    nouns = [thing for thing in chosen if thing and thing[0] not in TASK]
+    return _listing(map(frozenset, nouns), marked=False)
+
+
+def _listing(things: Iterable[frozenset[str]], *, marked: bool) -> Iterable[Listing]:
+    items = list(things)
+    own = [item.difference(*(other for other in items if other is not item)) for item in items]
+    named = tuple(item for item in own if item)
+    if len(named) > 1:
+        yield Listing(named, marked)
+
+
+def listed(objective: str) -> tuple[str, ...]:
+    """Return the things an objective lists: bulleted, told in turn, in commas, or in sentences.
+
+    Empty if it lists fewer than two. "Compare tea, coffee and water" lists three.
+    """
+    told = _kept(re.split(r"\n+|[.?!]\s+", objective))
+    bulleted = _kept(_BULLET.split(objective)[1:])
+    commas = max((_commas(sentence) for sentence in told), key=len, default=())
+    ways = (bulleted, _kept(_CHAIN.split(objective)), commas, told)
+    return next((way for way in ways if len(way) > 1), ())
+
+
+def _commas(sentence: str) -> tuple[str, ...]:
+    parts = list(_kept(_COMMA.split(sentence.rpartition(":")[2])))
+    if len(parts) > 1:
+        parts[-1] = _TAIL.sub("", parts[-1])
+        # "Compare solar panels, wind turbines": what stands before the first thing is longer.
+        longest = max(len(part.split()) for part in parts[1:])
+        parts[0] = " ".join(parts[0].split()[-longest:])
+    return _kept(parts)
+
+
+def _kept(parts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.strip() for part in parts if words(part))

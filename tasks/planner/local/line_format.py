@@ -1,0 +1,236 @@
+"""A plan as numbered lines, the form in which a local model writes it.
+
+    1. Physicist: Explain how a heat pump moves heat
+    2. Economist [trusts only figures]: Say what a heat pump costs over ten years
+    3. Judge: Weigh both and advise a house owner (needs 1, 2)
+
+A line with a new name is `create_subagent(name, system_prompt)`, the prompt made from the words in
+brackets; every line is `assign_task(agent, prompt)` with the earlier lines that it needs. So agents
+exist before they are assigned and a step needs only earlier ones, whatever a model writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....errors import PlanError
+from ....task_ir import Agent, PlanRules, Step, TaskIR, parse_plan
+from .output_kind import output_kind
+
+__all__ = [
+    "GRAMMAR_STEPS",
+    "WORDS",
+    "asked_in",
+    "final_step",
+    "flat",
+    "grammar",
+    "in_circles",
+    "is_orchestrated",
+    "read_lines",
+    "system_prompt",
+    "write_lines",
+]
+
+
+GRAMMAR_STEPS = 14
+"""Steps the grammar allows where nothing says otherwise."""
+
+# Words hold no white space of any alphabet: a prompt made of it would be empty once stripped.
+_SPACES = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u3000\ufeff"
+_ABROAD = r"\u00c0-\u167f\u1681-\u1fff\u2010-\u2027\u2060-\u2fff\u3001-\ufefe\uff00-\U0010ffff"
+WORDS = rf"""
+name ::= capital letter{{0,15}} (" " letter{{1,15}}){{0,3}}
+capital ::= [A-Z{_ABROAD}]
+letter ::= [A-Za-z0-9'&/.{_ABROAD}-]
+persona ::= " [" trait (" " trait){{0,15}} "]"
+trait ::= [A-Za-z0-9{_ABROAD}] [^{_SPACES}\[\]]{{0,23}}
+prompt ::= capital [^{_SPACES}]{{0,39}} (" " word){{1,47}}
+word ::= [^{_SPACES}0-9(] [^{_SPACES}]{{0,39}} | aside | number
+aside ::= "(" ([^{_SPACES}n] [^{_SPACES}]{{0,38}} | "n" ([^{_SPACES}e] [^{_SPACES}]{{0,37}})?)
+number ::= [0-9] ("."? [^{_SPACES}.]){{0,39}}
+"""
+"""GBNF rules of bounded names, personas and prompts, for other lines of this kind too."""
+
+_LINE = re.compile(
+    r"(?P<number>\d+)\. +(?P<name>[^:\[\]()]+?)(?: +\[(?P<persona>[^\[\]]*)\])?: *"
+    r"(?P<prompt>.+?)(?: \(needs (?P<needs>\d+(?:, *\d+)*)\))?"
+)
+_SYSTEM = "You are {name}, one specialist of a team{persona}. Do your task fully and to the point."
+_SYSTEM_READ = re.compile(
+    re.escape(_SYSTEM).replace(r"\{name\}", ".+").replace(r"\{persona\}", "(.*)")
+)
+
+
+def grammar(max_steps: int = GRAMMAR_STEPS, min_steps: int = 1) -> str:
+    """Return the GBNF of plans with `min_steps` to `max_steps` lines.
+
+    Every step position has its own rule, and what it may need is an ascending list of the positions
+    before it. Lengths are bounded, so that every plan ends. No word begins with `(ne`, which keeps
+    a prompt from being taken for what its step needs; names and prompts begin with a capital, and
+    no number ends with a dot, since a small model would else count on instead of saying what to do.
+    """
+    rules = ["root ::= line1 more1"]
+    for step in range(1, max_steps + 1):
+        needs = f' (" (needs " from{step}x1 ")")?' if step > 1 else ""
+        rules.append(f'line{step} ::= "{step}. " name persona? ": " prompt{needs}')
+        rules.extend(_needs_rules(step))
+        following = f'"\\n" line{step + 1} more{step + 1}' if step < max_steps else '""'
+        rules.append(f"more{step} ::= {following if step < min_steps else f'({following})?'}")
+    return "\n".join(rules) + WORDS
+
+
+def _needs_rules(step: int) -> Iterable[str]:
+    """Rules for the ascending, non-empty lists of the steps from `first` to before `step`."""
+    for first in range(1, step):
+        choices = [
+            f'"{need}"' + (f' (", " from{step}x{need + 1})?' if need + 1 < step else "")
+            for need in range(first, step)
+        ]
+        yield f"from{step}x{first} ::= " + " | ".join(choices)
+
+
+def read_lines(text: str, objective: str, rules: PlanRules | None = None) -> TaskIR:
+    """Read a plan. A line that asks an agent what it was asked before is left out.
+
+    Raises:
+        PlanError: A line is no step, is misnumbered, or the plan breaks a rule; it has the text.
+    """
+    draft = _Draft()
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        match = _LINE.fullmatch(line)
+        if match is None or int(match["number"]) != len(draft.numbers) + 1:
+            raise PlanError(
+                f"Line {len(draft.numbers) + 1} of the plan is no step: {line[:80]!r}.",
+                "Write `N. Name: What to do (needs 1, 2)`, numbered from 1.",
+                text,
+            )
+        draft.add(match)
+    if not draft.steps:
+        raise PlanError("The plan has no line.", "Write one line for each step.", text)
+    data = {"objective": objective, "agents": [*draft.agents.values()], "steps": draft.steps}
+    try:
+        plan = parse_plan(data, rules)
+    except PlanError as error:
+        raise PlanError(error.problem, error.fix, text) from None
+    return plan.model_copy(update={"final_step": final_step(plan.steps)})
+
+
+def asked_in(line: str) -> tuple[str, str] | None:
+    """Return whom a line asks, in lower case, and what; None if it is no step."""
+    match = _LINE.fullmatch(line.strip())
+    return (match["name"].casefold(), match["prompt"].strip()) if match is not None else None
+
+
+@dataclass
+class _Draft:
+    agents: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    numbers: list[str] = field(default_factory=list[str])
+    asked: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+
+    def add(self, match: re.Match[str]) -> None:
+        agent = _agent(match)
+        name = self.agents.setdefault(agent["name"].casefold(), agent)["name"]
+        said = (name, match["prompt"].strip())
+        if said not in self.asked:
+            self.asked[said] = f"S{len(self.steps) + 1}"
+            self.steps.append(
+                {
+                    "id": self.asked[said],
+                    "agent": name,
+                    "prompt": match["prompt"],
+                    "depends_on": self._needed(match["needs"] or ""),
+                    "output": {"kind": output_kind(match["prompt"])},
+                }
+            )
+        self.numbers.append(self.asked[said])
+
+    def _needed(self, numbers: str) -> list[str]:
+        # A number that isn't earlier stands as it is, for the plan's own rules to refuse.
+        known = dict(enumerate(self.numbers, 1))
+        needs = {known.get(int(number), f"S{number}") for number in re.findall(r"\d+", numbers)}
+        return sorted(needs, key=_number)
+
+
+def _agent(match: re.Match[str]) -> dict[str, str]:
+    name, persona = match["name"].strip(), (match["persona"] or "").strip()
+    return {"name": name, "system_prompt": system_prompt(name, persona)}
+
+
+def system_prompt(name: str, persona: str = "") -> str:
+    """What an agent is told of itself of whom no more than this is known."""
+    return _SYSTEM.format(name=name, persona=f": {persona}" if persona else "")
+
+
+def write_lines(plan: TaskIR) -> str:
+    """Write a plan as lines: who does what, and what each step needs.
+
+    Tiers, outputs, gates and system prompts other than `read_lines` makes are not said.
+
+    Raises:
+        PlanError: Names, prompts or dependencies would not be read back as they are.
+    """
+    personas = {agent.name: _persona(agent) for agent in plan.agents}
+    lines: list[str] = []
+    for number, step in enumerate(plan.steps, 1):
+        needs = ", ".join(map(str, sorted(map(_number, step.depends_on))))
+        persona = personas.pop(step.agent, "")
+        lines.append(
+            f"{number}. {step.agent}{persona}: {step.prompt}{f' (needs {needs})' if needs else ''}"
+        )
+    text = "\n".join(lines)
+    if _graph(read_lines(text, plan.objective)) != _graph(plan):
+        raise PlanError("The plan holds what lines can't say.", "Use its JSON form.", text)
+    return text
+
+
+def flat(plan: TaskIR) -> TaskIR:
+    """Return a plan with each prompt in one line, as `write_lines` wants it."""
+    steps = [
+        step.model_copy(update={"prompt": " ".join(step.prompt.split())}) for step in plan.steps
+    ]
+    return plan.model_copy(update={"steps": tuple(steps)})
+
+
+def final_step(steps: Sequence[Step]) -> str | None:
+    """Return the step that joins the plan: the only one nothing needs, and it needs all others."""
+    needed = {need for step in steps for need in step.depends_on}
+    # A step that nothing needs is the last of some chain; if it is the only one, all lead to it.
+    ends = [step.id for step in steps if step.id not in needed]
+    return ends[0] if len(ends) == 1 else None
+
+
+def is_orchestrated(plan: TaskIR | None) -> bool:
+    """Say whether the orchestrator has a plan to write, or an answer from several ends."""
+    return plan is None or (plan.final_step or final_step(plan.steps)) is None
+
+
+def _graph(plan: TaskIR) -> list[tuple[str, str, str, frozenset[str]]]:
+    return [(step.id, step.agent, step.prompt, frozenset(step.depends_on)) for step in plan.steps]
+
+
+def _number(step_id: str) -> int:
+    return int(step_id.removeprefix("S"))
+
+
+def _persona(agent: Agent) -> str:
+    match = _SYSTEM_READ.fullmatch(agent.system_prompt)
+    persona = match[1].removeprefix(": ") if match else ""
+    return f" [{persona}]" if persona else ""
+
+
+_ROUNDS = 2
+
+
+def in_circles(text: str) -> str:
+    """Say so if two whole lines ask an agent what earlier ones ask it; empty as long as not.
+
+    One such line is left out when the plan is read; after a second a small model repeats itself
+    until the grammar ends the plan.
+    """
+    asked = [asked_in(line) for line in text.split("\n")[:-1]]
+    again = [one for n, one in enumerate(asked) if one is not None and one in asked[:n]]
+    return f"{again[-1][1][:60]!r} is asked again and again" if len(again) >= _ROUNDS else ""

@@ -1,0 +1,120 @@
+"""Steps that join lanes: what they need, who does them, and where one is missing. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .....task_ir import Step
+from ..vocabulary import words
+from .parallel_steps import Lane, Row
+
+__all__ = ["JUDGE", "joined", "judged_fairly", "linked"]
+
+JUDGE = "Judge"
+"""Whoever joins what several made."""
+
+_JUDGES = re.compile(
+    r"(?:choose|compare|conclude|decide|judge|pick|rank|recommend)\b"
+    r"|(?:say|tell)\s+(?:\w+\s+)?(?:which|whether|who)\b",
+    re.IGNORECASE,
+)
+_GATHERS = re.compile(
+    r"(?:add|combine|merge|sum|tabulate|total)\b"
+    r"|(?:make|put|lay|compile|write|create)\b.*\b(?:table|grid|together|into one)\b",
+    re.IGNORECASE,
+)
+_ONE_RESULT = re.compile(
+    r"\b(?:which (?:of|one|should|would|fits|suits)"
+    r"|which (?:is|are) (?:more|\w+er|(?:the )?(?:better|right|\w+est))\b"
+    r"|who wins|compared?|comparison|choose|rank(?:ed)?|(?:a|one|the) ranking|decide(?! on)|verdict"
+    r"|versus|vs\.?|recommend one|pick (?:one|the)|(?:sum|add) (?:it |them |these |all )?up|overall"
+    r"|tabulated?|(?:in|into|as) (?:one|a single) (?:\w+ )?list|the total"
+    r"|(?:one|a single) (?:\w+ )?(?:overview|ranking|report|summary|table))\b|\bwhich\?",
+    re.IGNORECASE,
+)
+_APART = re.compile(
+    r"\b(?:don'?t|doesn'?t|each|every|in total|later|no|not|(?:him|her|my|our|them)sel(?:f|ves)"
+    r"|separate(?:ly)?|spare|without)\b",
+    re.IGNORECASE,
+)
+
+
+def linked(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
+    """Let what compares or adds up several lanes by name need them all.
+
+    Returns:
+        The steps, and a clause for each that was changed; so do the others.
+    """
+    found, notes = [*steps], list[str]()
+    for row in among:
+        for n, step in enumerate(found):
+            joins = _JUDGES.match(step.prompt) or _GATHERS.match(step.prompt)
+            if step.id in row.ids or not joins:
+                continue
+            lacks = _lacks(step, row, found[:n])
+            if lacks:
+                needs = sorted({*step.depends_on, *lacks}, key=lambda name: int(name[1:]))
+                found[n] = step.model_copy(update={"depends_on": tuple(needs)})
+                notes.append(f"{step.id} needs {', '.join(lacks)}, which it joins")
+    return found, notes
+
+
+def _lacks(step: Step, row: Row, earlier: Sequence[Step]) -> list[str]:
+    """Lanes that a step names and doesn't need, where it names several and reads nothing else."""
+    said = words(step.prompt)
+    named = [lane.step.id for lane in row.lanes if _names(said, lane, row)]
+    reads_else = bool(step.depends_on) and not set(step.depends_on).intersection(row.ids)
+    if len(named) < 2 or reads_else or not {one.id for one in earlier}.issuperset(row.ids):
+        return []
+    # What works on a lane stands for it.
+    needs = [one for one in earlier if one.id in step.depends_on]
+    read = {*step.depends_on}.union(*(one.depends_on for one in needs))
+    return [name for name in named if name not in read]
+
+
+def _names(said: frozenset[str], lane: Lane, row: Row) -> bool:
+    others = frozenset[str]().union(*(one.about for one in row.lanes if one is not lane))
+    return lane.about <= said and not lane.about <= others
+
+
+def judged_fairly(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
+    """Give to a judge what one of several agents would judge of their own work."""
+    found, notes = [*steps], list[str]()
+    for n, step in enumerate(found):
+        biased = any(_judges_its_own(step, row) for row in among)
+        if biased and not _asks_the_judge(found, step.prompt):
+            found[n] = step.model_copy(update={"agent": JUDGE})
+            notes.append(f"{step.id} is for a {JUDGE}: {step.agent} has a side in it")
+    return found, notes
+
+
+def _judges_its_own(step: Step, row: Row) -> bool:
+    judged = [lane.step.agent for lane in row.lanes if lane.step.id in step.depends_on]
+    sides = len(judged) > 1 and len(set(judged)) == len(judged)
+    biased = sides and step.agent in judged and step.agent != JUDGE
+    return biased and _JUDGES.match(step.prompt) is not None
+
+
+def joined(
+    steps: Sequence[Step], among: Sequence[Row], objective: str, max_steps: int
+) -> tuple[list[Step], list[str]]:
+    """Add a judge where the objective wants one result of lanes that nobody reads."""
+    # Lanes need nothing of each other: where all steps are lanes of one row, nothing was linked.
+    lanes_only = len(among) == 1 and len(among[0].lanes) == len(steps) < max_steps
+    wanted = _wants_one_result(objective) and not _asks_the_judge(steps, objective)
+    if not (lanes_only and wanted):
+        return [*steps], []
+    name = f"S{len(steps) + 1}"
+    needs = tuple(step.id for step in steps)
+    judge = Step(id=name, agent=JUDGE, prompt=objective, depends_on=needs)
+    return [*steps, judge], [f"{name} makes the one result that the objective wants"]
+
+
+def _asks_the_judge(steps: Sequence[Step], prompt: str) -> bool:
+    """Whether the judge is asked this already: no agent may be asked the same twice."""
+    return any(step.agent == JUDGE and step.prompt == prompt for step in steps)
+
+
+def _wants_one_result(objective: str) -> bool:
+    return bool(_ONE_RESULT.search(objective)) and not _APART.search(objective)

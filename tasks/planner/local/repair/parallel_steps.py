@@ -1,0 +1,97 @@
+"""Steps of a plan that do the same to different things: `Describe tea`, `Describe coffee`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .....task_ir import Step
+from ..vocabulary import words
+
+__all__ = ["Lane", "Row", "rows"]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A step of a row, and the words in which it differs from the others.
+
+    Attributes:
+        own: Those words as they stand.
+    """
+
+    step: Step
+    own: str
+
+    @property
+    def about(self) -> frozenset[str]:
+        """What its own words are about."""
+        return words(self.own)
+
+
+@dataclass(frozen=True)
+class Row:
+    """At least two steps that say the same but for words of their own; none needs another."""
+
+    lanes: tuple[Lane, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The steps' ids, in order."""
+        return tuple(lane.step.id for lane in self.lanes)
+
+
+def rows(steps: Sequence[Step]) -> tuple[Row, ...]:
+    """Return every row of a plan; a step is in one at the most."""
+    found: list[Row] = []
+    taken: set[str] = set()
+    for place, step in enumerate(steps):
+        if step.id in taken:
+            continue
+        members = [step]
+        for other in steps[place + 1 :]:
+            if other.id not in taken and _belongs(other, members):
+                members.append(other)
+        if len(members) > 1:
+            found.append(_row(members))
+            taken.update(member.id for member in members)
+    return tuple(found)
+
+
+def _belongs(step: Step, members: Sequence[Step]) -> bool:
+    if any(len(step.depends_on) != len(one.depends_on) for one in members):
+        return False
+    if any(step.id in one.depends_on or one.id in step.depends_on for one in members):
+        return False
+    said = [one.prompt.split() for one in (*members, step)]
+    first, last = _shared(said)
+    longest = max(len(one) - first - last for one in said)
+    shortest = min(len(one) - first - last for one in said)
+    return first > 0 and shortest > 0 and longest <= max(first + last, 2)
+
+
+def _row(members: Sequence[Step]) -> Row:
+    said = [one.prompt.split() for one in members]
+    first, last = _shared(said)
+    lanes = tuple(
+        Lane(step, " ".join(one[first : len(one) - last]))
+        for step, one in zip(members, said, strict=True)
+    )
+    return Row(lanes)
+
+
+def _shared(said: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Return how many first and how many last words all have in common."""
+    least = min(map(len, said))
+    first = _common(said, range(least))
+    # Lanes differ in something: at least one word stays each's own.
+    last = _common(said, range(-1, -1 - max(0, least - first - 1), -1))
+    return first, last
+
+
+def _common(said: Sequence[Sequence[str]], places: Iterable[int]) -> int:
+    count = 0
+    for place in places:
+        if len({one[place] for one in said}) > 1:
+            break
+        count += 1
+    return count

@@ -1,0 +1,119 @@
+"""What a small model leaves out of a plan, mended where the objective leaves no doubt. Pure.
+
+- A plan of one step asks what was asked, in the objective's own words: nothing of it is lost.
+- Two words written as one are two, and what the model adds of its own or says twice is left out.
+- A step that compares, chooses or adds up, and names what other steps are about, needs these steps.
+- A step that compares or chooses among what several agents made, as one of them, is a judge's.
+- Stages told with arrows are a chain, where each has its step.
+- What is done to what was joined is done once, not for each thing that was joined.
+- A step that asks for nothing (`Write no tests`) is left out where no other needs it.
+- A last step that asks of the same steps what another asks of them is left out.
+- Lanes of which the objective wants one result (`which of these`, `in one table`) get a step that
+  reads them all.
+- A limit or a fact in brackets that no step says is put back: `missing_constraints` says where.
+- A limit that a step says as a plain measure (`max 8 words` as `8 words`) is one again.
+
+Of 320 hand-written plans, all of them right, all but the first rule change none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .....task_ir import MAX_STEPS, Agent, Step, TaskIR
+from ..line_format import final_step, system_prompt
+from .arrow_chains import chained
+from .duplicated_tails import gathered
+from .joins import JUDGE, joined, judged_fairly, linked
+from .limits import bounded
+from .missing_constraints import restored
+from .parallel_steps import rows
+from .typos import corrected, said_once
+
+__all__ = ["Mended", "mended"]
+
+_NOTHING = re.compile(r"(?:add|do|give|make|write) no\b(?! more| less| fewer)", re.IGNORECASE)
+
+
+class Mended(NamedTuple):
+    """A plan, and what was done to it, a clause each."""
+
+    plan: TaskIR
+    notes: tuple[str, ...] = ()
+
+
+def mended(plan: TaskIR, max_steps: int = MAX_STEPS) -> Mended:
+    """Mend a plan by its objective; mended once more it stays as it is.
+
+    Args:
+        plan: It has its objective.
+        max_steps: The most steps it may have then.
+    """
+    asking, empty = _without_nothing(plan.steps)
+    if len(asking) == 1:
+        return _whole(plan, asking[0], empty)
+    asking, slips = corrected(asking, plan.objective)
+    steps, ordered = chained(asking, plan.objective)
+    found = rows(steps)
+    steps, told_once = gathered(steps, found, plan.objective)
+    if told_once:
+        steps = _numbered(steps)
+        found = rows(steps)
+    steps, needs = linked(steps, found)
+    steps, dropped = _without_repeats(steps)
+    steps, judged = judged_fairly(steps, found)
+    steps, told = restored(steps, found, plan.objective)
+    steps, limited = bounded(steps, plan.objective)
+    steps, once = said_once(steps, plan.objective)
+    steps, added = joined(steps, found, plan.objective, max_steps)
+    made = (*ordered, *told_once, *needs, *dropped, *judged, *told, *limited, *once, *added)
+    notes = (*empty, *slips, *made)
+    return _with(plan, steps, notes) if notes else Mended(plan)
+
+
+def _with(plan: TaskIR, steps: Sequence[Step], notes: tuple[str, ...]) -> Mended:
+    used = {step.agent for step in steps}
+    agents = tuple(agent for agent in plan.agents if agent.name in used)
+    if JUDGE in used.difference(agent.name for agent in agents):
+        agents = (*agents, Agent(name=JUDGE, system_prompt=system_prompt(JUDGE)))
+    changed = {"agents": agents, "steps": tuple(steps), "final_step": final_step(steps)}
+    return Mended(plan.model_copy(update=changed), notes)
+
+
+def _whole(plan: TaskIR, step: Step, notes: Sequence[str]) -> Mended:
+    if step.prompt != plan.objective:
+        step = step.model_copy(update={"prompt": plan.objective})
+        notes = (*notes, f"{step.id} asks what the objective asks")
+    return _with(plan, (step,), tuple(notes)) if notes else Mended(plan)
+
+
+def _numbered(steps: Sequence[Step]) -> list[Step]:
+    names = {step.id: f"S{number}" for number, step in enumerate(steps, 1)}
+    found: list[Step] = []
+    for step in steps:
+        needs = tuple(names[need] for need in step.depends_on)
+        found.append(step.model_copy(update={"id": names[step.id], "depends_on": needs}))
+    return found
+
+
+def _without_repeats(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
+    found, notes = [*steps], list[str]()
+    while len(found[-1].depends_on) > 1 and any(_same(one, found[-1]) for one in found[:-1]):
+        notes.append(f"{found.pop().id} is left out, it asks what another step asks")
+    return found, notes
+
+
+def _without_nothing(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
+    found, notes = [*steps], list[str]()
+    for step in reversed(steps):
+        needed = any(step.id in one.depends_on for one in found)
+        if _NOTHING.match(step.prompt) and not needed and len(found) > 1:
+            found.remove(step)
+            notes.insert(0, f"{step.id} is left out, it asks for nothing")
+    return _numbered(found) if notes else found, notes
+
+
+def _same(one: Step, other: Step) -> bool:
+    return one.prompt == other.prompt and set(one.depends_on) == set(other.depends_on)

@@ -1,0 +1,222 @@
+"""How good a plan looks for its objective, by counting words: cheap, and the same on every machine.
+
+    score = (0.4 + 0.6 * covered) * (0.3 + 0.7 * separate)
+            * (1 - repeated) * (1 - stray) * (1 - invented) * (1 - 0.5 * idle)
+            * (0.5 if lumped else 1) * (0.6 if unlinked else 1)
+
+Every term lies in 0..1. A plan below a threshold is worth sampling again; none is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ....task_ir import Step, TaskIR
+from .coverage import Reading, treated
+from .enumerations import Listing, lists, sentences
+from .vocabulary import TASK, asks, every_token, tokens, words
+
+__all__ = ["THRESHOLD", "PlanScore", "score", "words"]
+
+THRESHOLD = 0.75
+"""The least score of a plan that is taken without sampling another."""
+
+# Words of the plan itself, beside those for work.
+_SAYABLE = TASK | words("after against among between best case claim given most together within")
+# How an objective puts things: it loses nothing where a step leaves them out.
+_PUT = words(
+    """after afterwards another anything apiece asap asked before begin come else end everything
+    finally finish first follow got gone happen kind last look mind must needed next nobody nothing
+    other same second separate separately single somebody someone something start step still task
+    thing think today together unrelated urgent wait well yet"""
+)
+_AGAINST = {"against", "anti", "con", "cons", "contra", "defence", "defense", "not", "opposite"}
+_SEASONS = {"spring", "summer", "autumn", "fall", "winter"}
+_SAME = 0.8  # of all words in two prompts, shared: one asks what the other asks
+_VERB = (
+    "advise|analyse|build|calculate|check|choose|collect|combine|compare|decide|describe|design"
+    "|draft|draw|estimate|find|fix|implement|list|merge|outline|pick|plan|prepare|rank|recommend"
+    "|rewrite|sketch|suggest|sum|summari[sz]e|tell|test|translate|turn|write"
+)
+_MANY = re.compile(
+    r"\b(?:afterwards|before|both|choose|combine|compare|decide|each|every|first|join|merge|once|pick"
+    r"|rank|second|separate(?:ly)?|then|these|versus|vs|weigh)\b|\bpros and cons\b"
+    rf"|(?:[,;&]|\band)\s+(?:also\s+)?(?:{_VERB})\b",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(r"\bor\b|\bwhich\b", re.IGNORECASE)
+_ASPECTS = re.compile(
+    r"\b(?:assess|audit|check|critique|evaluate|examine|inspect|proofread|review"
+    r"|go (?:over|through)|look (?:at|over))\b.*\b(?:for|by|as to|in terms of|regarding)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_ONE = re.compile(r"\bone (?:answer|list|page|report|review|text)\b", re.IGNORECASE)
+_JOIN = r"combin\w+|compar\w+|conclu\w+|decide|merge|overall|rank|together|verdict|versus|vs|weigh"
+_JOINS = re.compile(
+    rf"\b(?:{_JOIN}|sum\b.*\bup|(?:from|of|them) all|(?:into|make|then) one|a single|choose|judg\w+"
+    r"|one table|ranking|side by side|total|winner)\b",
+    re.IGNORECASE,
+)
+_LINKS = re.compile(
+    rf"\b(?:{_JOIN}|sum\b.*\bup|afterwards|before|best|choose|finally|first|next|once|results"
+    r"|from (?:it|them|that|these|those)|summary|table|then|total|which)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class PlanScore:
+    """A plan's terms, each in 0..1.
+
+    Attributes:
+        covered: Share of the objective's words that some step says. A sentence that asks nothing
+            and that no step takes up is background, and not counted.
+        separate: Share of the things the objective lists that the plan treats alike: each in
+            exactly one step that doesn't join others, or all of them in the same ones.
+        repeated: Share of the steps that ask what an earlier one asks, or repeat their own words.
+        stray: Share of the steps that share no word with the objective.
+        invented: Share of the plan's words that neither the objective has nor work in general.
+        idle: Share of the needs between steps that do the same to different listed things, where
+            the later one doesn't name the earlier one's.
+        lumped: One step although the objective asks for several things.
+        unlinked: No step needs another although the objective compares, joins or says "then"; or
+            none joins what it compares.
+        reasons: What is wrong, one clause each.
+    """
+
+    covered: float
+    separate: float
+    repeated: float
+    stray: float
+    invented: float
+    idle: float
+    lumped: bool
+    unlinked: bool
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """The score, 0 (useless) to 1."""
+        good = (0.4 + 0.6 * self.covered) * (0.3 + 0.7 * self.separate)
+        good *= (1 - self.repeated) * (1 - self.stray) * (1 - self.invented)
+        good *= 1 - 0.5 * self.idle
+        return good * (0.5 if self.lumped else 1.0) * (0.6 if self.unlinked else 1.0)
+
+    @property
+    def good_enough(self) -> bool:
+        """Whether the plan is taken without sampling another."""
+        return self.value >= THRESHOLD
+
+
+def score(plan: TaskIR, objective: str) -> PlanScore:
+    """Score a plan for an objective."""
+    reading = Reading(plan)
+    asked = words(objective)
+    covered = _covered(objective, reading.everything)
+    found = lists(objective)
+    ways = [treated(listing, reading) for listing in found]
+    sure = [way for listing, way in zip(found, ways, strict=True) if listing.sure]
+    things, apart = sum(way.things for way in sure), sum(way.apart for way in sure)
+    repeats = _repeats(plan.steps, reading.before, tokens(objective))
+    strays = [name for name, said in reading.said.items() if asked and not said & asked]
+    invented = {word for word in reading.everything - asked - _SAYABLE if not word.isdigit()}
+    needs = sum(len(step.depends_on) for step in plan.steps)
+    idle = sorted({edge for way in ways for edge in way.idle})
+    lumped = len(plan.steps) == 1 and _many(objective, found)
+    unlinked = _unlinked(plan.steps, objective)
+    reasons = [
+        *(f"{name} repeats" for name in repeats),
+        *(f"{name} strays" for name in strays),
+        *(f"{name} needs {need} for nothing" for name, need in idle),
+        *([f"{apart} of {things} listed things have a step of their own"] * (apart < things)),
+        *(["one step does several things"] * lumped),
+        *([unlinked] if unlinked else []),
+    ]
+    return PlanScore(
+        covered=covered,
+        separate=_share(apart, things, 1.0),
+        repeated=_share(len(repeats), len(plan.steps)),
+        stray=_share(len(strays), len(plan.steps)),
+        invented=_share(len(invented), len(reading.everything)),
+        idle=_share(len(idle), needs),
+        lumped=lumped,
+        unlinked=bool(unlinked),
+        reasons=tuple(reasons),
+    )
+
+
+def _covered(objective: str, said: frozenset[str]) -> float:
+    parts = [(part, words(part)) for part in sentences(objective)]
+    wanted = frozenset[str]().union(*(its for part, its in parts if asks(part) or its & said))
+    wanted = wanted - (_PUT - said) or words(objective)
+    return _share(len(wanted & said), len(wanted), 1.0)
+
+
+def _many(objective: str, found: Sequence[Listing]) -> bool:
+    if any(listing.marked for listing in found) or _MANY.search(objective):
+        return True
+    several = _CHOICE.search(objective) or (
+        _ASPECTS.search(objective) and not _ONE.search(objective)
+    )
+    return any(listing.sure for listing in found) and bool(several)
+
+
+def _unlinked(steps: Sequence[Step], objective: str) -> str:
+    most = max(len(step.depends_on) for step in steps)
+    if len(steps) > 1 and not most and _LINKS.search(objective):
+        return "no step needs another"
+    starts = sum(not step.depends_on for step in steps)
+    if starts > 1 and most == 1 and _JOINS.search(objective):
+        return "no step joins the others"
+    return ""
+
+
+def _repeats(
+    steps: Sequence[Step], before: Mapping[str, frozenset[str]], asked: frozenset[str]
+) -> list[str]:
+    said: dict[str, Counter[str]] = {}
+    found: list[str] = []
+    for step in steps:
+        mine = Counter(every_token(step.prompt))
+        # A step that works on another's outcome may say all that the other does.
+        others = (words for name, words in said.items() if name not in before[step.id])
+        twice = any(_same(mine, other, asked) for other in others) or mine in said.values()
+        if twice or _stutters(step.prompt):
+            found.append(step.id)
+        said[step.id] = mine
+    return found
+
+
+def _same(one: Counter[str], other: Counter[str], asked: frozenset[str]) -> bool:
+    names = {word.casefold() for word in one | other if not word.islower()}
+    one, other = _low(one), _low(other)
+    own, its = one - other, other - one
+    # Lanes of one kind of work differ in what the objective lists, a number or a name: no repeats.
+    telling = asked | names | _SEASONS
+    lanes = _tells(own, telling) and _tells(its, telling)
+    # Nor are the two sides of a question.
+    sides = not _AGAINST.isdisjoint(own) or not _AGAINST.isdisjoint(its)
+    return not lanes and not sides and (one & other).total() >= _SAME * (one | other).total()
+
+
+def _low(said: Counter[str]) -> Counter[str]:
+    low: Counter[str] = Counter()
+    for word, times in said.items():
+        low[word.casefold()] += times
+    return low
+
+
+def _tells(said: Counter[str], telling: frozenset[str]) -> bool:
+    return any(word.isdigit() or word in telling for word in said)
+
+
+def _stutters(prompt: str) -> bool:
+    said = prompt.casefold().split()
+    return len(said) > 8 and len(set(said)) * 2 < len(said)
+
+
+def _share(part: int, whole: int, empty: float = 0.0) -> float:
+    return part / whole if whole else empty

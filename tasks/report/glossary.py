@@ -1,0 +1,53 @@
+"""The words of a run's page on failures, explained to whoever reads the page alone. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ...errors import Category
+from ...result import Action, StepResult
+from .markdown import plain
+
+__all__ = ["ACTIONS", "CATEGORIES", "legend"]
+
+ACTIONS: Mapping[Action, str] = {
+    "RETRY": "asked again, and told what was wrong",
+    "THINK_HARDER": "asked again, hotter and with room for more",
+    "SAMPLE": "several candidates at once, the first to pass wins",
+    "ESCALATE": "asked on a higher tier, with another model",
+    "DELEGATE": "given to another agent",
+    "REPLAN": "written anew by the orchestrator, or done without",
+    "SKIP": "done without",
+    "FAIL": "given up",
+}
+"""What each action means, for whoever reads a page and nothing else."""
+
+CATEGORIES: Mapping[Category, str] = {
+    Category.FORMAT: "it can't be read as what it should be, or lacks its form",
+    Category.SCHEMA: "JSON that its schema refuses",
+    Category.CODE: "code that breaks",
+    Category.LOGIC: "it runs, and gives something wrong",
+    Category.TIMEOUT: "its time was over",
+    Category.EARLY_ABORT: "the model was stopped, since what it wrote was certain to fail",
+    Category.INFRASTRUCTURE: "not the model's fault: a connection, a tool, the machine",
+    Category.BUDGET: "the run, or the model's context, had no room for it",
+    Category.UPSTREAM: "a step that it needs did not succeed",
+    Category.UNKNOWN: "none of the known kinds of failure",
+}
+"""What each category means, likewise."""
+
+
+def legend(steps: Sequence[StepResult]) -> str:
+    """Explain the categories and actions that some steps met, and how rules are written."""
+    attempts = [attempt for step in steps for attempt in step.attempts]
+    categories = {attempt.category for attempt in attempts}
+    actions = {attempt.decision.action for attempt in attempts if attempt.decision}
+    words = {
+        **{str(one): told for one, told in CATEGORIES.items() if one in categories},
+        **{str(one): told for one, told in ACTIONS.items() if one in actions},
+    }
+    said = "; ".join(f"{plain(word, 40)}: {told}" for word, told in words.items())
+    return (
+        f"{said}. A rule names the category and what its failures on this tier have led to "
+        "so far; the decision is the last of these."
+    )

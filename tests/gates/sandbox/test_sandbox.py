@@ -1,0 +1,263 @@
+"""What an honest program and its caller can rely on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from prefect_swarm.errors import InputError, SandboxError
+from prefect_swarm.gates import sandbox
+from prefect_swarm.gates.sandbox import Ended, Limits, Program
+from prefect_swarm.gates.sandbox import probe as sandbox_probe
+from prefect_swarm.gates.sandbox import spawn as sandbox_spawn
+from prefect_swarm.gates.sandbox.spawn import Ground, run_on
+from prefect_swarm.gates.sandbox.visible_files import seen
+from sandboxes import GROUNDS, PROJECT, ground_named, processes_with
+
+# Room for a busy machine; no test reaches these.
+LIMITS = Limits(cpu_s=60, wall_s=120)
+PAUSE = "import signal; signal.pause()"
+
+
+@pytest.fixture(params=GROUNDS)
+def ground(request: pytest.FixtureRequest) -> Ground:
+    return ground_named(request.param)
+
+
+def python(code: str, ground: Ground, limits: Limits = LIMITS, *, stdin: bytes = b"") -> Ended:
+    program = Program(("python", "main.py"), {"main.py": code.encode()}, stdin)
+    return asyncio.run(run_on(ground, program, limits))
+
+
+def test_a_program_prints(ground: Ground) -> None:
+    ended = python("import sys; print('out'); print('err', file=sys.stderr)", ground)
+    assert (ended.stdout, ended.stderr, ended.exit_code) == ("out\n", "err\n", 0)
+    assert ended.succeeded
+    assert ended.kind == ground.way
+
+
+def test_a_program_reads_its_input(ground: Ground) -> None:
+    code = "import sys; print(len(sys.stdin.buffer.read()))"
+    assert python(code, ground, stdin=b"x" * 1_000_000).stdout == "1000000\n"
+
+
+def test_input_that_is_not_read_does_no_harm(ground: Ground) -> None:
+    assert python("print('done')", ground, stdin=b"x" * 1_000_000).stdout == "done\n"
+
+
+def test_the_installed_packages_are_there(ground: Ground) -> None:
+    ended = python("import pytest, pydantic; print(pytest.__name__)", ground)
+    assert ended.stdout == "pytest\n", ended.stderr
+
+
+def test_subprocesses_threads_and_temporary_files_work(ground: Ground) -> None:
+    code = """
+import multiprocessing, subprocess, sys, tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+with ThreadPoolExecutor(4) as pool:
+    print(sum(pool.map(abs, range(-3, 0))))
+print(subprocess.run([sys.executable, "-c", "print(7)"], capture_output=True, text=True).stdout)
+with tempfile.NamedTemporaryFile() as file:
+    print(file.write(b"temporary"))
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(pool.map(abs, [-8]))
+"""
+    ended = python(code, ground)
+    assert ended.stdout.split() == ["6", "7", "9", "[8]"], ended.stderr
+
+
+def test_a_shell_script_runs(ground: Ground) -> None:
+    files = {"folder/script.sh": b"head -c 3 /dev/zero | wc -c; pwd > pwd"}
+    program = Program(("sh", "folder/script.sh"), files, keep=("pwd",))
+    ended = asyncio.run(run_on(ground, program, LIMITS))
+    assert (ended.stdout.strip(), ended.files) == ("3", {"pwd": b"/sandbox\n"})
+
+
+def test_an_interpreter_below_a_temporary_folder_is_found(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        prefix = Path(folder)
+        (prefix / "bin").mkdir()
+        (prefix / "bin" / "tool").write_text("echo found")
+        (prefix / "lib64").symlink_to("bin")
+        prefix.chmod(0o755)
+        shown = seen([Path(sys.prefix), Path(sys.base_prefix), prefix], PROJECT)
+        monkeypatch.setattr(sandbox_spawn, "view", lambda: shown)
+        script = f"sh {folder}/lib64/tool; cd /tmp; touch {folder}/bin/x y; ls y {folder}/bin"
+        ended = asyncio.run(run_on(ground, Program(("sh", "-c", script)), LIMITS))
+    assert ended.stdout.split() == ["found", "y", f"{folder}/bin:", "tool"]
+
+
+def test_a_kept_file_comes_back(ground: Ground) -> None:
+    code = "import os; os.mkdir('a'); open('a/b', 'wb').write(bytes(range(256)))"
+    program = Program(("python", "-c", code), keep=("a/b", "missing"))
+    assert asyncio.run(run_on(ground, program, LIMITS)).files == {"a/b": bytes(range(256))}
+
+
+def test_a_command_that_is_not_there_ends_as_a_shell_would_have_it(ground: Ground) -> None:
+    ended = asyncio.run(run_on(ground, Program(("no-such-command",)), LIMITS))
+    assert (ended.exit_code, ended.stderr) == (127, "no-such-command: No such file or directory\n")
+
+
+def test_the_environment_is_fixed(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONSTARTUP", "x")
+    ended = python("import os; print(sorted(os.environ))", ground)
+    assert "PYTHONSTARTUP" not in ended.stdout
+    assert "'PYTHONHASHSEED'" in ended.stdout
+
+
+def test_programs_run_side_by_side(ground: Ground) -> None:
+    async def four() -> list[Ended]:
+        programs = [Program(("python", "-c", f"print({number})")) for number in range(4)]
+        return await asyncio.gather(*(run_on(ground, each, LIMITS) for each in programs))
+
+    assert [ended.stdout for ended in asyncio.run(four())] == ["0\n", "1\n", "2\n", "3\n"]
+
+
+async def _started(marker: str) -> None:
+    """Let others run until a process has the marker: there is no other sign of it outside."""
+    async with asyncio.timeout(100):
+        while not processes_with(marker):  # noqa: ASYNC110 - nothing else tells of it
+            await asyncio.sleep(0)
+
+
+def test_cancelling_ends_the_program(ground: Ground) -> None:
+    marker = f"marker-{secrets.token_hex(8)}"
+
+    async def cancel() -> None:
+        program = Program(("python", "-c", PAUSE, marker))
+        task = asyncio.create_task(run_on(ground, program, LIMITS))
+        await _started(marker)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert processes_with(marker) == []
+
+    asyncio.run(cancel())
+
+
+def test_killing_the_caller_ends_the_program(ground: Ground) -> None:
+    marker = f"marker-{secrets.token_hex(8)}"
+    code = (
+        "import asyncio, sys\n"
+        "from prefect_swarm.gates.sandbox.program import Limits, Program\n"
+        "from prefect_swarm.gates.sandbox.spawn import Ground, run_on\n"
+        f"program = Program(('python', '-c', {PAUSE!r}, '-'.join(sys.argv[1:])))\n"
+        f"asyncio.run(run_on({ground!r}, program, Limits(wall_s=300)))\n"
+    )
+    # The caller's own command must not hold the marker as a whole.
+    with subprocess.Popen([sys.executable, "-c", code, *marker.split("-")]) as caller:
+        asyncio.run(_started(marker))
+        watched = [os.pidfd_open(int(pid)) for pid in processes_with(marker)]
+        caller.send_signal(signal.SIGKILL)
+    for process in watched:
+        assert select.select([process], [], [], 100)[0]
+        os.close(process)
+
+
+@pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", "a\0b", "", "a//b", "./a"])
+def test_a_path_outside_the_work_folder_is_refused(path: str) -> None:
+    for program in (Program(("python",), {path: b""}), Program(("python",), keep=(path,))):
+        with pytest.raises(InputError):
+            asyncio.run(run_on(Ground("namespaces"), program, LIMITS))
+
+
+def test_files_that_do_not_fit_are_refused() -> None:
+    program = Program(("python",), {"a": b"x" * 100})
+    with pytest.raises(InputError, match="100 bytes"):
+        asyncio.run(run_on(Ground("namespaces"), program, Limits(disk_bytes=99)))
+
+
+def test_this_machine_holds_a_sandbox() -> None:
+    assert sandbox.kind() in ("bubblewrap", "namespaces")
+    assert asyncio.run(sandbox.run(Program(("python", "-c", "print(1)")), LIMITS)).stdout == "1\n"
+
+
+def test_a_machine_that_holds_none_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_at_all() -> list[Ground]:
+        return [Ground("bubblewrap", False, "/nonexistent")]
+
+    monkeypatch.setattr(sandbox_probe, "candidates", none_at_all)
+    sandbox_probe.forget()
+    try:
+        with pytest.raises(SandboxError, match="Install bubblewrap"):
+            asyncio.run(sandbox.run(Program(("python", "-c", "print(1)"))))
+    finally:
+        sandbox_probe.forget()
+
+
+def test_root_without_the_right_to_be_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can be held as root")
+    with pytest.raises(SandboxError, match="can't be held as root"):
+        asyncio.run(run_on(Ground("namespaces", own_user=True), Program(("true",)), LIMITS))
+
+
+def test_less_than_the_sandbox_must_be_asked_for_and_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_SANDBOX", "limits-only")
+    with caplog.at_level(logging.WARNING):
+        ended = asyncio.run(sandbox.run(Program(("python", "-c", "print(1)")), LIMITS))
+    assert (ended.stdout, ended.kind) == ("1\n", "limits-only")
+    assert "sandbox is off" in caplog.text
+
+
+def test_without_namespaces_a_daemon_is_ended_all_the_same() -> None:
+    marker = f"marker-{secrets.token_hex(8)}"
+    code = "import os, signal\nif os.fork() == 0:\n    os.setsid()\n    signal.pause()\n"
+    program = Program(("python", "-c", code, marker), keep=("x",))
+    ended = asyncio.run(run_on(Ground("limits-only"), program, LIMITS))
+    assert (ended.exit_code, processes_with(marker)) == (0, [])
+
+
+def test_without_namespaces_the_wall_time_holds() -> None:
+    program = Program(("python", "-c", PAUSE))
+    ended = asyncio.run(run_on(Ground("limits-only"), program, Limits(wall_s=0.3)))
+    assert (ended.exceeded, ended.signal) == ("wall", signal.SIGKILL)
+
+
+CROWD = """
+import os, signal, sys, types
+launcher = types.ModuleType("launcher")
+launcher.__path__ = [sys.argv[1]]
+sys.modules["launcher"] = launcher
+from launcher.privileges import bound_processes
+if os.getuid() == 0:
+    print(bound_processes(4))
+    os.setresgid(54321, 54321, 54321)
+    os.setresuid(54321, 54321, 54321)  # nobody's, so that it has no other processes
+else:
+    print(False)
+print(bound_processes(4))
+children = []
+try:
+    for _ in range(12):
+        children.append(os.fork())
+        if children[-1] == 0:
+            signal.pause()
+except BlockingIOError:
+    pass
+for child in children:
+    os.kill(child, signal.SIGKILL)
+print(len(children))
+"""
+
+
+def test_without_namespaces_processes_are_bounded_for_all_but_root() -> None:
+    command = [sys.executable, "-c", CROWD, str(PROJECT / "gates" / "sandbox" / "launcher")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    of_root, of_user, started = done.stdout.split()
+    assert (of_root, of_user) == ("False", "True")
+    assert int(started) == 4 if os.getuid() == 0 else int(started) < 12

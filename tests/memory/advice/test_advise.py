@@ -1,0 +1,193 @@
+"""Advice on a step follows from what similar steps have shown, and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from prefect_swarm.memory.advice.advise import LESSONS_CHARS, Question, advise, anticipated
+from prefect_swarm.memory.episode import Entry, Episode
+from prefect_swarm.memory.learning.beliefs import fold
+from prefect_swarm.memory.persona.decisions import invent
+from prefect_swarm.memory.persona.model import shipped_personas
+from prefect_swarm.memory.persona.registry import registry_of
+from prefect_swarm.result import StepRecall
+
+QUESTION = Question(
+    step="S1",
+    prompt="Write a function that adds two numbers",
+    task_type="code/python",
+    agent="Adder",
+    system_prompt="You add.",
+    ladder=("worker",),
+)
+
+
+def tried(position: int, persona: str, succeeded: bool, **fields: object) -> Entry:
+    return Entry(
+        position,
+        Episode.model_validate(
+            {
+                "run": f"run-{position}",
+                "step": "S1",
+                "attempt": 1,
+                "prompt": f"Write a function that adds {position} numbers",
+                "task_type": "code/python",
+                "output": "python",
+                "persona": persona,
+                "tier": "worker",
+                "model": "demo",
+                "succeeded": succeeded,
+                "category": None if succeeded else "LOGIC",
+                "error": "" if succeeded else "it gave 3",
+                "decision": None if succeeded else "FAIL",
+                "started_at": 1.0,
+                "ended_at": 2.0,
+                "duration_s": 1.0,
+                "reward": 1.0 if succeeded else -0.5,
+                "excerpt": "def add(): ...",
+            }
+            | fields
+        ),
+    )
+
+
+def advised(
+    entries: Sequence[Entry], similarity: float = 0.9, question: Question = QUESTION
+) -> StepRecall:
+    return advise(
+        question,
+        [(entry, similarity) for entry in entries],
+        fold(entries),
+        anticipated([question], registry_of((), shipped_personas(), ())),
+        lambda one, other: 0.5,
+        run="run",
+    )
+
+
+def test_nothing_known_leaves_the_step_as_it_was_planned() -> None:
+    found = advised([])
+    assert (found.agent, found.persona, found.tier, found.by) == (
+        "Adder",
+        "adder",
+        "worker",
+        "rules",
+    )
+    assert (found.instructions, found.lesson, found.memories, found.expected_s) == (
+        "",
+        "",
+        (),
+        None,
+    )
+
+
+def test_who_does_clearly_better_gets_the_step_with_their_own_instructions() -> None:
+    entries = [tried(n, "adder", False) for n in range(1, 9)]
+    entries += [tried(n, "python-engineer", True) for n in range(9, 17)]
+    found = advised(entries)
+    engineer = next(one for one in shipped_personas() if one.name == "python-engineer")
+    assert (found.persona, found.by) == ("python-engineer", "memory")
+    assert (found.agent, found.instructions) == (engineer.title, engineer.instructions)
+    assert "next best" in found.why
+    assert all(
+        "python-engineer succeeded" in one.why for one in found.memories if "persona" in one.why
+    )
+
+
+def test_what_goes_well_is_not_changed_to_find_something_out() -> None:
+    found = advised([tried(n, "adder", True) for n in range(1, 9)])
+    assert (found.persona, found.lesson) == ("adder", "")
+    assert found.expected_s == 1.0
+
+
+def test_what_its_expected_time_rests_on_is_named() -> None:
+    same = tried(1, "adder", True)
+    others = [
+        tried(2, "adder", False, category="EARLY_ABORT"),
+        tried(3, "adder", True, task_type="chat/text"),
+        tried(4, "adder", True, tier="coder"),
+        tried(5, "counter", True),
+    ]
+    found = advised([same, *others[:1]])
+    assert [(one.run, one.uses, one.why) for one in found.memories] == [
+        ("run-1", ("time",), "time: adder succeeded on worker in 1.0 s")
+    ]
+    timed = {one.run for one in advised([same, *others]).memories if "time" in one.uses}
+    assert timed == {"run-1", "run-5"}
+    assert not advised([same], similarity=0.2).memories
+
+
+def unlike(_one: Episode, _other: Episode) -> float:
+    return 0.0
+
+
+def test_an_agent_has_one_name_for_each_kind_of_output_whatever_succeeds() -> None:
+    registry = registry_of((), shipped_personas(), ())
+    questions = [QUESTION, replace(QUESTION, step="S2", task_type="code/shell")]
+    first, second = (
+        advise(one, (), fold(()), anticipated(questions, registry), unlike, run="run")
+        for one in questions
+    )
+    assert first.persona == "adder"
+    assert second.persona == "adder-shell"
+    # Only the second step succeeded, so only it is entered.
+    entered = invent(registry, "Adder", "You add.", "code/shell", at=1.0, known_as=second.persona)
+    assert entered is not None
+    later = anticipated(questions, registry.with_invented(entered))
+    names = [advise(one, (), fold(()), later, unlike, run="later").persona for one in questions]
+    assert names == ["adder", second.persona]
+
+
+def test_a_step_whose_like_mostly_fail_is_told_what_happened_within_bounds() -> None:
+    found = advised([tried(n, "adder", n == 4) for n in range(1, 9)])
+    assert 0 < len(found.lesson) <= LESSONS_CHARS
+    assert "it gave 3" in found.lesson
+    assert any("told" in one.why for one in found.memories)
+
+
+def test_where_nothing_like_it_ever_worked_nothing_is_told() -> None:
+    assert advised([tried(n, "adder", False) for n in range(1, 9)]).lesson == ""
+
+
+def test_what_is_only_faintly_similar_is_not_told() -> None:
+    found = advised([tried(n, "adder", n == 4) for n in range(1, 9)], similarity=0.4)
+    assert found.lesson == ""
+
+
+def test_what_is_only_related_is_no_reason_to_try_somebody_else() -> None:
+    entries = [tried(n, "adder", False) for n in range(1, 30)]
+    assert advised(entries, similarity=0.4).by == "rules"
+    assert advised(entries, similarity=0.4).persona == "adder"
+
+
+def test_a_step_that_succeeded_in_the_end_did_well() -> None:
+    entries = [
+        tried(n, "adder", n % 3 == 0, run=f"run-{(n - 1) // 3}", attempt=(n - 1) % 3 + 1)
+        for n in range(1, 10)
+    ]
+    assert advised(entries).persona == "adder"
+    assert advised(entries).lesson == ""
+
+
+def test_what_was_told_and_did_not_help_is_not_told_again() -> None:
+    before = [tried(n, "adder", n == 2) for n in range(1, 5)]
+    told = [entry.episode.key for entry in before]
+    assert advised([*before, tried(5, "adder", False)]).lesson
+    assert advised([*before, tried(5, "adder", False, used=told)]).lesson == ""
+
+
+def test_nobody_is_tried_on_a_text_who_never_did_one_like_it() -> None:
+    question = replace(QUESTION, task_type="chat/text")
+    entries = [tried(n, "adder", False, task_type="chat/text", output="text") for n in range(1, 30)]
+    assert advised(entries, question=question).persona == "adder"
+
+
+def test_the_same_memory_gives_the_same_advice() -> None:
+    entries = [tried(n, "adder", n % 3 == 0) for n in range(1, 20)]
+    assert advised(entries) == advised(entries)
+
+
+def test_a_persona_that_is_retired_or_unknown_is_nobodys_choice() -> None:
+    entries = [tried(n, "adder", False) for n in range(1, 9)]
+    entries += [tried(n, "gone", True) for n in range(9, 17)]
+    assert advised(entries).persona != "gone"

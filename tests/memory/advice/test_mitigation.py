@@ -1,0 +1,168 @@
+"""What was done about failures decides only where it has been tried, and has shown its worth."""
+
+from __future__ import annotations
+
+import pytest
+from dict_log import DictLog
+from hypothesis import given
+from hypothesis import strategies as st
+from prefect_swarm.errors import Category
+from prefect_swarm.memory.advice.mitigation import (
+    KNOWN,
+    has_earned,
+    instead,
+    known,
+    mended_in,
+    precedent,
+    tried_in,
+)
+from prefect_swarm.memory.episode import Entry
+from prefect_swarm.memory.graph.rows import rows_of
+from prefect_swarm.result import Action, Mitigation
+from samples import episode
+
+SYMPTOM = "gate unit: <call> gave '…', expected '…'"
+GATE = "gate unit:"
+
+
+def done(
+    action: Action, worked: int, tried: int, symptom: str = SYMPTOM, target: str = ""
+) -> Mitigation:
+    return Mitigation(symptom=symptom, action=action, target=target, tried=tried, worked=worked)
+
+
+def test_what_works_comes_before_what_mostly_fails() -> None:
+    there = (done("RETRY", 0, 5), done("SAMPLE", 4, 6))
+    found = instead("RETRY", ["RETRY", "SAMPLE"], None, SYMPTOM, there, samples=1)
+    assert found == (there[1], there[0])
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        pytest.param((), id="nothing is known"),
+        pytest.param((done("SAMPLE", 9, 9),), id="nothing is known of what is due"),
+        pytest.param((done("RETRY", 0, 9),), id="nothing is known of anything else"),
+        pytest.param((done("RETRY", 5, 9), done("SAMPLE", 9, 9)), id="what is due does well"),
+        pytest.param((done("RETRY", 0, 9), done("SAMPLE", 0, 9)), id="nothing works"),
+        pytest.param((done("RETRY", 3, 9), done("SAMPLE", 3, 9)), id="the other is no better"),
+        pytest.param((done("RETRY", 0, 9), done("SKIP", 9, 9)), id="the rule hasn't it"),
+    ],
+)
+def test_the_rule_decides(there: tuple[Mitigation, ...]) -> None:
+    assert instead("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there, samples=1) is None
+
+
+def test_several_texts_at_once_have_to_be_worth_as_many() -> None:
+    there = (done("RETRY", 1, 10), done("SAMPLE", 5, 10))
+    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=2) is not None
+    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=4) is None
+    assert instead("SAMPLE", ["RETRY"], None, SYMPTOM, there, samples=1) is None
+    mostly_fails = (done("RETRY", 4, 10), done("SAMPLE", 4, 10))
+    found = instead("SAMPLE", ["RETRY"], None, SYMPTOM, mostly_fails, samples=4)
+    assert found == mostly_fails
+
+
+def test_the_best_of_several_comes_first() -> None:
+    there = (done("RETRY", 0, 9), done("SAMPLE", 3, 9), done("REPLAN", 8, 9))
+    found = instead("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there, samples=1)
+    assert found is not None
+    assert found[0].action == "REPLAN"
+
+
+def test_what_is_known_of_a_gate_counts_where_the_very_failure_is_new() -> None:
+    there = (done("RETRY", 0, 9, GATE), done("SAMPLE", 6, 9, GATE))
+    assert instead("RETRY", ["SAMPLE"], None, "gate unit: never seen", there, samples=1) is not None
+    assert instead("RETRY", ["SAMPLE"], None, "gate lint: never seen", there, samples=1) is None
+    assert instead("RETRY", ["SAMPLE"], None, "no gate said this", there, samples=1) is None
+
+
+def test_what_is_known_of_the_very_failure_counts_before_that_of_its_gate() -> None:
+    there = (
+        done("RETRY", 9, 9),
+        done("SAMPLE", 0, 9),
+        done("RETRY", 9, 29, GATE),
+        done("SAMPLE", 15, 20, GATE),
+    )
+    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=1) is None
+
+
+def test_climbing_is_known_by_the_tier_it_leads_to() -> None:
+    there = (done("RETRY", 0, 9), done("ESCALATE", 9, 9, target="architect"))
+    assert instead("RETRY", ["ESCALATE"], "coder", SYMPTOM, there, samples=1) is None
+    assert instead("RETRY", ["ESCALATE"], "architect", SYMPTOM, there, samples=1) is not None
+    assert precedent("ESCALATE", None, SYMPTOM, there) is None
+
+
+def test_few_tries_earn_no_place() -> None:
+    assert not has_earned(done("RETRY", 2, 2))
+    assert has_earned(done("RETRY", 2, 3))
+    assert not has_earned(done("RETRY", 5, 10))
+
+
+def test_the_same_is_added_up_and_so_is_all_of_a_gate() -> None:
+    found = known(
+        [
+            done("RETRY", 1, 2),
+            done("RETRY", 0, 2),
+            done("RETRY", 0, 1, "gate unit: something else"),
+            done("DELEGATE", 1, 2, target="Ann"),
+            done("DELEGATE", 1, 2, target="Bob"),
+            done("SAMPLE", 1, 2),
+        ]
+    )
+    assert [(one.symptom, one.action, one.target, one.worked, one.tried) for one in found] == [
+        (GATE, "RETRY", "", 1, 5),
+        (GATE, "DELEGATE", "", 2, 4),
+        (SYMPTOM, "DELEGATE", "", 2, 4),
+        (SYMPTOM, "RETRY", "", 1, 4),
+    ]
+
+
+def test_what_a_run_takes_with_it_is_bounded() -> None:
+    many = [done("RETRY", 1, 3 + n, f"failure {n}") for n in range(3 * KNOWN)]
+    found = known(many)
+    assert len(found) == KNOWN
+    assert found[0].tried == 3 * KNOWN + 2
+
+
+def entries() -> list[Entry]:
+    failure = {"succeeded": False, "category": Category.CODE, "error": "gate lint: F821 'x'"}
+    told = [
+        episode(1, attempt=1, **failure),
+        episode(1, attempt=2, cause="RETRY", **failure),
+        episode(1, attempt=3, cause="SAMPLE"),
+        episode(2, namespace="theirs", attempt=1, **failure),
+        episode(2, namespace="theirs", attempt=2, cause="RETRY"),
+    ]
+    return DictLog(told).since(0)
+
+
+def test_rows_tell_what_was_tried_and_what_passed() -> None:
+    rows, _ = rows_of(entries())
+    symptom = "gate lint: F821 '…'"
+    assert [(one.action, one.worked, one.recurred) for one in tried_in(rows, "default")] == [
+        ("RETRY", 0, 1),
+        ("SAMPLE", 1, 0),
+    ]
+    assert mended_in(rows, "default") == {(symptom, "SAMPLE"): 3}
+    assert mended_in(rows, "theirs") == {(symptom, "RETRY"): 5}
+    assert list(tried_in(rows, "nobody")) == []
+
+
+actions = st.sampled_from(["RETRY", "THINK_HARDER", "SAMPLE", "ESCALATE", "DELEGATE", "REPLAN"])
+counts = st.integers(0, 30).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+@given(st.lists(st.tuples(actions, counts), max_size=6), actions, st.lists(actions, max_size=4))
+def test_whatever_is_known_only_what_is_allowed_and_does_better_is_taken(
+    facts: list[tuple[Action, tuple[int, int]]], due: Action, others: list[Action]
+) -> None:
+    there = known([done(action, *both) for action, both in facts])
+    found = instead(due, others, None, SYMPTOM, there, samples=1)
+    if found is not None:
+        one, own = found
+        assert one.action in others
+        assert own.action == due != one.action
+        assert one.worked / one.tried > own.worked / own.tried
+        assert min(one.tried, own.tried) >= 3

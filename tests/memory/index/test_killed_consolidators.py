@@ -1,0 +1,44 @@
+"""Whoever is killed, every episode is there once and the index says what the log says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from consolidators import SCRIPT
+from generations import contents
+from hash_embedder import HashEmbedder
+from prefect_swarm.memory.index.consolidate import consolidate
+from prefect_swarm.memory.log.sqlite import SqliteLog
+from writers import all_write
+
+WRITERS, EPISODES, KILLS = 8, 1000, 50
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_while_consolidators_are_killed(quick_folder: Path) -> None:
+    where, folder = quick_folder / "episodes.sqlite", quick_folder / "memory"
+    SqliteLog(where).close()
+    command = [sys.executable, str(SCRIPT), str(where), str(folder), str(KILLS), "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killing:
+        try:
+            all_write(str(where), WRITERS, EPISODES)
+            said = killing.communicate(timeout=600)[0].split()
+        finally:
+            killing.kill()
+    assert killing.returncode == 0
+    assert said.count("killed") == KILLS
+    log = SqliteLog(where)
+    entries = log.since(0, WRITERS * EPISODES + 1)
+    assert set(Counter(entry.episode.key for entry in entries).values()) == {1}
+    assert len(entries) == WRITERS * EPISODES
+    done = consolidate(log, folder, HashEmbedder())
+    assert (done.damage, done.full, done.episodes) == (None, False, len(entries))
+    consolidate(log, quick_folder / "anew", HashEmbedder())
+    found = contents(folder)
+    assert sorted(found["vectors"]["default"]) == [entry.position for entry in entries]
+    assert found == contents(quick_folder / "anew")
+    log.close()

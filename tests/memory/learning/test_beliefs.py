@@ -1,0 +1,165 @@
+"""Beliefs are a fold over the log."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prefect_swarm.errors import Category
+from prefect_swarm.memory.episode import Entry, Episode, EpisodeKey
+from prefect_swarm.memory.learning.beliefs import Beliefs, fold
+from prefect_swarm.memory.learning.config import LearningConfig
+from prefect_swarm.memory.learning.estimate import Cell
+from remembered import episode, gates, logs
+
+PLAIN = LearningConfig(shaping=0.0)
+
+
+def learned(*episodes: Episode, config: LearningConfig = PLAIN) -> Beliefs:
+    return fold(map(Entry, range(1, len(episodes) + 1), episodes), config=config)
+
+
+def close(one: Any, other: Any) -> bool:
+    """Equal but for rounding, in whatever both hold."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(close(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(close, one, other))
+    return one == (pytest.approx(other, abs=1e-9) if isinstance(one, float) else other)
+
+
+@given(logs(), st.integers(0, 40), st.integers(0, 5))
+def test_folding_in_pieces_gives_what_folding_whole_gives(
+    entries: list[Entry], at: int, again: int
+) -> None:
+    first = fold(entries[:at])
+    then = Beliefs.model_validate_json(first.model_dump_json())
+    for entry in entries[max(0, at - again) :]:
+        then.learn(entry)
+    assert then == fold(entries)
+
+
+@given(logs())
+def test_other_namespaces_change_nothing_but_the_position(entries: list[Entry]) -> None:
+    own = [entry for entry in entries if entry.episode.namespace == "default"]
+    whole, alone = fold(entries), fold(own)
+    assert whole.position == entries[-1].position
+    assert whole.model_dump(exclude={"position"}) == alone.model_dump(exclude={"position"})
+
+
+@given(logs())
+def test_what_turns_out_to_be_another_ones_fault_leaves_no_trace_in_the_counts(
+    entries: list[Entry],
+) -> None:
+    beliefs = fold(entries, config=LearningConfig(half_life=1e12))
+    own = [entry.episode for entry in entries if entry.episode.namespace == "default"]
+    silent = {Category.UPSTREAM, Category.INFRASTRUCTURE}
+    telling = [one for one in own if one.succeeded or one.category not in silent]
+    credited = beliefs.credited
+    ended = [
+        credited[str(one.key)].success if str(one.key) in credited else float(one.succeeded)
+        for one in telling
+    ]
+    won = sum(one for one in ended if one is not None)
+    said = sum(one is not None for one in ended)
+    assert beliefs.won == pytest.approx(won)
+    assert beliefs.won + beliefs.lost == pytest.approx(said)
+    tallies = [beliefs.persona(name) for name in ("A", "B")]
+    assert sum(one.won for one in tallies) == pytest.approx(won)
+    assert sum(one.won + one.lost for one in tallies) == pytest.approx(said)
+
+
+def test_q_moves_a_tenth_of_the_way_to_the_reward() -> None:
+    beliefs = learned(episode(), episode("S2"))
+    assert beliefs.personas["chat/text"]["Writer"].q == pytest.approx(0.5 + 0.05 + 0.045)
+    assert beliefs.tiers["chat/text"]["worker"].q == pytest.approx(0.595)
+    assert beliefs.persona("Writer").won == pytest.approx(1 + 0.5 ** (1 / 200))
+
+
+def test_only_memories_that_were_used_are_valued() -> None:
+    used, other = EpisodeKey("run-0", "S1", 1), EpisodeKey("run-0", "S2", 1)
+    beliefs = learned(episode(used=(used,)))
+    assert beliefs.q_of_memory(used) == pytest.approx(0.5 + 0.3 * 0.5)
+    assert beliefs.q_of_memory(other) == 0.5
+
+
+def test_what_says_nothing_of_the_persona_is_not_learned_from() -> None:
+    beliefs = learned(episode(category=Category.INFRASTRUCTURE))
+    assert beliefs.personas == {}
+    assert beliefs.expected_rate() == 0.5
+
+
+def test_blame_moves_from_the_step_that_failed_to_what_it_was_given() -> None:
+    together = gates(unit="passed", integration="failed")
+    given_bad = episode("S1", persona="Giver")
+    failed = episode(
+        "S2", category=Category.CODE, upstream=("S1",), gates=together, persona="Reader"
+    )
+    beliefs = learned(given_bad, episode("S9", persona="Giver"), failed)
+    giver, reader = (beliefs.personas["chat/text"][name] for name in ("Giver", "Reader"))
+    assert (reader.q, reader.won, reader.lost) == (pytest.approx(0.5), 0.0, 0.0)
+    assert giver.lost == pytest.approx(0.6 * 0.5 ** (1 / 200))
+    honest = learned(episode(reward=-0.5 * 0.6 + 0.4), episode("S9"))
+    assert giver.q == pytest.approx(honest.personas["chat/text"]["Writer"].q)
+    assert "S2 failed on it" in beliefs.credited["run-1/S1.1"].reason
+
+
+def test_a_step_that_succeeds_after_all_takes_the_blame_back() -> None:
+    failed = episode("S2", 1, category=Category.UPSTREAM, upstream=("S1",))
+    before = learned(episode("S1"), config=PLAIN)
+    after = learned(episode("S1"), failed, episode("S2", 2, upstream=("S1",), persona="Other"))
+    assert after.credited == {}
+    mine, whole = (one.personas["chat/text"]["Writer"] for one in (before, after))
+    assert whole.model_dump() == pytest.approx(mine.model_dump())
+
+
+def test_only_the_latest_runs_can_be_put_right() -> None:
+    config = LearningConfig(open_runs=2)
+    beliefs = learned(*(episode(run=f"run-{number}") for number in range(4)), config=config)
+    assert list(beliefs.open) == ["run-2", "run-3"]
+
+
+def test_shaping_favours_what_is_new_at_first() -> None:
+    shaped = learned(episode(category=Category.LOGIC), config=LearningConfig())
+    plain = learned(episode(category=Category.LOGIC))
+    assert shaped.personas["chat/text"]["Writer"].q > plain.personas["chat/text"]["Writer"].q
+
+
+OUTCOMES = st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 1)), min_size=1, max_size=30)
+
+
+@given(OUTCOMES, st.data())
+def test_a_corrected_cell_is_as_if_the_outcome_had_been_the_other_one(
+    outcomes: list[tuple[float, float]], data: st.DataObject
+) -> None:
+    at = data.draw(st.integers(0, len(outcomes) - 1))
+    target, success = data.draw(st.tuples(st.floats(-1, 1), st.floats(0, 1)))
+    cell, right = Cell(q=0.5), Cell(q=0.5)
+    stakes = [cell.learn(*one, 0.1, 20.0) for one in outcomes]
+    for number, one in enumerate(outcomes):
+        right.learn(*((target, success) if number == at else one), 0.1, 20.0)
+    cell.correct(stakes[at], target, success, 1 - success, 0.1, 20.0)
+    assert cell.model_dump() == pytest.approx(right.model_dump(), abs=1e-9)
+
+
+def test_a_duration_is_drawn_to_what_is_known_of_similar_ones() -> None:
+    slow = [episode(f"S{n}", persona="Slow", duration_s=100.0) for n in range(30)]
+    quick = [episode(f"S{n}", persona="Quick", duration_s=1.0) for n in range(30, 60)]
+    beliefs = learned(*slow, *quick)
+    known = beliefs.duration("chat/text", "Slow", "worker")
+    assert known is not None
+    assert 80 < known.seconds <= 100
+    assert known.samples == 30
+    other = beliefs.duration("doc/text", "Nobody", "worker")
+    assert other is not None
+    assert 5 < other.seconds < 20
+    assert other.samples == 0
+    assert beliefs.duration("chat/text", "Slow", "architect") is None
+
+
+@given(st.lists(st.floats(0.01, 1000), min_size=1, max_size=20))
+def test_a_duration_lies_among_those_that_were_seen(seconds: list[float]) -> None:
+    beliefs = learned(*(episode(f"S{n}", duration_s=one) for n, one in enumerate(seconds)))
+    found = beliefs.duration("chat/text", "Writer", "worker")
+    assert found is not None
+    assert min(seconds) * 0.999 <= found.seconds <= max(seconds) * 1.001

@@ -1,0 +1,52 @@
+"""Templates are text, slots, alternatives and lists."""
+
+from __future__ import annotations
+
+import pytest
+from prefect_swarm.parl.data.parsing.template import (
+    Choice,
+    Slot,
+    Template,
+    TemplateError,
+    parse_template,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "template"),
+    [
+        ("plain -> text | and } signs", ("plain -> text | and } signs",)),
+        ("{x}", (Slot("x"),)),
+        ("a {x.land|or|cap} b", ("a ", Slot("x", "land", filters=("or", "cap")), " b")),
+        ("{x#}.", (Slot("x", number=True), ".")),
+        ("<a|b>", (Choice((("a",), ("b",))),)),
+        ("<a |>b", (Choice((("a ",), ())), "b")),
+        ("<a|<b|{x}>>", (Choice((("a",), (Choice((("b",), (Slot("x"),))),))),)),
+        ("{x: to {x}|or}", (Slot("x", body=("to ", Slot("x")), filters=("or",)),)),
+        ("{x: <to|in> {y|cap}}", (
+            Slot("x", body=(Choice((("to",), ("in",))), " ", Slot("y", filters=("cap",)))),
+        )),
+        (r"a\nb", ("a\nb",)),
+        (r"if a \< b \{x\} <c\|d|e>", ("if a < b {x} ", Choice((("c|d",), ("e",))))),
+    ],
+)  # fmt: skip
+def test_a_template_is_parsed(text: str, template: Template) -> None:
+    assert parse_template(text) == template
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a < b", r"`< b` isn't closed (`\<` is the plain sign)"),
+        ("<div>", r"`<div>` has only one alternative (`\<` is the plain sign)"),
+        ("{X}", r"`{X}` is no slot (`\{` is the plain sign)"),
+        ("{x", "`{x` isn't closed"),
+        ("{x y}", "`{x y}` isn't closed"),
+        ("{x|}", "`{x|}` has no filter's name after `|`"),
+        ("<a|{x: b>", "`{x: b>` isn't closed"),
+    ],
+)
+def test_what_is_no_template_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(TemplateError) as caught:
+        parse_template(text)
+    assert str(caught.value) == problem

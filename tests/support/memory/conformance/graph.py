@@ -1,0 +1,145 @@
+"""What every `Graph` has to do. Its tests say how to open one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from dict_log import episode
+from graph_story import FINE, LINT, STORY, SYMPTOM, done, entries
+from prefect_swarm.errors import MemoryStoreError
+from prefect_swarm.memory.episode import Entry
+from prefect_swarm.memory.graph.queries import (
+    Failing,
+    Source,
+    failures_of,
+    mended,
+    mitigations,
+    provenance,
+    tried,
+)
+from prefect_swarm.memory.graph.rows import symptom_text
+from prefect_swarm.memory.protocols import Graph
+
+__all__ = ["GraphConformance", "Opened"]
+
+Opened = Callable[[Path, bool], Graph]
+"""Opens the graph at a path, read-only or not."""
+
+HARD = [
+    "",
+    '"',
+    'a,"b"\n\r\nc',
+    "\\",
+    "\\N",
+    "null",
+    "[1]",
+    "ä 🙂 \u2028",
+    "'; MATCH",
+    "{a: 1}",
+    " ",
+]
+
+
+class GraphConformance:
+    """The whole suite."""
+
+    @pytest.fixture
+    def opened(self) -> Opened:
+        """Opens graphs."""
+        raise NotImplementedError
+
+    @pytest.fixture
+    def graph(self, opened: Opened, tmp_path: Path) -> Iterator[Graph]:
+        """A graph of the story."""
+        made = opened(tmp_path / "graph", False)
+        made.add(entries(STORY))
+        yield made
+        made.close()
+
+    def test_only_a_mitigation_that_was_followed_by_success_worked(self, graph: Graph) -> None:
+        assert mitigations(graph, "default", SYMPTOM) == [
+            done("DELEGATE", "Engineer", worked=1),
+            done("ESCALATE", "coder", worked=1),
+            done("RETRY", recurred=1),
+        ]
+
+    def test_to_fail_otherwise_is_not_to_work(self, graph: Graph) -> None:
+        assert mitigations(graph, "default", symptom_text(STORY[3])) == [
+            done("RETRY", symptom=symptom_text(STORY[3]))
+        ]
+
+    def test_all_that_was_tried_is_told_with_what_for(self, graph: Graph) -> None:
+        found = tried(graph, "default")
+        assert {one.symptom for one in found} == {SYMPTOM, symptom_text(STORY[3])}
+        assert len(found) == 4
+        assert tried(graph, "nobody") == []
+
+    def test_what_passed_after_a_symptom_is_found_at_its_latest(self, graph: Graph) -> None:
+        graph.add([Entry(50, episode("r9", "S1", 1, **LINT))])
+        graph.add([Entry(51, episode("r9", "S1", 2, cause="ESCALATE", tier="coder", **FINE))])
+        found = mended(graph, "default", [SYMPTOM, symptom_text(STORY[3])])
+        assert found == {(SYMPTOM, "ESCALATE"): 51, (SYMPTOM, "DELEGATE"): 6}
+        assert mended(graph, "default", []) == {}
+
+    def test_which_personas_failed_and_how(self, graph: Graph) -> None:
+        assert failures_of(graph, "default", "code/python") == [
+            Failing("Writer", "CODE", "lint", times=3, attempts=5, symptom=SYMPTOM),
+            Failing("Writer", "LOGIC", "unit", 1, 5, symptom_text(STORY[3])),
+        ]
+
+    def test_where_an_output_came_from(self, graph: Graph) -> None:
+        assert provenance(graph, "default", "r1", "S3") == [
+            Source("S1", 1, 3, True, "Writer", "small"),
+            Source("S2", 1, 3, True, "Engineer", "small"),
+        ]
+        assert [one.step for one in provenance(graph, "default", "r1", "S1")] == []
+
+    def test_distance_is_counted_along_a_chain_of_any_length(
+        self, opened: Opened, tmp_path: Path
+    ) -> None:
+        chain = [
+            episode("r", f"S{n}", upstream=(f"S{n - 1}",) if n > 1 else ()) for n in range(1, 61)
+        ]
+        graph = opened(tmp_path / "graph", False)
+        graph.add(entries(chain))
+        assert [s.distance for s in provenance(graph, "default", "r", "S60")] == list(range(1, 60))
+        graph.close()
+
+    def test_a_source_of_which_nothing_is_known_is_still_told(
+        self, opened: Opened, tmp_path: Path
+    ) -> None:
+        graph = opened(tmp_path / "graph", False)
+        graph.add(entries([episode("r", "S2", upstream=("S1",))]))
+        assert provenance(graph, "default", "r", "S2") == [Source("S1", 1, 0, False, "", "")]
+        graph.close()
+
+    def test_reopened_it_is_the_same_and_read_only(
+        self, graph: Graph, opened: Opened, tmp_path: Path
+    ) -> None:
+        before = provenance(graph, "default", "r1", "S3")
+        graph.close()
+        again = opened(tmp_path / "graph", True)
+        assert provenance(again, "default", "r1", "S3") == before
+        with pytest.raises(MemoryStoreError, match="read-only"):
+            again.query("CREATE (:Run {id: 'x'})")
+        again.close()
+
+    @pytest.mark.parametrize("text", HARD)
+    def test_texts_come_back_as_they_were(self, text: str, opened: Opened, tmp_path: Path) -> None:
+        graph = opened(tmp_path / "it's", False)
+        graph.add(entries([episode(persona=text, model=text)]))
+        asked = graph.query("MATCH (p:Persona), (m:Model) RETURN p.name AS p, m.name AS m")
+        assert asked == [{"p": text, "m": text}]
+        graph.close()
+
+    def test_a_question_that_is_no_cypher_is_said(self, graph: Graph) -> None:
+        with pytest.raises(MemoryStoreError, match="could not answer"):
+            graph.query("SELECT 1")
+
+    def test_a_namespace_is_told_nothing_of_another(self, graph: Graph) -> None:
+        assert mitigations(graph, "theirs", SYMPTOM) == [done("RETRY", worked=1)]
+        assert mitigations(graph, "nobody", SYMPTOM) == []
+        assert provenance(graph, "theirs", "r1", "S3") == []
+        assert [one.times for one in failures_of(graph, "theirs", "code/python")] == [1]

@@ -1,0 +1,55 @@
+"""A text that is certain to fail is told from one that may still succeed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prefect_swarm.task_ir import OutputKind
+from prefect_swarm.tasks.subagent.early_abort import hopeless
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "why"),
+    [
+        ("text", "It is good. " + "and so on " * 8, "'on and so'|'and so on'|'so on and'"),
+        ("text", "word " * 8, "'word'"),
+        ("python", "x = 1\n" * 25, "the line 'x = 1'"),
+        ("text", "- so on\n" * 9, "the line '- so on'"),
+        ("python", "Sure:\n```javascript\nlet x", "javascript instead of python"),
+        ("shell", "```python\nprint(", "python instead of shell"),
+        ("json", "{\n" + " " * 200, "blanks without end"),
+        ("shell", "#!/bin/bash\nx = " + "range(" * 24 + "ran", r"'range\(' within itself"),
+        ("json", "[" * 30, r"'\[' within itself"),
+        ("json", "```yaml\na: 1", "yaml instead of json"),
+    ],
+)
+def test_it_says_why_it_is_hopeless(kind: OutputKind, text: str, why: str) -> None:
+    assert re.search(why, hopeless(text, kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("text", ""),
+        ("text", "No, no, no, no! She would not go"),
+        ("text", "```javascript\nlet x = 1\n```"),
+        ("python", "```python\nx = 1\n```\n```javascript\nlet x"),
+        ("python", "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0"),
+        ("python", "[0, 0, 0, 0, 0, 0, 0, 0],\n" * 8),
+        ("json", '{"a": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1'),
+        ("shell", "echo a\n" * 5),
+        ("python", "f(1)" * 30),
+        ("python", "max(min(" * 11),
+        ("json", "[" * 20),
+    ],
+)
+def test_what_may_still_succeed_goes_on(kind: OutputKind, text: str) -> None:
+    assert hopeless(text, kind) == ""
+
+
+@given(st.lists(st.text("abcdefgh", min_size=1, max_size=6), max_size=80, unique=True))
+def test_a_text_that_never_says_a_word_twice_goes_on(words: list[str]) -> None:
+    assert hopeless(" ".join(words), "text") == ""

@@ -1,0 +1,48 @@
+"""What is asked of a model follows from what it has to write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prefect_swarm.tasks.subagent.model_settings import settings_of
+from prefect_swarm.tasks.subagent.request import Assignment
+
+BASE = Assignment(
+    key="k",
+    run="r",
+    step="S1",
+    agent="A",
+    attempt=1,
+    tier="worker",
+    model="demo",
+    instructions="You do it.",
+    prompt="Do it.",
+)
+
+
+def asked(**fields: Any) -> dict[str, Any]:
+    return {**settings_of(BASE.model_copy(update=fields))}
+
+
+@pytest.mark.parametrize("kind", ["python", "shell", "json", "files"])
+def test_what_says_its_names_again_is_not_penalised_for_it(kind: str) -> None:
+    assert asked(output=kind)["llamacpp_repeat_penalty"] == 1
+
+
+def test_a_text_is_penalised_as_the_engine_sees_fit() -> None:
+    assert "llamacpp_repeat_penalty" not in asked()
+
+
+def test_json_is_written_under_its_schema() -> None:
+    assert asked(output="json", output_schema="{}")["llamacpp_json_schema"] == "{}"
+    assert "llamacpp_json_schema" not in asked(output="json")
+
+
+def test_an_answer_of_a_given_form_is_written_under_its_grammar() -> None:
+    assert asked(grammar="root ::= [0-9]")["llamacpp_grammar"] == "root ::= [0-9]"
+
+
+def test_the_temperature_is_the_models_own_unless_one_is_asked_for() -> None:
+    assert "temperature" not in asked()
+    assert asked(temperature=0.8)["temperature"] == 0.8

@@ -1,0 +1,36 @@
+"""An agent is told what its gates will look at."""
+
+from __future__ import annotations
+
+import pytest
+from prefect_swarm.task_ir import Example, Output
+from prefect_swarm.tasks.subagent.output_requirements import demands
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (Output(), ()),
+        (Output(kind="json", schema={"type": "object"}), ()),
+        (
+            Output(kind="python", examples=(Example(call="f(1)", gives=[1, "a"]),)),
+            ('For example, `f(1)` gives `[1, "a"]`.',),
+        ),
+        (
+            Output(kind="python", examples=(Example(call="f('A')", gives="a"),)),
+            ("For example, `f('A')` gives `'a'`.",),
+        ),
+        (Output(form="yes_no"), ("Begin the answer with yes or no.",)),
+        (
+            Output(min_words=3, max_words=9),
+            ("Write at least 3 words.", "Write at most 9 words."),
+        ),
+        (Output(sections=("A", "B")), ("Use these headings, in this order: A, B.",)),
+        (
+            Output(citations=True),
+            ("Cite what you read by its name in square brackets, such as [S1].",),
+        ),
+    ],
+)
+def test_each_bound_is_a_sentence(output: Output, said: tuple[str, ...]) -> None:
+    assert demands(output) == said
