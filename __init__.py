@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from .flows.options import SwarmOptions
     from .flows.resume import resume
     from .flows.swarm import swarm
+    from .memory.forgetting import Forgotten, forget
     from .result import SwarmResult
     from .task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
 
 __all__ = [
     "Agent",
     "CompiledPlan",
+    "Forgotten",
     "LlamaCpp",
     "LlamaCppModel",
     "ModelProvider",
@@ -37,6 +39,7 @@ __all__ = [
     "TaskIR",
     "compile_plan",
     "controlled",
+    "forget",
     "load_plan",
     "override_models",
     "parse_plan",
@@ -55,6 +58,7 @@ _HOMES = {
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("resume",),
     "flows.swarm": ("swarm",),
+    "memory.forgetting": ("Forgotten", "forget"),
     "result": ("SwarmResult",),
     "task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
 }

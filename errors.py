@@ -1,4 +1,4 @@
-"""Every exception the package raises on purpose.
+"""Every exception the package raises on purpose, but for `RunFailedError`, which `result.py` has.
 
 Each says what was wrong, with which value and where, and `fix` says what to do about it. `category`
 is what the failure router reads; `exit_code` is what the command line returns.
@@ -7,10 +7,7 @@ is what the failure router reads; `exit_code` is what the command line returns.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
-
-if TYPE_CHECKING:
-    from .result import SwarmResult
+from typing import ClassVar
 
 __all__ = [
     "BudgetExceededError",
@@ -26,7 +23,6 @@ __all__ = [
     "PlanError",
     "RunAliveError",
     "RunCancelledError",
-    "RunFailedError",
     "RunNotFoundError",
     "RunTerminatedError",
     "SandboxError",
@@ -182,12 +178,3 @@ class RunTerminatedError(RunCancelledError):
     """The run was cancelled since its process was asked to end; what had finished is kept."""
 
     exit_code = 143
-
-
-class RunFailedError(SwarmError):
-    """No step of the run succeeded, or there is no answer; `result` tells it all."""
-
-    def __init__(self, problem: str, fix: str = "", result: SwarmResult | None = None) -> None:
-        super().__init__(problem, fix)
-        self.args = (problem, fix, result)
-        self.result = result

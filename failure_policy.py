@@ -9,19 +9,18 @@ from typing import Annotated, Any, Self, cast
 import yaml
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     model_validator,
 )
 
 from .errors import Category, InputError
+from .frozen import Frozen
 from .result import Action
 from .task_ir import TIERS, OutputKind, TaskType, Tier, describe
 
-__all__ = ["RULES", "Persona", "Policy", "load_policy"]
+__all__ = ["RULES", "Delegate", "Policy", "load_policy"]
 
 
 def _tuple(value: object) -> object:
@@ -58,18 +57,14 @@ What isn't possible is passed over, so that what stands behind ESCALATE is for t
 """
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Persona(_Frozen):
+class Delegate(Frozen):
     """Whom a step is given to when it is delegated."""
 
     name: str
     system_prompt: str
 
 
-_ENGINEER = Persona(
+_ENGINEER = Delegate(
     name="Careful Engineer",
     system_prompt="You are a careful engineer. You write short, plain, complete code that runs "
     "as it stands, and nothing besides.",
@@ -80,7 +75,7 @@ def _ladders() -> dict[TaskType, tuple[Tier, ...]]:
     return {"ingest": ("worker", "architect")}
 
 
-class Policy(_Frozen):
+class Policy(Frozen):
     """The table, and the bounds of all it prescribes."""
 
     rules: dict[Category, _Actions] = Field(
@@ -103,7 +98,7 @@ class Policy(_Frozen):
     backoff_s: float = Field(
         default=1.0, ge=0, description="Wait before INFRASTRUCTURE's first retry; then it doubles."
     )
-    delegates: dict[OutputKind, Persona] = Field(
+    delegates: dict[OutputKind, Delegate] = Field(
         default_factory=lambda: {"python": _ENGINEER, "shell": _ENGINEER, "files": _ENGINEER},
         description="Whom DELEGATE gives a step to, by what it produces.",
     )

@@ -18,9 +18,10 @@ from pydantic import (
 from pydantic_core import to_json
 
 from .expression import expression_problem
+from .frozen import Frozen
 from .schema_check import schema_problem
 
-__all__ = ["Example", "Form", "Frozen", "Output", "OutputKind", "Text", "Texts", "as_tuple"]
+__all__ = ["Example", "Form", "Output", "OutputKind", "PlanPart", "Text", "Texts", "as_tuple"]
 
 OutputKind = Literal["text", "json", "python", "shell", "files"]
 Form = Literal["one_line", "number", "yes_no", "list", "table"]
@@ -48,13 +49,13 @@ def _as_schema(value: object) -> object:
     return cast("object", value)
 
 
-class Frozen(BaseModel):
-    """What all parts of a plan are: strict, and never changed."""
+class PlanPart(Frozen):
+    """The base of all parts of a plan: no value is converted to another type."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+    model_config = ConfigDict(strict=True)
 
 
-class Example(Frozen):
+class Example(PlanPart):
     """What a call of the step's code has to give: `Example(call="add(1, 2)", gives=3)`."""
 
     call: Text = Field(description="A Python expression over the names that the code defines.")
@@ -74,13 +75,13 @@ class Example(Frozen):
         try:
             to_json(plain)
         except ValueError:
-            raise ValueError("its value is no JSON: a text in it isn't Unicode") from None
+            raise ValueError("its value is not valid JSON: a text in it isn't Unicode") from None
         if len(json.dumps(plain)) > _LARGEST:
             raise ValueError(f"its value is over {_LARGEST} characters, too large to be compared")
         return plain
 
 
-class Output(Frozen):
+class Output(PlanPart):
     """What a step has to produce.
 
     `schema` (JSON Schema 2020-12) is for kind `json` alone, `examples` for `python`, and the other
@@ -131,7 +132,7 @@ def _as_json(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise ValueError("its value is nested too deeply to be compared")
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"its value is no JSON: {value}")
+        raise ValueError(f"its value is not valid JSON: {value}")
     if value is None or isinstance(value, bool | str | int | float):
         return value
     if isinstance(value, list | tuple):
@@ -139,6 +140,6 @@ def _as_json(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict):
         held = cast("dict[Any, Any]", value)
         if wrong := [key for key in held if not isinstance(key, str)]:
-            raise ValueError(f"its value is no JSON: {wrong[0]!r} is a key")
+            raise ValueError(f"its value is not valid JSON: {wrong[0]!r} is a key")
         return {key: _as_json(part, depth + 1) for key, part in held.items()}
-    raise ValueError(f"its value is no JSON: {type(cast('object', value)).__name__}")
+    raise ValueError(f"its value is not valid JSON: {type(cast('object', value)).__name__}")

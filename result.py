@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from .errors import Category
+from .errors import Category, SwarmError
+from .frozen import Frozen
 from .gates import GateResult
-from .task_ir import TaskIR, Tier
+from .task_ir import StoredPlan, Tier
 
 __all__ = [
     "EXCERPT_CHARS",
@@ -16,12 +17,13 @@ __all__ = [
     "Attempt",
     "Cost",
     "Decision",
-    "Example",
     "Metrics",
     "Mitigation",
     "Planning",
     "Recall",
     "Recalled",
+    "RunFailedError",
+    "ShownAttempt",
     "StepRecall",
     "StepResult",
     "SwarmResult",
@@ -38,11 +40,7 @@ Action = Literal[
 ]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Usage(_Frozen):
+class Usage(Frozen):
     """What model calls took. `cost_usd` is None where no price is known."""
 
     requests: int = 0
@@ -67,7 +65,7 @@ class Usage(_Frozen):
         )
 
 
-class Example(_Frozen):
+class ShownAttempt(Frozen):
     """An earlier attempt, and what a model is told of it."""
 
     run: str
@@ -76,7 +74,7 @@ class Example(_Frozen):
     text: str
 
 
-class Decision(_Frozen):
+class Decision(Frozen):
     """What a failure leads to, by which rule, and why."""
 
     action: Action
@@ -89,12 +87,12 @@ class Decision(_Frozen):
     usage: Usage = Field(default=Usage(), description="What a REPLAN's question took.")
     duration_s: float = Field(default=0.0, description="Seconds of work that the question took.")
     outcome: str = Field(default="", description="What came of the question.")
-    told: Example | None = Field(
+    told: ShownAttempt | None = Field(
         default=None, description="What the next attempt is told of how such a failure was mended."
     )
 
 
-class Attempt(_Frozen):
+class Attempt(Frozen):
     """One try at a step. `queue_s` is how long it waited for the model's turn.
 
     Where several candidates were sampled it is the one that passed, or got furthest; `usage` and
@@ -124,7 +122,7 @@ class Attempt(_Frozen):
         return max(0.0, self.ended_at - self.started_at - self.queue_s)
 
 
-class StepResult(_Frozen):
+class StepResult(Frozen):
     """How one step ended. `reason` says why it is not `succeeded`.
 
     `agent` and `prompt` are those of its last attempt. `change` says how they became other than
@@ -149,7 +147,7 @@ class StepResult(_Frozen):
     critical: bool = False
 
 
-class Metrics(_Frozen):
+class Metrics(Frozen):
     """How much of the critical path was cut. Formulas: `parl.metrics`."""
 
     critical_steps: int
@@ -160,7 +158,7 @@ class Metrics(_Frozen):
     speedup: float
 
 
-class Cost(_Frozen):
+class Cost(Frozen):
     """What the whole run took, planning and synthesis included."""
 
     calls: int = 0
@@ -181,7 +179,7 @@ class Cost(_Frozen):
         )
 
 
-class Planning(_Frozen):
+class Planning(Frozen):
     """Where the plan came from."""
 
     source: Literal["orchestrator", "user"]
@@ -200,7 +198,7 @@ Use = Literal["persona", "tier", "told", "time"]
 order."""
 
 
-class Recalled(_Frozen):
+class Recalled(Frozen):
     """An earlier attempt that advises a step; `similarity` is that of the prompts, -1 to 1."""
 
     run: str
@@ -211,7 +209,7 @@ class Recalled(_Frozen):
     why: str
 
 
-class StepRecall(_Frozen):
+class StepRecall(Frozen):
     """What the memory made of one step, and why.
 
     Attributes:
@@ -235,7 +233,7 @@ class StepRecall(_Frozen):
     memories: tuple[Recalled, ...] = ()
 
 
-class Mitigation(_Frozen):
+class Mitigation(Frozen):
     """What was done about a symptom, and what came of it.
 
     Attributes:
@@ -254,10 +252,10 @@ class Mitigation(_Frozen):
     tried: int
     worked: int
     recurred: int = 0
-    example: Example | None = None
+    example: ShownAttempt | None = None
 
 
-class Recall(_Frozen):
+class Recall(Frozen):
     """What a run knew before it began; `note` says what was out of order."""
 
     episodes: int = Field(default=0, description="Attempts that were remembered by then.")
@@ -268,14 +266,14 @@ class Recall(_Frozen):
     note: str = ""
 
 
-class SwarmResult(_Frozen):
+class SwarmResult(Frozen):
     """A finished run; `unfinished` is one that was left early, which has pages and no result."""
 
     run_id: str
     flow_run_id: str
     status: Literal["completed", "partial", "failed", "unfinished"]
     answer: str
-    plan: TaskIR
+    plan: StoredPlan
     content_hash: str
     planning: Planning
     steps: tuple[StepResult, ...]
@@ -284,6 +282,15 @@ class SwarmResult(_Frozen):
     recall: Recall | None = Field(default=None, description="None if the run had no memory.")
     taught: tuple[str, ...] = Field(default=(), description="What the memory learned from it.")
     problem: str = Field(default="", description="Why the run is not `completed`.")
+
+
+class RunFailedError(SwarmError):
+    """No step of the run succeeded, or there is no answer; `result` tells it all."""
+
+    def __init__(self, problem: str, fix: str = "", result: SwarmResult | None = None) -> None:
+        super().__init__(problem, fix)
+        self.args = (problem, fix, result)
+        self.result = result
 
 
 def excerpt(text: str, limit: int = EXCERPT_CHARS) -> str:

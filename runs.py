@@ -16,7 +16,7 @@ from .errors import RunNotFoundError
 from .result import StepResult, SwarmResult
 from .settings import home
 
-__all__ = ["Run", "find_run", "run_id_of"]
+__all__ = ["RunFolder", "find_run", "run_id_of"]
 
 
 def run_id_of(flow_run_id: str) -> str:
@@ -25,7 +25,7 @@ def run_id_of(flow_run_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunFolder:
     """A run's folder.
 
     `run.json` names the flow run and objective, `plan.json` is the compiled plan, `outputs/S1.txt`
@@ -37,12 +37,12 @@ class Run:
 
     @staticmethod
     @lru_cache(maxsize=1024)
-    def of(flow_run_id: str) -> Run:
+    def of(flow_run_id: str) -> RunFolder:
         """Return the folder of that flow run; nothing is made yet.
 
         Remembered, because reading the settings takes longer than a small write does.
         """
-        return Run(home() / "runs" / run_id_of(flow_run_id))
+        return RunFolder(home() / "runs" / run_id_of(flow_run_id))
 
     @property
     def run_id(self) -> str:
@@ -113,14 +113,14 @@ class Run:
         return sorted(found, key=lambda path: int(path.stem[1:]))
 
 
-def find_run(name: str) -> Run:
+def find_run(name: str) -> RunFolder:
     """Find a run by its id or its flow run's id.
 
     Raises:
         RunNotFoundError: There is none, or its files can't be read.
     """
     root = home() / "runs"
-    run = Run(root / run_id_of(name.strip()))
+    run = RunFolder(root / run_id_of(name.strip()))
     if not name.strip() or not (run.folder / "run.json").is_file():
         known = sorted(path.parent.name for path in root.glob("*/run.json"))
         there = f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."

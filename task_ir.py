@@ -21,8 +21,8 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from .errors import PlanError
-from .output import Example, Form, Frozen, Output, OutputKind, Text, Texts, as_tuple
+from .errors import InputError, PlanError
+from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
 
 __all__ = [
     "MAX_ITEMS",
@@ -36,13 +36,18 @@ __all__ = [
     "OutputKind",
     "PlanRules",
     "Step",
+    "StoredPlan",
     "TaskIR",
     "TaskType",
     "Tier",
     "TierName",
+    "check_objective",
     "describe",
+    "final_step",
+    "is_orchestrated",
     "load_plan",
     "parse_plan",
+    "stored_plan",
 ]
 
 MAX_ITEMS = 300
@@ -73,7 +78,7 @@ class PlanRules(NamedTuple):
     gates: frozenset[str] | None = None
 
 
-class Agent(Frozen):
+class Agent(PlanPart):
     """A subagent that the orchestrator invents: `create_subagent(name, system_prompt)`."""
 
     name: _Name
@@ -81,7 +86,7 @@ class Agent(Frozen):
     tier: Tier = "worker"
 
 
-class Step(Frozen):
+class Step(PlanPart):
     """A piece of work for one agent: `assign_task(agent, prompt)` and what it needs."""
 
     id: _StepId
@@ -100,19 +105,18 @@ class Step(Frozen):
     optional: bool = Field(default=False, description="The plan succeeds without this step.")
 
 
-class Escalation(Frozen):
+class Escalation(PlanPart):
     """How far a failing step may go."""
 
     max_attempts: int | None = Field(default=None, ge=1, description="Attempts a step may take.")
     max_tier: Tier = Field(default="architect", description="The highest tier to escalate to.")
 
 
-class TaskIR(Frozen):
+class TaskIR(PlanPart):
     """An objective, decomposed. Steps stand in an order in which each needs only earlier ones."""
 
     objective: Text
     task_type: TaskType = "chat"
-    priority: Literal["interactive", "batch"] = "interactive"
     inputs: dict[str, str] = Field(default_factory=dict)
     constraints: Texts = ()
     assumptions: Texts = ()
@@ -218,6 +222,18 @@ class TaskIR(Frozen):
         return parse_plan(plan)
 
 
+def stored_plan(data: object) -> object:
+    """Return a plan of an earlier version's run without the field that plans no longer have."""
+    if not isinstance(data, dict):
+        return data
+    fields = cast("dict[str, object]", data)
+    return {name: value for name, value in fields.items() if name != "priority"}
+
+
+StoredPlan = Annotated[TaskIR, BeforeValidator(stored_plan)]
+"""A plan as a finished or interrupted run keeps it."""
+
+
 def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = "") -> TaskIR:
     """Validate a plan given as JSON text or as the objects JSON stands for.
 
@@ -254,6 +270,19 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
         ) from None
 
 
+def check_objective(plan: TaskIR, objective: str) -> None:
+    """Refuse an objective that isn't the plan's own.
+
+    Raises:
+        InputError: They differ.
+    """
+    if objective.strip() != plan.objective:
+        raise InputError(
+            f"The objective {objective.strip()!r} is not the plan's, {plan.objective!r}.",
+            "Leave one out, or give both the same.",
+        )
+
+
 def load_plan(path: Path, rules: PlanRules | None = None) -> TaskIR:
     """Read a plan file.
 
@@ -268,6 +297,19 @@ def load_plan(path: Path, rules: PlanRules | None = None) -> TaskIR:
             f"The plan file {path} can't be read: {reason}.", "Check the path."
         ) from None
     return parse_plan(text, rules, source=str(path))
+
+
+def final_step(steps: Sequence[Step]) -> str | None:
+    """Return the step that joins the plan: the only one nothing needs, and it needs all others."""
+    needed = {need for step in steps for need in step.depends_on}
+    # A step that nothing needs is the last of some chain; if it is the only one, all lead to it.
+    ends = [step.id for step in steps if step.id not in needed]
+    return ends[0] if len(ends) == 1 else None
+
+
+def is_orchestrated(plan: TaskIR | None) -> bool:
+    """Say whether the orchestrator has a plan to write, or an answer from several ends."""
+    return plan is None or (plan.final_step or final_step(plan.steps)) is None
 
 
 def describe(error: ValidationError, data: object = None) -> list[str]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from prefect_swarm.flows.events import (
     AttemptFinished,
     Command,
+    ConcurrencyLimits,
     Finish,
     Launch,
-    Limits,
     PlanExtended,
 )
 from prefect_swarm.flows.schedule import Schedule
@@ -34,7 +34,7 @@ class Job:
 def makespan(jobs: Sequence[Job], slots: int) -> float:
     """Drive the schedule through the plan, with so many slots, and return when it finishes."""
     durations = {job.id: job.duration for job in jobs}
-    schedule = Schedule(Limits(slots))
+    schedule = Schedule(ConcurrencyLimits(slots))
     running: list[tuple[float, str]] = []
     now = 0.0
     commands: list[Command] = schedule.advance(PlanExtended(tuple(jobs)))

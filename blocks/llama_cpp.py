@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from prefect.blocks.core import Block
 from pydantic import Field
 
+from ..local_extra import require_llama_cpp
+
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
@@ -83,6 +85,7 @@ class LlamaCpp(Block):
         """The model, ready for a pydantic-ai agent; its file loads at the first request.
 
         Raises:
+            InputError: There is no llama.cpp.
             ModelError: The file is missing or can't be a model, or the adapter can't be one.
         """
         from pydantic_ai.settings import ModelSettings
@@ -90,6 +93,7 @@ class LlamaCpp(Block):
         from .llama import EngineConfig, demo_model_path
         from .llama.model import LlamaCppModel
 
+        require_llama_cpp(demo=self.model_path == "demo")
         return LlamaCppModel(
             demo_model_path() if self.model_path == "demo" else self.model_path,
             config=EngineConfig(n_ctx=self.n_ctx, n_threads=self.n_threads, n_slots=self.n_slots),

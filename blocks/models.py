@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, ModelError
+from ..local_extra import require_llama_cpp
 from .remote import MODEL_FORMS, remote_model
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ async def resolve_model(name: str, tier: str) -> Model:
         tier: The tier it is for; a model that `override_models` gave it comes first.
 
     Raises:
-        InputError: The name has none of the forms.
+        InputError: The name has none of the forms, or is a local one and llama.cpp is missing.
         ModelError: It is well-formed, but the file, block, key or package is not there.
     """
     if (override := _overrides.get({}).get(tier)) is not None:
@@ -92,7 +93,7 @@ def planner_adapter_of(name: str) -> Path | None:
     try:
         if name == "demo" or (kind == "llamacpp" and path):
             return _local(path or None).planner_adapter
-    except ModelError:
+    except (InputError, ModelError):
         pass  # Asking for the model says what is wrong.
     return None
 
@@ -120,6 +121,7 @@ def _local(path: str | None) -> LlamaCppModel:
     from .llama import demo_model_path
     from .llama.model import LlamaCppModel
 
+    require_llama_cpp(demo=path is None)
     return LlamaCppModel(path or demo_model_path())
 
 

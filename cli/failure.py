@@ -13,7 +13,7 @@ from ..errors import RunCancelledError, RunTerminatedError, SwarmError
 from ..text import clean
 from .progress.terminated import Terminated
 
-__all__ = ["CANCELLED", "TERMINATED", "Failure", "failure_of", "show"]
+__all__ = ["CANCELLED", "TERMINATED", "FailureMessage", "failure_of", "show"]
 
 CANCELLED = RunCancelledError.exit_code
 """The exit code of what SIGINT ended, as shells have it."""
@@ -22,7 +22,7 @@ TERMINATED = RunTerminatedError.exit_code
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailureMessage:
     """What to tell the user, and what to tell the shell."""
 
     problem: str
@@ -41,22 +41,22 @@ class Failure:
         return {"status": status, "kind": self.kind, "problem": self.problem, "fix": self.fix}
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> FailureMessage:
     """Say what went wrong; anything that isn't a deliberate error is an internal one."""
     kind = type(error).__name__
     if isinstance(error, Terminated):
-        return Failure("Cancelled by SIGTERM.", "", TERMINATED, "RunTerminatedError")
+        return FailureMessage("Cancelled by SIGTERM.", "", TERMINATED, "RunTerminatedError")
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
-        return Failure("Cancelled.", "", CANCELLED, "RunCancelledError")
+        return FailureMessage("Cancelled.", "", CANCELLED, "RunCancelledError")
     if isinstance(error, SwarmError):
-        return Failure(error.problem, error.fix, error.exit_code, kind)
+        return FailureMessage(error.problem, error.fix, error.exit_code, kind)
     said = " ".join(str(error).split()) or "no message"
-    return Failure(
+    return FailureMessage(
         f"Internal error: {kind}: {said}", "Run with --debug for the traceback.", 1, kind
     )
 
 
-def show(error: BaseException, failure: Failure, *, debug: bool) -> None:
+def show(error: BaseException, failure: FailureMessage, *, debug: bool) -> None:
     """Write the message to stderr, below the traceback where that is wanted."""
     if debug:
         typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)

@@ -18,7 +18,7 @@ from .output.unfinished import print_unfinished, print_unfinished_json
 from .resume import RunName
 
 if TYPE_CHECKING:
-    from ..runs import Run
+    from ..runs import RunFolder
 
 __all__ = ["inspect"]
 
@@ -48,11 +48,11 @@ def inspect(
     return 0
 
 
-def _compiled(run: Run) -> dict[str, Any]:
+def _compiled(run: RunFolder) -> dict[str, Any]:
     return json.loads(run.read("plan.json") or "{}")
 
 
-def _show_step(run: Run, result: SwarmResult | None, name: str, *, as_json: bool) -> None:
+def _show_step(run: RunFolder, result: SwarmResult | None, name: str, *, as_json: bool) -> None:
     planned = _prompt(run, name)
     steps = result.steps if result else run.steps()
     step = next((one for one in steps if one.id == name), None)
@@ -73,7 +73,7 @@ def _show_step(run: Run, result: SwarmResult | None, name: str, *, as_json: bool
         print_text("It has not finished.")
 
 
-def _prompt(run: Run, name: str) -> str:
+def _prompt(run: RunFolder, name: str) -> str:
     steps = cast("list[dict[str, Any]]", _compiled(run).get("steps", []))
     prompts = {step["id"]: str(step["prompt"]) for step in steps}
     if name not in prompts:

@@ -10,7 +10,7 @@ import typer
 from ..errors import InputError
 from ..flows.compile import CompiledPlan, StepDefaults, compile_plan
 from ..flows.options import SwarmOptions
-from ..gates import line_of
+from ..gates import build_pipeline
 from ..result import Planning
 from ..task_ir import TaskIR
 from ..tasks.report.pages import DagStep, mermaid
@@ -42,7 +42,7 @@ def plan(
     source = read_source(objective, plan, items, template, join, options.max_steps)
     task_ir = source.plan or asyncio.run(_ask(source.objective, options))
     for names in options.gates.values():
-        line_of(names)  # names what isn't there
+        build_pipeline(names)  # names what isn't there
     defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
     compiled = compile_plan(task_ir, defaults)
     if as_json:
@@ -88,11 +88,11 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
 
 
 async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
-    from ..tasks.planner.task import Commission, plan_objective
+    from ..tasks.planner.task import PlanRequest, plan_objective
 
     if note := await planner_note(options):
         say(note)
-    commission = Commission(
+    request = PlanRequest(
         run="plan",
         objective=objective,
         model=options.model_of("orchestrator"),
@@ -100,7 +100,7 @@ async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
         seed=options.seed,
         adapter=options.adapter,
     )
-    planned = await plan_objective(commission)
+    planned = await plan_objective(request)
     say(_origin(planned.planning))
     return planned.plan
 

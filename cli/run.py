@@ -8,11 +8,11 @@ from typing import cast
 
 from ..flows.options import SwarmOptions
 from ..result import SwarmResult
-from ..tasks.planner.local.line_format import is_orchestrated
+from ..task_ir import is_orchestrated
 from .command import AsJson
 from .models import check_models
 from .progress.session import run_and_report
-from .source import ItemsFile, Join, Objective, PlanFile, Source, Template, read_source
+from .source import ItemsFile, Join, Objective, PlanFile, RunSource, Template, read_source
 
 __all__ = ["run"]
 
@@ -33,7 +33,7 @@ def run(
     return run_and_report(source.objective, lambda: _begin(source, options), as_json=as_json)
 
 
-def _begin(source: Source, options: SwarmOptions) -> Callable[[], Awaitable[SwarmResult]]:
+def _begin(source: RunSource, options: SwarmOptions) -> Callable[[], Awaitable[SwarmResult]]:
     from ..flows.swarm import swarm
 
     run_swarm = cast("Callable[..., Awaitable[SwarmResult]]", swarm)

@@ -11,9 +11,9 @@ import typer
 
 from ..errors import InputError
 from ..gates import gates
-from ..task_ir import PlanRules, TaskIR, load_plan, parse_plan
+from ..task_ir import PlanRules, TaskIR, check_objective, load_plan, parse_plan
 
-__all__ = ["ItemsFile", "Join", "Objective", "PlanFile", "Source", "Template", "read_source"]
+__all__ = ["ItemsFile", "Join", "Objective", "PlanFile", "RunSource", "Template", "read_source"]
 
 Objective = Annotated[str | None, typer.Argument(help="What is wanted, in plain words.")]
 PlanFile = Annotated[
@@ -35,7 +35,7 @@ Join = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RunSource:
     """An objective, and its plan where the user gave one."""
 
     objective: str
@@ -49,7 +49,7 @@ def read_source(
     template: str | None,
     join: str | None,
     max_steps: int,
-) -> Source:
+) -> RunSource:
     """Make one thing to run of what was given.
 
     Raises:
@@ -74,7 +74,7 @@ def read_source(
             "There is nothing to run.",
             "Give an OBJECTIVE, a --plan FILE, or --items FILE with --template.",
         )
-    return Source(objective, None)
+    return RunSource(objective, None)
 
 
 def _check_text(text: str | None) -> None:
@@ -84,10 +84,10 @@ def _check_text(text: str | None) -> None:
         raise InputError(f"{text!r} is not UTF-8 text.", "Write it as UTF-8.") from None
 
 
-def _from_plan(plan: TaskIR, objective: str | None) -> Source:
+def _from_plan(plan: TaskIR, objective: str | None) -> RunSource:
     if objective is not None:
-        plan = plan.model_copy(update={"objective": objective})
-    return Source(plan.objective, plan)
+        check_objective(plan, objective)
+    return RunSource(plan.objective, plan)
 
 
 def _read_plan(path: Path, max_steps: int) -> TaskIR:

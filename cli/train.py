@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InputError
+from ..local_extra import require_llama_cpp
 from .command import AsJson
 from .output.printing import print_json, print_table, print_text
 from .progress.session import say
 
 if TYPE_CHECKING:
     from ..parl.evaluate import Evaluation
-    from ..parl.retrain import Outcome
+    from ..parl.retrain import RetrainOutcome
     from ..parl.train import TrainConfig
 
 __all__ = ["train"]
@@ -78,14 +79,14 @@ def train(
 ) -> int:
     """Train the adapter that a local model plans with, on this machine.
 
-    Needs the extra: pip install 'prefect-swarm[train]'. An hour on two cores; Ctrl-C keeps what
+    Needs extras: pip install 'prefect-swarm[demo,train]'. An hour on two cores; Ctrl-C keeps what
     --resume goes on with.
     """
     from ..blocks.llama import demo_model_path
     from ..blocks.llama.adapter import own_adapter
     from ..blocks.llama.gguf import check_model_file
     from ..parl.pairs import read_pairs
-    from ..parl.retrain import Source, retrain
+    from ..parl.retrain import TrainingSource, retrain
     from ..parl.train import Practice, TrainConfig
     from ..parl.train.progress import shown
     from ..settings import home
@@ -93,6 +94,7 @@ def train(
     own = read_pairs(data) if data else []
     if not generated and not own:
         raise InputError("There is nothing to learn from.", "Give --data, or --generated above 0.")
+    require_llama_cpp(demo=model is None)
     base = check_model_file(model) if model else demo_model_path()
     config = TrainConfig(
         rank=rank,
@@ -109,7 +111,7 @@ def train(
     with shown(config) as show:
         outcome = retrain(
             base,
-            Source(generated, own, seed, judged),
+            TrainingSource(generated, own, seed, judged),
             config,
             folder or home() / "training" / base.stem,
             out or own_adapter(base),
@@ -129,7 +131,7 @@ def _for_practice(config: TrainConfig) -> TrainConfig:
     return replace(config, lr=1e-4, eval_every=15, save_every=3)
 
 
-def _print(outcome: Outcome, *, as_json: bool) -> None:
+def _print(outcome: RetrainOutcome, *, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(outcome), "file": str(outcome.file)})
         return

@@ -13,13 +13,13 @@ from prefect.client.schemas.objects import State
 from ..errors import BudgetExceededError, NoPlanError, StepWaivedError, SwarmError
 from ..gates import Material
 from ..result import Action, Attempt, Decision, Usage, excerpt
-from ..runs import Run
+from ..runs import RunFolder
 from ..task_ir import Tier
 from ..tasks.failure_router import Bounds, Failure, feedback, route
 from ..tasks.race import race
 from ..tasks.subagent.form_grammar import form_grammar
-from ..tasks.subagent.output_requirements import demands
-from ..tasks.subagent.request import Assignment, Upstream
+from ..tasks.subagent.output_requirements import output_requirements
+from ..tasks.subagent.request import SubagentRequest, Upstream
 from .budget import Ledger
 from .candidate import Candidate, Candidates
 from .compile import CompiledPlan
@@ -41,7 +41,8 @@ class Attempts:
 
     Attributes:
         key: Begins the cache key of each attempt: flow run and plan.
-        again: How often each step was begun again after its run had failed; see `Run.begin_again`.
+        again: How often each step was begun again after its run had failed;
+            see `RunFolder.begin_again`.
         inputs: The plan's own inputs, which steps without upstream read.
         waits_for: The Prefect state that a step without upstream waits for; the plan's.
         ledger: What the run may still spend.
@@ -49,7 +50,7 @@ class Attempts:
     """
 
     plan: CompiledPlan
-    run: Run
+    run: RunFolder
     flow_run_id: str
     key: str
     options: SwarmOptions
@@ -100,7 +101,7 @@ class Attempts:
             record.best, record.progress = "", (False, 0)
         elif decision.action == "DELEGATE":
             other = self.options.policy.delegates[record.step.output.kind]
-            instructions = self.plan.framed(other.system_prompt)
+            instructions = self.plan.instructions_for(other.system_prompt)
             record.step = replace(
                 record.step, agent=other.name, instructions=instructions, persona=""
             )
@@ -113,16 +114,16 @@ class Attempts:
         """Return all candidates of an attempt that came to an end, the one that counts first."""
         number = decision.samples if decision else 1
         if number == 1:
-            assignment = await self.ledger.reserve(self._assignment(record, launch, decision))
-            return [await self._candidate(record, assignment, f"attempt {launch.attempt}")]
+            request = await self.ledger.reserve(self._request(record, launch, decision))
+            return [await self._candidate(record, request, f"attempt {launch.attempt}")]
         name = f"{self.key}.{launch.step}.{launch.attempt}"
         with race(name) as won:
 
             async def draw(n: int) -> Candidate:
-                asked = self._assignment(record, launch, decision, sample=n, race_name=name)
-                assignment = await self.ledger.reserve(asked)
+                asked = self._request(record, launch, decision, sample=n, race_name=name)
+                request = await self.ledger.reserve(asked)
                 label = f"attempt {launch.attempt} · sample {n} of {number}"
-                candidate = await self._candidate(record, assignment, label)
+                candidate = await self._candidate(record, request, label)
                 if candidate.category is None:
                     won.set()
                 return candidate
@@ -137,12 +138,14 @@ class Attempts:
             raise broken[0]
         return sorted(made, key=lambda one: (one.category is None, one.progress), reverse=True)
 
-    async def _candidate(self, record: StepRecord, assignment: Assignment, label: str) -> Candidate:
+    async def _candidate(
+        self, record: StepRecord, request: SubagentRequest, label: str
+    ) -> Candidate:
         return await self._candidates.make(
-            record.step, assignment, self._materials(record), self._edges(record), label
+            record.step, request, self._materials(record), self._edges(record), label
         )
 
-    def _assignment(
+    def _request(
         self,
         record: StepRecord,
         launch: Launch,
@@ -150,7 +153,7 @@ class Attempts:
         *,
         sample: int = 0,
         race_name: str = "",
-    ) -> Assignment:
+    ) -> SubagentRequest:
         step, options, policy = record.step, self.options, self.options.policy
         tier = cast("Tier", launch.tier)
         schema = step.output.json_schema
@@ -162,7 +165,7 @@ class Attempts:
             limits["temperature"] = policy.sample_temperature
         if action == "THINK_HARDER":
             limits["max_output_tokens"] = int(options.max_output_tokens * policy.harder_tokens)
-        return Assignment(
+        return SubagentRequest(
             key=f"{key}.{sample}" if sample else key,
             run=self.flow_run_id,
             step=step.id,
@@ -179,7 +182,7 @@ class Attempts:
             sample=sample,
             race=race_name,
             output=step.output.kind,
-            demands=demands(step.output),
+            output_requirements=output_requirements(step.output),
             grammar=form_grammar(step.output),
             output_schema=json.dumps(schema, sort_keys=True) if schema else "",
             seed=options.seed + launch.attempt - 1 + sample * _SEEDS_APART,
@@ -274,24 +277,24 @@ def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
 
 def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]) -> Attempt:
     best = candidates[0]
-    verdict = best.verdict
+    result = best.result
     return Attempt(
         number=launch.attempt,
         agent=record.step.agent,
         revision=record.revision,
         samples=len(candidates),
         tier=cast("Tier", launch.tier),
-        model=verdict.model,
-        started_at=min(one.verdict.started_at for one in candidates),
-        ended_at=verdict.ended_at,
-        queue_s=verdict.queue_s,
-        usage=sum((one.verdict.usage for one in candidates), Usage()),
+        model=result.model,
+        started_at=min(one.result.started_at for one in candidates),
+        ended_at=result.ended_at,
+        queue_s=result.queue_s,
+        usage=sum((one.result.usage for one in candidates), Usage()),
         category=best.category,
         error=best.error,
         extraction=best.extraction.rule,
         gates=tuple(
             result.model_copy(update={"repaired": None, "diff": excerpt(result.diff, _DIFF_CHARS)})
-            for result in (best.passage.results if best.passage else ())
+            for result in (best.pipeline_result.results if best.pipeline_result else ())
         ),
-        tokens_saved=sum(one.verdict.tokens_saved for one in candidates),
+        tokens_saved=sum(one.result.tokens_saved for one in candidates),
     )

@@ -11,9 +11,11 @@ from typing import Annotated, Any, TextIO
 from prefect import flow
 from prefect.exceptions import CancelledRun
 from prefect.states import Completed
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ..errors import InputError, RunFailedError, SwarmError
+from ..errors import InputError, SwarmError
+from ..frozen import Frozen
+from ..result import RunFailedError
 from .batch_line import BatchLine, read_line
 from .control import current_control
 from .options import SwarmOptions
@@ -22,10 +24,8 @@ from .swarm import swarm
 __all__ = ["BatchLine", "BatchSummary", "run_batch", "swarm_batch"]
 
 
-class BatchSummary(BaseModel):
+class BatchSummary(Frozen):
     """How a batch went: how many lines there were and how they ended."""
-
-    model_config = ConfigDict(frozen=True)
 
     lines: int = 0
     completed: int = 0

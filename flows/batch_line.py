@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from ..errors import InputError
+from ..frozen import Frozen
 from ..gates import gates
 from ..result import SwarmResult
 from ..task_ir import Agent, PlanRules, TaskIR, describe, parse_plan
@@ -21,8 +22,8 @@ _FORMS = (
 )
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+class _Strict(Frozen):
+    model_config = ConfigDict(strict=True)
 
 
 class _Asked(_Strict):
@@ -46,13 +47,11 @@ class BatchJob(_Strict):
     options: SwarmOptions
 
 
-class BatchLine(BaseModel):
+class BatchLine(Frozen):
     """How a line ended. `number` counts the file's lines from 1; `error` is empty if it went well.
 
     A run in which no step succeeded has both a result and an error.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     number: int
     result: SwarmResult | None = None

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..errors import BudgetExceededError
-from ..tasks.subagent.request import Assignment, prompt_of
+from ..tasks.subagent.request import SubagentRequest, prompt_of
 
 __all__ = ["BYTES_PER_TOKEN", "Budget", "Ledger", "Spending", "admits", "estimate_tokens"]
 
@@ -72,24 +72,24 @@ class Ledger:
     _reserved: dict[str, int] = field(default_factory=dict[str, int])
     _settled: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def reserve(self, assignment: Assignment) -> Assignment:
-        """Return the assignment, cut to the run's time, once the run can afford it.
+    async def reserve(self, request: SubagentRequest) -> SubagentRequest:
+        """Return the request, cut to the run's time, once the run can afford it.
 
         What only others' reservations stand in the way of waits until one of them is settled.
 
         Raises:
             BudgetExceededError: It could exceed a bound even then; the message has the figures.
         """
-        prompt = assignment.instructions + prompt_of(assignment)
-        needed = estimate_tokens(prompt, assignment.max_output_tokens)
+        prompt = request.instructions + prompt_of(request)
+        needed = estimate_tokens(prompt, request.max_output_tokens)
         while not admits(self.budget, self._spending(), needed):
             self._settled.clear()
             await self._settled.wait()
-        self._reserved[assignment.key] = needed
+        self._reserved[request.key] = needed
         if self.budget.timeout_s is None:
-            return assignment
+            return request
         left = self.budget.timeout_s - self._spending().elapsed_s
-        return assignment.model_copy(update={"timeout_s": min(assignment.timeout_s, left)})
+        return request.model_copy(update={"timeout_s": min(request.timeout_s, left)})
 
     def settle(self, key: str, tokens: int | None) -> None:
         """Book what an attempt took; None, not known, books all it had reserved."""

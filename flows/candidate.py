@@ -12,10 +12,19 @@ from prefect.client.schemas.objects import State
 from pydantic_ai.exceptions import ModelAPIError
 
 from ..errors import Category, SwarmError
-from ..gates import Gate, GateResult, Material, Passage, Subject, line_of, run_line, said
+from ..gates import (
+    Gate,
+    GateResult,
+    Material,
+    PipelineResult,
+    Subject,
+    build_pipeline,
+    format_diagnostics,
+    run_pipeline,
+)
 from ..tasks.gate import Inspection, gate
 from ..tasks.subagent.extraction import Extraction, extract
-from ..tasks.subagent.request import Assignment, Verdict
+from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import subagent
 from .budget import Ledger
 from .compile import CompiledStep
@@ -30,40 +39,42 @@ class Candidate:
 
     Attributes:
         states: The Prefect states of its last task runs.
-        passage: What the gates said; None where there was nothing to check.
+        pipeline_result: The gates' results; None where there was nothing to check.
     """
 
-    verdict: Verdict
+    result: SubagentResult
     extraction: Extraction
-    passage: Passage | None
+    pipeline_result: PipelineResult | None
     states: tuple[State[Any], ...]
 
     @property
     def category(self) -> Category | None:
         """What kind of failure it is; None if it is none."""
-        if self.verdict.category is not None:
-            return self.verdict.category
-        stopper = self.passage and self.passage.stopped_by
+        if self.result.category is not None:
+            return self.result.category
+        stopper = self.pipeline_result and self.pipeline_result.stopped_by
         return (stopper.category or Category.UNKNOWN) if stopper else None
 
     @property
     def error(self) -> str | None:
         """What was wrong, for whoever tries next."""
-        if self.verdict.category is not None:
-            return self.verdict.error
-        stopper = self.passage and self.passage.stopped_by
-        return f"gate {stopper.gate}: {said(stopper.diagnostics)}" if stopper else None
+        if self.result.category is not None:
+            return self.result.error
+        stopper = self.pipeline_result and self.pipeline_result.stopped_by
+        return (
+            f"gate {stopper.gate}: {format_diagnostics(stopper.diagnostics)}" if stopper else None
+        )
 
     @property
     def artifact(self) -> str:
         """The artifact, with all repairs."""
-        return self.passage.artifact if self.passage else self.extraction.artifact
+        return self.pipeline_result.artifact if self.pipeline_result else self.extraction.artifact
 
     @property
     def progress(self) -> tuple[bool, int]:
         """How far it got: past the model, and past how many gates."""
-        passed = self.passage.results if self.passage else ()
-        return self.verdict.category is None, sum(not result.stops for result in passed)
+        passed = self.pipeline_result.results if self.pipeline_result else ()
+        return self.result.category is None, sum(not result.stops for result in passed)
 
 
 @dataclass(slots=True)
@@ -77,7 +88,7 @@ class Candidates:
     async def make(
         self,
         step: CompiledStep,
-        assignment: Assignment,
+        request: SubagentRequest,
         materials: Sequence[Material],
         wait_for: Sequence[State[Any] | None],
         label: str,
@@ -85,62 +96,64 @@ class Candidates:
         """Ask a subagent and check what it made.
 
         Args:
-            assignment: Within the budget already, under its key.
+            request: Within the budget already, under its key.
             label: Names the task runs, such as `attempt 2`.
         """
         tokens: int | None = None
         try:
-            state, verdict = await self._ask(step, assignment, wait_for, label)
+            state, result = await self._ask(step, request, wait_for, label)
             # What a model wrote before it was stopped from outside nobody counted.
-            uncounted = verdict.category is Category.TIMEOUT or state.is_cancelled()
-            tokens = None if uncounted else verdict.usage.tokens
+            uncounted = result.category is Category.TIMEOUT or state.is_cancelled()
+            tokens = None if uncounted else result.usage.tokens
         finally:
-            self.ledger.settle(assignment.key, tokens)
-        extraction = extract(verdict.text, step.output.kind)
-        if verdict.category is not None or not step.gates:
-            return Candidate(verdict, extraction, None, (state,))
-        passage, states = await self._check(step, assignment, extraction, materials, state, label)
-        return Candidate(verdict, extraction, passage, states)
+            self.ledger.settle(request.key, tokens)
+        extraction = extract(result.text, step.output.kind)
+        if result.category is not None or not step.gates:
+            return Candidate(result, extraction, None, (state,))
+        pipeline_result, states = await self._check(
+            step, request, extraction, materials, state, label
+        )
+        return Candidate(result, extraction, pipeline_result, states)
 
     async def _ask(
         self,
         step: CompiledStep,
-        assignment: Assignment,
+        request: SubagentRequest,
         wait_for: Sequence[State[Any] | None],
         label: str,
-    ) -> tuple[State[Any], Verdict]:
+    ) -> tuple[State[Any], SubagentResult]:
         started = self.clock()
         name = f"{step.id} · {step.agent} · {label}"
-        state, content = await run_task(subagent, assignment, name=name, wait_for=wait_for)
+        state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
         if isinstance(content, dict):
-            return state, _within_run(Verdict.model_validate(content), step)
+            return state, _within_run(SubagentResult.model_validate(content), step)
         known = isinstance(content, SwarmError | ModelAPIError)
-        verdict = Verdict(
-            model=assignment.model,
+        result = SubagentResult(
+            model=request.model,
             started_at=started,
             ended_at=self.clock(),
             category=Category.INFRASTRUCTURE,
             error=str(content) if known else repr(content),
         )
-        return state, verdict
+        return state, result
 
     async def _check(
         self,
         step: CompiledStep,
-        assignment: Assignment,
+        request: SubagentRequest,
         extraction: Extraction,
         materials: Sequence[Material],
         asked: State[Any],
         label: str,
-    ) -> tuple[Passage, tuple[State[Any], ...]]:
+    ) -> tuple[PipelineResult, tuple[State[Any], ...]]:
         states: dict[str, tuple[State[Any], ...]] = {"": (asked,)}
 
         async def check(one: Gate, subject: Subject, required: bool) -> GateResult:
             inspection = Inspection(
-                key=assignment.cache_key(),
+                key=request.cache_key(),
                 gate=one.name,
                 required=required,
-                race=assignment.race,
+                race=request.race,
                 subject=subject,
             )
             name = f"{step.id} · gate {one.name} · {label}"
@@ -161,17 +174,17 @@ class Candidates:
             prompt=step.prompt,
             materials=tuple(materials),
         )
-        passage = await run_line(line_of(step.gates), subject, check)
-        return passage, [*states.values()][-1]
+        pipeline_result = await run_pipeline(build_pipeline(step.gates), subject, check)
+        return pipeline_result, [*states.values()][-1]
 
 
-def _within_run(verdict: Verdict, step: CompiledStep) -> Verdict:
+def _within_run(result: SubagentResult, step: CompiledStep) -> SubagentResult:
     """Blame the run's budget, not the step, for an attempt that the run's end cut short."""
-    limit = verdict.timeout_s
-    if verdict.category is not Category.TIMEOUT or limit is None or limit >= step.timeout_s:
-        return verdict
+    limit = result.timeout_s
+    if result.category is not Category.TIMEOUT or limit is None or limit >= step.timeout_s:
+        return result
     error = (
         f"The run's time ended {limit:.1f} s into this attempt, which might have taken "
         f"{step.timeout_s:g} s. Raise timeout_s."
     )
-    return verdict.model_copy(update={"category": Category.BUDGET, "error": error})
+    return result.model_copy(update={"category": Category.BUDGET, "error": error})

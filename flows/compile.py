@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..gates import chosen
+from ..gates import select_gates
 from ..memory.episode import EpisodeKey
 from ..result import Recall, StepRecall
 from ..task_ir import Output, OutputKind, Step, TaskIR, TaskType, Tier
@@ -23,7 +23,7 @@ class StepDefaults:
     Attributes:
         timeout_s: Seconds an attempt may take.
         max_attempts: Attempts a step may take.
-        gates: What a person asks for beside the gates of an output kind; see `gates.chosen`.
+        gates: What a person asks for beside the gates of an output kind; see `gates.select_gates`.
     """
 
     timeout_s: float = 300.0
@@ -69,7 +69,6 @@ class CompiledPlan:
     """A plan that can be scheduled.
 
     Attributes:
-        last_steps: Ids of the steps no other step reads, in the plan's order.
         final_step: The step whose output is the answer as it stands, if the plan names one.
         inputs: Names and texts that the steps without upstream read.
         rules: What every agent is told: the plan's constraints and assumptions.
@@ -79,14 +78,13 @@ class CompiledPlan:
 
     objective: str
     steps: tuple[CompiledStep, ...]
-    last_steps: tuple[str, ...]
     final_step: str | None
     inputs: tuple[tuple[str, str], ...]
     task_type: TaskType
     rules: tuple[str, ...]
     content_hash: str
 
-    def framed(self, system_prompt: str) -> str:
+    def instructions_for(self, system_prompt: str) -> str:
         """Return an agent's instructions: its own system prompt and what every agent is told."""
         return "\n".join([system_prompt, *self.rules])
 
@@ -136,7 +134,7 @@ def compile_plan(
                 max_tier=plan.escalation.max_tier,
                 upstream=step.depends_on,
                 output=step.output,
-                gates=chosen(step.output, step.gates, defaults.gates.get(step.output.kind)),
+                gates=select_gates(step.output, step.gates, defaults.gates.get(step.output.kind)),
                 timeout_s=step.timeout_s or defaults.timeout_s,
                 max_attempts=plan.escalation.max_attempts or defaults.max_attempts,
                 optional=step.optional,
@@ -147,11 +145,9 @@ def compile_plan(
         )
         for step in plan.steps
     )
-    read = {needed for step in plan.steps for needed in step.depends_on}
     return CompiledPlan(
         objective=plan.objective,
         steps=steps,
-        last_steps=tuple(step.id for step in steps if step.id not in read),
         final_step=plan.final_step,
         inputs=tuple(plan.inputs.items()),
         task_type=plan.task_type,

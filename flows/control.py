@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from ..errors import RunCancelledError
 from ..result import Attempt, SwarmResult
-from ..tasks.race import LostError, unless
+from ..tasks.race import LostError, run_until
 from .compile import CompiledPlan
 
 __all__ = ["Progress", "RunControl", "controlled", "current_control"]
@@ -64,7 +64,7 @@ class RunControl:
             RunCancelledError: The run was cancelled first.
         """
         try:
-            return await unless(self.cancel, work)
+            return await run_until(self.cancel, work)
         except LostError:
             raise RunCancelledError("The run was cancelled on request.") from None
 

@@ -17,9 +17,9 @@ from .events import (
     Cancel,
     Cancelled,
     Command,
+    ConcurrencyLimits,
     Finish,
     Launch,
-    Limits,
     PlanExtended,
     RunStatus,
     Skip,
@@ -48,7 +48,7 @@ class Driver:
     records: Mapping[str, StepRecord]
     attempts: Attempts
     control: RunControl
-    limits: Limits
+    limits: ConcurrencyLimits
     tell: Callable[[Progress], None]
     clock: Callable[[], float] = time.time
     _schedule: Schedule = field(init=False)

@@ -10,14 +10,13 @@ from ..errors import Category
 
 __all__ = [
     "AttemptFinished",
-    "BudgetChanged",
     "Cancel",
     "Cancelled",
     "Command",
+    "ConcurrencyLimits",
     "Event",
     "Finish",
     "Launch",
-    "Limits",
     "PlanExtended",
     "RunStatus",
     "Schedulable",
@@ -45,7 +44,7 @@ class Schedulable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConcurrencyLimits:
     """How much may run at once: in all, and on each tier that has a limit of its own."""
 
     max_concurrency: int
@@ -80,13 +79,6 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetChanged:
-    """New limits hold from now on; what runs already goes on."""
-
-    limits: Limits
-
-
-@dataclass(frozen=True, slots=True)
 class Launch:
     """Start this attempt (counted from 1) of the step on that tier now."""
 
@@ -118,5 +110,5 @@ class Finish:
     status: RunStatus
 
 
-Event = PlanExtended | AttemptFinished | Cancelled | BudgetChanged
+Event = PlanExtended | AttemptFinished | Cancelled
 Command = Launch | Skip | Cancel | Finish

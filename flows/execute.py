@@ -14,10 +14,10 @@ from ..errors import BudgetExceededError, RunCancelledError
 from ..memory.store import Store
 from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
-from ..runs import Run
+from ..runs import RunFolder
 from ..task_ir import OutputKind
 from ..tasks.planner.task import Planned
-from ..tasks.subagent.request import Upstream, Verdict
+from ..tasks.subagent.request import SubagentResult, Upstream
 from ..tasks.synthesise import as_they_are, synthesis, synthesise
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
@@ -25,7 +25,7 @@ from .budget import Budget, Ledger
 from .compile import CompiledPlan
 from .control import Progress, RunControl
 from .drive import Driver
-from .events import Limits, RunStatus, StepStatus
+from .events import ConcurrencyLimits, RunStatus, StepStatus
 from .options import SwarmOptions
 from .records import StepRecord, frontier, keep, step_results, step_runs
 from .replanning import Replacements
@@ -47,7 +47,7 @@ class Execution:
     plan: CompiledPlan
     source: Planned
     options: SwarmOptions
-    run: Run
+    run: RunFolder
     flow_run_id: str
     control: RunControl
     planned: State[Any] | None
@@ -139,7 +139,9 @@ class Execution:
             records=self._records,
             attempts=attempts,
             control=self.control,
-            limits=Limits(self.options.max_concurrency, {**self.options.tier_concurrency}),
+            limits=ConcurrencyLimits(
+                self.options.max_concurrency, {**self.options.tier_concurrency}
+            ),
             tell=tell,
         )
 
@@ -212,7 +214,7 @@ class Execution:
         # What gates have passed no model writes anew.
         if len(outputs) <= 1 or any(kind != "text" for kind in kinds):
             return as_they_are(outputs, kinds), Usage(), ""
-        assignment = synthesis(
+        request = synthesis(
             self.plan.objective,
             outputs,
             done_when=self.source.plan.definition_of_done,
@@ -226,13 +228,13 @@ class Execution:
             },
         )
         try:
-            assignment = await self._ledger.reserve(assignment)
+            request = await self._ledger.reserve(request)
         except BudgetExceededError as error:
             return as_they_are(outputs, kinds), Usage(), f"The answer could not be written: {error}"
         self.control.listener(Progress("synthesising", time.time()))
         asked = run_task(
             synthesise,
-            assignment,
+            request,
             name="Answer · orchestrator",
             wait_for=[state for record in last for state in record.states],
         )
@@ -243,11 +245,11 @@ class Execution:
                 Usage(),
                 f"The answer could not be written: {content!r}",
             )
-        verdict = Verdict.model_validate(content)
-        if verdict.category is not None:
-            trouble = f"The answer could not be written: {verdict.error}"
-            return as_they_are(outputs, kinds), verdict.usage, trouble
-        return verdict.text, verdict.usage, ""
+        result = SubagentResult.model_validate(content)
+        if result.category is not None:
+            trouble = f"The answer could not be written: {result.error}"
+            return as_they_are(outputs, kinds), result.usage, trouble
+        return result.text, result.usage, ""
 
 
 def _both(control: RunControl, page: DagPage) -> Callable[[Progress], None]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from ..errors import RunAliveError
-from ..runs import Run
+from ..runs import RunFolder
 
 __all__ = ["exclusive"]
 
@@ -17,7 +17,7 @@ _held: ContextVar[frozenset[str]] = ContextVar("swarm_held_runs", default=frozen
 
 
 @contextmanager
-def exclusive(run: Run) -> Generator[None]:
+def exclusive(run: RunFolder) -> Generator[None]:
     """Hold the run's lock file; what holds it already may ask again.
 
     The system lets go of the lock when the process dies, however it dies. It counts among the
@@ -47,7 +47,7 @@ def exclusive(run: Run) -> Generator[None]:
             _held.reset(token)
 
 
-def _alive(run: Run, pid: str) -> RunAliveError:
+def _alive(run: RunFolder, pid: str) -> RunAliveError:
     holder = f"process {pid}" if pid else "another process"
     return RunAliveError(
         f"Run {run.run_id} is being executed by {holder}.",

@@ -6,19 +6,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
 from ..errors import ModelError
 from ..failure_policy import Policy
+from ..frozen import Frozen
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 
 __all__ = ["SwarmOptions"]
 
 
-class SwarmOptions(BaseModel):
+class SwarmOptions(Frozen):
     """Models and budgets of a run. A tier without a model of its own takes `model`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: str = Field(
         default="demo",
@@ -105,7 +104,7 @@ class SwarmOptions(BaseModel):
         return tuple(seen.values())
 
     def call_limits(self) -> dict[str, Any]:
-        """Return what bounds every call, by the names of an `Assignment`'s fields."""
+        """Return what bounds every call, by the names of a `SubagentRequest`'s fields."""
         return {
             "max_input_chars": self.max_input_chars,
             "max_output_tokens": self.max_output_tokens,

@@ -10,7 +10,7 @@ from ..errors import NoPlanError
 from ..gates import gates
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
-from ..tasks.planner.task import Commission, Planned, decompose
+from ..tasks.planner.task import Planned, PlanRequest, decompose
 from .options import SwarmOptions
 from .task_run import run_task
 
@@ -37,7 +37,7 @@ async def planned(
     failures: list[NoPlanError] = []
     state: State[Any] | None = None
     for tier in _distinct(options):
-        commission = Commission(
+        request = PlanRequest(
             run=flow_run_id,
             objective=objective,
             model=options.model_of(tier),
@@ -46,9 +46,7 @@ async def planned(
             seed=options.seed,
             adapter=options.adapter,
         )
-        state, content = await run_task(
-            decompose, commission, name=f"Plan · {tier}", wait_for=[state]
-        )
+        state, content = await run_task(decompose, request, name=f"Plan · {tier}", wait_for=[state])
         if isinstance(content, NoPlanError):
             failures.append(content)
         elif isinstance(content, Exception):

@@ -12,7 +12,7 @@ from prefect.client.schemas.objects import State
 from ..errors import Category
 from ..parl.metrics import StepRun, critical_path, slacks
 from ..result import Attempt, StepResult, excerpt
-from ..runs import Run
+from ..runs import RunFolder
 from .compile import CompiledPlan, CompiledStep
 from .events import StepStatus
 
@@ -139,7 +139,7 @@ def step_result(
 _logger = logging.getLogger(__name__)
 
 
-def keep(run: Run, record: StepRecord, status: StepStatus) -> None:
+def keep(run: RunFolder, record: StepRecord, status: StepStatus) -> None:
     """Write down how far a step is, with its attempts, their gates and decisions.
 
     It is for people alone: what a resumed run needs is in Prefect's cache.

@@ -9,8 +9,8 @@ from typing import Any
 from ..errors import NoPlanError, StepWaivedError
 from ..result import Usage
 from ..tasks.planner.local.line_format import system_prompt
-from ..tasks.replan import commission, read_replacement, replan
-from ..tasks.subagent.request import Verdict
+from ..tasks.replan import read_replacement, replacement_request, replan
+from ..tasks.subagent.request import SubagentResult
 from .budget import Ledger
 from .compile import CompiledPlan, CompiledStep
 from .records import StepRecord
@@ -25,7 +25,7 @@ class Replacements:
 
     Attributes:
         key: Begins the cache key of each question: flow run and plan.
-        limits: What bounds every call of the run, by the names of an assignment's fields.
+        limits: What bounds every call of the run, by the names of a request's fields.
         usage: What all questions took so far.
     """
 
@@ -49,8 +49,8 @@ class Replacements:
         self.left -= 1
         step = record.step
         failures = [one.error or str(one.category) for one in reversed(record.attempts)]
-        assignment = await self.ledger.reserve(
-            commission(
+        request = await self.ledger.reserve(
+            replacement_request(
                 self.plan.objective,
                 step.id,
                 step.agent,
@@ -63,32 +63,32 @@ class Replacements:
             )
         )
         tokens: int | None = None
-        verdict: Verdict | None = None
+        result: SubagentResult | None = None
         try:
             state, content = await run_task(
                 replan,
-                assignment,
+                request,
                 name=f"{step.id} · Orchestrator · replan {record.revision + 1}",
                 wait_for=record.states,
             )
             if isinstance(content, dict):
-                verdict = Verdict.model_validate(content)
-                tokens = verdict.usage.tokens
-                self.usage += verdict.usage
-                record.note(usage=verdict.usage, duration_s=verdict.work_s)
+                result = SubagentResult.model_validate(content)
+                tokens = result.usage.tokens
+                self.usage += result.usage
+                record.note(usage=result.usage, duration_s=result.work_s)
         finally:
-            self.ledger.settle(assignment.key, tokens)
+            self.ledger.settle(request.key, tokens)
         record.states = (state,)
-        if verdict is None:
+        if result is None:
             raise NoPlanError(
                 f"The orchestrator could not be asked for a replacement: {content!r}."
             )
-        if verdict.category is not None:
-            raise NoPlanError(f"The orchestrator wrote no replacement: {verdict.error}")
-        found = read_replacement(verdict.text, step.agent, step.prompt)
+        if result.category is not None:
+            raise NoPlanError(f"The orchestrator wrote no replacement: {result.error}")
+        found = read_replacement(result.text, step.agent, step.prompt)
         if not found.agent:
             raise StepWaivedError(f"The orchestrator does without {step.id}: {found.prompt}")
-        instructions = self.plan.framed(system_prompt(found.agent))
+        instructions = self.plan.instructions_for(system_prompt(found.agent))
         return replace(
             step,
             agent=found.agent,

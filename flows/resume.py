@@ -15,7 +15,8 @@ from prefect.states import Pending
 
 from ..errors import RunCancelledError, RunNotFoundError, ServerError
 from ..result import SwarmResult
-from ..runs import Run, find_run
+from ..runs import RunFolder, find_run
+from ..task_ir import stored_plan
 from .lock import exclusive
 from .swarm import swarm
 
@@ -65,7 +66,7 @@ async def _server() -> AsyncGenerator[PrefectClient]:
         ) from error
 
 
-async def _read(client: PrefectClient, run: Run) -> FlowRun:
+async def _read(client: PrefectClient, run: RunFolder) -> FlowRun:
     flow_run_id = UUID(run.about()["flow_run_id"])
     try:
         return await client.read_flow_run(flow_run_id)
@@ -84,9 +85,11 @@ async def _reopen(client: PrefectClient, flow_run: FlowRun) -> FlowRun:
     return await client.read_flow_run(flow_run.id)
 
 
-async def _go_on(run: Run, flow_run: FlowRun) -> SwarmResult:
+async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
+    given = flow_run.parameters
+    parameters = {**given, "plan": stored_plan(given.get("plan"))}
     try:
-        result = await run_flow_async(swarm, flow_run=flow_run, parameters=flow_run.parameters)
+        result = await run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
     except CancelledRun:
         raise RunCancelledError(
             f"Run {run.run_id} was cancelled.", f"Resume it with: resume {run.run_id}."

@@ -11,28 +11,23 @@ from typing import Any
 from prefect.client.schemas.objects import State
 
 from ..errors import InputError, MemoryStoreError
-from ..memory.advice.after_run import Newcomer, after_run
+from ..memory.advice.after_run import InventedAgent, after_run
+from ..memory.configured import configured_place
 from ..memory.episode import EpisodeKey
 from ..memory.graph.rows import symptom_text
-from ..memory.store import Place, Store, open_store
-from ..result import Attempt, Example, Mitigation, Recall
-from ..settings import SwarmSettings, home
+from ..memory.store import Store, open_store
+from ..result import Attempt, Mitigation, Recall, ShownAttempt
 from ..task_ir import Agent, TaskIR, Tier
-from ..tasks.recall import enquiry, recall
-from ..tasks.remember import Scene, episode_of, task_type_of
+from ..tasks.recall import recall, recall_request
+from ..tasks.remember import AttemptContext, episode_of, task_type_of
 from .compile import CompiledPlan, CompiledStep
 from .options import SwarmOptions
 from .records import StepRecord
 from .task_run import run_task
 
-__all__ = ["Memories", "place_of", "recalled_for", "store_of"]
+__all__ = ["Memories", "recalled_for", "store_of"]
 
 _logger = logging.getLogger("prefect.swarm.memory")
-
-
-def place_of(options: SwarmOptions) -> Place:
-    """Return where a run's memory lies, by its options and the settings."""
-    return Place(home() / "memory", SwarmSettings().memory or "", options.embedder)
 
 
 async def store_of(options: SwarmOptions) -> Store | None:
@@ -43,7 +38,7 @@ async def store_of(options: SwarmOptions) -> Store | None:
     if not options.memory:
         return None
     try:
-        return await asyncio.to_thread(open_store, place_of(options))
+        return await asyncio.to_thread(open_store, configured_place(options.embedder))
     except MemoryStoreError as error:
         _logger.warning("Nothing is recalled or remembered: %s", error)
         return None
@@ -69,7 +64,7 @@ async def recalled_for(
     def ladder(tier: Tier) -> tuple[Tier, ...]:
         return options.ladder(plan.escalation.max_tier, plan.task_type, tier)
 
-    asked = enquiry(
+    request = recall_request(
         plan,
         ladder,
         run=flow_run_id,
@@ -77,7 +72,7 @@ async def recalled_for(
         namespace=options.namespace,
         seed=options.seed,
     )
-    state, content = await run_task(recall, asked, name="Recall", wait_for=[planned])
+    state, content = await run_task(recall, request, name="Recall", wait_for=[planned])
     if isinstance(content, dict):
         return Recall.model_validate(content), state
     if isinstance(content, InputError):
@@ -108,7 +103,7 @@ class Memories:
         """Return what a failed attempt looks like to the memory; "" without one."""
         if not self.mitigations:
             return ""
-        return symptom_text(episode_of(self._scene(record), attempt, record.attempts, ""))
+        return symptom_text(episode_of(self._context(record), attempt, record.attempts, ""))
 
     async def remember(
         self, record: StepRecord, attempt: Attempt, before: Sequence[Attempt], artifact: str
@@ -118,7 +113,7 @@ class Memories:
             return
         led = before[-1].decision if before else None
         told = (led.told,) if led and led.told else ()
-        episode = episode_of(self._scene(record, told), attempt, before, artifact)
+        episode = episode_of(self._context(record, told), attempt, before, artifact)
         try:
             # An attempt that has ended is written even if its run is being cancelled.
             await asyncio.shield(asyncio.to_thread(self.store.remember, episode))
@@ -130,14 +125,14 @@ class Memories:
         if self.store is None:
             return ()
         prompts = {agent.name: agent.system_prompt for agent in self.agents}
-        newcomers = [
-            Newcomer(step.agent, prompts[step.agent], self._task_type(step), step.persona)
+        invented = [
+            InventedAgent(step.agent, prompts[step.agent], self._task_type(step), step.persona)
             for step in (record.step for record in records if record.text is not None)
             if step.agent in prompts
         ]
         try:
             return await asyncio.to_thread(
-                after_run, self.store, self.namespace, self.flow_run_id, newcomers
+                after_run, self.store, self.namespace, self.flow_run_id, invented
             )
         except MemoryStoreError as error:
             _logger.warning("Nothing is learned from the run: %s", error)
@@ -146,10 +141,10 @@ class Memories:
     def _task_type(self, step: CompiledStep) -> str:
         return task_type_of(self.plan.task_type, step.output.kind)
 
-    def _scene(self, record: StepRecord, told: Sequence[Example] = ()) -> Scene:
+    def _context(self, record: StepRecord, told: Sequence[ShownAttempt] = ()) -> AttemptContext:
         step = record.step
         examples = (EpisodeKey(one.run, one.step, one.attempt) for one in told)
-        return Scene(
+        return AttemptContext(
             namespace=self.namespace,
             run=self.flow_run_id,
             step=step.id,

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 
 from .events import (
     AttemptFinished,
-    BudgetChanged,
     Cancel,
     Cancelled,
     Command,
+    ConcurrencyLimits,
     Event,
     Finish,
     Launch,
-    Limits,
     PlanExtended,
     RunStatus,
     Schedulable,
@@ -49,7 +48,7 @@ class _Node:
 class Schedule:
     """The state machine. Feed it events with `advance` and carry out the commands it returns."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConcurrencyLimits) -> None:
         self._limits = limits
         self._nodes: dict[str, _Node] = {}
         self._ready: dict[str, list[tuple[float, int, str]]] = {}
@@ -77,8 +76,6 @@ class Schedule:
                 self._attempt_finished(event, commands)
             case Cancelled():
                 self._cancel(commands)
-            case BudgetChanged(limits):
-                self._limits = limits
         self._launch(commands)
         if self._unfinished == 0:
             commands.append(Finish(self._status()))

@@ -14,12 +14,11 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from ..blocks.failure_policy import FailurePolicy
 from ..blocks.models import resolve_model
-from ..errors import InputError, RunAliveError, RunCancelledError, RunFailedError
-from ..gates import line_of
-from ..result import SwarmResult
-from ..runs import Run
-from ..task_ir import TaskIR, TierName, parse_plan
-from ..tasks.planner.local.line_format import is_orchestrated
+from ..errors import InputError, RunAliveError, RunCancelledError
+from ..gates import build_pipeline
+from ..result import RunFailedError, SwarmResult
+from ..runs import RunFolder
+from ..task_ir import TaskIR, TierName, check_objective, is_orchestrated, parse_plan
 from .compile import StepDefaults, compile_plan
 from .control import Progress, RunControl, current_control
 from .execute import Execution
@@ -57,18 +56,18 @@ async def swarm(
     A run that ends `partial` is a Completed state of the name Partial.
 
     Args:
-        objective: What is wanted, in plain words.
+        objective: What is wanted, in plain words; with a plan, the plan's own.
         plan: A plan of your own; left empty, the orchestrator writes one.
         options: Models and budgets.
 
     Raises:
         GateError: A gate that a step has to pass can't run here.
-        InputError: The objective is empty or the plan breaks a rule.
+        InputError: The objective is empty or not the plan's, or the plan breaks a rule.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
         RunFailedError: No step succeeded; its `result` tells it all.
     """
-    run = Run.of(str(flow_run.id))
+    run = RunFolder.of(str(flow_run.id))
     try:
         with exclusive(run):
             return await _execute(run, objective, plan, options)
@@ -80,10 +79,10 @@ async def swarm(
 
 
 async def _execute(
-    run: Run, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
     flow_run_id, control = str(flow_run.id), current_control()
-    _begin(run, flow_run_id, objective, options)
+    _begin(run, flow_run_id, objective, plan, options)
     options = await _with_policy(options)
     control.listener(Progress("started", time.time(), text=run.run_id))
     with terminable(control):
@@ -98,7 +97,7 @@ async def _execute(
 
 
 async def _result(
-    run: Run, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     await _check_models(options, orchestrated=is_orchestrated(plan))
@@ -130,12 +129,16 @@ def _as(state: State[Any]) -> Any:
     return state
 
 
-def _begin(run: Run, flow_run_id: str, objective: str, options: SwarmOptions) -> None:
+def _begin(
+    run: RunFolder, flow_run_id: str, objective: str, plan: TaskIR | None, options: SwarmOptions
+) -> None:
     if not objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted.")
     for names in options.gates.values():
-        line_of(names)  # names what isn't there
+        build_pipeline(names)  # names what isn't there
     if not run.about():
+        if plan is not None:
+            check_objective(plan, objective)
         about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
 

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from .cache import Cache
+from .cache import GateCache
 from .check import check
 from .gate import STAGES, Gate, Material, Stage, Subject
-from .pipeline import Line, Passage, line_of, run_line
+from .pipeline import GatePipeline, PipelineResult, build_pipeline, run_pipeline
 from .registry import find_gate, gates
-from .result import Diagnostic, Finding, GateResult, GateStatus, said
-from .selection import DEFAULT_GATES, chosen, gate_name, is_required
+from .result import Diagnostic, Finding, GateResult, GateStatus, format_diagnostics
+from .selection import DEFAULT_GATES, gate_name, is_required, select_gates
 
 __all__ = [
     "DEFAULT_GATES",
     "STAGES",
-    "Cache",
     "Diagnostic",
     "Finding",
     "Gate",
+    "GateCache",
+    "GatePipeline",
     "GateResult",
     "GateStatus",
-    "Line",
     "Material",
-    "Passage",
+    "PipelineResult",
     "Stage",
     "Subject",
+    "build_pipeline",
     "check",
-    "chosen",
     "find_gate",
+    "format_diagnostics",
     "gate_name",
     "gates",
     "is_required",
-    "line_of",
-    "run_line",
-    "said",
+    "run_pipeline",
+    "select_gates",
 ]

@@ -1,4 +1,4 @@
-"""Findings that are known: a file for each gate, version and subject."""
+"""Cached gate results: a file for each gate, version and subject."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from pydantic import ValidationError
 from .gate import Subject
 from .result import GateResult
 
-__all__ = ["Cache"]
+__all__ = ["GateCache"]
 
 _RULES = 2
 """To be raised when this package's own gates decide otherwise, whatever their tools' versions."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cache:
-    """A folder that many processes may read and write; a file that can't be read counts as none."""
+class GateCache:
+    """A folder that many processes may read and write; a file that can't be read is a miss."""
 
     folder: Path
 
     def get(self, gate: str, version: str, subject: Subject) -> GateResult | None:
-        """Return what was found before, if anything."""
+        """Return the cached result, if there is one."""
         try:
             text = self._file(gate, version, subject).read_text("utf-8")
             return GateResult.model_validate_json(text)
@@ -35,7 +35,7 @@ class Cache:
             return None
 
     def put(self, gate: str, version: str, subject: Subject, result: GateResult) -> None:
-        """Remember a finding; a full disk costs the memory alone."""
+        """Store a result; on a full disk nothing is stored."""
         file = self._file(gate, version, subject)
         with suppress(OSError):
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Hold one subject against one gate: within its time, with what it took, once for each content."""
+"""Run one gate on one subject: within its time, timed, and cached by content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from ..errors import Category, GateError, SwarmError
-from .cache import Cache
+from .cache import GateCache
 from .gate import Gate, Subject
 from .result import Diagnostic, Finding, GateResult
 
@@ -21,7 +21,7 @@ async def check(
     subject: Subject,
     *,
     required: bool = True,
-    cache: Cache | None = None,
+    cache: GateCache | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> GateResult:
     """Run a gate and never raise: what goes wrong in the gate itself is an `error`.
@@ -35,7 +35,7 @@ async def check(
     started = clock()
     version = ""
     try:
-        # A tool that is asked for its version, or the sandbox that is tried, takes a moment.
+        # Asking a tool for its version, or probing the sandbox, takes a moment.
         version = await asyncio.to_thread(gate.version)
         if subject.output.kind not in gate.kinds:
             finding = Finding(status="skipped")
@@ -87,7 +87,7 @@ async def _within(gate: Gate, subject: Subject) -> Finding:
         raise LateError
     finding = work.result()
     if not isinstance(finding, Finding):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise GateError(f"The gate {gate.name} found {finding!r}, which is no Finding.")
+        raise GateError(f"The gate {gate.name} found {finding!r}, which is not a Finding.")
     return finding
 
 

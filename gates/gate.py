@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
+from ..frozen import Frozen
 from ..task_ir import Output, OutputKind
 from .result import Finding
 
@@ -17,20 +16,16 @@ STAGES: tuple[Stage, ...] = ("repair", "light", "unit", "integration")
 """When a gate's turn is: repairs one after another, light ones side by side, then tests."""
 
 
-class Material(BaseModel):
+class Material(Frozen):
     """An artifact, or an input, that the artifact under test was made from. `name` is its step."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     kind: OutputKind = "text"
     text: str
 
 
-class Subject(BaseModel):
+class Subject(Frozen):
     """All that a gate may look at: nothing else decides what it finds."""
-
-    model_config = ConfigDict(frozen=True)
 
     artifact: str
     output: Output = Output()

@@ -51,15 +51,13 @@ def gates() -> Mapping[str, Gate]:
     """Every gate by its name, the package's own first.
 
     Raises:
-        InputError: A registered gate can't be loaded, is none, or has another's name.
+        InputError: A registered gate can't be loaded, is not a gate, or has another's name.
     """
     found = {gate.name: gate for gate in _OWN}
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         gate = _load(point)
         if gate.name in found:
-            raise InputError(
-                f"Two gates are named {gate.name}.", f"Rename the one of {_of(point)}."
-            )
+            raise InputError(f"Two gates are named {gate.name}.", f"Rename that of {_of(point)}.")
         found[gate.name] = gate
     return MappingProxyType(found)
 
@@ -84,12 +82,12 @@ def _load(point: EntryPoint) -> Gate:
     except Exception as error:
         raise InputError(
             f"The gate {point.name} of {_of(point)} can't be loaded: {error!r}.",
-            "Mend or uninstall that package.",
+            "Fix or uninstall that package.",
         ) from error
     if not fits:
         raise InputError(
-            f"The gate {point.name} of {_of(point)} is no gate.",
-            "Give it what prefect_swarm.gates.Gate says.",
+            f"The gate {point.name} of {_of(point)} is not a gate.",
+            "Give it the attributes of prefect_swarm.gates.Gate.",
         )
     return gate
 

@@ -1,24 +1,21 @@
-"""What a gate says of an artifact."""
+"""What a gate reports on an artifact."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..errors import Category
+from ..frozen import Frozen
 
-__all__ = ["Diagnostic", "Finding", "GateResult", "GateStatus", "fault", "said"]
+__all__ = ["Diagnostic", "Finding", "GateResult", "GateStatus", "fault", "format_diagnostics"]
 
 GateStatus = Literal["passed", "failed", "skipped", "error"]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Diagnostic(_Frozen):
+class Diagnostic(Frozen):
     """One thing that is wrong; lines and columns count from 1, `code` is the tool's own."""
 
     message: str
@@ -33,10 +30,10 @@ class Diagnostic(_Frozen):
         return ": ".join(filter(None, [place, " ".join(filter(None, [self.code, self.message]))]))
 
 
-class Finding(_Frozen):
-    """What a gate found; `category` and `diagnostics` are what an agent needs to mend it.
+class Finding(Frozen):
+    """What a gate found; `category` and `diagnostics` are what an agent needs to fix it.
 
-    `repaired` is the artifact as the gate mended it, where it did: that goes on.
+    `repaired` is the artifact as the gate repaired it, if it did: what comes later reads that.
     """
 
     status: GateStatus
@@ -63,7 +60,7 @@ class GateResult(Finding):
 
     @classmethod
     def broken(cls, gate: str, why: str, *, required: bool) -> GateResult:
-        """What is to be said of an artifact when the gate itself broke."""
+        """The result for an artifact when the gate itself broke."""
         return cls(
             gate=gate,
             required=required,
@@ -86,6 +83,6 @@ def fault(category: Category, *found: Diagnostic | str) -> Finding:
     return Finding(status="failed", category=category, diagnostics=diagnostics)
 
 
-def said(diagnostics: Sequence[Diagnostic]) -> str:
-    """All diagnostics as one line."""
+def format_diagnostics(diagnostics: Sequence[Diagnostic]) -> str:
+    """Write all diagnostics in one line."""
     return "; ".join(map(str, diagnostics))

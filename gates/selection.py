@@ -1,4 +1,4 @@
-"""Which gates a step gets: the kind's own, what a person asks for, what its plan asks for. Pure."""
+"""Which gates a step gets: its kind's defaults, changed by the plan and by the person. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ..task_ir import Output, OutputKind
 
-__all__ = ["DEFAULT_GATES", "chosen", "gate_name", "is_required"]
+__all__ = ["DEFAULT_GATES", "gate_name", "is_required", "select_gates"]
 
 DEFAULT_GATES: Mapping[OutputKind, tuple[str, ...]] = MappingProxyType(
     {
@@ -31,14 +31,14 @@ def is_required(asked: str) -> bool:
     return not asked.endswith("?")
 
 
-def chosen(
+def select_gates(
     output: Output, plan: Sequence[str] | None = None, person: Sequence[str] | None = None
 ) -> tuple[str, ...]:
     """The gates of a step, each once, in the order they are named.
 
     Args:
-        plan: What the step's plan asks for: names replace the kind's own, `+name` adds one to them,
-            `-name` takes one away. None changes nothing.
+        plan: What the step's plan asks for: names replace the kind's own, `+name` adds a gate,
+            `-name` removes it. None changes nothing.
         person: The same, of the person who starts the run; applied last.
     """
     found = tuple(name for name in DEFAULT_GATES[output.kind] if _applies(gate_name(name), output))
@@ -58,7 +58,7 @@ def _change(found: tuple[str, ...], asked: Sequence[str]) -> tuple[str, ...]:
 
 
 def _applies(name: str, output: Output) -> bool:
-    """Whether a gate has anything to look at: what can only pass tells nobody anything."""
+    """Whether a gate has anything to look at: a gate that can only pass is left out."""
     match name:
         case "length":
             return output.min_words is not None or output.max_words is not None

@@ -16,14 +16,14 @@ from subprocess import PIPE, run
 
 from ..errors import GateError
 
-__all__ = ["Said", "find_tool", "run_tool", "tool_version"]
+__all__ = ["ToolOutput", "find_tool", "run_tool", "tool_version"]
 
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent", "NO_COLOR": "1"}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a tool said, and how it ended."""
+class ToolOutput:
+    """What a tool printed, and its exit code."""
 
     exit_code: int
     stdout: str
@@ -35,7 +35,7 @@ def find_tool(name: str, package: str) -> str:
     """Return the path of an executable: the one beside this interpreter, else the first on PATH.
 
     Raises:
-        GateError: There is none; says which package has it.
+        GateError: There is none; the fix names the package that has it.
     """
     beside = Path(sysconfig.get_path("scripts"), name)
     found = str(beside) if beside.exists() else shutil.which(name)
@@ -46,20 +46,21 @@ def find_tool(name: str, package: str) -> str:
 
 @cache
 def tool_version(name: str, package: str) -> str:
-    """Return what the tool's `--version` says, on one line."""
-    ended = run([find_tool(name, package), "--version"], stdout=PIPE, check=False, env=_ENVIRONMENT)  # noqa: S603 - a tool of ours
-    words = ended.stdout.decode(errors="replace").split()
+    """Return the tool's name and the version that `--version` prints."""
+    command = [find_tool(name, package), "--version"]
+    completed = run(command, stdout=PIPE, check=False, env=_ENVIRONMENT)  # noqa: S603 - a tool of ours
+    words = completed.stdout.decode(errors="replace").split()
     number = next((word for word in words if word.lstrip("v")[:1].isdigit()), "?")
     return f"{name} {number.lstrip('v')}"
 
 
-async def run_tool(argv: Sequence[str], text: str) -> Said:
+async def run_tool(argv: Sequence[str], text: str) -> ToolOutput:
     """Give a tool a text and wait for its end; cancelling kills it and all that it started.
 
     Args:
         argv: The executable's path and its arguments.
     """
-    # A start that is cut off half-way would leave what it has started to nobody.
+    # A start that is cancelled half-way would leave a process that is never killed.
     starting = asyncio.ensure_future(_start(argv))
     try:
         process = await asyncio.shield(starting)
@@ -70,7 +71,7 @@ async def run_tool(argv: Sequence[str], text: str) -> Said:
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
         raise
-    return Said(
+    return ToolOutput(
         process.returncode or 0,
         stdout.decode("utf-8", "replace"),
         stderr.decode("utf-8", "replace"),

@@ -6,29 +6,26 @@ import hashlib
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..errors import Category
+from ..frozen import Frozen
 from ..output import OutputKind
 from ..result import Action
 from ..task_ir import Tier
 
 __all__ = [
     "SCHEMA_VERSION",
-    "Entry",
     "Episode",
     "EpisodeKey",
     "GateOutcome",
+    "LogEntry",
     "Selection",
     "digest_of",
 ]
 
 SCHEMA_VERSION = 1
-"""Version of an episode's fields; a log migrates what it holds of older ones."""
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+"""Version of an episode's fields."""
 
 
 class EpisodeKey(NamedTuple):
@@ -42,7 +39,7 @@ class EpisodeKey(NamedTuple):
         return f"{self.run}/{self.step}.{self.attempt}"
 
 
-class GateOutcome(_Frozen):
+class GateOutcome(Frozen):
     """What one gate said of the attempt's artifact."""
 
     gate: str
@@ -50,7 +47,7 @@ class GateOutcome(_Frozen):
     category: Category | None = None
 
 
-class Episode(_Frozen):
+class Episode(Frozen):
     """One attempt at one step: who tried what, how, and what came of it.
 
     Times are seconds since the Unix epoch, UTC. Texts are bounded by whoever writes the episode.
@@ -114,14 +111,14 @@ class Episode(_Frozen):
         return digest_of(self.prompt)
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """An episode in a log. Positions grow in the order of writing and are never used twice."""
 
     position: int
     episode: Episode
 
 
-class Selection(_Frozen):
+class Selection(Frozen):
     """Which episodes are meant; all conditions have to hold, and there has to be one.
 
     Attributes:

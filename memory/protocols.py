@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .episode import Entry, Episode, EpisodeKey, Selection
+from .episode import Episode, EpisodeKey, LogEntry, Selection
 
 __all__ = ["Embedder", "EpisodeLog", "Graph", "Match", "VectorIndex", "Vectors"]
 
@@ -35,9 +35,9 @@ class EpisodeLog(Protocol):
         """
         ...
 
-    def get(self, namespace: str, key: EpisodeKey) -> Entry | None: ...
+    def get(self, namespace: str, key: EpisodeKey) -> LogEntry | None: ...
 
-    def since(self, position: int, limit: int = 1000) -> list[Entry]:
+    def since(self, position: int, limit: int = 1000) -> list[LogEntry]:
         """Up to `limit` entries of all namespaces after a position, by position."""
         ...
 
@@ -51,7 +51,7 @@ class EpisodeLog(Protocol):
 
     def count(self, namespace: str | None = None) -> int: ...
 
-    def select(self, namespace: str, which: Selection) -> list[Entry]:
+    def select(self, namespace: str, which: Selection) -> list[LogEntry]:
         """The entries that are meant, by position; without a condition all of the namespace."""
         ...
 
@@ -125,9 +125,9 @@ class VectorIndex(Protocol):
 
 
 class Graph(Protocol):
-    """Failures, what mended them, and where outputs came from. Opened read-only once built."""
+    """Failures, what repaired them, and where outputs came from. Opened read-only once built."""
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[LogEntry]) -> None:
         """Add episodes; a step's attempts come in order, but may be spread over calls."""
         ...
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import MemoryStoreError
-from .episode import Entry, Episode
+from .episode import Episode, LogEntry
 
 if TYPE_CHECKING:
     from .index.consolidate import Consolidation
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .persona.store import PersonaStore
     from .protocols import Embedder, EpisodeLog
 
-__all__ = ["Place", "Store", "close_stores", "open_store", "opened_store"]
+__all__ = ["Place", "Store", "close_stores", "find_open_store", "open_store"]
 
 _LOG = "episodes.sqlite"
 
@@ -96,18 +96,18 @@ class Store:
                 self._personas = PersonaStore(self.place.folder / "personas.sqlite", own)
             return self._personas
 
-    def similar(self, namespace: str, text: str, k: int) -> tuple[tuple[Entry, float], ...]:
+    def similar(self, namespace: str, text: str, k: int) -> tuple[tuple[LogEntry, float], ...]:
         """Return the k episodes whose prompts are most like a text, the most similar first.
 
         Raises:
             MemoryStoreError: The log can't be read, or the embedder fails.
         """
         matches = self.reader.search(namespace, text, k)
-        there = self.log.at([one.position for one in matches])
+        there = self.log.at([match.position for match in matches])
         return tuple(
-            (Entry(one.position, there[one.position]), one.similarity)
-            for one in matches
-            if one.position in there
+            (LogEntry(match.position, there[match.position]), match.similarity)
+            for match in matches
+            if match.position in there
         )
 
     def beliefs(self, namespace: str) -> Beliefs:
@@ -116,7 +116,7 @@ class Store:
         Raises:
             MemoryStoreError: The log can't be read.
         """
-        from .learning.storage import brought_up, read_beliefs
+        from .learning.storage import catch_up, read_beliefs
 
         with self._learning:
             forgotten = self.log.forgotten()
@@ -124,7 +124,7 @@ class Store:
             if beliefs is None or known != forgotten:
                 beliefs = read_beliefs(self.place.folder, namespace, forgotten)
                 self._beliefs[namespace] = (forgotten, beliefs)
-            return brought_up(self.log, beliefs)
+            return catch_up(self.log, beliefs)
 
     def keep_beliefs(self, namespace: str) -> None:
         """Keep what is believed, for the next process.
@@ -138,12 +138,12 @@ class Store:
         with self._learning:
             write_beliefs(self.place.folder, beliefs, self._beliefs[namespace][0])
 
-    def alike(self, one: Episode, other: Episode) -> float:
+    def alike(self, first: Episode, second: Episode) -> float:
         """Similarity of two prompts by the embeddings that are kept; 0 where one isn't."""
-        if one.digest == other.digest:
+        if first.digest == second.digest:
             return 1.0
-        found = self.log.vectors(self.embedder.name, [one.digest, other.digest])
-        return float(found[one.digest] @ found[other.digest]) if len(found) > 1 else 0.0
+        found = self.log.vectors(self.embedder.name, [first.digest, second.digest])
+        return float(found[first.digest] @ found[second.digest]) if len(found) > 1 else 0.0
 
     def consolidate(self, *, full: bool = False) -> Consolidation:
         """Bring the indexes up to the log's end; see `consolidate.consolidate`.
@@ -190,7 +190,7 @@ def open_store(place: Place) -> Store:
         return store
 
 
-def opened_store(key: str) -> Store:
+def find_open_store(key: str) -> Store:
     """Return the store of that place's key.
 
     Raises:

@@ -39,7 +39,7 @@ def _pair(place: str, line: str) -> tuple[str, str]:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise InputError(f"{place} is no JSON: {error}.", _FORM) from None
+        raise InputError(f"{place} is not valid JSON: {error}.", _FORM) from None
     given = cast("dict[str, Any]", row) if isinstance(row, dict) else {}
     objective, plan = given.get("objective"), given.get("plan")
     if not isinstance(objective, str) or not objective.strip():

@@ -14,9 +14,9 @@ from ..errors import InputError, WorseAdapterError
 from ..text import plural
 from .data.generating.generate import Part, generate
 from .evaluate import Evaluation, evaluate
-from .train import Practice, Report, TrainConfig, averaged, export, train, trains_on
+from .train import Practice, TrainConfig, TrainingReport, averaged, export, train, trains_on
 
-__all__ = ["Outcome", "Source", "retrain"]
+__all__ = ["RetrainOutcome", "TrainingSource", "retrain"]
 
 Pairs = Sequence[tuple[str, str]]
 _TRIED = 3
@@ -24,7 +24,7 @@ _TRIED = 3
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingSource:
     """What is learnt from.
 
     Attributes:
@@ -55,7 +55,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RetrainOutcome:
     """What a retraining came to.
 
     Attributes:
@@ -71,7 +71,7 @@ class Outcome:
 
 def retrain(
     base: Path,
-    source: Source,
+    source: TrainingSource,
     config: TrainConfig,
     folder: Path,
     target: Path,
@@ -80,9 +80,9 @@ def retrain(
     practice: Practice | None = None,
     resume: bool = False,
     force: bool = False,
-    show: Callable[[Report], None] | None = None,
+    show: Callable[[TrainingReport], None] | None = None,
     say: Callable[[str], None] = lambda _: None,
-) -> Outcome:
+) -> RetrainOutcome:
     """Train an adapter over a model file and put it at `target`.
 
     Args:
@@ -145,7 +145,7 @@ def retrain(
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target)
-    return Outcome(before, after, target)
+    return RetrainOutcome(before, after, target)
 
 
 def _planner(base: Path, target: Path) -> Path:

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ..errors import Category
 from ..failure_policy import Policy
-from ..memory.advice.mitigation import has_earned, instead, precedent
+from ..memory.advice.mitigation import better_mitigation, has_earned, precedent
 from ..result import Action, Decision, Mitigation, excerpt
 from ..task_ir import TIERS, Tier
 
@@ -92,7 +92,9 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
             bounds, last, f"{last.category}: nothing left", f"{count} was the last allowed"
         )
     above = _above(last.tier, bounds.ladder)
-    better = instead(left[0], left[1:], above, last.symptom, bounds.known, samples=policy.samples)
+    better = better_mitigation(
+        left[0], left[1:], above, last.symptom, bounds.known, samples=policy.samples
+    )
     action = better[0].action if better else left[0]
     rule = f"{last.category}: {' → '.join([*taken, action])}"
     decision = _take(action, last, policy, bounds, rule, count, same)

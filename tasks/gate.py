@@ -8,23 +8,21 @@ from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from prefect.states import Cancelled, Completed, Failed
-from pydantic import BaseModel, ConfigDict
 
-from ..gates import Cache, Subject, check, find_gate, said
+from ..frozen import Frozen
+from ..gates import GateCache, Subject, check, find_gate, format_diagnostics
 from ..settings import home
-from .race import unless_lost
+from .race import run_in_race
 from .tags import tag_task_run
 
 __all__ = ["Inspection", "gate"]
 
 
-class Inspection(BaseModel):
+class Inspection(Frozen):
     """What a gate is to look at.
 
     `key` is the cache key of the attempt that made the artifact, `race` the race it runs in.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     key: str
     gate: str
@@ -49,26 +47,26 @@ async def gate(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 - 
     """Hold an artifact against a gate; a failed gate is a Failed state that carries the verdict."""
     asked = Inspection.model_validate(inspection)
     tag_task_run(f"gate: {asked.gate}")
-    result = await unless_lost(
+    result = await run_in_race(
         asked.race,
         check(
             find_gate(asked.gate),
             asked.subject,
             required=asked.required,
-            cache=Cache(home() / "gates"),
+            cache=GateCache(home() / "gates"),
         ),
     )
     if result is None:
         return Cancelled(message="Another candidate passed first.")
     content = result.model_dump(mode="json")
-    found = said(result.diagnostics)
+    found = format_diagnostics(result.diagnostics)
     if result.stops:
         return Failed(message=found, data=content)
     if result.status == "passed" and not result.diff:
         return content
-    return Completed(message=found or _mended(result.diff), data=content)
+    return Completed(message=found or _repaired(result.diff), data=content)
 
 
-def _mended(diff: str) -> str:
+def _repaired(diff: str) -> str:
     changed = sum(line.startswith(("+", "-")) for line in diff.splitlines()[2:])
-    return f"passed; {changed} lines of the diff mended" if diff else "skipped"
+    return f"passed after a repair, a diff of {changed} lines" if diff else "skipped"

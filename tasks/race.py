@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-__all__ = ["LostError", "race", "unless", "unless_lost"]
+__all__ = ["LostError", "race", "run_in_race", "run_until"]
 
 T = TypeVar("T")
 
@@ -29,17 +29,17 @@ def race(name: str) -> Generator[asyncio.Event]:
         del _races[name]
 
 
-async def unless_lost(name: str, work: Coroutine[Any, Any, T]) -> T | None:
+async def run_in_race(name: str, work: Coroutine[Any, Any, T]) -> T | None:
     """Await some work; None if the race of that name was won first. No name, no race."""
     if (event := _races.get(name)) is None:
         return await work
     try:
-        return await unless(event, work)
+        return await run_until(event, work)
     except LostError:
         return None
 
 
-async def unless(event: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+async def run_until(event: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
     """Await some work, and stop it when the event is set first.
 
     Raises:

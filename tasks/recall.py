@@ -10,23 +10,21 @@ from typing import Any
 from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
-from pydantic import BaseModel, ConfigDict
 
-from ..memory.advice.advise import Question, advise, anticipated
+from ..frozen import Frozen
+from ..memory.advice.advise import Question, advise, anticipate_agents
 from ..memory.advice.precedents import precedents
 from ..memory.learning.config import DEFAULTS
-from ..memory.store import Store, opened_store
+from ..memory.store import Store, find_open_store
 from ..result import Recall
 from ..task_ir import TaskIR, Tier
 from .remember import task_type_of
 
-__all__ = ["Enquiry", "enquiry", "recall"]
+__all__ = ["RecallRequest", "recall", "recall_request"]
 
 
-class Enquiry(BaseModel):
+class RecallRequest(Frozen):
     """All that recalling depends on, but for the memory itself, which `place` is the key of."""
-
-    model_config = ConfigDict(frozen=True)
 
     run: str
     place: str
@@ -35,7 +33,7 @@ class Enquiry(BaseModel):
     questions: tuple[Question, ...]
 
 
-def enquiry(
+def recall_request(
     plan: TaskIR,
     ladder: Callable[[Tier], tuple[Tier, ...]],
     *,
@@ -43,8 +41,8 @@ def enquiry(
     place: str,
     namespace: str,
     seed: int,
-) -> Enquiry:
-    """Write down what a plan's steps ask.
+) -> RecallRequest:
+    """Return what a plan's steps ask of the memory.
 
     Args:
         ladder: The tiers that a step of a given one may climb, that one first.
@@ -61,13 +59,13 @@ def enquiry(
         )
         for step in plan.steps
     )
-    return Enquiry(run=run, place=place, namespace=namespace, seed=seed, questions=questions)
+    return RecallRequest(run=run, place=place, namespace=namespace, seed=seed, questions=questions)
 
 
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
-    asked = Enquiry.model_validate(parameters["asked"])
-    digest = hashlib.sha256(asked.model_dump_json(exclude={"place"}).encode()).hexdigest()
-    return f"{asked.run}.recall.{digest[:16]}"
+    request = RecallRequest.model_validate(parameters["request"])
+    digest = hashlib.sha256(request.model_dump_json(exclude={"place"}).encode()).hexdigest()
+    return f"{request.run}.recall.{digest[:16]}"
 
 
 @task(
@@ -77,41 +75,43 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     persist_result=True,
     result_serializer="json",
 )
-async def recall(asked: dict[str, Any], name: str) -> dict[str, Any]:  # noqa: ARG001 - its name
-    """Advise on an enquiry; what was advised is kept, so that a resumed run goes by the same.
+async def recall(request: dict[str, Any], name: str) -> dict[str, Any]:  # noqa: ARG001 - its name
+    """Advise on a request; what was advised is kept, so that a resumed run goes by the same.
 
     Raises:
         MemoryStoreError: The memory can't be read.
     """
-    known = await asyncio.to_thread(_ask, Enquiry.model_validate(asked))
+    known = await asyncio.to_thread(_ask, RecallRequest.model_validate(request))
     return known.model_dump(mode="json")
 
 
-def _ask(asked: Enquiry) -> Recall:
-    store = opened_store(asked.place)
-    episodes = store.log.count(asked.namespace)
-    registry = anticipated(asked.questions, store.personas.registry(asked.namespace))
-    beliefs = store.beliefs(asked.namespace)
+def _ask(request: RecallRequest) -> Recall:
+    store = find_open_store(request.place)
+    episodes = store.log.count(request.namespace)
+    registry = anticipate_agents(request.questions, store.personas.registry(request.namespace))
+    beliefs = store.beliefs(request.namespace)
     steps = tuple(
         advise(
-            one,
-            store.similar(asked.namespace, one.prompt, DEFAULTS.neighbours) if episodes else (),
+            question,
+            store.similar(request.namespace, question.prompt, DEFAULTS.neighbours)
+            if episodes
+            else (),
             beliefs,
             registry,
             store.alike,
-            run=asked.run,
-            seed=asked.seed,
+            run=request.run,
+            seed=request.seed,
         )
-        for one in asked.questions
+        for question in request.questions
     )
     return Recall(
         episodes=episodes,
         steps=steps,
-        mitigations=precedents(store, asked.namespace) if episodes else (),
+        mitigations=precedents(store, request.namespace) if episodes else (),
         note=_note(store) if episodes else "",
     )
 
 
 def _note(store: Store) -> str:
-    damage = store.reader.standing().damage
+    damage = store.reader.status().damage
     return f"The index can't be used and everything is searched: {damage}" if damage else ""

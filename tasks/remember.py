@@ -12,14 +12,14 @@ from ..output import OutputKind
 from ..result import Attempt, excerpt
 from ..task_ir import TaskType
 
-__all__ = ["Scene", "episode_of", "task_type_of"]
+__all__ = ["AttemptContext", "episode_of", "task_type_of"]
 
 _OBJECTIVE, _PROMPT, _ERROR, _ARTIFACT = 500, 2000, 600, 1000
 _AGAIN = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class AttemptContext:
     """What an attempt belonged to.
 
     Attributes:
@@ -48,7 +48,9 @@ def task_type_of(task_type: TaskType, kind: OutputKind) -> str:
     return f"{task_type}/{kind}"
 
 
-def episode_of(scene: Scene, attempt: Attempt, before: Sequence[Attempt], artifact: str) -> Episode:
+def episode_of(
+    context: AttemptContext, attempt: Attempt, before: Sequence[Attempt], artifact: str
+) -> Episode:
     """Write an attempt as an episode; long texts are bounded.
 
     Args:
@@ -68,15 +70,15 @@ def episode_of(scene: Scene, attempt: Attempt, before: Sequence[Attempt], artifa
         escalations=actions.count("ESCALATE"),
     )
     return Episode(
-        namespace=scene.namespace,
-        run=scene.run,
-        step=scene.step,
-        attempt=scene.again * _AGAIN + attempt.number,
-        objective=excerpt(scene.objective, _OBJECTIVE),
-        task_type=task_type_of(scene.task_type, scene.output),
-        output=scene.output,
-        prompt=excerpt(scene.prompt, _PROMPT),
-        persona=scene.persona,
+        namespace=context.namespace,
+        run=context.run,
+        step=context.step,
+        attempt=context.again * _AGAIN + attempt.number,
+        objective=excerpt(context.objective, _OBJECTIVE),
+        task_type=task_type_of(context.task_type, context.output),
+        output=context.output,
+        prompt=excerpt(context.prompt, _PROMPT),
+        persona=context.persona,
         tier=attempt.tier,
         model=attempt.model,
         revision=attempt.revision,
@@ -94,9 +96,9 @@ def episode_of(scene: Scene, attempt: Attempt, before: Sequence[Attempt], artifa
         duration_s=attempt.duration_s,
         reward=reward.value,
         terms=reward.terms,
-        upstream=scene.upstream,
-        downstream=scene.downstream,
-        used=scene.used,
+        upstream=context.upstream,
+        downstream=context.downstream,
+        used=context.used,
         artifact=hashlib.sha256(artifact.encode()).hexdigest() if artifact else "",
         excerpt=excerpt(artifact, _ARTIFACT),
     )

@@ -10,15 +10,15 @@ from typing import Any
 from ..errors import NoPlanError
 from ..result import excerpt
 from .planner.local.line_format import WORDS
-from .subagent.request import Assignment
+from .subagent.request import SubagentRequest
 from .subagent.task import subagent
 
 __all__ = [
     "EVIDENCE_CHARS",
     "GRAMMAR",
     "Replacement",
-    "commission",
     "read_replacement",
+    "replacement_request",
     "replan",
 ]
 
@@ -51,7 +51,7 @@ class Replacement:
     agent: str = ""
 
 
-def commission(
+def replacement_request(
     objective: str,
     step: str,
     agent: str,
@@ -62,12 +62,12 @@ def commission(
     run: str,
     model: str,
     limits: Mapping[str, Any],
-) -> Assignment:
-    """Return the orchestrator's assignment to replace a step.
+) -> SubagentRequest:
+    """Return the request to the orchestrator to replace a step.
 
     Args:
         failures: What was wrong with its attempts, the newest first.
-        limits: What bounds every call of the run, by the names of an assignment's fields.
+        limits: What bounds every call of the run, by the names of a request's fields.
     """
     evidence = excerpt("\n".join(f"- {failure}" for failure in failures), EVIDENCE_CHARS)
     parts = (
@@ -76,7 +76,7 @@ def commission(
         f"What was wrong:\n{evidence}",
         "Write the line that replaces it.",
     )
-    return Assignment(
+    return SubagentRequest(
         key=key,
         run=run,
         step=f"{step}-replan",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..task_ir import OutputKind
-from .subagent.request import Assignment, Upstream
+from .subagent.request import SubagentRequest, Upstream
 from .subagent.task import subagent
 
 __all__ = ["as_they_are", "synthesis", "synthesise"]
@@ -29,14 +29,14 @@ def synthesis(
     run: str,
     model: str,
     limits: Mapping[str, Any],
-) -> Assignment:
-    """Return the orchestrator's assignment to answer an objective from these outputs.
+) -> SubagentRequest:
+    """Return the request to the orchestrator to answer an objective from these outputs.
 
     Args:
         done_when: What the plan calls done.
-        limits: What bounds every call of the run, by the names of an assignment's fields.
+        limits: What bounds every call of the run, by the names of a request's fields.
     """
-    return Assignment(
+    return SubagentRequest(
         key=f"{key}.answer.1",
         run=run,
         step="answer",

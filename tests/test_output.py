@@ -57,13 +57,13 @@ def nested(depth: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("gives", "why"),
     [
-        (float("nan"), "its value is no JSON: nan"),
-        ([1e999], "its value is no JSON: inf"),
-        ("\ud800", "its value is no JSON"),
+        (float("nan"), "its value is not valid JSON: nan"),
+        ([1e999], "its value is not valid JSON: inf"),
+        ("\ud800", "its value is not valid JSON"),
         (nested(41), "nested too deeply"),
         (["long"] * 30_000, "over 100000 characters"),
-        ({1: 2}, "its value is no JSON: 1 is a key"),
-        ({1, 2}, "its value is no JSON: set"),
+        ({1: 2}, "its value is not valid JSON: 1 is a key"),
+        ({1, 2}, "its value is not valid JSON: set"),
     ],
     ids=["no number", "infinity", "no Unicode", "deep", "large", "key", "set"],
 )

@@ -15,10 +15,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-TRAINING_DATA = sorted((ROOT / "parl" / "data").glob("*/*.txt"))
+TRAINING_DATA = sorted((ROOT / "parl" / "data").rglob("*.txt"))
 DATA_FOLDERS = {
-    f"prefect_swarm/{name}"
-    for name in ("memory/persona/shipped", "parl/adapters", "parl/data/patterns", "parl/data/words")
+    "prefect_swarm/memory/persona/shipped",
+    "prefect_swarm/parl/adapters",
+    *(f"prefect_swarm/{file.parent.relative_to(ROOT).as_posix()}" for file in TRAINING_DATA),
 }
 NOT_SHIPPED = {"benches", "build", "dist", "docs", "examples", "tests"}
 
@@ -112,6 +113,14 @@ def requirements() -> list[Requirement]:
 @pytest.mark.parametrize("requirement", requirements(), ids=str)
 def test_every_requirement_has_a_pin_that_meets_it(requirement: Requirement) -> None:
     assert pins().get(canonicalize_name(requirement.name), "no pin") in requirement.specifier
+
+
+def test_llama_cpp_comes_with_extras_alone() -> None:
+    extras = project()["project"]["optional-dependencies"]
+    required = {Requirement(line).name for line in project()["project"]["dependencies"]}
+    assert "llama-cpp-python" not in {str(canonicalize_name(name)) for name in required}
+    assert [Requirement(line).name for line in extras["local"]] == ["llama-cpp-python"]
+    assert set(extras["local"]) < set(extras["demo"])
 
 
 @pytest.mark.slow

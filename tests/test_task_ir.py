@@ -14,11 +14,12 @@ from prefect_swarm.task_ir import (
     Agent,
     PlanRules,
     Step,
+    StoredPlan,
     TaskIR,
     load_plan,
     parse_plan,
 )
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from raw_plans import plan, problem, step
 
 SCHEMA_FILE = Path(__file__).parents[1] / "docs" / "task_ir.schema.json"
@@ -30,7 +31,7 @@ REGENERATE = (
 
 def test_what_is_left_out_has_a_default() -> None:
     ir = parse_plan(plan())
-    assert (ir.task_type, ir.priority, ir.agents[0].tier) == ("chat", "interactive", "worker")
+    assert (ir.task_type, ir.agents[0].tier) == ("chat", "worker")
     assert ir.steps[0] == Step(id="S1", agent="Ann", prompt="Do part 1")
     assert ir.steps[0].gates is None
     assert ir.escalation.max_tier == "architect"
@@ -101,6 +102,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a blank prompt": (plan(step(1, prompt=" ")), "step S1.prompt: String should have"),
     "a malformed id": (plan(step(1) | {"id": "S01"}), "step S01.id: String should match"),
     "an unknown field": (plan(step(1, colour="red")), "step S1.colour: Extra inputs"),
+    "a field of the past": (plan(priority="batch"), "priority: Extra inputs"),
     "an unknown tier": (
         plan(agents=[{"name": "Ann", "system_prompt": "You.", "tier": "boss"}]),
         "agents.0.tier: Input should be 'worker', 'coder' or 'architect' (got 'boss')",
@@ -327,3 +329,8 @@ def test_a_dependency_on_a_step_that_does_not_come_before_is_refused(
     at = draw.draw(st.integers(0, len(ids) - 1))
     data["steps"][at]["depends_on"] = [draw.draw(st.sampled_from(ids[at:]))]
     assert f"step {ids[at]} depends on" in problem(data)
+
+
+def test_a_stored_plan_may_have_the_field_of_the_past() -> None:
+    kept = TypeAdapter(StoredPlan).validate_json(json.dumps(plan(priority="batch")))
+    assert kept == parse_plan(plan())

@@ -1,4 +1,4 @@
-"""Hold an artifact against its hidden test; code runs in the sandbox."""
+"""Check an artifact with its hidden test; code runs in the sandbox."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from hidden import JsonTruth, PythonTruth, ShellRun, ShellTruth, TextTruth, Truth, text_flaw
 from jsonschema import Draft202012Validator
-from prefect_swarm.gates import Diagnostic, said
+from prefect_swarm.gates import Diagnostic, format_diagnostics
 from prefect_swarm.gates.python.inspection import Facts, read
 from prefect_swarm.gates.python.layout import Piece, lay_out
-from prefect_swarm.gates.python.trial import installed, try_out
-from prefect_swarm.gates.sandbox import Ended, Limits, Program, run
+from prefect_swarm.gates.python.trial import installed, run_trial
+from prefect_swarm.gates.sandbox import Program, ProgramResult, SandboxLimits, run
 
 __all__ = ["flaw", "run_flaw"]
 
-_LIMITS = Limits(cpu_s=5, wall_s=20)
+_LIMITS = SandboxLimits(cpu_s=5, wall_s=20)
 _SCRIPT = "script"
 # On Debian awk is a link into /etc/alternatives, which the sandbox doesn't show.
 _START = """\
@@ -31,7 +31,7 @@ async def flaw(truth: Truth, artifact: str) -> str:
     """Say what is wrong with an artifact; nothing if it is right.
 
     Raises:
-        SwarmError: The sandbox can't be held; that says nothing about the artifact.
+        SwarmError: There is no sandbox; that says nothing about the artifact.
     """
     match truth:
         case PythonTruth():
@@ -53,8 +53,12 @@ async def _python_flaw(truth: PythonTruth, artifact: str) -> str:
         pieces.append(Piece("hidden", truth.tests, of_tests))
     # Tests that the artifact brings are left out: it is the function that was asked for.
     layout = lay_out(pieces, installed())
-    found = await try_out(layout, layout.placed[:1], layout.placed[1:], truth.examples)
-    return "" if found.status == "passed" else said(found.diagnostics) or str(found.category)
+    found = await run_trial(layout, layout.placed[:1], layout.placed[1:], truth.examples)
+    return (
+        ""
+        if found.status == "passed"
+        else format_diagnostics(found.diagnostics) or str(found.category)
+    )
 
 
 async def _shell_flaw(truth: ShellTruth, artifact: str) -> str:
@@ -73,15 +77,15 @@ async def _shell_flaw(truth: ShellTruth, artifact: str) -> str:
     return ""
 
 
-def run_flaw(asked: ShellRun, ended: Ended) -> str:
+def run_flaw(asked: ShellRun, result: ProgramResult) -> str:
     """Say what is wrong with how a script ended; nothing if it is as it has to be."""
-    if ended.exit_code != asked.exit:
-        how = ended.exceeded or ended.signal or ended.exit_code
-        return f"it ended with {how}, not {asked.exit}: {ended.stderr.strip()[:200]}"
-    if _plain(ended.stdout) != _plain(asked.stdout):
-        return f"it printed {ended.stdout[:200]!r}, not {asked.stdout!r}"
+    if result.exit_code != asked.exit:
+        how = result.exceeded or result.signal or result.exit_code
+        return f"it ended with {how}, not {asked.exit}: {result.stderr.strip()[:200]}"
+    if _plain(result.stdout) != _plain(asked.stdout):
+        return f"it printed {result.stdout[:200]!r}, not {asked.stdout!r}"
     for name, content in asked.leaves.items():
-        if ended.files.get(name) != content.encode():
+        if result.files.get(name) != content.encode():
             return f"{name} isn't there as it has to be"
     return ""
 

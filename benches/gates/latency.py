@@ -1,8 +1,8 @@
-"""What gates take: each alone, and a line of 100 artifacts.
+"""What gates take: each alone, and a pipeline on 100 artifacts.
 
     python benches/gates/latency.py [--rounds 15] [--artifacts 100]
 
-The line runs without Prefect, as the flow has it: light gates under a limit of two, several
+The pipeline runs without Prefect, as the flow has it: light gates under a limit of two, several
 artifacts at once. What it is compared with is a script that runs the same tools one after another,
 a process each, outside any sandbox.
 """
@@ -26,17 +26,17 @@ from machine import describe_machine
 from prefect_swarm.errors import SwarmError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.gates import (
-    Cache,
     Gate,
+    GateCache,
     GateResult,
     Subject,
+    build_pipeline,
     check,
-    chosen,
     find_gate,
-    line_of,
-    run_line,
+    run_pipeline,
+    select_gates,
 )
-from prefect_swarm.gates.sandbox import Program, kind, run
+from prefect_swarm.gates.sandbox import Program, backend_kind, run
 from prefect_swarm.task_ir import OutputKind
 from tools import run_tools
 
@@ -70,11 +70,11 @@ async def gates_table(rounds: int) -> str:
     lines = ["| Gate | artifact | cold, ms | cached, ms |", "|---|---|--:|--:|"]
     with TemporaryDirectory() as folder:
         for name, about, made in GATES:
-            lines.append(await _row(name, about, made, Cache(Path(folder)), rounds))
+            lines.append(await _row(name, about, made, GateCache(Path(folder)), rounds))
     return "\n".join(lines)
 
 
-async def _row(name: str, about: str, made: Made, cache: Cache, rounds: int) -> str:
+async def _row(name: str, about: str, made: Made, cache: GateCache, rounds: int) -> str:
     gate = find_gate(name)
     try:
         gate.version()  # Asked once a process.
@@ -97,11 +97,11 @@ def _expect(result: GateResult) -> None:
 
 
 async def sandbox_table(rounds: int) -> str:
-    """Return what it takes to find out what holds programs, and to start some."""
+    """Return what it takes to probe for a sandbox backend, and to start some programs."""
     began = time.perf_counter()
-    held_by = await asyncio.to_thread(kind)
+    backend = await asyncio.to_thread(backend_kind)
     found = 1000 * (time.perf_counter() - began)
-    rows = [f"| finding out what holds here ({held_by}), once a process | {found:.0f} |"]
+    rows = [f"| probing for the sandbox backend ({backend}), once a process | {found:.0f} |"]
     for about, argv in (
         ("a program that does nothing", ("/bin/true",)),
         ("a shell", ("/bin/sh", "-c", ":")),
@@ -117,7 +117,7 @@ async def sandbox_table(rounds: int) -> str:
 
 
 async def line_table(count: int) -> str:
-    """Return seconds of all artifacts through the line, and by the tools one after another."""
+    """Return seconds of all artifacts through the pipeline, and by the tools one after another."""
     subjects = [
         subject_of(kind, n) for kind, part in MIX for n in range(1, round(count * part) + 1)
     ]
@@ -128,16 +128,16 @@ async def line_table(count: int) -> str:
     rows = [f"| the tools one after another, no sandbox | {tools:.1f} | 1.00 |"]
     for at_once in AT_ONCE:
         with TemporaryDirectory() as folder:
-            cache = Cache(Path(folder))
+            cache = GateCache(Path(folder))
             for about in ("", ", all in the cache"):
                 taken = await _through(subjects, cache, at_once)
-                name = f"the line, {at_once} at once{about}"
+                name = f"the pipeline, {at_once} at once{about}"
                 rows.append(f"| {name} | {taken:.1f} | {tools / taken:.2f} |")
     head = f"| {len(subjects)} artifacts | seconds | times as fast as the tools |"
     return "\n".join([head, "|---|--:|--:|", *rows])
 
 
-async def _through(subjects: Sequence[Subject], cache: Cache, at_once: int) -> float:
+async def _through(subjects: Sequence[Subject], cache: GateCache, at_once: int) -> float:
     light, places = asyncio.Semaphore(LIGHT), asyncio.Semaphore(at_once)
 
     async def held(gate: Gate, subject: Subject, required: bool) -> GateResult:
@@ -148,9 +148,9 @@ async def _through(subjects: Sequence[Subject], cache: Cache, at_once: int) -> f
 
     async def pass_through(subject: Subject) -> None:
         async with places:
-            passage = await run_line(line_of(chosen(subject.output)), subject, held)
-        if passage.stopped_by:
-            _expect(passage.stopped_by)
+            result = await run_pipeline(build_pipeline(select_gates(subject.output)), subject, held)
+        if result.stopped_by:
+            _expect(result.stopped_by)
 
     began = time.perf_counter()
     await asyncio.gather(*map(pass_through, subjects))
@@ -166,6 +166,6 @@ async def _main(rounds: int, count: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15, help="times each gate is measured")
-    parser.add_argument("--artifacts", type=int, default=100, help="artifacts of the line")
+    parser.add_argument("--artifacts", type=int, default=100, help="artifacts of the pipeline")
     given = parser.parse_args()
     asyncio.run(_main(given.rounds, given.artifacts))

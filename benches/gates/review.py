@@ -23,11 +23,20 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from prefect_swarm.errors import Category, InputError, SwarmError
-from prefect_swarm.gates import Gate, GateResult, Subject, check, chosen, line_of, run_line, said
-from prefect_swarm.tasks.subagent.early_abort import hopeless
+from prefect_swarm.gates import (
+    Gate,
+    GateResult,
+    Subject,
+    build_pipeline,
+    check,
+    format_diagnostics,
+    run_pipeline,
+    select_gates,
+)
+from prefect_swarm.tasks.subagent.early_abort import abort_reason
 from pydantic import BaseModel, ConfigDict
 from steps import KINDS, Asked, Kind, load_steps
-from tally import Report
+from tally import BenchReport
 
 __all__ = ["REVIEW", "Reviewed", "agreement", "candidates", "drawn", "judged", "load_review"]
 
@@ -55,7 +64,7 @@ class Reviewed(BaseModel):
     why: str = ""
 
 
-def candidates(reports: Iterable[Report], without: Sequence[str] = ()) -> list[Reviewed]:
+def candidates(reports: Iterable[BenchReport], without: Sequence[str] = ()) -> list[Reviewed]:
     """Return each artifact of the runs without gates once; what the gates say is not known yet."""
     found = {
         (one.id, one.artifact): Reviewed(id=one.id, kind=one.kind, artifact=one.artifact, said="")
@@ -100,18 +109,20 @@ def _write(reviewed: Sequence[Reviewed]) -> None:
 
 
 async def _stopped_by(asked: Asked, artifact: str) -> GateResult | None:
-    async def one(gate: Gate, subject: Subject, required: bool) -> GateResult:
+    async def run_gate(gate: Gate, subject: Subject, required: bool) -> GateResult:
         return await check(gate, subject, required=required)
 
     subject = Subject(artifact=artifact, output=asked.output, prompt=asked.prompt)
-    return (await run_line(line_of(chosen(asked.output)), subject, one)).stopped_by
+    return (
+        await run_pipeline(build_pipeline(select_gates(asked.output)), subject, run_gate)
+    ).stopped_by
 
 
 async def _failing(some: Sequence[Reviewed], steps: dict[str, Asked]) -> list[Reviewed]:
     found: list[Reviewed] = []
     for one in some:
         if (stopper := await _stopped_by(steps[one.id], one.artifact)) is not None:
-            words = f"gate {stopper.gate}: {said(stopper.diagnostics)}"
+            words = f"gate {stopper.gate}: {format_diagnostics(stopper.diagnostics)}"
             found.append(one.model_copy(update={"said": words}))
     return found
 
@@ -127,14 +138,14 @@ async def judged(some: Sequence[Reviewed], steps: Mapping[str, Asked]) -> list[R
 
 async def _rule(one: Reviewed, asked: Asked) -> Category | None:
     # A model that writes this is stopped before any gate sees it.
-    if hopeless(one.artifact, one.kind):
+    if abort_reason(one.artifact, one.kind):
         return Category.EARLY_ABORT
     stopper = await _stopped_by(asked, one.artifact)
     return stopper.category if stopper else None
 
 
 def _draw(given: argparse.Namespace, steps: dict[str, Asked]) -> None:
-    reports = [Report.model_validate_json(path.read_text("utf-8")) for path in given.draw]
+    reports = [BenchReport.model_validate_json(path.read_text("utf-8")) for path in given.draw]
     some = candidates(reports, given.without.split(","))
     chosen_ones = drawn(asyncio.run(_failing(some, steps)), given.count, given.seed)
     _write(chosen_ones)

@@ -24,7 +24,7 @@ from machine import describe_machine
 from measure import judged, measure
 from prefect_swarm.errors import InputError, SwarmError
 from steps import Asked, load_steps
-from tally import Measured, Report, kinds_table, table
+from tally import BenchReport, Measured, kinds_table, table
 from workspace import fresh_home, own_prefect
 
 
@@ -57,9 +57,9 @@ def _chosen(given: argparse.Namespace) -> tuple[list[str], list[Asked]]:
     return names, steps
 
 
-def _run(given: argparse.Namespace) -> Report:
+def _run(given: argparse.Namespace) -> BenchReport:
     names, steps = _chosen(given)
-    report = Report(
+    report = BenchReport(
         machine=describe_machine(), model=given.model, coder=given.coder, seed=given.seed
     )
     with own_prefect():
@@ -82,23 +82,23 @@ def _run(given: argparse.Namespace) -> Report:
     return report
 
 
-def _with(report: Report, measured: Measured) -> Report:
+def _with(report: BenchReport, measured: Measured) -> BenchReport:
     return report.model_copy(update={"measured": (*report.measured, measured)})
 
 
-def _keep(report: Report, path: Path | None) -> None:
+def _keep(report: BenchReport, path: Path | None) -> None:
     if path is not None:
         path.write_text(report.model_dump_json(indent=1), encoding="utf-8")
 
 
-async def _again(report: Report) -> Report:
+async def _again(report: BenchReport) -> BenchReport:
     found = [await judged(one) for one in report.measured]
     return report.model_copy(update={"measured": tuple(found)})
 
 
 def _main(given: argparse.Namespace) -> None:
     if given.again:
-        saved = Report.model_validate_json(given.again.read_text(encoding="utf-8"))
+        saved = BenchReport.model_validate_json(given.again.read_text(encoding="utf-8"))
         report = asyncio.run(_again(saved))
     else:
         report = _run(given)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prefect_swarm.errors import RunFailedError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import StepResult, SwarmResult
-from prefect_swarm.runs import Run
+from prefect_swarm.result import RunFailedError, StepResult, SwarmResult
+from prefect_swarm.runs import RunFolder
 from prefect_swarm.task_ir import TaskIR, parse_plan
 from steps import Asked, Kind
 from tally import Outcome
@@ -89,7 +88,7 @@ async def run_plan(plan: TaskIR, options: SwarmOptions) -> SwarmResult:
 
 def _outcome(asked: Asked, done: StepResult, result: SwarmResult) -> Outcome:
     accepted = done.status == "succeeded"
-    artifact = Run.of(result.flow_run_id).read(f"outputs/{done.id}.txt") if accepted else None
+    artifact = RunFolder.of(result.flow_run_id).read(f"outputs/{done.id}.txt") if accepted else None
     return Outcome(
         id=asked.id,
         kind=asked.kind,

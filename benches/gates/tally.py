@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, ConfigDict
 from steps import KINDS, Kind
 
-__all__ = ["Measured", "Outcome", "Report", "kinds_table", "table"]
+__all__ = ["BenchReport", "Measured", "Outcome", "kinds_table", "table"]
 
 
 class _Frozen(BaseModel):
@@ -55,7 +55,7 @@ class Measured(_Frozen):
     seconds: float
 
 
-class Report(_Frozen):
+class BenchReport(_Frozen):
     """One run of the bench."""
 
     machine: str
@@ -65,7 +65,7 @@ class Report(_Frozen):
     measured: tuple[Measured, ...] = ()
 
 
-def table(report: Report) -> str:
+def table(report: BenchReport) -> str:
     """Return a Markdown table, a row for each configuration."""
     lines = [
         "| Configuration | steps | accepted | right | accepted but wrong | pass rate "
@@ -75,7 +75,7 @@ def table(report: Report) -> str:
     return "\n".join([*lines, *map(_row, report.measured)])
 
 
-def kinds_table(report: Report) -> str:
+def kinds_table(report: BenchReport) -> str:
     """Return a Markdown table, a row for each kind: right and accepted, by configuration."""
     names = [f"{one.configuration}: right / accepted" for one in report.measured]
     lines = [f"| Kind | steps | {' | '.join(names)} |", f"|---|--:|{'--:|' * len(names)}"]

@@ -32,7 +32,6 @@ SETTINGS = {
     "Skills, 4 steps a run": Setting(),
     "Skills, 1 step a run": Setting(steps=1),
     "No structure, 4 steps a run": Setting(structured=False),
-    "Skills that personas declare, 4 steps a run": Setting(declared=True),
     "Skills, 20 % misleading, 4 steps a run": Setting(misleading=0.2),
 }
 
@@ -71,14 +70,13 @@ def _row(name: str, regret: NDArray[np.float64], rules: NDArray[np.float64]) -> 
 
 def table(setting: Setting, seeds: Sequence[int], pool: Executor) -> str:
     """Play a kind of world under all seeds; a markdown table, a row for each who chooses."""
-    players = [one for one in PLAYERS if one != "declared skill" or setting.declared]
     found = {
         one: np.array(list(pool.map(partial(play, one, setting=setting, runs=RUNS), seeds)))
-        for one in players
+        for one in PLAYERS
     }
     shown = " | ".join(f"run {run}" for run in SHOWN)
     last = "after 300, of the rules' | summed to 300, of the rules' | runs to recover"
-    rows = [_row(one, found[one], found["rules"]) for one in players]
+    rows = [_row(one, found[one], found["rules"]) for one in PLAYERS]
     return "\n".join([f"| | {shown} | {last} |", "|---" + "|--:" * (len(SHOWN) + 3) + "|", *rows])
 
 

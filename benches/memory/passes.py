@@ -5,7 +5,7 @@
 The embedded model, gates, the default policy. The passes with a memory share one, which is empty
 at first. Those without run beside them, in a process of their own; each side has half of the cores.
 Each pass has seeds of its own, the same with and without. What a pass accepted is no output of the
-next: each step is written anew.
+next: each step is written again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from measure import judged, measure
 from prefect_swarm.errors import SwarmError
 from prefect_swarm.memory.store import close_stores
 from steps import load_steps
-from tally import Measured, Report
+from tally import BenchReport, Measured
 from workspace import fresh_home, own_prefect
 
 __all__ = ["measure_passes"]
@@ -37,13 +37,13 @@ __all__ = ["measure_passes"]
 _SEEDS_APART = 100_000
 
 
-def measure_passes(passes: int, every: int, seed: int, path: Path | None = None) -> Report:
+def measure_passes(passes: int, every: int, seed: int, path: Path | None = None) -> BenchReport:
     """Measure every n-th step in so many passes with a memory, and as many without.
 
     Args:
         path: Where to write what is known so far after each pass.
     """
-    report = Report(machine=describe_machine(), model="demo", seed=seed)
+    report = BenchReport(machine=describe_machine(), model="demo", seed=seed)
     sides: dict[bool, list[Measured]] = {True: [], False: []}
     for memory, one in _as_they_end(passes, every, seed):
         sides[memory].append(one)

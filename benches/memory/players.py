@@ -6,10 +6,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from prefect_swarm.memory.advice.persona_choice import choose_persona, seeded
+from prefect_swarm.memory.advice.persona_choice import choose_persona, step_rng
 from prefect_swarm.memory.episode import EpisodeKey
 from prefect_swarm.memory.learning.config import DEFAULTS, LearningConfig
-from prefect_swarm.memory.learning.estimate import Cell, Tally
+from prefect_swarm.memory.learning.estimate import Tally, ValueEstimate
 from prefect_swarm.memory.learning.evidence import Evidence
 from prefect_swarm.memory.learning.reward import reward_of
 from world import DIMENSION, DRIFT, PERSONAS, TYPES, World
@@ -54,18 +54,6 @@ class Fixed(Rules):
 
     def choose(self, asked: Asked) -> int:
         return int((self.world.before + self.world.after)[asked.kind].argmax())
-
-
-class Declared(Rules):
-    """Any persona that says it has the skill that the prompt looks like it needs."""
-
-    def __init__(self, world: World, rng: np.random.Generator) -> None:
-        super().__init__(world, rng)
-        self.rng = rng
-
-    def choose(self, asked: Asked) -> int:
-        fitting = np.flatnonzero(self.world.claims == self.world.looks[asked.kind])
-        return int(self.rng.choice(fitting)) if len(fitting) else super().choose(asked)
 
 
 class Oracle(Rules):
@@ -123,23 +111,19 @@ class Memory(Rules):
         self.vectors = np.zeros((size, DIMENSION), np.float32)
         self.rows: list[tuple[EpisodeKey, str, float]] = []
         self.won = 0.0
-        self.cells: dict[int, dict[str, Cell]] = {}
+        self.estimates: dict[int, dict[str, ValueEstimate]] = {}
 
     def choose(self, asked: Asked) -> int:
         rules = _NAMES[super().choose(asked)]
-        claims = self.world.claims == self.world.looks[asked.kind]
         choice = choose_persona(
             [rules, *(name for name in _NAMES if name != rules)],
             self._similar(asked),
             (self.won + 1) / (len(self.rows) + 2),
-            seeded(str(asked.run), str(asked.number), self.world.seed),
+            step_rng(str(asked.run), str(asked.number), self.world.seed),
             tallies={
-                name: Tally(cell.won, cell.lost)
-                for name, cell in self.cells.get(self._type(asked), {}).items()
+                name: Tally(estimate.won, estimate.lost)
+                for name, estimate in self.estimates.get(self._type(asked), {}).items()
             },
-            elsewhere=[name for name, fits in zip(_NAMES, claims, strict=True) if not fits]
-            if self.world.setting.declared
-            else (),
             config=self.config,
         )
         return _NAMES.index(choice.picked)
@@ -165,15 +149,14 @@ class Memory(Rules):
         key = EpisodeKey(str(asked.run), str(asked.number), 1)
         self.rows.append((key, _NAMES[persona], float(succeeded)))
         self.won += succeeded
-        cells = self.cells.setdefault(self._type(asked), {})
-        cell = cells.setdefault(_NAMES[persona], Cell(q=self.config.initial_q))
+        estimates = self.estimates.setdefault(self._type(asked), {})
+        estimate = estimates.setdefault(_NAMES[persona], ValueEstimate(q=self.config.initial_q))
         reward = reward_of(succeeded, None).value
-        cell.learn(reward, float(succeeded), self.config.alpha, self.config.half_life)
+        estimate.learn(reward, float(succeeded), self.config.alpha, self.config.half_life)
 
 
 PLAYERS: dict[str, type[Rules]] = {
     "rules": Rules,
-    "declared skill": Declared,
     "ε-greedy": Greedy,
     "plain Q": PlainQ,
     "memory": Memory,

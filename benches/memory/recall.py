@@ -146,8 +146,8 @@ def measure(size: int, folder: Path) -> dict[str, Any]:
         found.append(reader.nearest("default", query, K))
         wall.append(1000 * (time.perf_counter() - began))
         cpu.append(1000 * (time.thread_time() - used))
-    standing = reader.standing()
-    assert (standing.indexed, standing.tail) == (size, TAIL), standing
+    status = reader.status()
+    assert (status.indexed, status.tail) == (size, TAIL), status
     recall = exactness(log, embedder.name, queries, found)
     reader.close()
     log.close()

@@ -32,14 +32,12 @@ class Setting:
         structured: Whether skills decide; if not, every rate is drawn by itself.
         steps: Steps of a run, of a type each.
         misleading: Share of types whose prompts look as if they needed another skill.
-        declared: Whether personas say which skill they have; one in five says a wrong one.
         flips: Share of outcomes that are reported wrong.
     """
 
     structured: bool = True
     steps: int = 4
     misleading: float = 0.1
-    declared: bool = False
     flips: float = 0.05
 
 
@@ -51,7 +49,6 @@ class World:
         before, after: Success rates, shape (types, personas), until the drift and from then on.
         rules: The planner's persona by type, which knows nothing of the rates.
         looks: The skill that a type's prompts look like they need.
-        claims: The skill that a persona says it has.
     """
 
     seed: int
@@ -60,7 +57,6 @@ class World:
     after: _Floats = field(init=False)
     rules: NDArray[np.int64] = field(init=False)
     looks: NDArray[np.int64] = field(init=False)
-    claims: NDArray[np.int64] = field(init=False)
     _centres: _Floats = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,7 +78,7 @@ class World:
             changed = rng.choice(PERSONAS, PERSONAS // 3, replace=False)
             self.after[:, changed] = rng.permuted(self.before[:, changed], axis=0)
         self.looks = _some_other(main, self.setting.misleading, rng)
-        self.claims = _some_other(own, 0.2, rng)
+        _some_other(own, 0.2, rng)  # unused; without it a seed's world would be another
         self.rules = rng.integers(0, PERSONAS, TYPES)
         area = rng.normal(size=(SKILLS, DIMENSION))
         apart = rng.normal(size=(TYPES, DIMENSION))

@@ -26,7 +26,7 @@ from prefect_swarm.errors import PlanError
 from prefect_swarm.parl.agreement import agreement
 from prefect_swarm.parl.data.generating.generate import generate
 from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.selection import Graph, best, graph
+from prefect_swarm.tasks.planner.local.selection import Graph, best_index, graph
 from prefect_swarm.tasks.planner.planner import draft_plan
 
 THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
@@ -58,7 +58,7 @@ def best_above(
     if not found:
         return plans[0], most
     scores, graphs = [plan.score for plan in found], [plan.graph for plan in found]
-    return found[best(scores, graphs, agreed / most)], most
+    return found[best_index(scores, graphs, agreed / most)], most
 
 
 async def write_plans(

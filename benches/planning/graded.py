@@ -13,7 +13,7 @@ from grade import Grade, edge_f1, grade
 from heldout import Wanted
 from planner import Planned, Planner
 from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import mended
+from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
 
 __all__ = ["Measured", "figures", "from_json", "graded_table", "measure_graded", "to_json"]
 
@@ -113,7 +113,7 @@ def from_json(text: str, wanted: Sequence[Wanted]) -> list[Measured]:
         if (one := known.get(saved["objective"])) is None:
             continue
         valid = saved["grade"]["valid"]
-        plan = mended(read_lines(saved["plan"], one.objective)).plan if valid else None
+        plan = repair_plan(read_lines(saved["plan"], one.objective)).plan if valid else None
         planned = Planned(plan, saved["plan"], saved["samples"], saved["tokens"])
         results.append(Measured(one, planned, grade(plan, one), saved["seconds"]))
     return results

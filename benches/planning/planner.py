@@ -12,7 +12,7 @@ from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.planner.local.line_format import flat, grammar, read_lines, write_lines
 from prefect_swarm.tasks.planner.local.prompts import trained_messages
-from prefect_swarm.tasks.planner.local.repair.pipeline import mended
+from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
 from prefect_swarm.tasks.planner.planner import draft_plan
 from prefect_swarm.tasks.usage import usage_of
 from pydantic_ai.direct import model_request
@@ -107,6 +107,6 @@ async def _bare(objective: str, model: LlamaCppModel) -> Planned:
         text = text.rpartition("\n")[0] or text
     tokens = usage_of([answer]).output_tokens
     try:
-        return Planned(mended(read_lines(text, objective)).plan, "", 1, tokens)
+        return Planned(repair_plan(read_lines(text, objective)).plan, "", 1, tokens)
     except PlanError:
         return Planned(None, text, 1, tokens)

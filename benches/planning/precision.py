@@ -16,11 +16,11 @@ from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.blocks.llama.api import usable_cores
 from prefect_swarm.parl.data.generating.generate import generate
 from prefect_swarm.parl.train import TrainConfig
-from prefect_swarm.parl.train.base import load_base
-from prefect_swarm.parl.train.batches import Batch, Example, batches, pack
+from prefect_swarm.parl.train.batches import Batch, TokenizedExample, batches, pack
 from prefect_swarm.parl.train.device import keep_memory
-from prefect_swarm.parl.train.lora import Adapter, new_adapter
-from prefect_swarm.parl.train.model import Model
+from prefect_swarm.parl.train.network.base import load_base
+from prefect_swarm.parl.train.network.lora import Adapter, new_adapter
+from prefect_swarm.parl.train.network.model import Model
 from prefect_swarm.parl.train.tokens import encode
 from torch import Tensor
 
@@ -30,7 +30,7 @@ TYPES = (torch.float32, torch.bfloat16)
 PAIRS_A_BATCH = 8
 
 
-def drawn(seed: int, count: int, pairs: int, tokens: int) -> list[list[Example]]:
+def drawn(seed: int, count: int, pairs: int, tokens: int) -> list[list[TokenizedExample]]:
     """Return at most `count` batches of `tokens`, of `pairs` generated pairs for each."""
     given = [(pair.objective, pair.plan) for pair in generate(seed, count * pairs)]
     return list(batches(encode(given, demo_model_path()), tokens, None))[:count]

@@ -1,6 +1,6 @@
 """The local engine: llama.cpp, batching requests in one thread per model file."""
 
-from .api import EngineConfig, GenerateRequest, Generation, Message
+from .api import EngineConfig, GeneratedText, GenerateRequest, Message
 from .engine import Engine, close_engines, get_engine
 from .gguf import check_model_file, demo_model_path
 
@@ -8,7 +8,7 @@ __all__ = [
     "Engine",
     "EngineConfig",
     "GenerateRequest",
-    "Generation",
+    "GeneratedText",
     "Message",
     "check_model_file",
     "close_engines",

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ...errors import InputError
 
-__all__ = ["EngineConfig", "Finish", "GenerateRequest", "Generation", "Message", "usable_cores"]
+__all__ = ["EngineConfig", "Finish", "GenerateRequest", "GeneratedText", "Message", "usable_cores"]
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "aborted"]
@@ -102,7 +102,7 @@ class GenerateRequest:
 
 
 @dataclass(frozen=True)
-class Generation:
+class GeneratedText:
     """What the model wrote.
 
     Attributes:

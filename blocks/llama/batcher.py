@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Callable
 
 from ...errors import ContextTooSmallError, EarlyAbortError, ModelError
-from .api import EngineConfig, Finish, Generation
+from .api import EngineConfig, Finish, GeneratedText
 from .chat import ChatTemplate
 from .jobs import Job, TextBuffer
-from .native import BATCH_TOKENS, Entry, Native
+from .native import BATCH_TOKENS, BatchToken, Native
 from .sampling import Sampler
-from .slots import Run, Slot, place, worth_waiting
+from .slots import ActiveRequest, Slot, place, worth_waiting
 
 __all__ = ["WATCHED_TOKENS", "Batcher"]
 
@@ -117,16 +117,18 @@ class Batcher:
         else:
             self._native.copy(source.sequence, slot.sequence, keep)
         slot.tokens = prompt[:keep]
-        slot.run = Run(job, prompt, keep, sampler, TextBuffer(job.request.stop), self._clock())
+        slot.run = ActiveRequest(
+            job, prompt, keep, sampler, TextBuffer(job.request.stop), self._clock()
+        )
 
     def _write(self) -> None:
         """Compute the next token of every answer that has begun."""
-        rows: list[tuple[Slot, Run]] = []
-        entries: list[Entry] = []
+        rows: list[tuple[Slot, ActiveRequest]] = []
+        entries: list[BatchToken] = []
         for slot in self._slots:
             if (run := slot.run) and run.next is not None:
                 position = len(run.prompt) + run.written - 1
-                entries.append(Entry(run.next, position, slot.sequence, True))
+                entries.append(BatchToken(run.next, position, slot.sequence, True))
                 rows.append((slot, run))
         if entries:
             self._native.decode(entries)
@@ -149,13 +151,13 @@ class Batcher:
         end -= len(run.prompt) - end == 1
         last = len(run.prompt) - 1
         self._native.decode(
-            [Entry(run.prompt[n], n, slot.sequence, n == last) for n in range(start, end)]
+            [BatchToken(run.prompt[n], n, slot.sequence, n == last) for n in range(start, end)]
         )
         slot.tokens = run.prompt[:end]
         if end == len(run.prompt):
             self._take_token(slot, run, end - start - 1)
 
-    def _take_token(self, slot: Slot, run: Run, row: int) -> None:
+    def _take_token(self, slot: Slot, run: ActiveRequest, row: int) -> None:
         try:
             token = run.sampler.sample(row)
         except EarlyAbortError as error:
@@ -176,14 +178,14 @@ class Batcher:
             self._finish(slot, run, "length")
 
     @staticmethod
-    def _hopeless(run: Run) -> str:
+    def _hopeless(run: ActiveRequest) -> str:
         watch = run.job.request.watch
         return watch(run.text.text) if watch and run.written % WATCHED_TOKENS == 0 else ""
 
-    def _finish(self, slot: Slot, run: Run, finish: Finish, why: str = "") -> None:
+    def _finish(self, slot: Slot, run: ActiveRequest, finish: Finish, why: str = "") -> None:
         self._release(slot, run)
         run.job.reply(
-            Generation(
+            GeneratedText(
                 text=run.text.text,
                 input_tokens=len(run.prompt),
                 cached_tokens=run.cached,
@@ -195,7 +197,7 @@ class Batcher:
             )
         )
 
-    def _release(self, slot: Slot, run: Run) -> None:
+    def _release(self, slot: Slot, run: ActiveRequest) -> None:
         run.sampler.close()
         slot.run = None
 

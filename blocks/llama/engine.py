@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ModelError
 from .adapter import check_adapter
-from .api import EngineConfig, GenerateRequest, Generation
+from .api import EngineConfig, GeneratedText, GenerateRequest
 from .gguf import check_model_file
 from .jobs import Job
 
@@ -68,7 +68,7 @@ class Engine:
         self._closed = False
         self._starting = threading.Lock()
 
-    async def generate(self, request: GenerateRequest) -> Generation:
+    async def generate(self, request: GenerateRequest) -> GeneratedText:
         """Answer a request. Cancelling the awaiting task frees its place at the next token.
 
         Raises:
@@ -76,7 +76,7 @@ class Engine:
             InputError: The grammar can't be parsed.
             ModelError: The model can't be loaded, or llama.cpp failed.
         """
-        future: asyncio.Future[Generation] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[GeneratedText] = asyncio.get_running_loop().create_future()
         job = Job(request, _reply_to(future), time.monotonic())
         self._submit(job)
         try:
@@ -148,11 +148,11 @@ class Engine:
 
 
 def _reply_to(
-    future: asyncio.Future[Generation],
-) -> Callable[[Generation | BaseException], None]:
+    future: asyncio.Future[GeneratedText],
+) -> Callable[[GeneratedText | BaseException], None]:
     loop = future.get_loop()
 
-    def settle(outcome: Generation | BaseException) -> None:
+    def settle(outcome: GeneratedText | BaseException) -> None:
         if future.done():
             return
         if isinstance(outcome, BaseException):
@@ -160,7 +160,7 @@ def _reply_to(
         else:
             future.set_result(outcome)
 
-    def reply(outcome: Generation | BaseException) -> None:
+    def reply(outcome: GeneratedText | BaseException) -> None:
         try:
             loop.call_soon_threadsafe(settle, outcome)
         except RuntimeError:

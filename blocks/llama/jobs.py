@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .api import GenerateRequest, Generation
+from .api import GeneratedText, GenerateRequest
 
 __all__ = ["Job", "TextBuffer"]
 
@@ -21,7 +21,7 @@ class Job:
     """
 
     request: GenerateRequest
-    reply: Callable[[Generation | BaseException], None]
+    reply: Callable[[GeneratedText | BaseException], None]
     submitted: float
     cancelled: bool = False
 

@@ -16,8 +16,9 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from ...errors import InputError, StepTimeoutError
+from ...local_extra import require_llama_cpp
 from .adapter import check_adapter, planner_adapter, why_without
-from .api import EngineConfig, GenerateRequest, Generation
+from .api import EngineConfig, GeneratedText, GenerateRequest
 from .engine import get_engine
 from .gguf import check_model_file
 from .messages import to_chat
@@ -99,8 +100,10 @@ class LlamaCppModel(Model):
                 default the config's, or the shipped one, if it is made for this file.
 
         Raises:
+            InputError: There is no llama.cpp.
             ModelError: The file can't be a model, or the adapter can't be one.
         """
+        require_llama_cpp()
         super().__init__(settings=settings, profile=_PROFILE)
         self._path = check_model_file(path)
         self._config = config or EngineConfig()
@@ -187,7 +190,7 @@ class LlamaCppModel(Model):
         slots = min(self._config.n_slots, _ADAPTER_SLOTS)
         return replace(self._config, adapter=Path(adapter), n_slots=slots)
 
-    def _response(self, done: Generation) -> ModelResponse:
+    def _response(self, done: GeneratedText) -> ModelResponse:
         usage = RequestUsage(
             input_tokens=done.input_tokens,
             cache_read_tokens=done.cached_tokens,

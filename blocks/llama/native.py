@@ -18,13 +18,13 @@ from .api import EngineConfig, usable_cores
 from .library import lib
 from .weights import lora_adapter, shared_model
 
-__all__ = ["Entry", "Native"]
+__all__ = ["BatchToken", "Native"]
 
 BATCH_TOKENS = 128
 """Tokens computed in one call: it bounds how long a cancellation, or a neighbour, has to wait."""
 
 
-class Entry(NamedTuple):
+class BatchToken(NamedTuple):
     """One token of a batch: its place in its sequence, and whether its logits are wanted."""
 
     token: int
@@ -111,7 +111,7 @@ class Native:
         """Whether the token ends a generation."""
         return lib.llama_vocab_is_eog(self.vocab, token)
 
-    def decode(self, entries: Sequence[Entry]) -> None:
+    def decode(self, entries: Sequence[BatchToken]) -> None:
         """Compute a batch of at most `BATCH_TOKENS` tokens.
 
         Raises:

@@ -11,7 +11,7 @@ from .jobs import Job, TextBuffer
 if TYPE_CHECKING:
     from .sampling import Sampler
 
-__all__ = ["Placement", "Run", "Slot", "place", "worth_waiting"]
+__all__ = ["ActiveRequest", "Placement", "Slot", "place", "worth_waiting"]
 
 WORTH_COPYING = 32
 """Tokens of a common beginning that pay for copying another slot's cache, or waiting for it."""
@@ -21,7 +21,7 @@ because a lone token takes another path through llama.cpp, with other rounding."
 
 
 @dataclass
-class Run:
+class ActiveRequest:
     """A request that holds a slot.
 
     Attributes:
@@ -53,7 +53,7 @@ class Slot:
 
     sequence: int
     tokens: list[int] = field(default_factory=list[int])
-    run: Run | None = None
+    run: ActiveRequest | None = None
 
 
 class Placement(NamedTuple):

@@ -12,8 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ...errors import SwarmError
+from ...errors import InputError, SwarmError
 from ...flows.options import SwarmOptions
+from ...local_extra import require_llama_cpp
 from ...task_ir import TIERS, TierName
 from ..server import configured_url, is_reachable
 from .check import Check
@@ -21,7 +22,8 @@ from .gate_checks import check_gates, check_sandbox
 
 __all__ = ["check_all"]
 
-_PACKAGES = ("prefect-swarm", "prefect", "pydantic-ai-slim", "llama-cpp-python")
+_PACKAGES = ("prefect-swarm", "prefect", "pydantic-ai-slim")
+_LLAMA_CPP = "llama-cpp-python"
 _LEAST_FREE_GB = 1.0
 
 
@@ -55,11 +57,21 @@ def _python() -> Iterable[Check]:
 
 
 def _packages() -> Iterable[Check]:
-    for name in _PACKAGES:
-        try:
-            yield Check(name, "ok", version(name))
-        except PackageNotFoundError:
-            yield Check(name, "fail", "not installed", f"Run: pip install {name}")
+    yield from map(_package, _PACKAGES)
+    try:
+        require_llama_cpp()
+    except InputError as error:
+        # Whether a model needs it, the model's own check says.
+        yield Check(_LLAMA_CPP, "warn", f"not installed. {error.problem}", error.fix)
+    else:
+        yield _package(_LLAMA_CPP)
+
+
+def _package(name: str) -> Check:
+    try:
+        return Check(name, "ok", version(name))
+    except PackageNotFoundError:
+        return Check(name, "fail", "not installed", f"Run: pip install {name}")
 
 
 def _models(options: SwarmOptions, *, deep: bool) -> Iterable[Check]:
@@ -80,8 +92,8 @@ def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Check
     model = asyncio.run(resolve_model(name, tiers[0]))
     path = getattr(model, "path", None)
     size = f", {path.stat().st_size / 1e6:.0f} MB at {path}" if isinstance(path, Path) else ""
-    said = f"; it says {asyncio.run(_try(model))!r}" if deep else ""
-    return Check(title, "ok", f"{name}: {model.model_name}{size}{said}")
+    answer = f"; it says {asyncio.run(_try(model))!r}" if deep else ""
+    return Check(title, "ok", f"{name}: {model.model_name}{size}{answer}")
 
 
 def _planner(options: SwarmOptions) -> Iterable[Check]:

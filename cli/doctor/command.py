@@ -1,4 +1,4 @@
-"""`prefect-swarm doctor`: what is there, what is wrong, and how to mend it."""
+"""`prefect-swarm doctor`: what is there, what is wrong, and how to fix it."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ _LOOSE = (
 
 
 def check_sandbox() -> Iterable[Check]:
-    """Say what holds code that a model wrote, and what to do where nothing can."""
-    from ...gates.sandbox import kind, remarks
+    """Say which sandbox isolates code that a model wrote, and what to do where none can."""
+    from ...gates.sandbox import backend_kind, remarks
     from ...settings import SwarmSettings
 
     loose = SwarmSettings().sandbox == "limits-only"
     try:
-        held, known = kind(), " ".join(remarks())
+        backend, known = backend_kind(), " ".join(remarks())
     except SandboxError as error:
         if loose:
             yield Check("sandbox", "warn", f"{_LOOSE}. {error.problem}", error.fix)
@@ -31,10 +31,10 @@ def check_sandbox() -> Iterable[Check]:
             yield Check("sandbox", "warn", error.problem, f"{error.fix} {_WITHOUT}.".strip())
         return
     if loose:
-        fix = f"This machine can hold it strictly, by {held}: unset {_SETTING}."
+        fix = f"This machine can hold it strictly, by {backend}: unset {_SETTING}."
         yield Check("sandbox", "warn", _LOOSE, fix)
     else:
-        yield Check("sandbox", "ok", f"strict, by {held}. {known}")
+        yield Check("sandbox", "ok", f"strict, by {backend}. {known}")
 
 
 def check_gates() -> Iterable[Check]:

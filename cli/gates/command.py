@@ -1,4 +1,4 @@
-"""`prefect-swarm gates`: the gates there are, and the line of them on any file."""
+"""`prefect-swarm gates`: the gates there are, and their pipeline on any file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...errors import InputError
 from ...task_ir import Output, OutputKind, PlanRules, load_plan
 from ..command import AsJson, command
 from ..output.printing import print_json, print_table
-from .printing import show_passage
+from .printing import show_result
 
 if TYPE_CHECKING:
     from ...gates import GateResult
@@ -78,30 +78,30 @@ def check_file(
     fix: Annotated[bool, typer.Option("--fix", help="Write what gates repair back.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Take a file through its line of gates; exit code 0 only if every required one passed.
+    """Run a file through its gate pipeline; exit code 0 only if every required one passed.
 
     A gate of the kind's own may have nothing to look at; one that --gates names may not.
     """
-    from ...gates import Cache, Gate, Subject, check, chosen, line_of, run_line
+    from ...gates import Gate, GateCache, Subject, build_pipeline, check, run_pipeline, select_gates
     from ...settings import home
 
     output, of_plan = _asked(file, kind, plan, step)
     asked = None if gates is None else [*filter(None, map(str.strip, gates.split(",")))]
-    names = chosen(output, of_plan, asked)
+    names = select_gates(output, of_plan, asked)
     if asked is not None and not names:
         raise InputError(f"No gate is left to check {file}.", "Name one, or leave --gates out.")
     subject = Subject(artifact=_read(file), output=output)
-    cache = Cache(home() / "gates")
+    cache = GateCache(home() / "gates")
 
-    async def one(gate: Gate, asked: Subject, required: bool) -> GateResult:
-        return await check(gate, asked, required=required, cache=cache)
+    async def run_gate(gate: Gate, subject: Subject, required: bool) -> GateResult:
+        return await check(gate, subject, required=required, cache=cache)
 
-    passage = asyncio.run(run_line(line_of(names), subject, one))
-    if fix and passage.artifact != subject.artifact:
-        file.write_text(passage.artifact, encoding="utf-8")
-    unchecked = _unchecked(passage.results, asked or (), output.kind)
-    show_passage(file, passage, unchecked, as_json=as_json)
-    return 1 if passage.stopped_by or unchecked else 0
+    result = asyncio.run(run_pipeline(build_pipeline(names), subject, run_gate))
+    if fix and result.artifact != subject.artifact:
+        file.write_text(result.artifact, encoding="utf-8")
+    unchecked = _unchecked(result.results, asked or (), output.kind)
+    show_result(file, result, unchecked, as_json=as_json)
+    return 1 if result.stopped_by or unchecked else 0
 
 
 def _asked(
@@ -111,7 +111,9 @@ def _asked(
     if plan is not None:
         from ...gates import gates
 
-        there = {one.id: one for one in load_plan(plan, PlanRules(gates=frozenset(gates()))).steps}
+        there = {
+            found.id: found for found in load_plan(plan, PlanRules(gates=frozenset(gates()))).steps
+        }
         if step not in there:
             raise InputError(f"{plan} has no step {step!r}.", f"There are {', '.join(there)}.")
         return there[step].output, there[step].gates
@@ -146,12 +148,12 @@ def _unchecked(
 
 
 def _why_skipped(result: GateResult, kind: OutputKind) -> str:
-    from ...gates import find_gate, said
+    from ...gates import find_gate, format_diagnostics
 
     kinds = find_gate(result.gate).kinds
     if kind not in kinds:
         return f"it is for {' and '.join(sorted(kinds))}, not for {kind}"
-    return said(result.diagnostics) or "it has nothing to look at"
+    return format_diagnostics(result.diagnostics) or "it has nothing to look at"
 
 
 gates_app.command("list")(command(list_gates))

@@ -1,4 +1,4 @@
-"""What `gates check` prints of a file's way through its gates."""
+"""What `gates check` prints of a file's gate pipeline."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import TYPE_CHECKING
 from ..output.printing import print_json, print_section, print_table, print_text
 
 if TYPE_CHECKING:
-    from ...gates import GateResult, Passage
+    from ...gates import GateResult, PipelineResult
 
-__all__ = ["show_passage"]
+__all__ = ["show_result"]
 
 
-def show_passage(
-    file: Path, passage: Passage, unchecked: Mapping[str, str], *, as_json: bool
+def show_result(
+    file: Path, pipeline_result: PipelineResult, unchecked: Mapping[str, str], *, as_json: bool
 ) -> None:
-    """Print what each gate said, and what came of the file.
+    """Print each gate's result, and whether the file passed.
 
     Args:
         unchecked: Gates that were asked for and skipped, each with why.
     """
     if as_json:
-        passed = passage.stopped_by is None and not unchecked
-        results = [result.model_dump(mode="json") for result in passage.results]
+        passed = pipeline_result.stopped_by is None and not unchecked
+        results = [result.model_dump(mode="json") for result in pipeline_result.results]
         content = {"file": str(file), "passed": passed, "unchecked": dict(unchecked)}
         print_json({**content, "gates": results})
         return
-    print_table(("Gate", "Status", "Took", "Category", "By"), map(_row, passage.results))
-    for result in passage.results:
+    print_table(("Gate", "Status", "Took", "Category", "By"), map(_row, pipeline_result.results))
+    for result in pipeline_result.results:
         _print_findings(result)
     print_text("")
-    if passage.stopped_by:
-        print_text(f"Stopped by {passage.stopped_by.gate}.")
+    if pipeline_result.stopped_by:
+        print_text(f"Stopped by {pipeline_result.stopped_by.gate}.")
     for gate, why in unchecked.items():
         print_text(f"Not passed: {gate} was asked for and skipped ({why}).")
-    if not passage.stopped_by and not unchecked:
+    if not pipeline_result.stopped_by and not unchecked:
         print_text("Passed.")
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import typer
 
+from ...memory.configured import opened
+from ...memory.index.build import built
 from ...text import plural
 from ..command import AsJson, command
 from ..output.printing import print_json, print_text
 from .forget import forget
-from .index import built
-from .options import EmbedderName, opened
+from .options import EmbedderName
 from .persona import persona_app, personas
 from .search import search
 from .show import show
@@ -22,7 +23,7 @@ memory_app = typer.Typer(no_args_is_help=True, help="What is remembered of earli
 
 
 def rebuild(embedder: EmbedderName = "wordllama", as_json: AsJson = False) -> int:
-    """Build the index anew from the log: vectors and graph, of all namespaces."""
+    """Build the index again from the log: vectors and graph, of all namespaces."""
     with opened(embedder) as store:
         done = built(store, full=True)
     if as_json:
@@ -34,12 +35,12 @@ def rebuild(embedder: EmbedderName = "wordllama", as_json: AsJson = False) -> in
         f"{done.seconds:.1f} s, {plural(done.embedded, 'text')} embedded."
     )
     if done.damage:
-        print_text(f"What was damaged is mended: {done.damage}")
+        print_text(f"What was damaged is repaired: {done.damage}")
     return 0
 
 
 def vacuum(as_json: AsJson = False) -> int:
-    """Write the log anew, without the space that nothing uses; of all namespaces."""
+    """Write the log again, without the space that nothing uses; of all namespaces."""
     with opened() as store:
         before = bytes_of(store.place.folder)["total"]
         store.log.vacuum()

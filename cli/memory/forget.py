@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import InputError, MemoryStoreError
-from ...memory.episode import Entry, Selection
+from ...errors import InputError
+from ...memory.configured import opened
+from ...memory.run_names import short_run
 from ...text import one_line, plural
 from ..command import AsJson
 from ..output.printing import print_json, print_table, print_text
-from .evidence import forget_evidence, personas_meant
-from .index import built, index_of
-from .options import EmbedderName, Namespace, opened, run_named, runs_called, short_run
+from .options import EmbedderName, Namespace
 
 if TYPE_CHECKING:
-    from ...memory.store import Store
+    from ...memory.selecting import Meant
 
 __all__ = ["asks", "forget"]
 
@@ -46,118 +46,49 @@ def forget(
     as_json: AsJson = False,
 ) -> int:
     """Remove episodes for good: texts, vectors, graph, evidence. All conditions have to hold."""
-    from ...memory.log.rows import check_forgettable
+    from ...memory.forgetting import forget_meant
+    from ...memory.selecting import meant_by, selected
 
-    asked = _selection(run, step, persona, before, containing, everything=everything)
-    check_forgettable(asked)
+    time = None if before is None else _time(before)
+    which = selected(run, step, persona, time, containing, everything=everything, mark="--")
     with opened(embedder) as store:
-        which = _with_whole_run(store, namespace, asked)
-        meant = store.log.select(namespace, which)
-        invented = personas_meant(store.personas, namespace, which)
-        if not meant and not invented:
-            # An earlier call may have been killed in its middle.
-            store.log.vacuum()
-            _finish(store)
-            _say_nothing(as_json=as_json)
-            return 0
-        if not yes:
+        meant = meant_by(store, namespace, which)
+        if meant and not yes:
             if as_json or not asks():
                 raise InputError(
-                    f"{_meant(meant, invented)} would be forgotten, and nobody can be asked.",
+                    f"{_counted(len(meant.entries), meant.personas)} would be forgotten, and "
+                    "nobody can be asked.",
                     "Nothing was removed. Give --yes to remove it without being asked.",
                 )
-            _show(meant, invented)
+            _show(meant)
             if not _agreed():
                 print_text("Nothing was removed.")
                 return 1
-        told = _forget(store, namespace, which, meant, invented)
+        done = forget_meant(store, meant)
     if as_json:
-        print_json(told)
+        told = asdict(done)
+        print_json({"forgotten": told.pop("episodes"), **told})
+    elif not meant:
+        print_text("Nothing in the memory is meant; nothing was removed.")
     else:
-        print_text(f"Forgotten: {_counted(told['forgotten'], told['personas'])}.")
+        print_text(f"Forgotten: {_counted(done.episodes, done.personas)}.")
         print_text("What runs wrote besides stays: their folders in runs, and Prefect's server.")
     return 0
 
 
-def _selection(
-    run: str | None,
-    step: str | None,
-    persona: str | None,
-    before: str | None,
-    containing: str | None,
-    *,
-    everything: bool,
-) -> Selection:
-    given = {"run": run, "step": step, "persona": persona, "containing": containing}
-    for name, value in given.items():
-        if value is not None and not value.strip():
-            raise InputError(f"--{name} is empty.", "Say which, or leave it out.")
-    if everything and (before or any(given.values())):
-        raise InputError(
-            "--everything was given with a condition.",
-            "Nothing was removed. Give the one or the other.",
-        )
-    time = None if before is None else _time(before)
-    return Selection.model_validate({**given, "before": time, "everything": everything})
-
-
-def _time(text: str) -> float:
+def _time(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text.strip()).astimezone().timestamp()
+        return datetime.fromisoformat(text.strip()).astimezone()
     except (ValueError, OverflowError, OSError):
         raise InputError(
-            f"--before got {text!r}, which is no date.",
+            f"--before got {text!r}, which is not a date.",
             "Write 2026-01-31, 2026-01-31T12:00 (this machine's time) or 2026-01-31T12:00Z.",
         ) from None
 
 
-def _with_whole_run(store: Store, namespace: str, which: Selection) -> Selection:
-    if which.run is None or not runs_called(store.log, namespace, which.run):
-        return which
-    return which.model_copy(update={"run": run_named(store.log, namespace, which.run)})
-
-
-def _forget(
-    store: Store,
-    namespace: str,
-    which: Selection,
-    meant: list[Entry],
-    invented: tuple[str, ...],
-) -> dict[str, Any]:
-    keys = {entry.episode.key for entry in meant}
-    # The log goes last: killed before that, the same command finds all of it again.
-    changed = forget_evidence(store.personas, namespace, which, invented, keys)
-    gone = store.log.forget(namespace, which)
-    return {
-        "forgotten": len(gone),
-        "personas": list(invented),
-        "decisions": changed,
-        "generation": _finish(store),
-    }
-
-
-def _finish(store: Store) -> int | None:
-    """Build the index anew, if it has what was forgotten; return its number, None without one."""
-    from ...memory.learning.storage import clear_beliefs
-
-    clear_beliefs(store.place.folder)
-    with index_of(store) as index:
-        there = index.generation is not None or bool(index.damage)
-    if not there:
-        return None
-    try:
-        return built(store).generation
-    except MemoryStoreError as error:
-        raise MemoryStoreError(
-            f"The episodes are gone from the log, but the index that was made of them is still on "
-            f"the disk: {error.problem}",
-            "Build it anew: prefect-swarm memory rebuild",
-        ) from error
-
-
-def _show(meant: list[Entry], invented: tuple[str, ...]) -> None:
-    runs = Counter(short_run(entry.episode.run) for entry in meant)
-    first = {short_run(entry.episode.run): entry.episode for entry in reversed(meant)}
+def _show(meant: Meant) -> None:
+    runs = Counter(short_run(entry.episode.run) for entry in meant.entries)
+    first = {short_run(entry.episode.run): entry.episode for entry in reversed(meant.entries)}
     print_table(
         ("Run", "Attempts", "Objective or prompt"),
         (
@@ -168,7 +99,7 @@ def _show(meant: list[Entry], invented: tuple[str, ...]) -> None:
     )
     if len(runs) > _SHOWN:
         print_text(f"… and {plural(len(runs) - _SHOWN, 'more run')}")
-    print_text(f"{_meant(meant, invented)} will be forgotten for good.")
+    print_text(f"{_counted(len(meant.entries), meant.personas)} will be forgotten for good.")
 
 
 def asks() -> bool:
@@ -183,17 +114,6 @@ def _agreed() -> bool:
         return False
 
 
-def _meant(meant: list[Entry], invented: tuple[str, ...]) -> str:
-    return _counted(len(meant), invented)
-
-
-def _counted(episodes: int, invented: list[str] | tuple[str, ...]) -> str:
+def _counted(episodes: int, invented: tuple[str, ...]) -> str:
     personas = f" and the invented {', '.join(invented)}" if invented else ""
     return f"{plural(episodes, 'episode')}{personas}"
-
-
-def _say_nothing(*, as_json: bool) -> None:
-    if as_json:
-        print_json({"forgotten": 0, "personas": [], "decisions": 0, "generation": None})
-    else:
-        print_text("Nothing in the memory is meant; nothing was removed.")

@@ -1,8 +1,7 @@
-"""The index of the memory as commands see it: what it stands at, and building it anew."""
+"""The index of the memory as commands see it: what it stands at."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,14 +11,10 @@ from ...errors import MemoryStoreError
 
 if TYPE_CHECKING:
     from ...memory.graph.kuzu import KuzuGraph
-    from ...memory.index.consolidate import Consolidation
     from ...memory.index.generation import Generation
     from ...memory.store import Store
 
-__all__ = ["Index", "built", "graph_of", "index_of"]
-
-_PATIENCE_S = 120.0
-_PAUSE_S = 0.2
+__all__ = ["Index", "graph_of", "index_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +73,3 @@ def graph_of(store: Store) -> Generator[KuzuGraph | None]:
             yield graph
         finally:
             graph.close()
-
-
-def built(store: Store, *, full: bool = False) -> Consolidation:
-    """Bring the index up to the log's end; wait while another process is doing so.
-
-    Raises:
-        MemoryStoreError: It can't be built, or the other process takes too long.
-    """
-    deadline = time.monotonic() + _PATIENCE_S
-    while (done := store.consolidate(full=full)).status == "busy":
-        if time.monotonic() > deadline:
-            raise MemoryStoreError(
-                f"Another process is building the index in {store.place.folder} all the time.",
-                "Try again when it has ended: prefect-swarm memory rebuild",
-            )
-        time.sleep(_PAUSE_S)
-    return done

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...memory.configured import opened
 from ...text import one_line
 from ..command import AsJson, command
 from ..output.printing import print_json, print_section, print_table, print_text
-from .options import Namespace, entries_of, opened
+from .options import Namespace, entries_of
 
 if TYPE_CHECKING:
-    from ...memory.persona.registry import Change, Evidence, Known
+    from ...memory.persona.registry import Change, DecisionEvidence, Known
     from ...memory.store import Store
 
 __all__ = ["persona_app", "personas"]
@@ -78,7 +79,6 @@ def show_persona(name: Name, namespace: Namespace = "default", as_json: AsJson =
     for label, said in (
         ("for", ", ".join(persona.task_types)),
         ("also called", ", ".join(persona.aliases)),
-        ("gates", ", ".join(persona.gates)),
         ("version", str(persona.version)),
         ("attempts", f"{record['attempts']:,}, of which {record['succeeded']:,} succeeded"),
         ("held", "a person has decided; no review changes it" if known.held else ""),
@@ -148,7 +148,7 @@ def _change(change: Change) -> str:
     return told + said + (f" ({_evidence(change.evidence)})" if change.evidence else "")
 
 
-def _evidence(found: Evidence) -> str:
+def _evidence(found: DecisionEvidence) -> str:
     return (
         f"{found.successes} of {found.successes + found.failures} attempts, {found.rate:.0%}, "
         f"surely {found.low:.0%} to {found.high:.0%}; others {found.baseline:.0%}"

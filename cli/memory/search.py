@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from ...errors import InputError
+from ...memory.configured import opened
 from ...text import one_line
 from ..command import AsJson
 from ..output.printing import print_json, print_table, print_text
-from .options import EmbedderName, Namespace, opened, outcome, say_empty, short
+from .options import EmbedderName, Namespace, outcome, say_empty, short
 
 __all__ = ["search"]
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import InputError
-from ...memory.episode import Entry, Episode, EpisodeKey, Selection
+from ...memory.configured import opened
+from ...memory.episode import Episode, EpisodeKey, LogEntry, Selection
+from ...memory.run_names import run_named
 from ...text import duration, plural
 from ..command import AsJson
 from ..output.printing import print_json, print_section, print_text
 from .index import graph_of
-from .options import Namespace, opened, outcome, run_named, say_empty, short
+from .options import Namespace, outcome, say_empty, short
 
 if TYPE_CHECKING:
     from ...memory.graph.kuzu import KuzuGraph
@@ -31,7 +33,7 @@ def show(
     namespace: Namespace = "default",
     as_json: AsJson = False,
 ) -> int:
-    """Show all of an episode: what was tried, what came of it, what it used and what mended it."""
+    """Show all of an episode: what was tried, its result, what it used and what repaired it."""
     with opened() as store:
         if not store.log.count(namespace):
             if as_json:
@@ -68,8 +70,8 @@ def _asked(store: Store, namespace: str, name: str) -> tuple[str, str | None, in
 
 
 def _wanted(
-    of_run: Sequence[Entry], name: str, step: str | None, attempt: int | None
-) -> list[Entry]:
+    of_run: Sequence[LogEntry], name: str, step: str | None, attempt: int | None
+) -> list[LogEntry]:
     found = [
         entry
         for entry in of_run
@@ -82,25 +84,25 @@ def _wanted(
     return found
 
 
-def _told(store: Store, entry: Entry, of_run: Sequence[Entry]) -> dict[str, Any]:
+def _told(store: Store, entry: LogEntry, of_run: Sequence[LogEntry]) -> dict[str, Any]:
     episode = entry.episode
     after = _next(episode, of_run)
     return {
         "position": entry.position,
         **episode.model_dump(mode="json"),
         "used": [_used(store, episode.namespace, key) for key in episode.used],
-        "mended_by": _mended_by(episode, after),
+        "mended_by": _repaired_by(episode, after),
         "next": after and _brief(after),
     }
 
 
-def _next(episode: Episode, of_run: Sequence[Entry]) -> Episode | None:
+def _next(episode: Episode, of_run: Sequence[LogEntry]) -> Episode | None:
     later = [one for _, one in of_run if one.step == episode.step and one.attempt > episode.attempt]
     return min(later, key=lambda one: one.attempt, default=None)
 
 
-def _mended_by(episode: Episode, after: Episode | None) -> dict[str, Any] | None:
-    """What followed a failure, if that succeeded; failing otherwise is no mending."""
+def _repaired_by(episode: Episode, after: Episode | None) -> dict[str, Any] | None:
+    """What followed a failure, if that succeeded; failing otherwise is not a repair."""
     return _brief(after) if after and after.succeeded and not episode.succeeded else None
 
 
@@ -121,7 +123,7 @@ def _used(store: Store, namespace: str, key: EpisodeKey) -> dict[str, Any]:
 
 
 def _ask_graph(
-    graph: KuzuGraph | None, wanted: Sequence[Entry], told: Sequence[dict[str, Any]]
+    graph: KuzuGraph | None, wanted: Sequence[LogEntry], told: Sequence[dict[str, Any]]
 ) -> None:
     """Add what has been done about the same symptom before."""
     from ...memory.graph.queries import mitigations
@@ -140,7 +142,7 @@ def _ask_graph(
 
 
 def _sources(
-    graph: KuzuGraph | None, wanted: Sequence[Entry]
+    graph: KuzuGraph | None, wanted: Sequence[LogEntry]
 ) -> dict[str, list[dict[str, Any]]] | None:
     """Where each step's output came from; None without a graph, and no step it doesn't have."""
     from ...memory.graph.queries import provenance
@@ -186,7 +188,7 @@ def _lines(episode: Episode, told: dict[str, Any]) -> list[tuple[str, str]]:
         ("error", episode.error),
         ("gates", ", ".join(gates)),
         ("decision", f"{episode.decision} by {episode.rule}" if episode.decision else ""),
-        ("mended by", _mending(told)),
+        ("repaired by", _repair(told)),
         ("known", "; ".join(map(_known, told["known_mitigations"]))),
         ("reward", f"{episode.reward:+.2f}" + (f" = {' '.join(terms)}" if terms else "")),
         ("reads", ", ".join(episode.upstream)),
@@ -197,11 +199,11 @@ def _lines(episode: Episode, told: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _mending(told: dict[str, Any]) -> str:
+def _repair(told: dict[str, Any]) -> str:
     if told["succeeded"]:
         return ""
-    if (mended := told["mended_by"]) is not None:
-        return f"{mended['cause'] or 'another try'}, in {mended['attempt']}"
+    if (repair := told["mended_by"]) is not None:
+        return f"{repair['cause'] or 'another try'}, in {repair['attempt']}"
     if (after := told["next"]) is not None:
         return f"nothing; {after['cause'] or 'another try'} led to {after['outcome']}"
     return "nothing; it was the last attempt"
@@ -209,7 +211,9 @@ def _mending(told: dict[str, Any]) -> str:
 
 def _known(mitigation: dict[str, Any]) -> str:
     what = " ".join(filter(None, (mitigation["action"], mitigation["target"])))
-    return f"{what} has mended such a failure {mitigation['worked']} of {mitigation['tried']} times"
+    return (
+        f"{what} has repaired such a failure {mitigation['worked']} of {mitigation['tried']} times"
+    )
 
 
 def _print_sources(sources: dict[str, list[dict[str, Any]]] | None) -> None:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...memory.configured import opened
 from ...text import plural
 from ..command import AsJson
 from ..output.printing import print_json, print_table, print_text
 from .index import Index, index_of
-from .options import entries_of, opened, say_empty
+from .options import entries_of, say_empty
 
 if TYPE_CHECKING:
     from ...memory.store import Store
@@ -128,7 +129,7 @@ def _print(told: dict[str, Any]) -> None:
 
 
 def _print_index(index: dict[str, Any], last: int) -> None:
-    rebuild = "mend it: prefect-swarm memory rebuild"
+    rebuild = "repair it: prefect-swarm memory rebuild"
     if index["damage"]:
         print_text(f"Index: damaged, everything is searched from the log. {index['damage']}")
         print_text(f"  To {rebuild}")

@@ -14,12 +14,13 @@ import typer
 from pydantic import ValidationError
 
 from ...errors import InputError
+from ...memory.configured import opened
 from ...memory.episode import SCHEMA_VERSION, Episode
 from ...text import one_line, plural
 from ..command import AsJson
 from ..output.printing import print_json, print_text
 from ..progress.session import say
-from .options import Namespace, entries_of, opened
+from .options import Namespace, entries_of
 
 __all__ = ["export", "read_in"]
 
@@ -64,7 +65,7 @@ def read_in(
             else:
                 episodes.append(episode)
     if bad:
-        raise InputError(_refused(file, bad), "Mend or remove them, and import it again.")
+        raise InputError(_refused(file, bad), "Fix or remove them, and import it again.")
     with opened() as store:
         new = store.log.append(episodes)
     if as_json:
@@ -80,7 +81,7 @@ def _episode(line: bytes, namespace: str | None) -> Episode:
     try:
         episode = Episode.model_validate_json(line)
         if namespace is not None:
-            # Checked anew: a copy's fields wouldn't be.
+            # Checked again: a copy's fields wouldn't be.
             episode = Episode.model_validate({**dict(episode), "namespace": namespace})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]

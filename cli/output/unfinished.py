@@ -12,14 +12,14 @@ from .printing import console, print_json, print_section, print_table, print_tex
 from .summary import asked
 
 if TYPE_CHECKING:
-    from ...runs import Run
+    from ...runs import RunFolder
 
 __all__ = ["print_unfinished", "print_unfinished_json"]
 
 _COLUMNS = ("Step", "Agent", "Tier", "Needs", "Finished", "Tries", "Prompt or reason")
 
 
-def print_unfinished_json(run: Run, plan: Mapping[str, Any]) -> None:
+def print_unfinished_json(run: RunFolder, plan: Mapping[str, Any]) -> None:
     """Print as JSON what there is: the plan, what is finished, and the steps that were begun."""
     about = run.about()
     print_json(
@@ -35,7 +35,7 @@ def print_unfinished_json(run: Run, plan: Mapping[str, Any]) -> None:
     )
 
 
-def print_unfinished(run: Run, plan: Mapping[str, Any]) -> None:
+def print_unfinished(run: RunFolder, plan: Mapping[str, Any]) -> None:
     """Print the plan with what became of each step so far, and the attempts on a time axis."""
     done, begun = set(run.finished_steps()), {step.id: step for step in run.steps()}
     print_section(one_line(str(run.about().get("objective", "")), 200))

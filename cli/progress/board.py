@@ -10,7 +10,7 @@ from ...flows.control import Progress
 from ...parl.metrics import StepRun, critical_path
 from ...result import Attempt
 
-__all__ = ["Board", "Path", "Row", "Status", "reduce", "running_path"]
+__all__ = ["Board", "BoardRow", "Path", "Status", "reduce", "running_path"]
 
 Status = Literal["waiting", "ready", "running", "succeeded", "failed", "skipped", "cancelled"]
 Phase = Literal["starting", "planning", "running", "answering", "finished"]
@@ -18,7 +18,7 @@ _OVER = frozenset({"succeeded", "failed", "skipped", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BoardRow:
     """One step.
 
     Attributes:
@@ -62,7 +62,7 @@ class Board:
     run_id: str = ""
     phase: Phase = "starting"
     started_at: float | None = None
-    rows: Mapping[str, Row] = field(default_factory=dict[str, Row])
+    rows: Mapping[str, BoardRow] = field(default_factory=dict[str, BoardRow])
 
     @property
     def tokens(self) -> int:
@@ -73,7 +73,7 @@ class Board:
         """Count the steps that have one of these statuses."""
         return sum(row.status in statuses for row in self.rows.values())
 
-    def missing(self, row: Row) -> tuple[str, ...]:
+    def missing(self, row: BoardRow) -> tuple[str, ...]:
         """Return the steps that a row still waits for."""
         return tuple(name for name in row.upstream if self.rows[name].status not in _OVER)
 
@@ -107,9 +107,9 @@ def running_path(board: Board, now: float) -> Path:
     return Path(steps, sum(board.rows[name].work_s(now) for name in steps))
 
 
-def _rows(progress: Progress) -> dict[str, Row]:
+def _rows(progress: Progress) -> dict[str, BoardRow]:
     steps = progress.plan.steps if progress.plan is not None else ()
-    return {step.id: Row(step.id, step.agent, step.upstream, step.optional) for step in steps}
+    return {step.id: BoardRow(step.id, step.agent, step.upstream, step.optional) for step in steps}
 
 
 def _with_ready(board: Board) -> Board:
@@ -122,7 +122,7 @@ def _with_ready(board: Board) -> Board:
     return replace(board, rows=rows)
 
 
-def _changed(row: Row, progress: Progress) -> Row:
+def _changed(row: BoardRow, progress: Progress) -> BoardRow:
     if progress.kind == "launched":
         return replace(row, status="running", launched_at=progress.at, note=progress.text)
     attempts, agent = row.attempts, row.agent

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from ...flows.control import Progress
 from ...text import duration, one_line, plural
-from .board import Board, Row, reduce, running_path
+from .board import Board, BoardRow, reduce, running_path
 
 __all__ = ["LiveScreen", "draw", "shown_rows"]
 
@@ -103,7 +103,7 @@ def draw(board: Board, now: float, lines: int, spinner: RenderableType, note: st
     return Group(*parts)
 
 
-def shown_rows(rows: Sequence[Row], limit: int) -> list[Row]:
+def shown_rows(rows: Sequence[BoardRow], limit: int) -> list[BoardRow]:
     """Choose the steps there is room for, those where something happens first."""
     if len(rows) <= limit:
         return list(rows)
@@ -111,7 +111,7 @@ def shown_rows(rows: Sequence[Row], limit: int) -> list[Row]:
     return [rows[i] for i in sorted(chosen)]
 
 
-def _steps(board: Board, rows: Sequence[Row], path: Sequence[str], now: float) -> Table:
+def _steps(board: Board, rows: Sequence[BoardRow], path: Sequence[str], now: float) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="dim")
     for name in ("", "Step", "Who", "Status"):
         table.add_column(name, no_wrap=True)
@@ -132,7 +132,7 @@ def _steps(board: Board, rows: Sequence[Row], path: Sequence[str], now: float) -
     return table
 
 
-def _detail(board: Board, row: Row) -> str:
+def _detail(board: Board, row: BoardRow) -> str:
     if row.status == "waiting":
         return f"for {', '.join(board.missing(row)[:6])}"
     if row.status == "ready":

@@ -11,9 +11,9 @@ from typing import TypeVar
 import typer
 from rich.console import Console
 
-from ...errors import RunCancelledError, RunFailedError
+from ...errors import RunCancelledError
 from ...flows.control import controlled
-from ...result import SwarmResult
+from ...result import RunFailedError, SwarmResult
 from ...text import one_line
 from ..output.printing import print_json
 from ..output.summary import example_step, print_summary

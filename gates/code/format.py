@@ -40,18 +40,18 @@ class Format:
         if nothing := _nothing(subject):
             return fault(Category.FORMAT, nothing)
         tool, package = _TOOLS[subject.output.kind]
-        ended = await run_tool(
+        output = await run_tool(
             [find_tool(tool, package), *_options(tool, subject)], subject.artifact
         )
-        if ended.exit_code == 0:
-            same = ended.stdout == subject.artifact
-            return Finding(status="passed", repaired=None if same else ended.stdout)
+        if output.exit_code == 0:
+            same = output.stdout == subject.artifact
+            return Finding(status="passed", repaired=None if same else output.stdout)
         for place in _PLACES:
-            if match := place.search(ended.stderr):
+            if match := place.search(output.stderr):
                 line, column = int(match["line"]), int(match["column"])
                 found = Diagnostic(message=match["message"].strip(), line=line, column=column)
                 return fault(Category.FORMAT, found)
-        raise GateError(f"{tool} ended with {ended.exit_code}: {ended.stderr[:300]}")
+        raise GateError(f"{tool} ended with {output.exit_code}: {output.stderr[:300]}")
 
 
 def _nothing(subject: Subject) -> str:

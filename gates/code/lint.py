@@ -17,7 +17,7 @@ from .empty_code import NO_CODE, without_code
 __all__ = ["RULES", "Lint"]
 
 RULES = ("E9", "F", "B006", "B008", "B012", "B015", "B018", "B020", "B023", "PLE", "W605")
-"""ruff's rules for what is wrong, not for what is unlovely: taste costs attempts, mends nothing."""
+"""ruff's rules for what is wrong, not for taste, which costs attempts and fixes nothing."""
 _ALLOWED = ("F401", "F841")
 """An unused import or variable doesn't keep a program from being right."""
 _SYNTAX = "invalid-syntax"
@@ -46,10 +46,10 @@ class Lint:
         known = f"builtins={json.dumps(sorted(_defined(subject)))}"
         name = ("--config", known, "--stdin-filename", "artifact.py", "-")
         argv = [find_tool("ruff", "ruff"), *options, *rules, *name]
-        ended = await run_tool(argv, subject.artifact)
-        if ended.exit_code not in (0, 1):
-            raise GateError(f"ruff ended with {ended.exit_code}: {ended.stderr[:300]}")
-        problems: list[dict[str, Any]] = json.loads(ended.stdout or "[]")
+        output = await run_tool(argv, subject.artifact)
+        if output.exit_code not in (0, 1):
+            raise GateError(f"ruff ended with {output.exit_code}: {output.stderr[:300]}")
+        problems: list[dict[str, Any]] = json.loads(output.stdout or "[]")
         if not problems:
             return Finding(status="passed")
         found = [
@@ -70,4 +70,4 @@ def _defined(subject: Subject) -> set[str]:
     """Names that the unit gate puts within reach of tests that don't import them."""
     texts = [material.text for material in subject.materials if material.kind == "python"]
     facts = [read(text) for text in texts]
-    return {name for one in facts if isinstance(one, Facts) for name in one.lines}
+    return {name for fact in facts if isinstance(fact, Facts) for name in fact.lines}

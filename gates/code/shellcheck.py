@@ -39,10 +39,10 @@ class Shellcheck:
         argv = [find_tool(_TOOL, _PACKAGE), "--norc", "--format=json1", "--severity=warning"]
         if not subject.artifact.startswith("#!"):
             argv.append("--shell=bash")
-        ended = await run_tool([*argv, "-"], subject.artifact)
-        if ended.exit_code not in (0, 1):
-            raise GateError(f"shellcheck ended with {ended.exit_code}: {ended.stderr[:300]}")
-        comments: list[dict[str, Any]] = json.loads(ended.stdout)["comments"]
+        output = await run_tool([*argv, "-"], subject.artifact)
+        if output.exit_code not in (0, 1):
+            raise GateError(f"shellcheck ended with {output.exit_code}: {output.stderr[:300]}")
+        comments: list[dict[str, Any]] = json.loads(output.stdout)["comments"]
         if not comments:
             return Finding(status="passed")
         # ShellCheck's numbers below 2000 say that it can't be parsed.
@@ -54,7 +54,7 @@ class Shellcheck:
                 column=comment["column"],
                 code=f"SC{comment['code']}",
             )
-            for comment in sorted(comments, key=lambda one: one["level"] != "error")
+            for comment in sorted(comments, key=lambda comment: comment["level"] != "error")
         ]
         category = Category.FORMAT if broken else Category.CODE
         return fault(category, *found[:_MOST_DIAGNOSTICS])

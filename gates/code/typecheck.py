@@ -1,4 +1,4 @@
-"""The `typecheck` gate: Python whose types fit, as far as pyright sees. Nobody gets it unasked."""
+"""The `typecheck` gate: Python whose types fit, by pyright. No kind has it by default."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Typecheck:
         with tempfile.TemporaryDirectory() as folder:
             _lay_out(Path(folder), subject.artifact)
             argv = [find_tool(_TOOL, _PACKAGE), "--outputjson", "--project", folder]
-            ended = await run_tool(argv, "")
-        if ended.exit_code not in (0, 1):
-            raise GateError(f"pyright ended with {ended.exit_code}: {ended.stderr[:300]}")
-        problems: list[dict[str, Any]] = json.loads(ended.stdout)["generalDiagnostics"]
+            output = await run_tool(argv, "")
+        if output.exit_code not in (0, 1):
+            raise GateError(f"pyright ended with {output.exit_code}: {output.stderr[:300]}")
+        problems: list[dict[str, Any]] = json.loads(output.stdout)["generalDiagnostics"]
         found = [
             Diagnostic(
                 message=problem["message"].split("\n")[0],

@@ -20,14 +20,14 @@ from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import run_tool
 
-__all__ = ["JsonSchema", "hold"]
+__all__ = ["JsonSchema", "check_schema"]
 
 _MOST_DIAGNOSTICS = 5
 
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """JSON Schema 2020-12; what a pydantic model says of itself (`model_json_schema()`) is such."""
+    """JSON Schema 2020-12; a pydantic model's `model_json_schema()` is one."""
 
     name: str = "schema"
     about: str = "is JSON, and fits the step's JSON Schema"
@@ -39,7 +39,7 @@ class JsonSchema:
         return f"jsonschema {version('jsonschema')}"
 
     async def check(self, subject: Subject) -> Finding:
-        """Parse the artifact and hold it against the output's schema, where it has one."""
+        """Parse the artifact and check it against the output's schema, where it has one."""
         try:
             value: Any = json.loads(subject.artifact, parse_constant=_refuse)
         except json.JSONDecodeError as error:
@@ -49,13 +49,13 @@ class JsonSchema:
         except (ValueError, RecursionError) as error:
             return fault(Category.FORMAT, f"not JSON that can be read: {error}")
         schema = subject.output.json_schema or {}
-        # A pattern can take for ever, and no thread that matches one can be stopped.
+        # A pattern can take for ever, and a thread that matches one can't be stopped.
         slow = "pattern" in json.dumps(schema)
-        return await _apart(schema, value) if slow else hold(schema, value)
+        return await _check_in_subprocess(schema, value) if slow else check_schema(schema, value)
 
 
-def hold(schema: dict[str, Any], value: Any) -> Finding:
-    """Hold a value against a schema."""
+def check_schema(schema: dict[str, Any], value: Any) -> Finding:
+    """Check a value against a JSON Schema."""
     # A registry of its own: the default one fetches a schema's remote references.
     validator = Draft202012Validator(schema, registry=Registry())
     errors = cast("Iterable[ValidationError]", validator.iter_errors(value))  # pyright: ignore[reportUnknownMemberType]
@@ -69,18 +69,18 @@ def hold(schema: dict[str, Any], value: Any) -> Finding:
     return Finding(status="passed")
 
 
-async def _apart(schema: dict[str, Any], value: Any) -> Finding:
-    ended = await run_tool((sys.executable, "-c", _CHILD), json.dumps([schema, value]))
-    if ended.exit_code:
-        raise GateError(f"The schema could not be applied: {ended.stderr[-300:]}")
-    return Finding.model_validate_json(ended.stdout)
+async def _check_in_subprocess(schema: dict[str, Any], value: Any) -> Finding:
+    output = await run_tool((sys.executable, "-c", _CHILD), json.dumps([schema, value]))
+    if output.exit_code:
+        raise GateError(f"The schema could not be applied: {output.stderr[-300:]}")
+    return Finding.model_validate_json(output.stdout)
 
 
 _CHILD = (
-    "import json, sys; from prefect_swarm.gates.json.schema import hold; "
-    "print(hold(*json.load(sys.stdin)).model_dump_json())"
+    "import json, sys; from prefect_swarm.gates.json.schema import check_schema; "
+    "print(check_schema(*json.load(sys.stdin)).model_dump_json())"
 )
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON value")
+    raise ValueError(f"{constant} is not a valid JSON value")

@@ -1,4 +1,4 @@
-"""What can be seen of a Python text without running it: tests, names, what it imports. Pure."""
+"""What a Python text says without being run: tests, names, what it imports. Pure."""
 
 from __future__ import annotations
 
@@ -171,20 +171,24 @@ def _dotted(node: ast.expr) -> str:
 
 def _free_names(source: bytes) -> frozenset[str]:
     top = symtable.symtable(source, "artifact", "exec")  # pyright: ignore[reportArgumentType] - it takes bytes
-    bound = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
+    bound = {name.get_name() for name in top.get_symbols() if _binds(name)}
     used: set[str] = set()
     tables = [top]
     while tables:
         table = tables.pop()
         tables += table.get_children()
-        for one in table.get_symbols():
-            if table is not top and not one.is_global():
+        for name in table.get_symbols():
+            if table is not top and not name.is_global():
                 continue
-            if one.is_assigned() or one.is_imported():
-                bound.add(one.get_name())
-            elif one.is_referenced():
-                used.add(one.get_name())
+            if _binds(name):
+                bound.add(name.get_name())
+            elif name.is_referenced():
+                used.add(name.get_name())
     return frozenset(used - bound - _GIVEN)
+
+
+def _binds(name: symtable.Symbol) -> bool:
+    return name.is_assigned() or name.is_imported()
 
 
 def _head(body: Sequence[ast.stmt]) -> int:

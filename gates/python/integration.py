@@ -13,7 +13,7 @@ from ..result import Diagnostic, Finding, fault
 from .file_blocks import FileBlock, file_blocks
 from .inspection import Facts, read
 from .layout import Layout, Piece, Placed, lay_out
-from .trial import installed, python_version, try_out
+from .trial import installed, python_version, run_trial
 
 __all__ = ["Integration"]
 
@@ -55,7 +55,7 @@ class Integration:
         ]
         modules = [placed for placed in there if _can_be_imported(placed)]
         tests = [placed for placed in there if placed.piece.facts.tests]
-        return await try_out(layout, modules, tests, data=_data(files, layout))
+        return await run_trial(layout, modules, tests, data=_data(files, layout))
 
 
 @dataclass(slots=True)

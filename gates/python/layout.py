@@ -20,7 +20,7 @@ _DEFAULT = "solution"
 class Piece:
     """A Python text that takes part.
 
-    `path` is where someone put it, if anyone did; `before` is the line of the whole artifact that
+    `path` is the one it was given, if any; `before` is the line of the whole artifact that
     is just before its first one.
     """
 
@@ -59,7 +59,7 @@ class Layout:
         glue: Further modules by path, which only pass names on.
         roots: Folders that modules are looked for in; "" is the top.
         links: Pairs of positions: the first piece uses what the second defines.
-        missing: The modules that a piece wants and nobody has, by its position.
+        missing: The modules that a piece wants and no piece provides, by its position.
     """
 
     placed: tuple[Placed, ...]
@@ -70,7 +70,7 @@ class Layout:
 
     def texts(self) -> dict[str, str]:
         """Every file's text by its path."""
-        return {**self.glue, **{one.path: one.text for one in self.placed}}
+        return {**self.glue, **{placed.path: placed.text for placed in self.placed}}
 
 
 @dataclass(slots=True)
@@ -87,9 +87,9 @@ def lay_out(pieces: Sequence[Piece], installed: frozenset[str] = frozenset()) ->
     """Give every piece a file.
 
     A piece becomes the module that others import its names from; the artifact's own is `solution`
-    if nobody imports it. A module that several pieces stand behind passes their names on, and so
-    does one whose piece has another name already. Tests that use a name without importing it get
-    a line that does.
+    if no other piece imports it. A module of several pieces passes their names on, and so does a
+    module whose piece has another name already. Tests that use a name without importing it get a
+    line that does.
 
     Args:
         installed: Top-level modules that are there anyway.
@@ -97,7 +97,7 @@ def lay_out(pieces: Sequence[Piece], installed: frozenset[str] = frozenset()) ->
     wanted = _wants(pieces, installed)
     homes = _homes(pieces, wanted)
     placed = [_place(pieces, at, homes, wanted) for at in range(len(pieces))]
-    glue = dict(_glue(wanted, homes, {one.path for one in placed}))
+    glue = dict(_glue(wanted, homes, {file.path for file in placed}))
     links, missing = frozenset(wanted.links), wanted.missing
     return Layout(tuple(placed), glue, tuple(wanted.roots), links, missing)
 
@@ -116,15 +116,15 @@ def _wants(pieces: Sequence[Piece], installed: frozenset[str]) -> _Wanted:
             behind = _providers(pieces, at, names)
             if not behind and top not in installed:
                 behind = _only_other(pieces, at)
-            for other, some in behind.items():
+            for other, used in behind.items():
                 known = wanted.modules.setdefault(module, {})
-                known.setdefault(other, set()).update(some)
+                known.setdefault(other, set()).update(used)
             if not behind and top not in installed:
                 wanted.missing[at] = (*wanted.missing.get(at, ()), module)
             wanted.links.update((at, other) for other in behind)
         wanted.links.update((at, other) for other in _providers(pieces, at, _lent(piece)))
     for module, behind in wanted.modules.items():
-        # Who was only guessed to be meant isn't, if someone has the names that others want of it.
+        # A guessed provider is dropped if another piece defines the names that are wanted.
         named = {at: names for at, names in behind.items() if names}
         wanted.modules[module] = named or dict([next(iter(behind.items()))])
     return wanted
@@ -145,7 +145,7 @@ def _by_path(pieces: Sequence[Piece], module: str) -> tuple[str, int] | None:
 
 
 def _providers(pieces: Sequence[Piece], asker: int, names: frozenset[str]) -> dict[int, set[str]]:
-    """Find who defines each name: code before tests, the artifact first, late before early."""
+    """Find the piece of each name: code before tests, the artifact first, late before early."""
 
     def rank(at: int) -> tuple[bool, bool, int]:
         return _is_tests(pieces[at]), not pieces[at].own, -at
@@ -161,10 +161,10 @@ def _providers(pieces: Sequence[Piece], asker: int, names: frozenset[str]) -> di
 
 
 def _only_other(pieces: Sequence[Piece], asker: int) -> dict[int, set[str]]:
-    """Find the one piece that tests can mean by a module that has none of the names they want."""
+    """Find the only piece that tests can mean by a module that has none of the names they want."""
     if not pieces[asker].facts.tests:
         return {}
-    code = [at for at, one in enumerate(pieces) if at != asker and not _is_tests(one)]
+    code = [at for at, piece in enumerate(pieces) if at != asker and not _is_tests(piece)]
     own = [at for at in code if pieces[at].own]
     return {at: set() for at in (own or code)} if len(own or code) == 1 else {}
 
@@ -180,7 +180,7 @@ def _lent(piece: Piece) -> frozenset[str]:
 
 def _homes(pieces: Sequence[Piece], wanted: _Wanted) -> dict[int, str]:
     """Give every piece its module's name."""
-    homes = {at: _module_at(one.path, wanted) for at, one in enumerate(pieces) if one.path}
+    homes = {at: _module_at(piece.path, wanted) for at, piece in enumerate(pieces) if piece.path}
     for module, behind in wanted.modules.items():
         if len(behind) == 1 and (at := next(iter(behind))) not in homes:
             homes[at] = module

@@ -1,4 +1,4 @@
-"""Run Python that a model wrote, in the sandbox, and take what came of it from a signed report."""
+"""Run Python that a model wrote in the sandbox, and read the results from a signed report."""
 
 from __future__ import annotations
 
@@ -10,13 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ...errors import GateError
-from ..sandbox import Ended, Limits, Program, run
+from ...frozen import Frozen
+from ..sandbox import Program, ProgramResult, SandboxLimits, run
 from ..sandbox.visible_files import package_folders
 
-__all__ = ["Act", "Calls", "Raised", "Record", "Report", "Tests", "canary", "run_acts"]
+__all__ = [
+    "Calls",
+    "JobRecord",
+    "JobResult",
+    "RaisedException",
+    "RunReport",
+    "Tests",
+    "canary",
+    "run_jobs",
+]
 
 _FOLDER = "code"
 _READY = "ready\n"
@@ -32,35 +42,35 @@ class Calls:
     calls: tuple[str, ...] = ()
     cpu_s: int = 10
     wall_s: float = 30.0
-    doer: Literal["calls"] = "calls"
+    runner: Literal["calls"] = "calls"
 
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """Run the tests of `held` files: the module's name and the text by the path."""
+    """Run the tests of `test_files`: the module's name and the text by the path."""
 
     __test__ = False
 
-    held: Mapping[str, tuple[str, str]]
+    test_files: Mapping[str, tuple[str, str]]
     cpu_s: int = 30
     wall_s: float = 60.0
-    doer: Literal["tests"] = "tests"
+    runner: Literal["tests"] = "tests"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+class RaisedException(Frozen):
+    """An exception: its name, its message, and its traceback as (path, line)."""
 
-
-class Raised(_Frozen):
-    """An exception: its name, its message, and its way through the files, as (path, line)."""
+    model_config = ConfigDict(extra="ignore")
 
     name: str
     message: str = ""
     frames: tuple[tuple[str, int], ...] = ()
 
 
-class Record(_Frozen):
-    """One thing that an act's process said; `run_calls` and `run_tests` have them all."""
+class JobRecord(Frozen):
+    """One thing that a job's process reported; `run_calls` and `run_tests` have them all."""
+
+    model_config = ConfigDict(extra="ignore")
 
     starts: str | None = None
     module: str | None = None
@@ -68,47 +78,49 @@ class Record(_Frozen):
     gave: Any = None
     test: str | None = None
     outcome: Literal["passed", "failed", "skipped"] | None = None
-    raised: Raised | None = None
+    raised: RaisedException | None = None
 
 
-class Act(_Frozen):
-    """What came of an act; `done` is whether its process said and did all that it had to.
+class JobResult(Frozen):
+    """How a job ended; `done` is whether its process reported and did all that it had to.
 
     `late` is whether it had to be killed at the end of its time.
     """
 
-    doer: Literal["calls", "tests"]
+    model_config = ConfigDict(extra="ignore")
+
+    runner: Literal["calls", "tests"]
     done: bool
     late: bool
     exit_code: int | None
     signal: int | None
     cpu_s: float
-    records: tuple[Record, ...]
+    records: tuple[JobRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What came of the acts, in their order up to the first that isn't done.
+class RunReport:
+    """The jobs' results, in their order up to the first that isn't done.
 
-    `acts` is None where nothing can be believed: the supervisor was stopped, or its report isn't
+    `results` is None where nothing can be believed: the supervisor was stopped, or its report isn't
     there as it signed it. `exceeded` is the sandbox's limit that was the end.
     """
 
-    acts: tuple[Act, ...] | None
+    results: tuple[JobResult, ...] | None
     exceeded: Literal["cpu", "wall", "memory", "output"] | None = None
 
 
-_ACTS: TypeAdapter[tuple[Act, ...]] = TypeAdapter(tuple[Act, ...])
+_RESULTS: TypeAdapter[tuple[JobResult, ...]] = TypeAdapter(tuple[JobResult, ...])
 
 
-async def run_acts(
+async def run_jobs(
     texts: Mapping[str, str],
-    acts: Sequence[Calls | Tests],
+    jobs: Sequence[Calls | Tests],
     *,
     roots: Sequence[str] = ("",),
     memory_bytes: int = 512 * _MIB,
-) -> Report:
-    """Run acts one after another over the same files, each in a process of its own.
+) -> RunReport:
+    """Run jobs one after another over the same files, each in a process of its own.
 
     Args:
         texts: Files by their path.
@@ -119,21 +131,21 @@ async def run_acts(
         SandboxError: There is no sandbox.
     """
     key = secrets.token_bytes(32)
-    doers = list(dict.fromkeys(act.doer for act in acts))
-    job = {
+    runners = list(dict.fromkeys(job.runner for job in jobs))
+    request = {
         "folder": _FOLDER,
         "packages": package_folders(),
-        "doers": doers,
-        "acts": [_plain(act, roots) for act in acts],
+        "runners": runners,
+        "jobs": [_plain(job, roots) for job in jobs],
     }
     files = {f"{_FOLDER}/{path}": _encoded(text) for path, text in texts.items()}
-    files |= {f"{name}.py": _inside(name) for name in (_SUPERVISOR, *(f"run_{d}" for d in doers))}
-    files["job.json"] = json.dumps(job).encode()
+    files |= {f"{name}.py": _inside(name) for name in (_SUPERVISOR, *(f"run_{d}" for d in runners))}
+    files["jobs.json"] = json.dumps(request).encode()
     # Without -P the folder of the files would be searched first; -S keeps `.pth` files and
     # `sitecustomize` from being run. Not -I: the seed of hashes is in the environment.
     argv = ("python", "-P", "-s", "-S", "-B", f"{_SUPERVISOR}.py")
-    ended = await run(Program(argv, files, stdin=key), _limits(acts, memory_bytes))
-    return _report(ended, key)
+    result = await run(Program(argv, files, stdin=key), _limits(jobs, memory_bytes))
+    return _report(result, key)
 
 
 def canary() -> tuple[str, str]:
@@ -168,16 +180,18 @@ class TestMore(unittest.TestCase):
 """
 
 
-def _plain(act: Calls | Tests, roots: Sequence[str]) -> dict[str, Any]:
-    plain = {name: getattr(act, name) for name in type(act).__dataclass_fields__}
+def _plain(job: Calls | Tests, roots: Sequence[str]) -> dict[str, Any]:
+    plain = {name: getattr(job, name) for name in type(job).__dataclass_fields__}
     return plain | {"roots": list(roots)}
 
 
-def _limits(acts: Sequence[Calls | Tests], memory_bytes: int) -> Limits:
-    # The acts' own limits come first: the supervisor can say what was running.
-    cpu_s = sum(act.cpu_s for act in acts) + 15
-    wall_s = sum(act.wall_s for act in acts) + 20.0
-    return Limits(cpu_s=cpu_s, wall_s=wall_s, memory_bytes=memory_bytes, output_bytes=16 * _MIB)
+def _limits(jobs: Sequence[Calls | Tests], memory_bytes: int) -> SandboxLimits:
+    # The jobs' own limits come first: the supervisor can say what was running.
+    cpu_s = sum(job.cpu_s for job in jobs) + 15
+    wall_s = sum(job.wall_s for job in jobs) + 20.0
+    return SandboxLimits(
+        cpu_s=cpu_s, wall_s=wall_s, memory_bytes=memory_bytes, output_bytes=16 * _MIB
+    )
 
 
 def _inside(name: str) -> bytes:
@@ -188,21 +202,21 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def _report(ended: Ended, key: bytes) -> Report:
-    if not ended.stdout.startswith(_READY):
-        if ended.exceeded is not None:
-            return Report(None, ended.exceeded)
+def _report(result: ProgramResult, key: bytes) -> RunReport:
+    if not result.stdout.startswith(_READY):
+        if result.exceeded is not None:
+            return RunReport(None, result.exceeded)
         raise GateError(
-            f"The tests' supervisor didn't start: {ended.stderr[-300:].strip()}",
+            f"The tests' supervisor didn't start: {result.stderr[-300:].strip()}",
             "Check that pytest is installed beside this package.",
         )
-    mac, _, body = ended.stdout.removeprefix(_READY).partition("\n")
+    mac, _, body = result.stdout.removeprefix(_READY).partition("\n")
     body = body.removesuffix("\n")
     signed = hmac.new(key, body.encode(), "sha256").hexdigest()
     if not hmac.compare_digest(mac.encode(), signed.encode()):
-        return Report(None, ended.exceeded)
+        return RunReport(None, result.exceeded)
     try:
-        return Report(_ACTS.validate_json(body), ended.exceeded)
+        return RunReport(_RESULTS.validate_json(body), result.exceeded)
     except ValidationError:
-        # What the acts' processes said isn't what they say.
-        return Report(None, ended.exceeded)
+        # The jobs' processes reported something else than records.
+        return RunReport(None, result.exceeded)

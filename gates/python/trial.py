@@ -1,4 +1,4 @@
-"""Hold Python files against the examples and tests that there are for them."""
+"""Check Python files against the examples and tests that there are for them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from ...errors import GateError
 from ...task_ir import Example
 from ..result import Finding
-from ..sandbox import kind
+from ..sandbox import backend_kind
 from ..sandbox.visible_files import package_folders
 from .layout import Layout, Placed
-from .run import Calls, Tests, canary, run_acts
+from .run import Calls, Tests, canary, run_jobs
 from .verdict import Trial, verdict
 
-__all__ = ["installed", "python_version", "try_out"]
+__all__ = ["installed", "python_version", "run_trial"]
 
 
-async def try_out(
+async def run_trial(
     layout: Layout,
     modules: Iterable[Placed],
     tests: Sequence[Placed],
@@ -34,20 +34,20 @@ async def try_out(
         data: Further files by path.
     """
     calls = tuple(example.call for example in examples)
-    acts: list[Calls | Tests] = [Calls(tuple(one.module for one in modules), calls)]
+    jobs: list[Calls | Tests] = [Calls(tuple(placed.module for placed in modules), calls)]
     texts = {**(data or {}), **layout.texts()}
     path = ""
     if tests:
         path, text = canary()
         texts[path] = text
-        held = {one.path: (one.module, one.text) for one in tests}
-        acts.append(Tests({**held, path: (path.removesuffix(".py"), text)}))
-    report = await run_acts(texts, acts, roots=layout.roots)
-    return verdict(Trial(layout, acts, examples, path), report)
+        test_files = {placed.path: (placed.module, placed.text) for placed in tests}
+        jobs.append(Tests({**test_files, path: (path.removesuffix(".py"), text)}))
+    report = await run_jobs(texts, jobs, roots=layout.roots)
+    return verdict(Trial(layout, jobs, examples, path), report)
 
 
 def python_version() -> str:
-    """Return the versions of what runs the tests, and what holds them.
+    """Return the versions of what runs the tests, and the sandbox policy.
 
     Raises:
         GateError: There is no pytest.
@@ -58,7 +58,7 @@ def python_version() -> str:
 
     policy = SwarmSettings().sandbox
     if policy == "strict":
-        kind()
+        backend_kind()
     return f"{_tools()}, sandbox {policy}"
 
 

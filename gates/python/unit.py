@@ -1,7 +1,7 @@
 """The `unit` gate: Python that gives what its examples say, and passes the tests there are.
 
-It runs in the sandbox. The values of examples are compared outside it, by what never told the
-artifact's process which are expected: nothing the artifact does can make up for a wrong one.
+It runs in the sandbox. The values of examples are compared outside it, by a process that never sent
+the expected ones to the artifact's: nothing the artifact does can make up for a wrong one.
 Tests share their process with the artifact, which could therefore search the interpreter for the
 means to forge a result; all that is simpler fails, since every test that can be seen in the text
 has to be reported as passed, pytest has to end, and tests that must fail have to.
@@ -17,7 +17,7 @@ from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from .inspection import Facts, read
 from .layout import Layout, Piece, lay_out
-from .trial import installed, python_version, try_out
+from .trial import installed, python_version, run_trial
 
 __all__ = ["Unit"]
 
@@ -50,7 +50,7 @@ class Unit:
         if facts.tests and not facts.code and not examples and (wanted := layout.missing.get(0)):
             return _skip(f"the tests are of {', '.join(wanted)}, which no earlier step wrote")
         tests = [layout.placed[at] for at in _tests(layout)]
-        found = await try_out(layout, layout.placed[:1], tests, examples)
+        found = await run_trial(layout, layout.placed[:1], tests, examples)
         if found.status == "passed" and not tests and not examples:
             return _skip("nothing to test it with: no examples, no tests; it can be imported")
         return found
@@ -58,9 +58,9 @@ class Unit:
 
 def _pieces(subject: Subject, facts: Facts) -> list[Piece]:
     others = [
-        Piece(material.name, material.text, seen)
+        Piece(material.name, material.text, of_material)
         for material in subject.materials
-        if material.kind == "python" and isinstance(seen := read(material.text), Facts)
+        if material.kind == "python" and isinstance(of_material := read(material.text), Facts)
     ]
     return [Piece("artifact", subject.artifact, facts, own=True), *others]
 

@@ -20,7 +20,7 @@ def same(expected: Any, found: Any) -> bool:
 
     Numbers are equal by `math.isclose` where one is a float, and never equal to true or false. A
     tuple equals a list. A set equals a list in any order. A dictionary's keys are read as JSON
-    writes them. What JSON has no form for equals its repr, or its str, as a string.
+    writes them. What JSON can't express equals its repr, or its str, as a string.
     """
     kind, parts = _opened(found)
     if kind == "list":
@@ -52,12 +52,12 @@ def shown(found: Any) -> str:
 def _opened(found: Any) -> tuple[str, list[Any]]:
     """Return a value's kind, "" for a scalar, and its parts."""
     if isinstance(found, list):
-        return "?", []  # Not as it is written here, so nobody's value.
+        return "?", []  # Not in the encoding above: equal to no value.
     if not isinstance(found, dict):
         return "", []
-    held = cast("dict[str, Any]", found)
-    kind = next(iter(held), "?")
-    inner = held.get(kind)
+    tagged = cast("dict[str, Any]", found)
+    kind = next(iter(tagged), "?")
+    inner = tagged.get(kind)
     return kind, cast("list[Any]", inner) if isinstance(inner, list) else []
 
 
@@ -77,9 +77,9 @@ def _is_scalar(expected: Any, found: Any) -> bool:
     return type(expected) is type(found) and expected == found
 
 
-def _close(one: float, other: float) -> bool:
+def _close(expected: float, found: float) -> bool:
     try:
-        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+        return math.isclose(expected, found, rel_tol=1e-9, abs_tol=1e-12)
     except OverflowError:
         return False
 

@@ -15,7 +15,7 @@ from ...task_ir import Example
 from ...text import clean
 from ..result import Diagnostic, Finding
 from .layout import Layout
-from .run import Act, Calls, Raised, Record, Report, Tests
+from .run import Calls, JobRecord, JobResult, RaisedException, RunReport, Tests
 from .values import same, shown
 
 __all__ = ["Trial", "verdict"]
@@ -31,10 +31,10 @@ _ORDER = (Category.FORMAT, Category.TIMEOUT, Category.CODE, Category.LOGIC)
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What was run: the files, the acts, the examples behind the calls, the path of the canary."""
+    """What was run: the files, the jobs, the examples behind the calls, the path of the canary."""
 
     layout: Layout
-    acts: Sequence[Calls | Tests]
+    jobs: Sequence[Calls | Tests]
     examples: Sequence[Example] = ()
     canary: str = ""
 
@@ -46,49 +46,49 @@ class _Problem(NamedTuple):
     code: str = ""
 
 
-def verdict(trial: Trial, report: Report) -> Finding:
+def verdict(trial: Trial, report: RunReport) -> Finding:
     """Say whether everything came out as it has to, else what is wrong and where."""
     problems = list(_problems(trial, report))
     if not problems:
         return Finding(status="passed")
     shown_first = sorted(problems, key=lambda problem: _ORDER.index(problem.category))
     diagnostics = [
-        Diagnostic(message=_joined(one.message, _LONGEST), line=one.line, code=one.code)
-        for one in shown_first[:_MOST_DIAGNOSTICS]
+        Diagnostic(message=_joined(problem.message, _LONGEST), line=problem.line, code=problem.code)
+        for problem in shown_first[:_MOST_DIAGNOSTICS]
     ]
     return Finding(
         status="failed", category=shown_first[0].category, diagnostics=tuple(diagnostics)
     )
 
 
-def _problems(trial: Trial, report: Report) -> Iterator[_Problem]:
+def _problems(trial: Trial, report: RunReport) -> Iterator[_Problem]:
     match report:
-        case Report(acts=None, exceeded="cpu" | "wall"):
+        case RunReport(results=None, exceeded="cpu" | "wall"):
             yield _Problem(Category.TIMEOUT, "it wasn't done within its time")
-        case Report(acts=None, exceeded="memory"):
+        case RunReport(results=None, exceeded="memory"):
             yield _Problem(Category.CODE, "it took more memory than it may", code="MemoryError")
-        case Report(acts=None):
+        case RunReport(results=None):
             yield _Problem(Category.CODE, "it stopped what was to test it")
         case _:
-            for asked, act in zip(trial.acts, report.acts or (), strict=False):
-                if isinstance(asked, Calls):
-                    yield from _of_calls(trial, asked, act)
+            for job, result in zip(trial.jobs, report.results or (), strict=False):
+                if isinstance(job, Calls):
+                    yield from _of_calls(trial, job, result)
                 else:
-                    yield from _of_tests(trial, asked, act)
+                    yield from _of_tests(trial, job, result)
 
 
-def _of_calls(trial: Trial, asked: Calls, act: Act) -> Iterator[_Problem]:
+def _of_calls(trial: Trial, job: Calls, result: JobResult) -> Iterator[_Problem]:
     explained = False
-    given: dict[int, Record] = {}
-    for record in act.records:
+    given: dict[int, JobRecord] = {}
+    for record in result.records:
         if record.module is not None and record.raised is not None:
             explained = True
             yield _raised(trial.layout, _module_shown(trial.layout, record.module), record.raised)
         elif record.call is not None:
             given[record.call] = record
-    if not act.done:
+    if not result.done:
         if not explained:
-            yield _unfinished(asked, act)
+            yield _unfinished(job, result)
         return
     for at, example in enumerate(trial.examples):
         call = _call_shown(example.call)
@@ -102,58 +102,58 @@ def _of_calls(trial: Trial, asked: Calls, act: Act) -> Iterator[_Problem]:
             yield _Problem(Category.LOGIC, message, _definition(trial.layout, call))
 
 
-def _of_tests(trial: Trial, asked: Tests, act: Act) -> Iterator[_Problem]:
-    if not act.done:
-        yield _unfinished(asked, act)
+def _of_tests(trial: Trial, job: Tests, result: JobResult) -> Iterator[_Problem]:
+    if not result.done:
+        yield _unfinished(job, result)
         return
-    results = [record for record in act.records if record.test is not None]
-    told = [record for record in results if not _of(record, trial.canary)]
-    failed = {_id(record): record for record in told if record.outcome == "failed"}
+    results = [record for record in result.records if record.test is not None]
+    reported = [record for record in results if not _of(record, trial.canary)]
+    failed = {_id(record): record for record in reported if record.outcome == "failed"}
     # pytest says of a failure twice; once with what was raised.
-    failed |= {_id(r): r for r in told if r.outcome == "failed" and r.raised is not None}
-    skipped = {_id(record): record for record in told if record.outcome == "skipped"}
-    passed = {_id(record) for record in told if record.outcome == "passed"}
+    failed |= {_id(r): r for r in reported if r.outcome == "failed" and r.raised is not None}
+    skipped = {_id(record): record for record in reported if record.outcome == "skipped"}
+    passed = {_id(record) for record in reported if record.outcome == "passed"}
     for test, record in failed.items():
         yield _failure(trial.layout, test, record)
-    missing = [test for test in _expected_tests(trial.layout, asked) if test not in passed]
+    missing = [test for test in _expected_tests(trial.layout, job) if test not in passed]
     for test in missing:
         if test not in failed and not any(test.startswith(f"{other}::") for other in failed):
             yield _not_run(trial.layout, test, skipped)
-    if not failed and not missing and not _holds(results, trial.canary):
+    if not failed and not missing and not _canary_failed(results, trial.canary):
         yield _Problem(Category.CODE, "it meddles with pytest: tests that have to fail passed")
 
 
-def _expected_tests(layout: Layout, asked: Tests) -> Iterator[str]:
+def _expected_tests(layout: Layout, job: Tests) -> Iterator[str]:
     for placed in layout.placed:
-        if placed.path in asked.held:
+        if placed.path in job.test_files:
             yield from (f"{placed.path}::{test}" for test in placed.piece.facts.tests)
 
 
-def _id(record: Record) -> str:
+def _id(record: JobRecord) -> str:
     """Return the test's name without the parameters."""
     return (record.test or "").partition("[")[0]
 
 
-def _of(record: Record, path: str) -> bool:
+def _of(record: JobRecord, path: str) -> bool:
     return (record.test or "").startswith(f"{path}::")
 
 
-def _holds(results: Sequence[Record], canary: str) -> bool:
-    """Say whether each test that has to fail did, by what it raises."""
+def _canary_failed(results: Sequence[JobRecord], canary: str) -> bool:
+    """Return whether each test that has to fail did, by what it raises."""
     of_canary = [record for record in results if _of(record, canary)]
     failed = {record.test for record in of_canary if record.raised and record.raised.name in _WRONG}
     clean = all(record.outcome == "failed" for record in of_canary)
     return clean and len(failed) == _CANARIES
 
 
-def _failure(layout: Layout, test: str, record: Record) -> _Problem:
+def _failure(layout: Layout, test: str, record: JobRecord) -> _Problem:
     name = _test_shown(layout, test)
     if record.raised is None:
         return _Problem(Category.LOGIC, f"{name} failed")
     return _raised(layout, name, record.raised, statement=_statement(layout, record.raised))
 
 
-def _not_run(layout: Layout, test: str, skipped: Mapping[str, Record]) -> _Problem:
+def _not_run(layout: Layout, test: str, skipped: Mapping[str, JobRecord]) -> _Problem:
     name, line = _test_shown(layout, test), _test_line(layout, test)
     record = skipped.get(test) or skipped.get(test.partition("::")[0])
     if record is None:
@@ -162,7 +162,7 @@ def _not_run(layout: Layout, test: str, skipped: Mapping[str, Record]) -> _Probl
     return _Problem(Category.CODE, f"{name} was skipped or expected to fail{why}", line)
 
 
-def _raised(layout: Layout, during: str, raised: Raised, statement: str = "") -> _Problem:
+def _raised(layout: Layout, during: str, raised: RaisedException, statement: str = "") -> _Problem:
     category = Category.LOGIC if raised.name in _WRONG else Category.CODE
     where = _elsewhere(layout, raised)
     message = raised.message or raised.name
@@ -172,8 +172,8 @@ def _raised(layout: Layout, during: str, raised: Raised, statement: str = "") ->
     return _Problem(category, ": ".join(filter(None, parts)), _line(layout, raised), raised.name)
 
 
-def _line(layout: Layout, raised: Raised) -> int | None:
-    """Return the artifact's last line on an exception's way."""
+def _line(layout: Layout, raised: RaisedException) -> int | None:
+    """Return the artifact's last line in an exception's traceback."""
     own = {placed.path: placed for placed in layout.placed if placed.piece.own}
     for path, line in reversed(raised.frames):
         if path in own:
@@ -181,7 +181,7 @@ def _line(layout: Layout, raised: Raised) -> int | None:
     return None
 
 
-def _elsewhere(layout: Layout, raised: Raised) -> str:
+def _elsewhere(layout: Layout, raised: RaisedException) -> str:
     """Say where it was raised if that is no test, and not the artifact, which has its line."""
     if not raised.frames or _line(layout, raised) is not None:
         return ""
@@ -192,26 +192,26 @@ def _elsewhere(layout: Layout, raised: Raised) -> str:
     return ""
 
 
-def _statement(layout: Layout, raised: Raised) -> str:
+def _statement(layout: Layout, raised: RaisedException) -> str:
     """Return the line of the test that it was raised from; pytest says the rest."""
     tests = {placed.path: placed for placed in layout.placed if placed.piece.facts.tests}
     for path, line in reversed(raised.frames):
         if path in tests:
             lines = tests[path].text.split("\n")
-            said = lines[line - 1].strip() if line <= len(lines) else ""
-            return "" if raised.message.startswith(said) else _joined(said, _LONGEST // 3)
+            statement = lines[line - 1].strip() if line <= len(lines) else ""
+            return "" if raised.message.startswith(statement) else _joined(statement, _LONGEST // 3)
     return ""
 
 
-def _unfinished(asked: Calls | Tests, act: Act) -> _Problem:
-    starts = [record.starts for record in act.records if record.starts]
-    during = f", in {_start_shown(asked, starts[-1])}" if starts else ""
-    if act.late:
-        return _Problem(Category.TIMEOUT, f"not done within {asked.wall_s:g} s{during}")
-    if act.signal == signal.SIGXCPU or act.cpu_s >= asked.cpu_s:
-        return _Problem(Category.TIMEOUT, f"not done within {asked.cpu_s} s of computing{during}")
-    if act.signal is not None:
-        name = signal.Signals(act.signal).name
+def _unfinished(job: Calls | Tests, result: JobResult) -> _Problem:
+    starts = [record.starts for record in result.records if record.starts]
+    during = f", in {_start_shown(job, starts[-1])}" if starts else ""
+    if result.late:
+        return _Problem(Category.TIMEOUT, f"not done within {job.wall_s:g} s{during}")
+    if result.signal == signal.SIGXCPU or result.cpu_s >= job.cpu_s:
+        return _Problem(Category.TIMEOUT, f"not done within {job.cpu_s} s of computing{during}")
+    if result.signal is not None:
+        name = signal.Signals(result.signal).name
         return _Problem(Category.CODE, f"its process was killed by {name}{during}")
     return _Problem(Category.CODE, f"it ended its own process{during}", code="SystemExit")
 
@@ -247,7 +247,7 @@ def _definition(layout: Layout, call: str) -> int | None:
     name = call.partition("(")[0].partition(".")[0].strip()
     own = (placed.piece for placed in layout.placed if placed.piece.own)
     return next(
-        (one.facts.lines[name] + one.before for one in own if name in one.facts.lines), None
+        (piece.facts.lines[name] + piece.before for piece in own if name in piece.facts.lines), None
     )
 
 
@@ -255,10 +255,10 @@ def _expected(example: Example) -> str:
     return _joined(repr(example.gives), 120)
 
 
-def _start_shown(asked: Calls | Tests, start: str) -> str:
-    if isinstance(asked, Tests):
+def _start_shown(job: Calls | Tests, start: str) -> str:
+    if isinstance(job, Tests):
         return _joined(start.rpartition("::")[2], _CALL)
-    return _call_shown(start) if start in asked.calls else _joined(start, _CALL)
+    return _call_shown(start) if start in job.calls else _joined(start, _CALL)
 
 
 def _call_shown(call: str) -> str:

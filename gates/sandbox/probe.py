@@ -1,4 +1,4 @@
-"""Which sandbox this machine can hold, found out by holding one and asking it."""
+"""Which sandbox backend works on this machine, found out by running a probe program in it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import cast
 
 from ...errors import SandboxError
-from .program import Limits, Program
+from .program import Program, SandboxLimits
 from .seccomp import filter_for
-from .spawn import Ground, run_on
-from .visible_files import view
+from .spawn import SandboxBackend, run_on
+from .visible_files import find_visible_files
 
-__all__ = ["candidates", "forget", "holds", "strongest_backend"]
+__all__ = ["candidates", "clear_probe_cache", "strongest_backend", "verify_backend"]
 
 # CAP_SETGID, CAP_SETUID and CAP_SYS_ADMIN: enough to make a sandbox without a user namespace first.
 _ENOUGH = 1 << 6 | 1 << 7 | 1 << 21
@@ -29,10 +29,10 @@ _FIX = (
     "PREFECT_INTEGRATIONS_SWARM_SANDBOX=limits-only does without, at your own risk."
 )
 _ELSEWHERE = "Run the flow on Linux, in a container for one."
-# Asked inside: what must be so whatever way made it.
-_QUESTIONS = """
+# Runs inside: what must be true whichever backend made the sandbox.
+_PROBE = """
 import json, os, signal, socket
-SEEN = set(os.listdir("/")) - set(SHOWN)
+VISIBLE = set(os.listdir("/")) - set(SHOWN)
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 def refused(family):
     try:
@@ -54,19 +54,19 @@ print(json.dumps({
     "no new privileges": int(status["NoNewPrivs"]) == 1,
     "no capabilities": not any(int(status[name], 16) for name in ("CapPrm", "CapEff", "CapBnd")),
     "no network": refused(socket.AF_INET) is True,
-    "only what is shown": not {"boot", "home", "mnt", "opt", "srv", "sys", "var"} & SEEN,
+    "only what is shown": not {"boot", "home", "mnt", "opt", "srv", "sys", "var"} & VISIBLE,
     "a bound on processes": bounded(),
     "filter": int(status["Seccomp"]) == 2 or not FILTER,
 }))
 """
 
 
-def candidates() -> list[Ground]:
-    """Return what may hold here, best first."""
+def candidates() -> list[SandboxBackend]:
+    """Return the backends to try on this machine, best first."""
     own_user = not _privileged()
     bubblewrap = shutil.which("bwrap")
-    found = [Ground("bubblewrap", own_user, bubblewrap)] if bubblewrap else []
-    return [*found, Ground("namespaces", own_user)]
+    found = [SandboxBackend("bubblewrap", own_user, bubblewrap)] if bubblewrap else []
+    return [*found, SandboxBackend("namespaces", own_user)]
 
 
 def _privileged() -> bool:
@@ -76,47 +76,47 @@ def _privileged() -> bool:
     return False
 
 
-async def holds(ground: Ground) -> None:
-    """Run a program that looks around; raises SandboxError if it could do what it must not."""
-    shown = [target.split("/")[1] for _, target in view().binds]
-    code = f"FILTER = {bool(filter_for())}\nSHOWN = {shown}\n{_QUESTIONS}"
-    limits = Limits(cpu_s=20, wall_s=60, processes=4)
-    ended = await run_on(ground, Program(("python", "-I", "-c", code)), limits)
-    if ended.exit_code != 0:
-        raise SandboxError(f"A sandbox by {ground.way} could not run Python: {ended.stderr}")
-    answers = cast("dict[str, bool]", json.loads(ended.stdout))
+async def verify_backend(backend: SandboxBackend) -> None:
+    """Run a probe program; raises SandboxError if it could do what it must not."""
+    shown = [target.split("/")[1] for _, target in find_visible_files().binds]
+    code = f"FILTER = {bool(filter_for())}\nSHOWN = {shown}\n{_PROBE}"
+    limits = SandboxLimits(cpu_s=20, wall_s=60, processes=4)
+    result = await run_on(backend, Program(("python", "-I", "-c", code)), limits)
+    if result.exit_code != 0:
+        raise SandboxError(f"A sandbox by {backend.kind} could not run Python: {result.stderr}")
+    answers = cast("dict[str, bool]", json.loads(result.stdout))
     missing = [name for name, answer in answers.items() if not answer]
     if missing:
-        raise SandboxError(f"A sandbox by {ground.way} does not hold: {', '.join(missing)}.")
+        raise SandboxError(f"A sandbox by {backend.kind} does not isolate: {', '.join(missing)}.")
 
 
 @cache
-def _probe_once() -> Ground | SandboxError:
+def _probe_once() -> SandboxBackend | SandboxError:
     if sys.platform != "linux":
         return SandboxError("The sandbox needs Linux.", _ELSEWHERE)
     problems: list[str] = []
-    for ground in candidates():
+    for backend in candidates():
         try:
             # A thread of its own has no running loop.
-            asyncio.run(holds(ground))
+            asyncio.run(verify_backend(backend))
         except SandboxError as problem:
-            problems.append(f"{ground.way}: {problem.problem}")
+            problems.append(f"{backend.kind}: {problem.problem}")
         else:
-            return ground
+            return backend
     return SandboxError(f"This machine can't hold a sandbox. {' '.join(problems)}", _FIX)
 
 
 _lock = threading.Lock()
 
 
-def forget() -> None:
-    """Have the next use find out anew."""
+def clear_probe_cache() -> None:
+    """Probe again at the next use."""
     _probe_once.cache_clear()
 
 
-def strongest_backend() -> Ground:
-    """Return what holds here, found out once a process; raises SandboxError if nothing does."""
-    found: list[Ground | SandboxError] = []
+def strongest_backend() -> SandboxBackend:
+    """Return the best backend that works, probed once per process; raises SandboxError if none."""
+    found: list[SandboxBackend | SandboxError] = []
     with _lock:
         thread = threading.Thread(target=lambda: found.append(_probe_once()))
         thread.start()

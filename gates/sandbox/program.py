@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from ...errors import InputError
-from .launcher.wire import Exceeded, Way
+from .launcher.wire import BackendKind, Exceeded
 
-__all__ = ["Ended", "Limits", "Program", "refuse_bad_paths"]
+__all__ = ["Program", "ProgramResult", "SandboxLimits", "refuse_bad_paths"]
 
 _MIB = 1 << 20
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """What a program may use; times in seconds, sizes in bytes.
 
     `cpu_s` and `memory_bytes` are sums over all its processes; files in its folders count as
@@ -35,7 +35,7 @@ class Limits:
     output_bytes: int = 256 << 10
     address_bytes: int | None = None
 
-    def rlimits(self, way: Way) -> dict[str, tuple[int, int]]:
+    def rlimits(self, kind: BackendKind) -> dict[str, tuple[int, int]]:
         """Return what the kernel itself enforces, soft and hard, by `resource`'s names."""
         cpu = math.ceil(self.cpu_s)
         address = self.address_bytes or self.memory_bytes
@@ -55,7 +55,7 @@ class Limits:
         }
         # Without a user namespace the kernel counts everything else of this user's: the launcher
         # adds that to the limit.
-        if way != "limits-only":
+        if kind != "limits-only":
             found["RLIMIT_NPROC"] = (self.processes + 1, self.processes + 1)
         return found
 
@@ -74,24 +74,23 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProgramResult:
     """How a program ended: by `exit_code` or by `signal`.
 
-    `exceeded` is the limit that was its end; `truncated` is whether output is missing. Output is
-    UTF-8 with replacements and may hold control characters. `files` lacks those of `keep` that
-    are no regular file or don't fit into `disk_bytes` together, and is empty where a limit was
-    the end. `kind` is what held the program.
+    `exceeded` is the limit that was its end. Output is UTF-8 with replacements and may hold control
+    characters. `files` lacks those of `keep` that are no regular file or don't fit into
+    `disk_bytes` together, and is empty where a limit was the end. `kind` is the backend that
+    isolated it.
     """
 
     exit_code: int | None
     signal: int | None
     stdout: str
     stderr: str
-    truncated: bool
     exceeded: Exceeded | None
     duration_s: float
     files: Mapping[str, bytes]
-    kind: Way
+    kind: BackendKind
 
     @property
     def succeeded(self) -> bool:

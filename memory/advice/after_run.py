@@ -10,17 +10,17 @@ from ..episode import Episode, Selection
 from ..learning.beliefs import Beliefs
 from ..persona.decisions import invent
 from ..persona.registry import Change
-from ..persona.review import observed, review
+from ..persona.review import collect_outcomes, review
 from ..store import Store
 
-__all__ = ["TAIL", "Newcomer", "after_run", "taught"]
+__all__ = ["TAIL", "InventedAgent", "after_run", "describe_attempts"]
 
 TAIL = 500
-"""Episodes beyond the index that are searched one by one, until it is worth building anew."""
+"""Episodes beyond the index that are searched one by one, until it is worth a rebuild."""
 _REVIEWED = 5000
 
 
-class Newcomer(NamedTuple):
+class InventedAgent(NamedTuple):
     """An agent that a planner made up, as its step succeeded.
 
     Attributes:
@@ -38,7 +38,7 @@ def after_run(
     store: Store,
     namespace: str,
     run: str,
-    newcomers: Sequence[Newcomer],
+    agents: Sequence[InventedAgent],
     *,
     clock: Callable[[], float] = time.time,
 ) -> tuple[str, ...]:
@@ -48,34 +48,48 @@ def after_run(
         MemoryStoreError: The memory can't be read or written; what was remembered is safe.
     """
     beliefs = store.beliefs(namespace)
-    episodes = [one.episode for one in store.log.select(namespace, Selection(run=run))]
-    changes = [*_enter(store, namespace, newcomers, clock()), *_review(store, namespace, clock())]
-    if store.log.last_position() >= TAIL and store.reader.standing().tail >= TAIL:
+    episodes = [entry.episode for entry in store.log.select(namespace, Selection(run=run))]
+    changes = [*_enter(store, namespace, agents, clock()), *_review(store, namespace, clock())]
+    if store.log.last_position() >= TAIL and store.reader.status().tail >= TAIL:
         store.consolidate()
     store.keep_beliefs(namespace)
-    return (*taught(episodes, beliefs), *(f"{one.persona}: {one.reason}" for one in changes))
+    return (
+        *describe_attempts(episodes, beliefs),
+        *(f"{change.persona}: {change.reason}" for change in changes),
+    )
 
 
-def taught(episodes: Sequence[Episode], beliefs: Beliefs) -> tuple[str, ...]:
+def describe_attempts(episodes: Sequence[Episode], beliefs: Beliefs) -> tuple[str, ...]:
     """Say how a run's attempts ended, by persona and type of task, and what is believed now."""
-    arms = dict.fromkeys((one.persona, one.task_type) for one in episodes)
-    said: list[str] = []
+    arms = dict.fromkeys((episode.persona, episode.task_type) for episode in episodes)
+    sentences: list[str] = []
     for persona, task_type in arms:
-        mine = [one for one in episodes if (one.persona, one.task_type) == (persona, task_type)]
-        won = sum(one.succeeded for one in mine)
-        cell = beliefs.personas.get(task_type, {}).get(persona)
-        now = f"; Q is {cell.q:.2f} now" if cell else ""
-        said.append(f"{persona} on {task_type}: {won} of {len(mine)} attempts succeeded{now}")
-    return tuple(said)
+        mine = [
+            episode
+            for episode in episodes
+            if (episode.persona, episode.task_type) == (persona, task_type)
+        ]
+        won = sum(episode.succeeded for episode in mine)
+        estimate = beliefs.personas.get(task_type, {}).get(persona)
+        now = f"; Q is {estimate.q:.2f} now" if estimate else ""
+        sentences.append(f"{persona} on {task_type}: {won} of {len(mine)} attempts succeeded{now}")
+    return tuple(sentences)
 
 
-def _enter(store: Store, namespace: str, newcomers: Sequence[Newcomer], at: float) -> list[Change]:
+def _enter(
+    store: Store, namespace: str, agents: Sequence[InventedAgent], at: float
+) -> list[Change]:
     entered: list[Change] = []
-    for one in newcomers:
+    for agent in agents:
         change = store.personas.decide(
             namespace,
-            lambda registry, one=one: invent(
-                registry, one.name, one.system_prompt, one.task_type, at=at, known_as=one.persona
+            lambda registry, agent=agent: invent(
+                registry,
+                agent.name,
+                agent.system_prompt,
+                agent.task_type,
+                at=at,
+                known_as=agent.persona,
             ),
         )
         if change is not None:
@@ -88,5 +102,5 @@ def _review(store: Store, namespace: str, at: float) -> tuple[Change, ...]:
     if not any(known.origin == "invented" for known in registry.known.values()):
         return ()
     latest = store.log.since(max(0, store.log.last_position() - _REVIEWED), _REVIEWED)
-    seen = observed(entry for entry in latest if entry.episode.namespace == namespace)
+    seen = collect_outcomes(entry for entry in latest if entry.episode.namespace == namespace)
     return store.personas.append(namespace, review(registry, seen, at=at))

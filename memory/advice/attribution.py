@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ...result import Recalled, Use
 from ...task_ir import Tier
-from ..episode import Entry, EpisodeKey
+from ..episode import EpisodeKey, LogEntry
 from ..learning.config import DEFAULTS, LearningConfig
 from ..learning.durations import is_timed
 
-__all__ = ["recollection", "timed"]
+__all__ = ["attribute_memories", "duration_evidence"]
 
 _SHOWN = 5
 
 
-def recollection(
-    similar: Sequence[tuple[Entry, float]], by_use: Mapping[Use, Collection[EpisodeKey]]
+def attribute_memories(
+    similar: Sequence[tuple[LogEntry, float]], by_use: Mapping[Use, Collection[EpisodeKey]]
 ) -> tuple[Recalled, ...]:
     """Return what was used of the similar attempts, each once, in their order."""
 
@@ -30,15 +30,15 @@ def recollection(
             attempt=entry.episode.attempt,
             similarity=round(similarity, 3),
             uses=uses,
-            why=f"{', '.join(uses)}: {_ended(entry)}",
+            why=f"{', '.join(uses)}: {_describe(entry)}",
         )
         for entry, similarity in similar
         if (uses := uses_of(entry.episode.key))
     )
 
 
-def timed(
-    similar: Sequence[tuple[Entry, float]],
+def duration_evidence(
+    similar: Sequence[tuple[LogEntry, float]],
     task_type: str,
     persona: str,
     tier: Tier,
@@ -53,13 +53,13 @@ def timed(
         for entry, similarity in similar
         if similarity >= config.related and is_timed(entry.episode.category)
     ]
-    like = [one for one in found if (one.task_type, one.tier) == (task_type, tier)]
+    like = [episode for episode in found if (episode.task_type, episode.tier) == (task_type, tier)]
     # Sorting is stable: the most similar of each come first.
-    like.sort(key=lambda one: one.persona != persona)
-    return tuple(one.key for one in like[:_SHOWN])
+    like.sort(key=lambda episode: episode.persona != persona)
+    return tuple(episode.key for episode in like[:_SHOWN])
 
 
-def _ended(entry: Entry) -> str:
+def _describe(entry: LogEntry) -> str:
     episode = entry.episode
     how = "succeeded" if episode.succeeded else f"failed by {episode.category}"
     return f"{episode.persona} {how} on {episode.tier} in {episode.duration_s:.1f} s"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..episode import Episode, EpisodeKey
-from .ranking import Recalled
+from .ranking import RankedMemory
 
 __all__ = [
     "INTRODUCTION",
@@ -22,8 +22,8 @@ __all__ = [
     "Lesson",
     "injection",
     "lesson",
-    "mending",
     "quoted",
+    "repair_example",
 ]
 
 LESSON_CHARS = 300
@@ -58,20 +58,20 @@ class Injection(NamedTuple):
     used: tuple[EpisodeKey, ...]
 
 
-def lesson(recalled: Recalled) -> Lesson:
+def lesson(recalled: RankedMemory) -> Lesson:
     """Tell a memory: where it is from, why it is told, what was asked and what came of it."""
     episode = recalled.entry.episode
     run = quoted(episode.run[:_RUN_CHARS], _RUN_CHARS + 2)
     similar = f"{round(100 * recalled.similarity)} % similar"
     source = f"run {run} step {quoted(episode.step, _STEP_CHARS)}, {similar}"
     head = f"({source}) Asked {quoted(episode.prompt, _PROMPT_CHARS)}: "
-    ended = _ended(episode)
-    said = episode.excerpt if episode.succeeded else episode.error
-    room = LESSON_CHARS - len(head) - len(ended) - 1
-    return Lesson(episode.key, f"{head}{ended} {quoted(said, room)}" if said else head + ended)
+    end = _describe_end(episode)
+    result = episode.excerpt if episode.succeeded else episode.error
+    room = LESSON_CHARS - len(head) - len(end) - 1
+    return Lesson(episode.key, f"{head}{end} {quoted(result, room)}" if result else head + end)
 
 
-def mending(episode: Episode) -> str:
+def repair_example(episode: Episode) -> str:
     """Tell what passed after a failure: where it is from, and what it was."""
     run = quoted(episode.run[:_RUN_CHARS], _RUN_CHARS + 2)
     source = f"(run {run} step {quoted(episode.step, _STEP_CHARS)})"
@@ -82,12 +82,12 @@ def mending(episode: Episode) -> str:
 def injection(lessons: Sequence[Lesson], max_chars: int) -> Injection:
     """Put as many lessons as fit, best first, below a line that says what they are."""
     text, used = INTRODUCTION, list[EpisodeKey]()
-    for one in lessons:
-        longer = f"{text}\n- {one.text}"
+    for chosen in lessons:
+        longer = f"{text}\n- {chosen.text}"
         if len(longer) > max_chars:
             break
         text = longer
-        used.append(one.key)
+        used.append(chosen.key)
     return Injection(text, tuple(used)) if used else Injection("", ())
 
 
@@ -105,7 +105,7 @@ def _plain(text: str) -> str:
     """One line without quotes, control characters, or marks that something gives a meaning to."""
     # Wide and other compatible forms become the plain ones first, so that they are seen below.
     text = unicodedata.normalize("NFKC", text)
-    text = "".join(_visible(one) for one in text)
+    text = "".join(_visible(character) for character in text)
     text = _QUOTES.sub("'", text).translate(_REPLACED)
     # What is taken out may bring together what has to go, too.
     while (plainer := _MARKS.sub(" ", _SPEAKER.sub(r"\1 -", text))) != text:
@@ -120,7 +120,7 @@ def _visible(character: str) -> str:
     return " " if category in ("Cc", "Zl", "Zp", "Zs") else character
 
 
-def _ended(episode: Episode) -> str:
+def _describe_end(episode: Episode) -> str:
     persona = quoted(episode.persona, _NAME_CHARS)
     if episode.succeeded:
         return f"{persona} ({episode.tier}) succeeded with"

@@ -3,9 +3,9 @@
 The persona whose success rate on similar steps is drawn highest is taken (Thompson sampling, from
 a normal distribution narrower than what is believed: `optimism` says by how much). Each is drawn
 by itself, so that steps side by side don't all try the same unknown one, and those about as good
-as the best are told apart more often than hopeless ones are tried anew. A persona that isn't better
-than the planner's own with enough confidence, over enough samples, is taken only to find out; where
-that isn't wanted, the rules decide.
+as the best are told apart more often than hopeless ones are tried again. A persona that isn't
+better than the planner's own with enough confidence, over enough samples, is taken only to find
+out; where that isn't wanted, the rules decide.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +23,7 @@ from ..learning.estimate import Tally
 from ..learning.evidence import Evidence
 from ..learning.posterior import Posterior, better, posteriors
 
-__all__ = ["By", "Choice", "choose_persona", "seeded"]
+__all__ = ["By", "Suggestion", "choose_persona", "step_rng"]
 
 By = Literal["memory", "exploration", "rules"]
 _TIE = 1e-6
@@ -31,7 +31,7 @@ _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Suggestion:
     """What was chosen, and why.
 
     Attributes:
@@ -55,7 +55,7 @@ class Choice:
     evidence: tuple[EpisodeKey, ...] = ()
 
 
-def seeded(run: str, step: str, seed: int = 0) -> random.Random:
+def step_rng(run: str, step: str, seed: int = 0) -> random.Random:
     """Randomness of one step of one run."""
     digest = hashlib.sha256(f"{seed}/{run}/{step}".encode()).digest()
     return random.Random(int.from_bytes(digest[:8], "big"))  # noqa: S311
@@ -68,10 +68,9 @@ def choose_persona(
     rng: random.Random,
     *,
     tallies: Mapping[str, Tally] | None = None,
-    elsewhere: Collection[str] = (),
     explore: bool = True,
     config: LearningConfig = DEFAULTS,
-) -> Choice:
+) -> Suggestion:
     """Choose the persona of a step.
 
     Args:
@@ -81,26 +80,22 @@ def choose_persona(
             like that.
         tallies: Outcomes of candidates on the step's task type, as far as there are: what is too
             long ago, or not similar enough, to be among the evidence; `Beliefs.tallies` has them.
-        elsewhere: Candidates that declare only other kinds of task; less is expected of them.
         explore: Whether one may be taken to find out; never where a failure costs too much.
     """
     rules = candidates[0]
-    rates = {
-        name: _expected(expected, (tallies or {}).get(name), name in elsewhere, config)
-        for name in candidates
-    }
-    beliefs = posteriors(rates, evidence, lambda one: one.persona, config)
-    known = sum(one.samples for one in beliefs.values())
+    rates = {name: _expected(expected, (tallies or {}).get(name), config) for name in candidates}
+    beliefs = posteriors(rates, evidence, lambda outcome: outcome.persona, config)
+    known = sum(belief.samples for belief in beliefs.values())
     if known < config.min_samples:
-        attempts = sum(one.attempts for one in beliefs.values())
-        return Choice(rules, "rules", f"{_few(attempts, evidence)}; the plan decides")
+        attempts = sum(belief.attempts for belief in beliefs.values())
+        return Suggestion(rules, "rules", f"{_few(attempts, evidence)}; the plan decides")
 
-    def drawn(name: str) -> float:
-        one = beliefs[name]
-        spread = config.optimism * math.sqrt(one.variance)
-        return rng.gauss(one.mean, spread) + _TIE * rng.random()
+    def draw(name: str) -> float:
+        belief = beliefs[name]
+        spread = config.optimism * math.sqrt(belief.variance)
+        return rng.gauss(belief.mean, spread) + _TIE * rng.random()
 
-    picked = max(candidates, key=drawn)
+    picked = max(candidates, key=draw)
     best = max(candidates, key=lambda name: beliefs[name].mean)
     chosen = beliefs[picked]
     confidence = better(chosen, beliefs[rules])
@@ -109,7 +104,7 @@ def choose_persona(
     )
     if not trusted and not explore:
         return _left_to_rules(rules, beliefs, picked, confidence, evidence)
-    return Choice(
+    return Suggestion(
         picked=picked,
         by="memory" if trusted else "exploration",
         why=_why(picked, beliefs, trusted=trusted),
@@ -121,12 +116,8 @@ def choose_persona(
     )
 
 
-def _expected(
-    rate: float, tally: Tally | None, is_elsewhere: bool, config: LearningConfig
-) -> float:
+def _expected(rate: float, tally: Tally | None, config: LearningConfig) -> float:
     """Success rate that is expected of a candidate before similar steps are looked at."""
-    if is_elsewhere:
-        rate *= config.undeclared
     if tally is None:
         return rate
     known = config.base_strength + tally.won + tally.lost
@@ -139,12 +130,12 @@ def _left_to_rules(
     other: str,
     confidence: float,
     evidence: Sequence[Evidence],
-) -> Choice:
-    own, one = beliefs[rules], beliefs[other]
-    return Choice(
+) -> Suggestion:
+    own, rival = beliefs[rules], beliefs[other]
+    return Suggestion(
         picked=rules,
         by="rules",
-        why=f"nobody else is known to do better: {other} {_percent(one)}; the plan decides",
+        why=f"nobody else is known to do better: {other} {_percent(rival)}; the plan decides",
         rate=own.mean if own.attempts else None,
         attempts=own.attempts,
         confidence=1 - confidence,
@@ -153,19 +144,21 @@ def _left_to_rules(
 
 
 def _why(picked: str, beliefs: dict[str, Posterior], *, trusted: bool) -> str:
-    others = {name: one for name, one in beliefs.items() if name != picked and one.attempts}
-    said = _percent(beliefs[picked]) if beliefs[picked].attempts else "never tried on such steps"
+    others = {
+        name: belief for name, belief in beliefs.items() if name != picked and belief.attempts
+    }
+    reason = _percent(beliefs[picked]) if beliefs[picked].attempts else "never tried on such steps"
     if not trusted:
-        said = f"to find out: {said}"
+        reason = f"to find out: {reason}"
     if not others:
-        return said
+        return reason
     rival = max(others, key=lambda name: others[name].mean)
     label = "next best" if others[rival].mean <= beliefs[picked].mean else "best so far"
-    return f"{said}; {label} {round(100 * others[rival].mean)} % ({rival})"
+    return f"{reason}; {label} {round(100 * others[rival].mean)} % ({rival})"
 
 
-def _percent(one: Posterior) -> str:
-    return f"{round(100 * one.mean)} % over {_similar(one.attempts)}"
+def _percent(belief: Posterior) -> str:
+    return f"{round(100 * belief.mean)} % over {_similar(belief.attempts)}"
 
 
 def _few(attempts: int, evidence: Sequence[Evidence]) -> str:
@@ -179,4 +172,4 @@ def _similar(attempts: int) -> str:
 
 
 def _keys(evidence: Sequence[Evidence], persona: str) -> tuple[EpisodeKey, ...]:
-    return tuple(one.key for one in evidence if one.persona == persona)[:_SHOWN]
+    return tuple(outcome.key for outcome in evidence if outcome.persona == persona)[:_SHOWN]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ...result import Example, Mitigation
+from ...result import Mitigation, ShownAttempt
 from ..episode import Episode
-from ..graph.queries import mended, tried
+from ..graph.queries import all_mitigations, latest_repairs
 from ..graph.rows import rows_of
-from ..log.batches import portions
+from ..log.batches import read_batches
 from ..store import Store
-from .lesson import mending
-from .mitigation import has_earned, known, mended_in, tried_in
+from .lesson import repair_example
+from .mitigation import combine_mitigations, has_earned, latest_repairs_in, mitigations_in
 
 __all__ = ["precedents"]
 
@@ -25,29 +25,36 @@ def precedents(store: Store, namespace: str) -> tuple[Mitigation, ...]:
     """
     graph, end = store.reader.graphed()
     after = max(end, store.log.last_position() - _LATEST)
-    rows, _ = rows_of([entry for portion in portions(store.log, after) for entry in portion])
-    found = [*(tried(graph, namespace) if graph else ()), *tried_in(rows, namespace)]
-    there = known(found)
-    earned = {(one.symptom, one.action) for one in there if has_earned(one)}
+    rows, _ = rows_of([entry for batch in read_batches(store.log, after) for entry in batch])
+    found = [
+        *(all_mitigations(graph, namespace) if graph else ()),
+        *mitigations_in(rows, namespace),
+    ]
+    there = combine_mitigations(found)
+    earned = {
+        (mitigation.symptom, mitigation.action) for mitigation in there if has_earned(mitigation)
+    }
     symptoms = sorted({symptom for symptom, _ in earned})
     positions = {
-        **(mended(graph, namespace, symptoms) if graph else {}),
-        **mended_in(rows, namespace),
+        **(latest_repairs(graph, namespace, symptoms) if graph else {}),
+        **latest_repairs_in(rows, namespace),
     }
     wanted = {pair: positions[pair] for pair in earned & positions.keys()}
     episodes = store.log.at(list(wanted.values()))
     return tuple(
-        _with_example(one, episodes.get(wanted.get((one.symptom, one.action), 0)))
-        if has_earned(one)
-        else one
-        for one in there
+        _with_example(
+            mitigation, episodes.get(wanted.get((mitigation.symptom, mitigation.action), 0))
+        )
+        if has_earned(mitigation)
+        else mitigation
+        for mitigation in there
     )
 
 
-def _with_example(one: Mitigation, episode: Episode | None) -> Mitigation:
+def _with_example(mitigation: Mitigation, episode: Episode | None) -> Mitigation:
     if episode is None or not episode.excerpt:
-        return one
-    told = Example(
-        run=episode.run, step=episode.step, attempt=episode.attempt, text=mending(episode)
+        return mitigation
+    example = ShownAttempt(
+        run=episode.run, step=episode.step, attempt=episode.attempt, text=repair_example(episode)
     )
-    return one.model_copy(update={"example": told})
+    return mitigation.model_copy(update={"example": example})

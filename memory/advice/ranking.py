@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from ..episode import Entry, Episode
+from ..episode import Episode, LogEntry
 from ..learning.config import DEFAULTS, LearningConfig
 
-__all__ = ["Alike", "Candidate", "Recalled", "recall"]
+__all__ = ["Alike", "MemoryCandidate", "RankedMemory", "recall"]
 
 Alike = Callable[[Episode, Episode], float]
 """Similarity of two episodes' prompts, -1 to 1."""
@@ -22,7 +22,7 @@ _POOL = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class MemoryCandidate:
     """A memory that might help.
 
     Attributes:
@@ -30,72 +30,79 @@ class Candidate:
         q: What it was worth where it was used; `Beliefs.q_of_memory`.
     """
 
-    entry: Entry
+    entry: LogEntry
     similarity: float
     q: float
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RankedMemory:
     """A memory to be reminded of; the higher its score among those recalled with it, the better."""
 
-    entry: Entry
+    entry: LogEntry
     similarity: float
     q: float
     score: float
 
 
 def recall(
-    candidates: Iterable[Candidate], alike: Alike, config: LearningConfig = DEFAULTS
-) -> list[Recalled]:
+    candidates: Iterable[MemoryCandidate], alike: Alike, config: LearningConfig = DEFAULTS
+) -> list[RankedMemory]:
     """Return the memories that help most likely, best first; none if nothing passes the gate.
 
     Args:
         candidates: In any order, each entry once.
         alike: How similar two prompts are; asked of what passes the gate only.
     """
-    passed = [one for one in candidates if one.similarity >= config.gate]
-    passed.sort(key=_nearest)
-    kept = sorted(_distinct(passed[: _POOL * config.candidates], alike, config), key=_nearest)
+    passed = [candidate for candidate in candidates if candidate.similarity >= config.gate]
+    passed.sort(key=_by_nearness)
+    kept = sorted(
+        _drop_duplicates(passed[: _POOL * config.candidates], alike, config), key=_by_nearness
+    )
     kept = kept[: config.candidates]
-    similarities = _z([one.similarity for one in kept])
-    values = _z([one.q for one in kept])
+    similarities = _z([candidate.similarity for candidate in kept])
+    values = _z([candidate.q for candidate in kept])
     ranked = [
-        Recalled(
-            one.entry,
-            one.similarity,
-            one.q,
+        RankedMemory(
+            candidate.entry,
+            candidate.similarity,
+            candidate.q,
             (1 - config.q_weight) * similarity + config.q_weight * value,
         )
-        for one, similarity, value in zip(kept, similarities, values, strict=True)
+        for candidate, similarity, value in zip(kept, similarities, values, strict=True)
     ]
     # Sorting is stable: equal scores stay in the order of similarity.
-    return sorted(ranked, key=lambda one: -one.score)
+    return sorted(ranked, key=lambda memory: -memory.score)
 
 
-def _nearest(one: Candidate) -> tuple[float, int]:
-    return (-one.similarity, -one.entry.position)
+def _by_nearness(candidate: MemoryCandidate) -> tuple[float, int]:
+    return (-candidate.similarity, -candidate.entry.position)
 
 
-def _distinct(
-    candidates: Sequence[Candidate], alike: Alike, config: LearningConfig
-) -> list[Candidate]:
+def _drop_duplicates(
+    candidates: Sequence[MemoryCandidate], alike: Alike, config: LearningConfig
+) -> list[MemoryCandidate]:
     """Leave out what is nearly the same as a better one.
 
     Better is what has helped more, then what succeeded, then what is nearer, then what is newer.
     """
-    kept: list[Candidate] = []
-    for one in sorted(
-        candidates, key=lambda one: (-one.q, not one.entry.episode.succeeded, *_nearest(one))
+    kept: list[MemoryCandidate] = []
+    for candidate in sorted(
+        candidates,
+        key=lambda candidate: (
+            -candidate.q,
+            not candidate.entry.episode.succeeded,
+            *_by_nearness(candidate),
+        ),
     ):
-        mine = one.entry.episode
+        mine = candidate.entry.episode
         digest = mine.digest
         if not any(
             other.entry.episode.digest == digest
             or alike(mine, other.entry.episode) > config.duplicate
             for other in kept
         ):
-            kept.append(one)
+            kept.append(candidate)
     return kept
 
 

@@ -1,8 +1,9 @@
 """On which tier a step begins. Pure; the same log and seed give the same choice.
 
 Beginning on a tier costs its attempts, and those on the tiers above if they fail. Where a cheap
-tier nearly always fails, going there first is the dearer way. Success rates are drawn from what is
-believed of each tier (Thompson sampling), so that a tier that was given up is tried again at times.
+tier nearly always fails, going there first is the more expensive way. Success rates are drawn from
+what is believed of each tier (Thompson sampling), so that a tier that was given up is tried again
+at times.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ...task_ir import Tier
 from ..learning.config import DEFAULTS, LearningConfig
 from ..learning.evidence import Evidence
 from ..learning.posterior import Posterior, posteriors
-from .persona_choice import Choice
+from .persona_choice import Suggestion
 
 __all__ = ["choose_tier", "expected_cost"]
 
@@ -31,7 +32,7 @@ def choose_tier(
     *,
     explore: bool = True,
     config: LearningConfig = DEFAULTS,
-) -> Choice:
+) -> Suggestion:
     """Choose the tier of a step's first attempt.
 
     Args:
@@ -42,13 +43,17 @@ def choose_tier(
     """
     planned = ladder[0]
     rates: dict[Tier, float] = dict.fromkeys(ladder, expected)
-    beliefs = posteriors(rates, evidence, _tier, config)
+    beliefs = posteriors(rates, evidence, _tier_of, config)
     own = beliefs[planned]
     if own.samples < config.min_samples or len(ladder) == 1:
-        return Choice(planned, "rules", "the plan's tier: too little is known of it on such steps")
-    means: dict[Tier, float] = {tier: one.mean for tier, one in beliefs.items()}
+        return Suggestion(
+            planned, "rules", "the plan's tier: too little is known of it on such steps"
+        )
+    means: dict[Tier, float] = {tier: belief.mean for tier, belief in beliefs.items()}
     best: Tier = _cheapest(ladder, means, config)
-    draws: list[Tier] = [_cheapest(ladder, _drawn(beliefs, rng), config) for _ in range(_DRAWS)]
+    draws: list[Tier] = [
+        _cheapest(ladder, _draw_rates(beliefs, rng), config) for _ in range(_DRAWS)
+    ]
     raised = sum(tier != planned for tier in draws) / _DRAWS
     # The first draw is as good as any other.
     picked: Tier = draws[0] if explore else best
@@ -76,16 +81,17 @@ def _cheapest(ladder: Sequence[Tier], rates: Mapping[Tier, float], config: Learn
     return ladder[min(starts, key=lambda at: expected_cost(ladder[at:], rates, config))]
 
 
-def _tier(one: Evidence) -> Tier:
-    return one.tier
+def _tier_of(outcome: Evidence) -> Tier:
+    return outcome.tier
 
 
-def _drawn(beliefs: Mapping[Tier, Posterior], rng: random.Random) -> dict[Tier, float]:
+def _draw_rates(beliefs: Mapping[Tier, Posterior], rng: random.Random) -> dict[Tier, float]:
     return {
         tier: rng.betavariate(
-            max(one.mean * one.strength, _LEAST), max((1 - one.mean) * one.strength, _LEAST)
+            max(belief.mean * belief.strength, _LEAST),
+            max((1 - belief.mean) * belief.strength, _LEAST),
         )
-        for tier, one in beliefs.items()
+        for tier, belief in beliefs.items()
     }
 
 
@@ -95,20 +101,20 @@ def _choice(
     beliefs: Mapping[Tier, Posterior],
     confidence: float,
     evidence: Sequence[Evidence],
-) -> Choice:
-    one = beliefs[picked]
-    said = "; ".join(
+) -> Suggestion:
+    belief = beliefs[picked]
+    reason = "; ".join(
         f"{tier} {round(100 * other.mean)} % over {other.attempts}"
         for tier, other in beliefs.items()
         if other.attempts
     )
     explored = picked != best
-    return Choice(
+    return Suggestion(
         picked=picked,
         by="exploration" if explored else "memory",
-        why=f"{'to find out again' if explored else 'cheapest way to a success'}: {said}",
-        rate=one.mean,
-        attempts=one.attempts,
+        why=f"{'to find out again' if explored else 'cheapest way to a success'}: {reason}",
+        rate=belief.mean,
+        attempts=belief.attempts,
         confidence=confidence,
         explored=explored,
         evidence=tuple(entry.key for entry in evidence if entry.tier == picked)[:_SHOWN],

@@ -1,24 +1,17 @@
-"""Turning texts into vectors: the default embedder, and how any embedder is had by name."""
+"""Any embedder by its name."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
 from functools import lru_cache
-from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
 
-import numpy as np
+from ...errors import InputError
+from ..protocols import Embedder
+from .llama_cpp import LlamaCppEmbedder
+from .remote import RemoteEmbedder
+from .wordllama import WordLlama
 
-from ...errors import InputError, MemoryStoreError
-from ..protocols import Embedder, Vectors
-
-__all__ = ["WordLlama", "make_embedder", "unit_rows"]
-
-_TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
-_WEIGHTS = "weights/l2_supercat_256.safetensors"
+__all__ = ["make_embedder"]
 
 
 @lru_cache(maxsize=8)
@@ -32,89 +25,16 @@ def make_embedder(name: str = "wordllama") -> Embedder:
             pydantic-ai knows an embedding model by, such as `openai:text-embedding-3-small`.
 
     Raises:
-        InputError: The name is none of these.
+        InputError: The name is none of these, or it needs llama.cpp and that is not there.
     """
     kind, colon, rest = name.partition(":")
     if name == "wordllama":
         return WordLlama()
     if kind == "llamacpp" and rest:
-        from .llama_cpp import LlamaCppEmbedder
-
         return LlamaCppEmbedder(Path(rest).expanduser())
     if colon and kind and rest and kind not in ("wordllama", "llamacpp"):
-        from .remote import RemoteEmbedder
-
         return RemoteEmbedder(name)
     raise InputError(
-        f"{name!r} names no embedder.", "Use wordllama, llamacpp:PATH or PROVIDER:MODEL."
+        f"{name!r} names no embedder.",
+        "Use wordllama, llamacpp:PATH or PROVIDER:MODEL.",
     )
-
-
-def unit_rows(rows: Any, dimension: int) -> Vectors:
-    """Rows of length 1 as float32, shape (n, dimension); rows without a length become zeros."""
-    array = np.asarray(rows, dtype=np.float32).reshape(-1, dimension)
-    array = np.nan_to_num(array, nan=0.0, posinf=0.0, neginf=0.0)
-    lengths = np.linalg.norm(array, axis=1, keepdims=True)
-    return np.divide(array, lengths, out=np.zeros_like(array), where=lengths > 0)
-
-
-class WordLlama:
-    """The mean of a text's token vectors, 256 wide, from weights inside the package wordllama.
-
-    Only the package's data is used. Importing its code would set up the root logger, and it pads
-    the texts of a batch to one length, so that a vector depended on its neighbours.
-    """
-
-    dimension = 256
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._loaded: tuple[Any, Vectors] | None = None
-
-    @property
-    def name(self) -> str:
-        """`wordllama`, the package's version and the dimension."""
-        return f"wordllama/{version('wordllama')}/{self.dimension}"
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """Shape (n, 256); a text without words gives a row of zeros.
-
-        Raises:
-            MemoryStoreError: The package's files can't be read.
-        """
-        tokenizer, table = self._load()
-        rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for n, text in enumerate(texts):
-            # One at a time: a batch starts threads, and those don't survive a fork.
-            encoded: Any = tokenizer.encode(text if text.strip() else "", add_special_tokens=False)
-            ids = np.asarray(encoded.ids, dtype=np.int64)
-            if ids.size:
-                rows[n] = table[np.minimum(ids, len(table) - 1)].mean(axis=0)
-        return unit_rows(rows, self.dimension)
-
-    def _load(self) -> tuple[Any, Vectors]:
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = _read_package()
-            return self._loaded
-
-
-def _read_package() -> tuple[Any, Vectors]:
-    import safetensors.numpy
-    from tokenizers import Tokenizer
-
-    load_file: Any = cast("Any", safetensors.numpy).load_file
-    spec = find_spec("wordllama")
-    if spec is None or not spec.submodule_search_locations:
-        raise MemoryStoreError("The package wordllama is not there.", "pip install wordllama")
-    folder = Path(spec.submodule_search_locations[0])
-    try:
-        tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENIZER))
-        table: Any = load_file(folder / _WEIGHTS)["embedding.weight"]
-    except Exception as error:
-        raise MemoryStoreError(
-            f"The embedder's files in {folder} can't be read: {error}.", "Reinstall wordllama."
-        ) from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer, np.ascontiguousarray(table, dtype=np.float32)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import MemoryStoreError
+from ...local_extra import require_llama_cpp
 from ..protocols import Vectors
-from .factory import unit_rows
+from .vectors import unit_rows
 
 __all__ = ["LlamaCppEmbedder"]
 
@@ -28,6 +29,12 @@ class LlamaCppEmbedder:
     """Embeds by a GGUF file: pooled as the file says, else the mean of its tokens' vectors."""
 
     def __init__(self, path: Path) -> None:
+        """Take a model file; it loads at its first use.
+
+        Raises:
+            InputError: There is no llama.cpp.
+        """
+        require_llama_cpp()
         self._path = path
         self._lock = threading.Lock()
         self._loaded: Any = None

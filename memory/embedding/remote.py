@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import InputError, MemoryStoreError
 from ..protocols import Vectors
-from .factory import unit_rows
+from .vectors import unit_rows
 
 __all__ = ["RemoteEmbedder"]
 

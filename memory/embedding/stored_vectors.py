@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..episode import Entry
+from ..episode import LogEntry
 from ..protocols import Embedder, EpisodeLog, Vectors
 
 __all__ = ["PromptVectors", "by_namespace", "prompt_vectors"]
@@ -23,7 +23,9 @@ class PromptVectors(NamedTuple):
     embedded: int
 
 
-def prompt_vectors(log: EpisodeLog, embedder: Embedder, entries: Sequence[Entry]) -> PromptVectors:
+def prompt_vectors(
+    log: EpisodeLog, embedder: Embedder, entries: Sequence[LogEntry]
+) -> PromptVectors:
     """Return the vectors of the entries' prompts, in their order.
 
     Raises:
@@ -32,7 +34,7 @@ def prompt_vectors(log: EpisodeLog, embedder: Embedder, entries: Sequence[Entry]
     name, width = embedder.name, embedder.dimension
     texts = {entry.episode.digest: entry.episode.prompt for entry in entries}
     kept = log.vectors(name, list(texts))
-    # What was cut or is of another width is no vector of this embedder's.
+    # What was cut or is of another width is not a vector of this embedder's.
     known = {digest: row for digest, row in kept.items() if row.shape == (width,)}
     missing = [digest for digest in texts if digest not in known]
     for start in range(0, len(missing), _BATCH):
@@ -46,7 +48,7 @@ def prompt_vectors(log: EpisodeLog, embedder: Embedder, entries: Sequence[Entry]
     return PromptVectors(rows, len(missing))
 
 
-def by_namespace(entries: Sequence[Entry]) -> dict[str, list[int]]:
+def by_namespace(entries: Sequence[LogEntry]) -> dict[str, list[int]]:
     """Which of the entries are of each namespace, by their numbers from 0."""
     found: dict[str, list[int]] = defaultdict(list)
     for n, entry in enumerate(entries):

@@ -1,4 +1,4 @@
-"""The graph in Kuzu, and the only file that imports it."""
+"""The graph in Kuzu: its tables, and how episodes get into them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import tempfile
 import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ...errors import MemoryStoreError
+from .database import Database
 from .process import GraphProcess
-from .rows import EDGES, NODES, Before, Rows, StepKey, Tally, node_id, rows_of
+from .rows import EDGES, NODES, Before, MitigationTally, Rows, StepKey, node_id, rows_of
 
 if TYPE_CHECKING:
     # The process that writes needs no episodes, and they take long to import.
-    from ..episode import Entry
+    from ..episode import LogEntry
 
-__all__ = ["Database", "KuzuGraph"]
+__all__ = ["KuzuGraph"]
 
 _COUNTS: Mapping[str, tuple[str, ...]] = {
     "TRIED": ("tried", "worked", "recurred"),
@@ -31,67 +31,11 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
 _SHARED_EDGES = ("PART_OF", "DERIVED_FROM", "FOUND_BY")
 """Edges that a later attempt may bring again; the others start at the attempt itself."""
 
-_POOL_BYTES = 256 << 20
-_READ_POOL_BYTES = 64 << 20
-_LARGEST_BYTES = 1 << 36
-"""Address space that a database reserves; the library's own figure is 8 TB."""
 # An empty text would be read as NULL, were nothing else said to be.
 _COPY = (
     "(HEADER=false, DELIM=',', QUOTE='\"', ESCAPE='\"', PARALLEL=false, AUTO_DETECT=false, "
     "NULL_STRINGS=['\u0001no text has this\u0001'])"
 )
-
-
-class Database:
-    """A file of Kuzu's, open in this process. What writes it is `GraphProcess`.
-
-    Args:
-        path: The file. It is made if need be, unless it is opened read-only.
-        read_only: Refuse to change it.
-
-    Raises:
-        MemoryStoreError: It can't be opened or made.
-    """
-
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        import kuzu
-
-        try:
-            self._database = kuzu.Database(
-                path,
-                read_only=read_only,
-                buffer_pool_size=_READ_POOL_BYTES if read_only else _POOL_BYTES,
-                max_num_threads=1,
-                max_db_size=_LARGEST_BYTES,
-            )
-            self._connection = kuzu.Connection(self._database)
-        except (RuntimeError, OSError, IndexError) as error:
-            raise MemoryStoreError(
-                f"The graph {path} can't be opened: {error}.", "Rebuild the memory's index."
-            ) from error
-
-    def rows(self, cypher: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Rows of a statement's answer, by column.
-
-        Raises:
-            MemoryStoreError: It is refused.
-        """
-        try:
-            answer: Any = self._connection.execute(cypher, dict(parameters))
-            names = cast("list[str]", answer.get_column_names())
-            found = [dict(zip(names, map(_plain, row), strict=True)) for row in answer.get_all()]
-            answer.close()
-        except (RuntimeError, ValueError) as error:
-            raise MemoryStoreError(
-                f"The graph could not answer {cypher!r}: {error}.",
-                "Check the question; rebuild the memory's index if it was right.",
-            ) from error
-        return found
-
-    def close(self) -> None:
-        """Write what is still in memory, and let go of the file."""
-        self._connection.close()
-        self._database.close()
 
 
 class KuzuGraph:
@@ -114,7 +58,7 @@ class KuzuGraph:
         # Where nothing is yet, nothing has to be looked for.
         self._empty = False if read_only else self._begin()
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[LogEntry]) -> None:
         """Add episodes that aren't in it; a step's attempts come in order, over any calls.
 
         Many at once are much quicker than one at a time.
@@ -209,7 +153,7 @@ class KuzuGraph:
             typed = "".join(f", {name} INT64" for name in counts)
             self.query(f"CREATE REL TABLE {kind}(FROM Symptom TO Mitigation{typed})")
 
-    def _before(self, entries: Sequence[Entry]) -> dict[StepKey, Before]:
+    def _before(self, entries: Sequence[LogEntry]) -> dict[StepKey, Before]:
         """The latest attempt of each of these steps that has one in the graph."""
         if self._empty:
             return {}
@@ -276,7 +220,7 @@ class KuzuGraph:
         recurred = [(*pair, t.recurred) for pair, t in totals.items() if t.recurred]
         self._copy("RECURRED_AFTER", recurred, folder)
 
-    def _tallies(self, symptoms: set[str]) -> dict[tuple[str, str], Tally]:
+    def _tallies(self, symptoms: set[str]) -> dict[tuple[str, str], MitigationTally]:
         if self._empty:
             return {}
         found = self.query(
@@ -286,7 +230,7 @@ class KuzuGraph:
             {"ids": sorted(symptoms)},
         )
         return {
-            (row["s"], row["m"]): Tally(row["tried"], row["worked"], row["recurred"])
+            (row["s"], row["m"]): MitigationTally(row["tried"], row["worked"], row["recurred"])
             for row in found
         }
 
@@ -303,7 +247,3 @@ class KuzuGraph:
 def _written(value: Any) -> Any:
     # The reader of CSV ends a text at a NUL.
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, Decimal) and value == value.to_integral() else value

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ...errors import MemoryStoreError
+from .database import Database
 
 __all__ = ["GraphProcess", "serve"]
 
@@ -90,10 +91,10 @@ class GraphProcess:
                 f"The process that writes the graph has ended with status {self._end()}.",
                 "Build the memory's index again.",
             )
-        said: dict[str, str] | list[dict[str, Any]] = json.loads(answer)
-        if isinstance(said, dict):
-            raise MemoryStoreError(**said)
-        return said
+        rows: dict[str, str] | list[dict[str, Any]] = json.loads(answer)
+        if isinstance(rows, dict):
+            raise MemoryStoreError(**rows)
+        return rows
 
     def _end(self) -> int:
         for pipe in (self._process.stdin, self._process.stdout):
@@ -111,16 +112,14 @@ def serve(path: Path) -> None:
     # What a library prints isn't taken for an answer.
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
-        for said in _answers(path, requests):
-            answers.write(json.dumps(said, default=str).encode() + b"\n")
+        for answer in _answers(path, requests):
+            answers.write(json.dumps(answer, default=str).encode() + b"\n")
             answers.flush()
     # An orderly exit would wait for the thread that reads.
     os._exit(0)
 
 
 def _answers(path: Path, requests: SimpleQueue[bytes]) -> Iterator[Any]:
-    from .kuzu import Database
-
     try:
         database = Database(path)
     except MemoryStoreError as error:

@@ -9,33 +9,28 @@ from ...result import Mitigation
 from ..protocols import Graph
 from .rows import node_id
 
-__all__ = ["Failing", "Source", "failures_of", "mended", "mitigations", "provenance", "tried"]
+__all__ = [
+    "OutputSource",
+    "all_mitigations",
+    "latest_repairs",
+    "mitigations",
+    "provenance",
+]
 
 _COUNTS = "m.action AS action, m.target AS target, e.tried AS tried, e.worked AS worked"
 _MITIGATIONS = f"""
 MATCH (s:Symptom {{id: $symptom}})-[e:TRIED]->(m:Mitigation)
 RETURN s.text AS symptom, {_COUNTS}, e.recurred AS recurred
 """
-_TRIED = f"""
+_ALL_MITIGATIONS = f"""
 MATCH (s:Symptom {{namespace: $namespace}})-[e:TRIED]->(m:Mitigation)
 RETURN s.text AS symptom, {_COUNTS}, e.recurred AS recurred
 """
-_MENDED = """
+_REPAIRS = """
 UNWIND $symptoms AS wanted
 MATCH (s:Symptom {id: wanted})<-[:HAS_SYMPTOM]-(:Attempt)<-[:PRECEDED_BY]-
       (a:Attempt {succeeded: true})
 RETURN s.text AS symptom, a.cause AS action, max(a.position) AS position
-"""
-_ATTEMPTS = """
-MATCH (a:Attempt {namespace: $namespace, task_type: $task_type})-[:TRIED_BY]->(p:Persona)
-RETURN p.name AS persona, count(*) AS attempts
-"""
-_FAILURES = """
-MATCH (f:FailureMode)<-[:FAILED_BY]-
-      (a:Attempt {namespace: $namespace, task_type: $task_type})-[:TRIED_BY]->(p:Persona),
-      (a)-[:HAS_SYMPTOM]->(s:Symptom)
-RETURN p.name AS persona, f.category AS category, f.gate AS gate, s.text AS symptom,
-       count(*) AS times
 """
 _EDGES = """
 MATCH (r:Run {id: $run})<-[:PART_OF]-(a:Step)-[:DERIVED_FROM]->(b:Step)
@@ -50,26 +45,7 @@ ORDER BY a.position
 """
 
 
-class Failing(NamedTuple):
-    """How one persona failed on one type of task.
-
-    Attributes:
-        persona: Who.
-        category, gate: How; `gate` is "" where no gate found it.
-        times: Attempts that failed so.
-        attempts: All its attempts at such tasks.
-        symptom: What that looked like most often.
-    """
-
-    persona: str
-    category: str
-    gate: str
-    times: int
-    attempts: int
-    symptom: str
-
-
-class Source(NamedTuple):
+class OutputSource(NamedTuple):
     """A step that an output was made from.
 
     Attributes:
@@ -87,7 +63,7 @@ class Source(NamedTuple):
 
 
 def mitigations(graph: Graph, namespace: str, symptom: str) -> list[Mitigation]:
-    """What has been done about a symptom, as `graph_rows.symptom_text` words it; best first.
+    """What has been done about a symptom, as `rows.symptom_text` words it; best first.
 
     Raises:
         MemoryStoreError: The graph can't be read.
@@ -97,16 +73,18 @@ def mitigations(graph: Graph, namespace: str, symptom: str) -> list[Mitigation]:
     return sorted(found, key=lambda m: (-m.worked / m.tried, -m.tried, m.action, m.target))
 
 
-def tried(graph: Graph, namespace: str) -> list[Mitigation]:
+def all_mitigations(graph: Graph, namespace: str) -> list[Mitigation]:
     """All that has been done about any symptom, in no order.
 
     Raises:
         MemoryStoreError: The graph can't be read.
     """
-    return [Mitigation(**row) for row in graph.query(_TRIED, {"namespace": namespace})]
+    return [Mitigation(**row) for row in graph.query(_ALL_MITIGATIONS, {"namespace": namespace})]
 
 
-def mended(graph: Graph, namespace: str, symptoms: Sequence[str]) -> dict[tuple[str, str], int]:
+def latest_repairs(
+    graph: Graph, namespace: str, symptoms: Sequence[str]
+) -> dict[tuple[str, str], int]:
     """The position of the latest attempt that an action led to, and that succeeded after a symptom.
 
     Returns:
@@ -115,36 +93,12 @@ def mended(graph: Graph, namespace: str, symptoms: Sequence[str]) -> dict[tuple[
     Raises:
         MemoryStoreError: The graph can't be read.
     """
-    asked = {"symptoms": [node_id(namespace, one) for one in symptoms]}
-    rows = graph.query(_MENDED, asked) if symptoms else []
+    asked = {"symptoms": [node_id(namespace, symptom) for symptom in symptoms]}
+    rows = graph.query(_REPAIRS, asked) if symptoms else []
     return {(row["symptom"], row["action"]): row["position"] for row in rows}
 
 
-def failures_of(graph: Graph, namespace: str, task_type: str) -> list[Failing]:
-    """Which personas failed on tasks of a type, and how; the most frequent first.
-
-    Raises:
-        MemoryStoreError: The graph can't be read.
-    """
-    asked = {"namespace": namespace, "task_type": task_type}
-    attempts = {row["persona"]: row["attempts"] for row in graph.query(_ATTEMPTS, asked)}
-    symptoms: dict[tuple[str, str, str], dict[str, int]] = {}
-    for row in graph.query(_FAILURES, asked):
-        counts = symptoms.setdefault((row["persona"], row["category"], row["gate"]), {})
-        counts[row["symptom"]] = row["times"]
-    found = (
-        Failing(
-            *mode,
-            times=sum(counts.values()),
-            attempts=attempts[mode[0]],
-            symptom=min(counts, key=lambda text: (-counts[text], text)),
-        )
-        for mode, counts in symptoms.items()
-    )
-    return sorted(found, key=lambda one: (-one.times, one.persona, one.category, one.gate))
-
-
-def provenance(graph: Graph, namespace: str, run: str, step: str) -> list[Source]:
+def provenance(graph: Graph, namespace: str, run: str, step: str) -> list[OutputSource]:
     """Everything that a step's output was derived from, the nearest first.
 
     Raises:
@@ -158,12 +112,12 @@ def provenance(graph: Graph, namespace: str, run: str, step: str) -> list[Source
     distances, near, distance = {step: 0}, {step}, 0
     while near:
         distance += 1
-        near = {source for one in near for source in reads.get(one, ())} - distances.keys()
+        near = {source for reader in near for source in reads.get(reader, ())} - distances.keys()
         distances.update(dict.fromkeys(near, distance))
     del distances[step]
     unknown: dict[str, Any] = {"attempt": 0, "succeeded": False, "persona": "", "model": ""}
     return [
-        Source(name, far, **(last.get(name) or unknown))
+        OutputSource(name, far, **(last.get(name) or unknown))
         for name, far in sorted(distances.items(), key=lambda pair: (pair[1], _number(pair[0])))
     ]
 

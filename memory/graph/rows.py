@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .symptom import symptom_of
 
 if TYPE_CHECKING:
-    from ..episode import Entry, Episode
+    from ..episode import Episode, LogEntry
 
 __all__ = [
     "EDGES",
     "NODES",
     "Before",
+    "MitigationTally",
     "Rows",
     "StepKey",
-    "Tally",
     "node_id",
     "rows_of",
     "symptom_text",
@@ -62,7 +62,7 @@ EDGES: Mapping[str, tuple[str, str]] = {
     "FOUND_BY": ("FailureMode", "Gate"),
     "HAS_SYMPTOM": ("Attempt", "Symptom"),
 }
-"""What they lead from and to. Those with counts, from Symptom to Mitigation, come from `Tally`."""
+"""What they lead from and to. Those from Symptom to Mitigation have the counts of a tally."""
 
 _TARGETED = ("ESCALATE", "DELEGATE")
 _NO_MITIGATION = ("SKIP", "FAIL")
@@ -84,16 +84,16 @@ class Before(NamedTuple):
     symptom: str | None
 
 
-class Tally(NamedTuple):
+class MitigationTally(NamedTuple):
     """How often a mitigation followed a symptom, the next attempt succeeded, and had it again."""
 
     tried: int = 0
     worked: int = 0
     recurred: int = 0
 
-    def plus(self, other: Tally) -> Tally:
+    def plus(self, other: MitigationTally) -> MitigationTally:
         """Both together."""
-        return Tally(*(a + b for a, b in zip(self, other, strict=True)))
+        return MitigationTally(*(a + b for a, b in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class Rows:
     edges: dict[str, dict[tuple[str, str], None]] = field(
         default_factory=lambda: {kind: dict[tuple[str, str], None]() for kind in EDGES}
     )
-    tallies: dict[tuple[str, str], Tally] = field(
-        default_factory=lambda: defaultdict[tuple[str, str], Tally](Tally)
+    tallies: dict[tuple[str, str], MitigationTally] = field(
+        default_factory=lambda: defaultdict[tuple[str, str], MitigationTally](MitigationTally)
     )
 
     def node(self, kind: str, namespace: str, *properties: Any, key: Sequence[Any] = ()) -> str:
@@ -127,7 +127,7 @@ def node_id(namespace: str, *parts: Any) -> str:
 
 
 def rows_of(
-    entries: Sequence[Entry], before: Mapping[StepKey, Before] | None = None
+    entries: Sequence[LogEntry], before: Mapping[StepKey, Before] | None = None
 ) -> tuple[Rows, dict[StepKey, Before]]:
     """Read nodes, edges and tallies from episodes.
 
@@ -165,7 +165,7 @@ def _add_step(rows: Rows, episode: Episode) -> None:
         rows.edge("DERIVED_FROM", step, source)
 
 
-def _add_attempt(rows: Rows, entry: Entry) -> tuple[str, str | None]:
+def _add_attempt(rows: Rows, entry: LogEntry) -> tuple[str, str | None]:
     position, episode = entry
     space = episode.namespace
     name = rows.node(
@@ -201,9 +201,9 @@ def _add_attempt(rows: Rows, entry: Entry) -> tuple[str, str | None]:
 
 def symptom_text(episode: Episode) -> str:
     """A failed episode's symptom; where nothing was said, how it failed."""
-    said = symptom_of(episode.error, (episode.model, episode.persona))
-    if said:
-        return said
+    symptom = symptom_of(episode.error, (episode.model, episode.persona))
+    if symptom:
+        return symptom
     return "; ".join(f"{category} {gate}".strip() for category, gate in _modes(episode))
 
 
@@ -226,5 +226,5 @@ def _add_mitigation(rows: Rows, episode: Episode, had: str, has: str | None) -> 
     if action in _TARGETED:
         target = episode.tier if action == "ESCALATE" else episode.persona
     mitigation = rows.node("Mitigation", episode.namespace, action, target)
-    tally = Tally(1, int(has is None), int(has == had))
+    tally = MitigationTally(1, int(has is None), int(has == had))
     rows.tallies[had, mitigation] = rows.tallies[had, mitigation].plus(tally)

@@ -19,7 +19,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     for pattern, instead in (
         (r"\x1b\[[0-9;]*[A-Za-z]", ""),
         (r"```.*?(?:```|\Z)", "'…'"),
-        # A quote opens after what is no word and closes before such, or is cut off at the end;
+        # A quote opens after what is not a word and closes before such, or is cut off at the end;
         # an apostrophe does neither.
         (r"(?<!\w)'(?:[^'\\…]|\\.|'(?=\w))*(?:'(?!\w)|…'?|\Z)", "'…'"),
         (r'"(?:[^"\\…]|\\.)*(?:"|…"?|\Z)', "'…'"),

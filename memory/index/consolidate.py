@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 
 from ...errors import MemoryStoreError
 from ..embedding.stored_vectors import by_namespace, prompt_vectors
-from ..episode import Entry
+from ..episode import LogEntry
 from ..graph.kuzu import KuzuGraph
-from ..log.batches import portions
+from ..log.batches import read_batches
 from ..protocols import Embedder, EpisodeLog
 from .faiss import FaissIndex
 from .generation import GRAPH, Damage, Generation, Manifest, end_of, open_current, why_void
@@ -35,8 +35,7 @@ class Consolidation(NamedTuple):
         episodes: How many are in it.
         added: How many of them weren't in the one before, or all.
         embedded: Texts that no vector was kept of.
-        removed: Old generations that went.
-        damage: What was wrong with the one before, which this has mended.
+        damage: What was wrong with the one before, which this has repaired.
         seconds: How long it took.
     """
 
@@ -46,7 +45,6 @@ class Consolidation(NamedTuple):
     episodes: int = 0
     added: int = 0
     embedded: int = 0
-    removed: int = 0
     damage: Damage | None = None
     seconds: float = 0.0
 
@@ -84,8 +82,8 @@ def consolidate(
         finally:
             if base is not None:
                 base.close()
-        gone = sweep(folder, done.generation or 0, log.forgotten())
-    return done._replace(removed=gone, damage=damage, seconds=time.monotonic() - began)
+        sweep(folder, done.generation or 0, log.forgotten())
+    return done._replace(damage=damage, seconds=time.monotonic() - began)
 
 
 def _last(folder: Path) -> tuple[Generation | None, Damage | None]:
@@ -149,12 +147,12 @@ def _build(
         shutil.copyfile(base.path / GRAPH, made / GRAPH)
     added = embedded = 0
     with closing(KuzuGraph(made / GRAPH)) as graph:
-        waiting: list[Entry] = []
-        for portion in portions(log, begun, last):
-            embedded += _index(log, embedder, portion, indexes)
-            added += len(portion)
-            end = end_of(portion[-1])
-            waiting += portion
+        waiting: list[LogEntry] = []
+        for batch in read_batches(log, begun, last):
+            embedded += _index(log, embedder, batch, indexes)
+            added += len(batch)
+            end = end_of(batch[-1])
+            waiting += batch
             if len(waiting) >= _GRAPH_PORTION:
                 graph.add(waiting)
                 waiting = []
@@ -166,7 +164,7 @@ def _build(
 
 
 def _index(
-    log: EpisodeLog, embedder: Embedder, entries: list[Entry], indexes: dict[str, FaissIndex]
+    log: EpisodeLog, embedder: Embedder, entries: list[LogEntry], indexes: dict[str, FaissIndex]
 ) -> int:
     rows, embedded = prompt_vectors(log, embedder, entries)
     for namespace, numbers in by_namespace(entries).items():

@@ -13,10 +13,11 @@ import threading
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from ...errors import MemoryStoreError
-from ..episode import Entry
+from ...frozen import Frozen
+from ..episode import LogEntry
 from ..graph.kuzu import KuzuGraph
 from ..protocols import EpisodeLog
 from .faiss import FaissIndex
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 FORMAT = 1
-"""Version of a generation's layout; one of another is built anew."""
+"""Version of a generation's layout; one of another is built again."""
 GRAPH = "graph.kuzu"
 _MANIFEST = "manifest.json"
 _HEAD = 4096
@@ -48,11 +49,7 @@ _verified: set[tuple[str, str]] = set()
 _verifying = threading.Lock()
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Seal(_Frozen):
+class Seal(Frozen):
     """What a file was when it was written: bytes, SHA-256 of its first 4 KiB, and of all of it."""
 
     size: int
@@ -60,7 +57,7 @@ class Seal(_Frozen):
     sha256: str
 
 
-class Manifest(_Frozen):
+class Manifest(Frozen):
     """What a generation holds.
 
     Attributes:
@@ -85,7 +82,7 @@ class Manifest(_Frozen):
     files: dict[str, Seal]
 
 
-def end_of(entry: Entry | None) -> str:
+def end_of(entry: LogEntry | None) -> str:
     """What tells one log's end from another's, or from the same log's after it lost its last."""
     return f"{entry.position} {entry.episode.namespace} {entry.episode.key}" if entry else ""
 
@@ -100,7 +97,7 @@ def fits(manifest: Manifest, log: EpisodeLog) -> bool:
         return manifest.last_position <= log.last_position()
     position = int(manifest.end.split(" ", 1)[0])
     episode = log.at([position]).get(position)
-    return episode is not None and end_of(Entry(position, episode)) == manifest.end
+    return episode is not None and end_of(LogEntry(position, episode)) == manifest.end
 
 
 def why_void(manifest: Manifest, log: EpisodeLog, forgotten: int, embedder: str = "") -> str:
@@ -123,7 +120,7 @@ def why_void(manifest: Manifest, log: EpisodeLog, forgotten: int, embedder: str 
 
 
 class Damage(NamedTuple):
-    """Why a generation can't be read. The log has everything, and a rebuild mends it.
+    """Why a generation can't be read. The log has everything, and a rebuild repairs it.
 
     Attributes:
         kind: `pointer`: what says which one counts is unreadable; `missing`: a file isn't there;

@@ -92,8 +92,8 @@ def clean(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def sweep(folder: Path, current: int, forgotten: int) -> int:
-    """Remove old generations that nobody reads; return how many went.
+def sweep(folder: Path, current: int, forgotten: int) -> None:
+    """Remove old generations that nobody reads.
 
     Args:
         folder: The memory's folder.
@@ -101,7 +101,6 @@ def sweep(folder: Path, current: int, forgotten: int) -> int:
         forgotten: The log's number. What was built under another has what was forgotten, and goes
             even if it is read: who reads it asks the log for the number before each use.
     """
-    gone = 0
     for number, path in sorted(_generations(folder), reverse=True):
         recent = current - KEPT < number
         kept = _forgotten_of(path) == forgotten and (recent or _is_read(path))
@@ -114,8 +113,6 @@ def sweep(folder: Path, current: int, forgotten: int) -> int:
         except OSError:
             continue
         shutil.rmtree(hidden, ignore_errors=True)
-        gone += 1
-    return gone
 
 
 def _point(folder: Path, pointer: Pointer) -> None:

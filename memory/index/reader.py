@@ -17,10 +17,10 @@ from .generation import Damage, Generation, Pointer, open_generation, read_point
 from .similarity import best, search_tail
 from .unindexed import Tail
 
-__all__ = ["Reader", "Standing"]
+__all__ = ["IndexStatus", "Reader"]
 
 
-class Standing(NamedTuple):
+class IndexStatus(NamedTuple):
     """What a search stands on.
 
     Attributes:
@@ -42,7 +42,7 @@ class Reader:
     """Searches the log through the newest generation; safe from any thread.
 
     A generation that is damaged, of another embedder or older than the last forgetting isn't used:
-    everything is then searched by brute force from the log, until a consolidation has mended it.
+    everything is then searched by brute force from the log, until a consolidation has repaired it.
     """
 
     def __init__(self, log: EpisodeLog, folder: Path, embedder: Embedder) -> None:
@@ -96,7 +96,7 @@ class Reader:
             end = self._generation.manifest.last_position if self._generation else 0
             return self._graph, end
 
-    def standing(self) -> Standing:
+    def status(self) -> IndexStatus:
         """What a search would stand on now.
 
         Raises:
@@ -105,7 +105,7 @@ class Reader:
         with self._lock:
             self._refresh()
             manifest = self._generation.manifest if self._generation else None
-            return Standing(
+            return IndexStatus(
                 generation=manifest.number if manifest else None,
                 indexed=manifest.episodes if manifest else 0,
                 tail=len(self._tail),

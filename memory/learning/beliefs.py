@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...task_ir import Tier
-from ..episode import Entry, Episode, EpisodeKey
+from ..episode import Episode, EpisodeKey, LogEntry
 from .config import DEFAULTS, LearningConfig
 from .credit import Credit, Trace, credit
-from .durations import Duration, Pace, expected, is_timed
-from .estimate import Cell, Stake, Tally
-from .reward import SILENT, shaped
+from .durations import Duration, Pace, expected_duration, is_timed
+from .estimate import Contribution, Tally, ValueEstimate
+from .reward import SILENT, shape_reward
 
-__all__ = ["Beliefs", "OpenRun", "Record", "Tally", "fold"]
+__all__ = ["Beliefs", "OpenRun", "Record", "Tally"]
 
 _CREDITED = 10_000
 
@@ -33,15 +33,15 @@ class Record(_Model):
 
     Attributes:
         shaping: λ at the time.
-        persona, tier, memories: What it put into those cells; memories by `str(EpisodeKey)`.
+        persona, tier, memories: What it put into those estimates; memories by `str(EpisodeKey)`.
     """
 
     trace: Trace
     task_type: str
     shaping: float
-    persona: Stake
-    tier: Stake
-    memories: dict[str, Stake] = Field(default_factory=dict[str, Stake])
+    persona: Contribution
+    tier: Contribution
+    memories: dict[str, Contribution] = Field(default_factory=dict[str, Contribution])
 
 
 class OpenRun(_Model):
@@ -62,7 +62,7 @@ class Beliefs(_Model):
     """What is believed of one namespace's personas, tiers and memories.
 
     Attributes:
-        config: The figures it was learned by; beliefs by others are to be folded anew.
+        config: The figures it was learned by; beliefs by others are to be folded again.
         position: Of the last entry that was taken in, of any namespace.
         learned: Attempts that were learned from.
         won, lost: Attempts that succeeded and failed, of all; nothing is forgotten here.
@@ -79,16 +79,20 @@ class Beliefs(_Model):
     learned: int = 0
     won: float = 0.0
     lost: float = 0.0
-    personas: dict[str, dict[str, Cell]] = Field(default_factory=dict[str, dict[str, Cell]])
-    tiers: dict[str, dict[str, Cell]] = Field(default_factory=dict[str, dict[str, Cell]])
-    memories: dict[str, Cell] = Field(default_factory=dict[str, Cell])
+    personas: dict[str, dict[str, ValueEstimate]] = Field(
+        default_factory=dict[str, dict[str, ValueEstimate]]
+    )
+    tiers: dict[str, dict[str, ValueEstimate]] = Field(
+        default_factory=dict[str, dict[str, ValueEstimate]]
+    )
+    memories: dict[str, ValueEstimate] = Field(default_factory=dict[str, ValueEstimate])
     paces: dict[str, dict[str, dict[str, Pace]]] = Field(
         default_factory=dict[str, dict[str, dict[str, Pace]]]
     )
     credited: dict[str, Credit] = Field(default_factory=dict[str, Credit])
     open: dict[str, OpenRun] = Field(default_factory=dict[str, OpenRun])
 
-    def learn(self, entry: Entry) -> None:
+    def learn(self, entry: LogEntry) -> None:
         """Take in the next entry of the log; one that was taken in already changes nothing."""
         if entry.position <= self.position:
             return
@@ -97,7 +101,7 @@ class Beliefs(_Model):
         if episode.namespace != self.namespace:
             return
         self._pace(episode)
-        run, trace = self._opened(episode.run), Trace.of(episode)
+        run, trace = self._touch_run(episode.run), Trace.of(episode)
         if not episode.succeeded and episode.category in SILENT:
             run.silent.append(trace)
         else:
@@ -112,7 +116,7 @@ class Beliefs(_Model):
 
     def persona(self, name: str) -> Tally:
         """A persona's outcomes, over all task types."""
-        return _sum(cells[name] for cells in self.personas.values() if name in cells)
+        return _sum(estimates[name] for estimates in self.personas.values() if name in estimates)
 
     def task_type(self, name: str) -> Tally:
         """A task type's outcomes, over all personas."""
@@ -120,13 +124,13 @@ class Beliefs(_Model):
 
     def tallies(self, task_type: str) -> dict[str, Tally]:
         """Outcomes of each persona on a task type, by name; the older ones count less."""
-        cells = self.personas.get(task_type, {})
-        return {name: Tally(cell.won, cell.lost) for name, cell in cells.items()}
+        estimates = self.personas.get(task_type, {})
+        return {name: Tally(estimate.won, estimate.lost) for name, estimate in estimates.items()}
 
     def q_of_memory(self, key: EpisodeKey) -> float:
         """Q of a memory; that of the unknown if it was never used."""
-        cell = self.memories.get(str(key))
-        return self.config.initial_q if cell is None else cell.q
+        estimate = self.memories.get(str(key))
+        return self.config.initial_q if estimate is None else estimate.q
 
     def duration(self, task_type: str, persona: str, tier: Tier) -> Duration | None:
         """Seconds of work that an attempt is expected to take; None if nothing is known."""
@@ -140,7 +144,7 @@ class Beliefs(_Model):
         ]
         here = [by_tier[tier] for by_tier in of_type.values() if tier in by_tier]
         exact = [own] if own is not None else []
-        return expected([everywhere, here, exact], own.samples if own is not None else 0)
+        return expected_duration([everywhere, here, exact], own.samples if own is not None else 0)
 
     def _pace(self, episode: Episode) -> None:
         if not is_timed(episode.category):
@@ -149,7 +153,7 @@ class Beliefs(_Model):
         pace = by_tier.setdefault(episode.tier, Pace())
         pace.learn(episode.duration_s, self.config.duration_half_life)
 
-    def _opened(self, name: str) -> OpenRun:
+    def _touch_run(self, name: str) -> OpenRun:
         run = self.open[name] = self.open.pop(name, OpenRun())
         while len(self.open) > self.config.open_runs:
             del self.open[next(iter(self.open))]
@@ -158,32 +162,34 @@ class Beliefs(_Model):
     def _record(self, episode: Episode, trace: Trace) -> Record:
         config, success = self.config, float(episode.succeeded)
         weight = config.shaping * max(0.0, 1 - self.learned / config.shaping_steps)
-        stakes: list[Stake] = []
-        for cells, name in ((self.personas, episode.persona), (self.tiers, episode.tier)):
-            cell = cells.setdefault(episode.task_type, {}).setdefault(
-                name, Cell(q=config.initial_q)
+        contributions: list[Contribution] = []
+        for estimates, name in ((self.personas, episode.persona), (self.tiers, episode.tier)):
+            estimate = estimates.setdefault(episode.task_type, {}).setdefault(
+                name, ValueEstimate(q=config.initial_q)
             )
-            target = shaped(episode.reward, cell.samples, self.learned, config)
-            stakes.append(cell.learn(target, success, config.alpha, config.half_life))
+            target = shape_reward(episode.reward, estimate.samples, self.learned, config)
+            contributions.append(estimate.learn(target, success, config.alpha, config.half_life))
         self.learned += 1
         self.won += success
         self.lost += 1 - success
-        used: dict[str, Stake] = {}
+        used: dict[str, Contribution] = {}
         for name in dict.fromkeys(map(str, episode.used)):
-            cell = self.memories.setdefault(name, Cell(q=config.initial_q))
-            used[name] = cell.learn(episode.reward, success, config.memory_alpha, config.half_life)
+            estimate = self.memories.setdefault(name, ValueEstimate(q=config.initial_q))
+            used[name] = estimate.learn(
+                episode.reward, success, config.memory_alpha, config.half_life
+            )
         return Record(
             trace=trace,
             task_type=episode.task_type,
             shaping=weight,
-            persona=stakes[0],
-            tier=stakes[1],
+            persona=contributions[0],
+            tier=contributions[1],
             memories=used,
         )
 
     def _credit(self, run: OpenRun) -> None:
         traces = [*(record.trace for record in run.records.values()), *run.silent]
-        found = {str(key): one for key, one in credit(traces, self.config).items()}
+        found = {str(key): worth for key, worth in credit(traces, self.config).items()}
         for name, record in run.records.items():
             new = found.get(name)
             if new == self.credited.get(name):
@@ -197,7 +203,7 @@ class Beliefs(_Model):
             del self.credited[next(iter(self.credited))]
 
     def _correct(self, record: Record, found: Credit | None) -> None:
-        """Make all cells as if the attempt had been worth what was found; None: what it was."""
+        """Make all estimates as if the attempt had been worth what was found; None: what it was."""
         config, trace = self.config, record.trace
         own = float(trace.succeeded)
         success = own if found is None else found.success
@@ -206,31 +212,23 @@ class Beliefs(_Model):
         self.won += won - record.persona.won
         self.lost += lost - record.persona.lost
 
-        def moved(cell: Cell, stake: Stake, weight: float, alpha: float) -> Stake:
-            target = stake.before if success is None else stake.first + weight * gain
-            return cell.correct(stake, target, won, lost, alpha, config.half_life)
+        def move(
+            estimate: ValueEstimate, contribution: Contribution, weight: float, alpha: float
+        ) -> Contribution:
+            target = contribution.before if success is None else contribution.first + weight * gain
+            return estimate.correct(contribution, target, won, lost, alpha, config.half_life)
 
         weight = 1 - record.shaping
-        cells = self.personas[record.task_type][trace.persona]
-        record.persona = moved(cells, record.persona, weight, config.alpha)
-        cells = self.tiers[record.task_type][trace.tier]
-        record.tier = moved(cells, record.tier, weight, config.alpha)
-        for name, stake in record.memories.items():
-            record.memories[name] = moved(self.memories[name], stake, 1.0, config.memory_alpha)
+        estimates = self.personas[record.task_type][trace.persona]
+        record.persona = move(estimates, record.persona, weight, config.alpha)
+        estimates = self.tiers[record.task_type][trace.tier]
+        record.tier = move(estimates, record.tier, weight, config.alpha)
+        for name, contribution in record.memories.items():
+            record.memories[name] = move(
+                self.memories[name], contribution, 1.0, config.memory_alpha
+            )
 
 
-def fold(
-    entries: Iterable[Entry],
-    namespace: str = "default",
-    config: LearningConfig = DEFAULTS,
-) -> Beliefs:
-    """Learn from entries in the order of the log."""
-    beliefs = Beliefs(namespace=namespace, config=config)
-    for entry in entries:
-        beliefs.learn(entry)
-    return beliefs
-
-
-def _sum(cells: Iterable[Cell]) -> Tally:
-    found = list(cells)
-    return Tally(sum(cell.won for cell in found), sum(cell.lost for cell in found))
+def _sum(estimates: Iterable[ValueEstimate]) -> Tally:
+    found = list(estimates)
+    return Tally(sum(estimate.won for estimate in found), sum(estimate.lost for estimate in found))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from ...frozen import Frozen
 from ...task_ir import TIERS, Tier
 
 __all__ = ["DEFAULTS", "LearningConfig"]
@@ -16,13 +17,13 @@ def _prices() -> dict[Tier, float]:
     return {"worker": 1.0, "coder": 3.0, "architect": 9.0}
 
 
-class LearningConfig(BaseModel):
+class LearningConfig(Frozen):
     """What a reward is made of, how fast beliefs move, and when they are trusted.
 
     Rewards are those of one attempt; rates are shares of attempts that succeeded, 0 to 1.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     success: float = Field(default=1.0, description="Reward of an attempt that succeeded.")
     partial: float = Field(default=0.3, description="Of one most of whose gates passed.")
@@ -92,12 +93,6 @@ class LearningConfig(BaseModel):
     )
     elsewhere: float = Field(
         default=0.5, ge=0, le=1, description="The same, for others than what changed."
-    )
-    undeclared: float = Field(
-        default=0.5,
-        gt=0,
-        le=1,
-        description="Of the expected rate, what one has who declares other tasks only.",
     )
     neighbours: int = Field(default=200, ge=1, description="Similar attempts that are looked at.")
     prices: Mapping[Tier, float] = Field(

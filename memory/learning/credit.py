@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from ...errors import Category
+from ...frozen import Frozen
 from ...result import Action
 from ...task_ir import Tier
 from ..episode import Episode, EpisodeKey
@@ -29,11 +28,7 @@ __all__ = ["Credit", "Trace", "credit"]
 _ENDS = ("SKIP", "FAIL")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Trace(_Frozen):
+class Trace(Frozen):
     """An attempt, as far as credit reads it. Those of one run belong together."""
 
     key: EpisodeKey
@@ -69,7 +64,7 @@ class Trace(_Frozen):
         )
 
 
-class Credit(_Frozen):
+class Credit(Frozen):
     """What an attempt is worth after all.
 
     Attributes:
@@ -93,8 +88,8 @@ def credit(traces: Sequence[Trace], config: LearningConfig = DEFAULTS) -> dict[E
     changed: dict[EpisodeKey, Credit] = {}
     blamed: dict[str, list[tuple[float, str]]] = {}
     for name, attempts in steps.items():
-        excused, reason = _excused(attempts)
-        shares = _shares(name, steps, config) if excused else {}
+        excused, reason = _find_excused(attempts)
+        shares = _blame_shares(name, steps, config) if excused else {}
         # Where nobody else can have been at fault, it was the step's own.
         if not shares:
             continue
@@ -106,13 +101,13 @@ def credit(traces: Sequence[Trace], config: LearningConfig = DEFAULTS) -> dict[E
         for step, share in shares.items():
             blamed.setdefault(step, []).append((share, f"{name} failed on it: {reason}"))
     for name, found in blamed.items():
-        accepted = _accepted(steps[name])
+        accepted = _accepted_attempt(steps[name])
         if accepted is not None:
-            changed[accepted.key] = _blame(accepted, found, config)
+            changed[accepted.key] = _credit_blamed(accepted, found, config)
     return changed
 
 
-def _excused(attempts: Sequence[Trace]) -> tuple[list[Trace], str]:
+def _find_excused(attempts: Sequence[Trace]) -> tuple[list[Trace], str]:
     """The attempts of a step that failed on what it was given, and how one sees it."""
     if any(trace.succeeded for trace in attempts) or not attempts[-1].is_last:
         return [], ""
@@ -129,7 +124,7 @@ def _excused(attempts: Sequence[Trace]) -> tuple[list[Trace], str]:
     return [], ""
 
 
-def _shares(
+def _blame_shares(
     name: str, steps: Mapping[str, Sequence[Trace]], config: LearningConfig
 ) -> dict[str, float]:
     """How much of the blame each step above takes, 0 to 1, nearest first."""
@@ -149,15 +144,17 @@ def _shares(
 
 def _accepted_upstream(name: str, steps: Mapping[str, Sequence[Trace]]) -> list[str]:
     names = dict.fromkeys(step for trace in steps[name] for step in trace.upstream)
-    return [step for step in names if step in steps and _accepted(steps[step]) is not None]
+    return [step for step in names if step in steps and _accepted_attempt(steps[step]) is not None]
 
 
-def _accepted(attempts: Sequence[Trace]) -> Trace | None:
+def _accepted_attempt(attempts: Sequence[Trace]) -> Trace | None:
     """The attempt whose output others read."""
     return next((trace for trace in reversed(attempts) if trace.succeeded), None)
 
 
-def _blame(accepted: Trace, found: Sequence[tuple[float, str]], config: LearningConfig) -> Credit:
+def _credit_blamed(
+    accepted: Trace, found: Sequence[tuple[float, str]], config: LearningConfig
+) -> Credit:
     kept = 1.0
     for share, _ in found:
         kept *= 1 - min(share, 1.0)

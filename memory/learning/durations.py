@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from ...errors import Category
 from .reward import SILENT
 
-__all__ = ["Duration", "Pace", "expected", "is_timed"]
+__all__ = ["Duration", "Pace", "expected_duration", "is_timed"]
 
 _PRIOR = 2.0
 _SHORTEST_S = 1e-3
@@ -47,7 +47,7 @@ def is_timed(category: Category | None) -> bool:
     return category not in _UNTIMED
 
 
-def expected(levels: Iterable[Iterable[Pace]], samples: int) -> Duration | None:
+def expected_duration(levels: Iterable[Iterable[Pace]], samples: int) -> Duration | None:
     """Expect a duration from paces, level by level, the widest first; None if there are none.
 
     Each level is drawn to the one before it, the more the less it holds.

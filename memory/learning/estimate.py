@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Cell", "Stake", "Tally"]
+__all__ = ["Contribution", "Tally", "ValueEstimate"]
 
 
 class _Model(BaseModel):
@@ -29,12 +29,12 @@ class Tally(NamedTuple):
         return (self.won + 1) / (self.won + self.lost + 2)
 
 
-class Stake(_Model):
-    """What an outcome has put into a cell.
+class Contribution(_Model):
+    """What an outcome has put into an estimate.
 
     Attributes:
-        at: The cell's samples with it.
-        before: The cell's Q before it.
+        at: The estimate's samples with it.
+        before: The estimate's Q before it.
         first: What Q was moved towards at first.
         target: What it is as if Q had been moved towards; `before` if it is to leave no trace.
         won, lost: What it has added to the counts.
@@ -48,7 +48,7 @@ class Stake(_Model):
     lost: float
 
 
-class Cell(_Model):
+class ValueEstimate(_Model):
     """A belief.
 
     Attributes:
@@ -62,14 +62,14 @@ class Cell(_Model):
     lost: float = 0.0
     samples: int = 0
 
-    def learn(self, target: float, success: float, alpha: float, half_life: float) -> Stake:
+    def learn(self, target: float, success: float, alpha: float, half_life: float) -> Contribution:
         """Take in an outcome: a reward to move towards, and a success from 0 to 1."""
         kept, before = 0.5 ** (1 / half_life), self.q
         self.q += alpha * (target - self.q)
         self.won = self.won * kept + success
         self.lost = self.lost * kept + 1 - success
         self.samples += 1
-        return Stake(
+        return Contribution(
             at=self.samples,
             before=before,
             first=target,
@@ -79,12 +79,18 @@ class Cell(_Model):
         )
 
     def correct(
-        self, stake: Stake, target: float, won: float, lost: float, alpha: float, half_life: float
-    ) -> Stake:
+        self,
+        contribution: Contribution,
+        target: float,
+        won: float,
+        lost: float,
+        alpha: float,
+        half_life: float,
+    ) -> Contribution:
         """Make it as if that outcome had been another one."""
-        age = self.samples - stake.at
+        age = self.samples - contribution.at
         kept = 0.5 ** (age / half_life)
-        self.q += alpha * (1 - alpha) ** age * (target - stake.target)
-        self.won = max(0.0, self.won + kept * (won - stake.won))
-        self.lost = max(0.0, self.lost + kept * (lost - stake.lost))
-        return stake.model_copy(update={"target": target, "won": won, "lost": lost})
+        self.q += alpha * (1 - alpha) ** age * (target - contribution.target)
+        self.won = max(0.0, self.won + kept * (won - contribution.won))
+        self.lost = max(0.0, self.lost + kept * (lost - contribution.lost))
+        return contribution.model_copy(update={"target": target, "won": won, "lost": lost})

@@ -12,12 +12,12 @@ from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from ...task_ir import Tier
-from ..episode import Entry, EpisodeKey
+from ..episode import EpisodeKey, LogEntry
 from .config import DEFAULTS, LearningConfig
 from .credit import Credit
 from .reward import SILENT
 
-__all__ = ["Evidence", "Weighed", "changed_at", "evidence_of", "ramp", "weigh"]
+__all__ = ["Evidence", "Weighed", "evidence_of", "find_change", "ramp", "weigh"]
 
 _position = itemgetter(1)
 _Arm = TypeVar("_Arm", bound=Hashable)
@@ -51,7 +51,7 @@ class Weighed(NamedTuple):
 
 
 def evidence_of(
-    similar: Iterable[tuple[Entry, float]],
+    similar: Iterable[tuple[LogEntry, float]],
     credited: Mapping[str, Credit] | None = None,
     config: LearningConfig = DEFAULTS,
 ) -> list[Evidence]:
@@ -80,7 +80,7 @@ def evidence_of(
                     success,
                 )
             )
-    found.sort(key=lambda one: (-one.similarity, -one.position))
+    found.sort(key=lambda outcome: (-outcome.similarity, -outcome.position))
     return found[: config.neighbours]
 
 
@@ -93,34 +93,34 @@ def weigh(
     by_arm: Mapping[_Arm, Sequence[Evidence]], config: LearningConfig = DEFAULTS
 ) -> dict[_Arm, list[Weighed]]:
     """Say how much each outcome counts; arms keep their order, outcomes come newest first."""
-    weighed = {arm: _aged(found, config) for arm, found in by_arm.items()}
-    changes = {arm: changed_at(found, config) for arm, found in weighed.items()}
+    weighed = {arm: _age(found, config) for arm, found in by_arm.items()}
+    changes = {arm: find_change(found, config) for arm, found in weighed.items()}
     last = max((at for at in changes.values() if at is not None), default=None)
     if last is None:
         return weighed
-    return {arm: _outdated(found, changes[arm], last, config) for arm, found in weighed.items()}
+    return {arm: _discount(found, changes[arm], last, config) for arm, found in weighed.items()}
 
 
-def changed_at(newest_first: Sequence[Weighed], config: LearningConfig = DEFAULTS) -> int | None:
+def find_change(newest_first: Sequence[Weighed], config: LearningConfig = DEFAULTS) -> int | None:
     """Return the position from which on an arm's rate is another one, None if it isn't.
 
     By the likelihood of two rates, one before and one after, against that of a single one.
     """
-    total = sum(one.related for one in newest_first)
+    total = sum(outcome.related for outcome in newest_first)
     if total < 2 * _LEAST:
         return None
-    won = sum(one.related * one.success for one in newest_first)
+    won = sum(outcome.related * outcome.success for outcome in newest_first)
     whole = _likelihood(won, total)
     best, found = config.change / 2, None
     new = new_won = 0.0
-    for one in newest_first:
-        new += one.related
-        new_won += one.related * one.success
+    for outcome in newest_first:
+        new += outcome.related
+        new_won += outcome.related * outcome.success
         if new < _LEAST or total - new < _LEAST:
             continue
         gain = _likelihood(new_won, new) + _likelihood(won - new_won, total - new) - whole
         if gain > best:
-            best, found = gain, one.position
+            best, found = gain, outcome.position
     return found
 
 
@@ -130,7 +130,7 @@ def _likelihood(won: float, total: float) -> float:
     return won * math.log(rate) + (total - won) * math.log1p(-rate)
 
 
-def _aged(found: Sequence[Evidence], config: LearningConfig) -> list[Weighed]:
+def _age(found: Sequence[Evidence], config: LearningConfig) -> list[Weighed]:
     aged: list[Weighed] = []
     newer, width = 0.0, config.ramp
     # `ramp`, written out: this runs for every neighbour of every choice.
@@ -144,15 +144,15 @@ def _aged(found: Sequence[Evidence], config: LearningConfig) -> list[Weighed]:
     return aged
 
 
-def _outdated(
+def _discount(
     found: Sequence[Weighed], own: int | None, last: int, config: LearningConfig
 ) -> list[Weighed]:
     """Let count less what is older than the arm's own change, or than the last one of any."""
 
     before, kept = (last, config.elsewhere) if own is None else (own, config.outdated)
     return [
-        one
-        if one.position >= before
-        else Weighed(one.position, one.success, one.related * kept, one.near * kept)
-        for one in found
+        outcome
+        if outcome.position >= before
+        else Weighed(outcome.position, outcome.success, outcome.related * kept, outcome.near * kept)
+        for outcome in found
     ]

@@ -77,17 +77,17 @@ def posteriors(
         arm_of: Which arm an attempt is of.
     """
     found: dict[_Arm, list[Evidence]] = {arm: [] for arm in expected}
-    for one in evidence:
-        if (arm := arm_of(one)) in found:
-            found[arm].append(one)
+    for outcome in evidence:
+        if (arm := arm_of(outcome)) in found:
+            found[arm].append(outcome)
     weighed = weigh(found, config)
     return {arm: posterior(weighed[arm], rate, config) for arm, rate in expected.items()}
 
 
-def better(one: Posterior, other: Posterior) -> float:
+def better(first: Posterior, second: Posterior) -> float:
     """Probability that the first rate is the higher one; normal approximation."""
-    spread = math.sqrt(one.variance + other.variance)
-    difference = one.mean - other.mean
+    spread = math.sqrt(first.variance + second.variance)
+    difference = first.mean - second.mean
     if spread == 0:
         return 0.5 + 0.5 * ((difference > 0) - (difference < 0))
     return 0.5 * (1 + math.erf(difference / spread / math.sqrt(2)))

@@ -14,7 +14,7 @@ from ...errors import Category
 from ..episode import GateOutcome
 from .config import DEFAULTS, LearningConfig
 
-__all__ = ["SILENT", "Outcome", "Reward", "outcome_of", "reward_of", "shaped"]
+__all__ = ["SILENT", "Outcome", "Reward", "outcome_of", "reward_of", "shape_reward"]
 
 Outcome = Literal["success", "partial", "failure", "nothing"]
 
@@ -72,7 +72,9 @@ def reward_of(
     return Reward(math.fsum(terms.values()), terms)
 
 
-def shaped(reward: float, tried: float, step: int, config: LearningConfig = DEFAULTS) -> float:
+def shape_reward(
+    reward: float, tried: float, step: int, config: LearningConfig = DEFAULTS
+) -> float:
     """Mix in a bonus for what was seldom tried: λ/√(N + 1) + (1 − λ)·r, with λ annealed to 0.
 
     Args:

@@ -9,12 +9,12 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import MemoryStoreError
-from ..log.batches import portions
+from ..log.batches import read_batches
 from ..protocols import EpisodeLog
 from .beliefs import Beliefs
 from .config import DEFAULTS
 
-__all__ = ["brought_up", "clear_beliefs", "read_beliefs", "write_beliefs"]
+__all__ = ["catch_up", "clear_beliefs", "read_beliefs", "write_beliefs"]
 
 _FOLDER = "beliefs"
 
@@ -28,13 +28,13 @@ class _Kept(BaseModel):
     beliefs: Beliefs
 
 
-def brought_up(log: EpisodeLog, beliefs: Beliefs) -> Beliefs:
+def catch_up(log: EpisodeLog, beliefs: Beliefs) -> Beliefs:
     """Learn from all that the log has beyond them, in place.
 
     Raises:
         MemoryStoreError: The log can't be read.
     """
-    for entries in portions(log, beliefs.position):
+    for entries in read_batches(log, beliefs.position):
         for entry in entries:
             beliefs.learn(entry)
     return beliefs
@@ -45,7 +45,7 @@ def read_beliefs(folder: Path, namespace: str, forgotten: int) -> Beliefs:
     try:
         kept = _Kept.model_validate_json(_path(folder, namespace).read_bytes())
     except (OSError, ValidationError):
-        # They follow from the log, which is asked anew.
+        # They follow from the log, which is read again.
         return Beliefs(namespace=namespace)
     fresh = kept.forgotten == forgotten and kept.beliefs.config == DEFAULTS
     return kept.beliefs if fresh else Beliefs(namespace=namespace)

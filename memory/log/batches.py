@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..episode import Entry
+from ..episode import LogEntry
 from ..protocols import EpisodeLog
 
-__all__ = ["portions"]
+__all__ = ["read_batches"]
 
-_PORTION = 1000
+_BATCH = 1000
 
 
-def portions(log: EpisodeLog, after: int = 0, last: int | None = None) -> Iterator[list[Entry]]:
+def read_batches(
+    log: EpisodeLog, after: int = 0, last: int | None = None
+) -> Iterator[list[LogEntry]]:
     """Yield the entries after a position, and up to `last` if given, some at a time, in order.
 
     Raises:
         MemoryStoreError: The log can't be read.
     """
     while last is None or after < last:
-        entries = log.since(after, _PORTION)
+        entries = log.since(after, _BATCH)
         if last is not None:
             entries = [entry for entry in entries if entry.position <= last]
         if not entries:

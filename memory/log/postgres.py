@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..episode import Entry, Episode, EpisodeKey, Selection
+from ..episode import Episode, EpisodeKey, LogEntry, Selection
 from .postgres_connections import PATIENCE_S, Connection, PostgresConnections, quoted
 from .postgres_schema import LAYOUT, VectorType, layout_of, make_schema, vector_type
-from .postgres_text import as_it_was, without_nul
+from .postgres_text import escape_nul, restore_nul
 from .rows import (
     COLUMNS,
     as_json,
@@ -102,13 +102,13 @@ class PostgresLog:
 
         return self._server.write(add) if rows else 0
 
-    def get(self, namespace: str, key: EpisodeKey) -> Entry | None:
+    def get(self, namespace: str, key: EpisodeKey) -> LogEntry | None:
         """Return the entry of that key, None if there is none."""
         where = "namespace = %s AND run = %s AND step = %s AND attempt = %s"
         found = self._entries(where, (namespace, *key))
         return found[0] if found else None
 
-    def since(self, position: int, limit: int = 1000) -> list[Entry]:
+    def since(self, position: int, limit: int = 1000) -> list[LogEntry]:
         """Return up to `limit` entries of all namespaces after a position, by position."""
         return self._entries("position > %s ORDER BY position LIMIT %s", (position, max(limit, 0)))
 
@@ -128,18 +128,18 @@ class PostgresLog:
         if namespace is None:
             return self._rows("SELECT count(*) FROM @.episodes")[0][0]
         query = "SELECT count(*) FROM @.episodes WHERE namespace = %s"
-        return self._rows(query, (without_nul(namespace),))[0][0]
+        return self._rows(query, (escape_nul(namespace),))[0][0]
 
-    def select(self, namespace: str, which: Selection) -> list[Entry]:
+    def select(self, namespace: str, which: Selection) -> list[LogEntry]:
         """Return the entries that are meant, by position; all of the namespace by default."""
         positions = self._server.read(lambda db: self._positions(db, namespace, which))
         found = self.at(positions)
-        return [Entry(position, found[position]) for position in positions if position in found]
+        return [LogEntry(position, found[position]) for position in positions if position in found]
 
     def forget(self, namespace: str, which: Selection) -> tuple[int, ...]:
         """Remove episodes for good; see `EpisodeLog.forget`.
 
-        The tables are written anew without them and the old files removed. What the server's own
+        The tables are written again without them and the old files removed. What the server's own
         WAL, replicas and backups hold is the administrator's to let go.
 
         Raises:
@@ -171,7 +171,7 @@ class PostgresLog:
         known = {packed: digest for digest in digests if (packed := bytes_of_digest(digest))}
         found: dict[str, NDArray[np.float32]] = {}
         for some in chunks(list(known)):
-            for digest, vector in self._rows(_VECTORS, (without_nul(embedder), list(some))):
+            for digest, vector in self._rows(_VECTORS, (escape_nul(embedder), list(some))):
                 found[known[digest]] = (
                     np.frombuffer(vector, "<f4").astype(np.float32, copy=False)
                     if self.vectors_are == "bytea"
@@ -181,7 +181,7 @@ class PostgresLog:
 
     def keep_vectors(self, embedder: str, rows: Mapping[str, NDArray[np.float32]]) -> None:
         """Keep embeddings of texts that episodes have; what is there already stays."""
-        name = without_nul(embedder)
+        name = escape_nul(embedder)
         packed = [
             (digest, self._packed(vector), name, digest)
             for text, vector in rows.items()
@@ -198,7 +198,7 @@ class PostgresLog:
             self._server.write(keep)
 
     def vacuum(self) -> None:
-        """Write the tables anew, without what was removed; they can't be read meanwhile."""
+        """Write the tables again, without what was removed; they can't be read meanwhile."""
         for table in ("episodes", "vectors"):
             query = self._sql(f"VACUUM (FULL, ANALYZE) @.{table}")
             self._server.read(lambda db, query=query: db.execute(query, ()))
@@ -215,10 +215,10 @@ class PostgresLog:
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self._server.read(lambda db: db.execute(self._sql(query), values).fetchall())
 
-    def _entries(self, where: str, values: Sequence[Any]) -> list[Entry]:
-        rows = self._rows(_SELECT + where, [without_nul(value) for value in values])
+    def _entries(self, where: str, values: Sequence[Any]) -> list[LogEntry]:
+        rows = self._rows(_SELECT + where, [escape_nul(value) for value in values])
         return [
-            Entry(position, episode_of(position, [as_it_was(value) for value in values]))
+            LogEntry(position, episode_of(position, [restore_nul(value) for value in values]))
             for position, *values in rows
         ]
 
@@ -230,14 +230,14 @@ class PostgresLog:
         where = conditions(namespace, which, "%s")
         text = which.containing
         query = "".join([_POSITIONS if text is None else _TEXTS, where.sql, " ORDER BY position"])
-        values = [without_nul(value) for value in where.values]
+        values = [escape_nul(value) for value in where.values]
         # A named cursor doesn't bring all texts here at once.
         with db.transaction(), db.cursor("positions") as cursor:
             cursor.execute(self._sql(query), values)
             return [
                 position
                 for position, *texts in cursor
-                if text is None or mentions(text, [as_it_was(each) for each in texts])
+                if text is None or mentions(text, [restore_nul(each) for each in texts])
             ]
 
     def _packed(self, vector: NDArray[np.float32]) -> bytes | list[float]:
@@ -247,4 +247,4 @@ class PostgresLog:
 
 
 def _row(episode: Episode) -> list[Any]:
-    return [as_json(without_nul(value)) for value in values_of(episode)]
+    return [as_json(escape_nul(value)) for value in values_of(episode)]

@@ -92,7 +92,7 @@ class PostgresConnections:
         return " ".join(f"{k}={v}" for k, v in parts.items() if k in ("host", "port", "dbname"))
 
     def _problem(self, error: Exception) -> MemoryStoreError:
-        said = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         if isinstance(error, psycopg.errors.LockNotAvailable):
             fix = "Another process has been writing all the time; see pg_stat_activity."
         elif isinstance(error, psycopg.errors.InsufficientPrivilege):
@@ -101,7 +101,7 @@ class PostgresConnections:
             fix = "Look whether the server runs, and whether its address is right."
         else:
             fix = ""
-        return MemoryStoreError(f"The memory at {self} can't be used: {said}.", fix)
+        return MemoryStoreError(f"The memory at {self} can't be used: {message}.", fix)
 
 
 def _open(dsn: str, patience_s: float) -> Connection:

@@ -81,7 +81,7 @@ def layout_of(db: Connection, schema: str) -> int:
     """Return the layout of a schema, 0 if no log is in it.
 
     Raises:
-        MemoryStoreError: A newer version made it.
+        MemoryStoreError: Another version made it.
     """
     known = db.execute(
         "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'state'",
@@ -92,11 +92,12 @@ def layout_of(db: Connection, schema: str) -> int:
     query = "".join(["SELECT value FROM ", quoted(schema, "state"), " WHERE name = 'layout'"])
     row = db.execute(query.encode()).fetchone()
     layout = 0 if row is None else int(row[0])
-    if layout > LAYOUT:
+    if layout != LAYOUT:
         raise MemoryStoreError(
-            f"The memory in the schema {schema} was written by a newer version of Prefect Swarm: "
+            f"The memory in the schema {schema} was written by another version of Prefect Swarm: "
             f"its layout is {layout}, and this version knows {LAYOUT}.",
-            "Update this installation: pip install -U prefect-swarm. Nothing was changed.",
+            "Use that version (the newest: pip install -U prefect-swarm), or name another schema. "
+            "Nothing was changed.",
         )
     return layout
 

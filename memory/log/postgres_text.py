@@ -8,20 +8,20 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-__all__ = ["as_it_was", "without_nul"]
+__all__ = ["escape_nul", "restore_nul"]
 
 _SUB = "\x1a"
 _WRITTEN = {"\x00": f"{_SUB}0", _SUB: f"{_SUB}1"}
 _MEANT = {written: meant for meant, written in _WRITTEN.items()}
 
 
-def without_nul(value: Any) -> Any:
+def escape_nul(value: Any) -> Any:
     """Write a text, or all texts in lists and objects, without NUL."""
     return _in_all_texts(value, re.compile("[\x00\x1a]"), _WRITTEN)
 
 
-def as_it_was(value: Any) -> Any:
-    """Return what `without_nul` was given."""
+def restore_nul(value: Any) -> Any:
+    """Return what `escape_nul` was given."""
     return _in_all_texts(value, re.compile("\x1a[01]"), _MEANT)
 
 

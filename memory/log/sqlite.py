@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MemoryStoreError
-from ..episode import Entry, Episode, EpisodeKey, Selection
+from ..episode import Episode, EpisodeKey, LogEntry, Selection
 from .rows import (
     COLUMNS,
     as_json,
@@ -24,7 +24,7 @@ from .rows import (
     values_of,
 )
 from .sqlite_connections import PATIENCE_S, Connections
-from .sqlite_migrations import is_current, migrate
+from .sqlite_schema import is_current, make_schema
 
 __all__ = ["SqliteLog"]
 
@@ -56,12 +56,12 @@ class SqliteLog:
     The file has to lie on a disk of this machine: SQLite's WAL doesn't work over a network.
 
     Args:
-        path: The file; it and its folder are made if need be, older layouts become today's.
+        path: The file; it and its folder are made if need be.
         patience_s: How long a call waits for other writers.
 
     Raises:
         MemoryStoreError: The file can't be opened or made, is damaged, is something else, or was
-            written by a newer version.
+            written by another version.
     """
 
     def __init__(self, path: Path | str, patience_s: float = PATIENCE_S) -> None:
@@ -71,26 +71,29 @@ class SqliteLog:
             self._file.check_end()
             if not self._file.read(is_current):
                 self._file.read(self._use_wal)
-                self._file.write(self._migrate)
+                self._file.write(lambda db: make_schema(db, self.path))
         except BaseException:
             self._file.close()
             raise
 
     def append(self, episodes: Iterable[Episode]) -> int:
         """Write episodes, all or none; see `EpisodeLog.append`."""
-        rows = [(*map(as_json, values_of(one)), one.namespace, *one.key) for one in episodes]
+        rows = [
+            (*map(as_json, values_of(episode)), episode.namespace, *episode.key)
+            for episode in episodes
+        ]
         if not rows:
             return 0
         return self._file.write(lambda db: db.executemany(_INSERT, rows).rowcount)
 
-    def get(self, namespace: str, key: EpisodeKey) -> Entry | None:
+    def get(self, namespace: str, key: EpisodeKey) -> LogEntry | None:
         """Return the entry of that key, None if there is none."""
         found = self._entries(
             "namespace = ? AND run = ? AND step = ? AND attempt = ?", (namespace, *key)
         )
         return found[0] if found else None
 
-    def since(self, position: int, limit: int = 1000) -> list[Entry]:
+    def since(self, position: int, limit: int = 1000) -> list[LogEntry]:
         """Return up to `limit` entries of all namespaces after a position, by position."""
         return self._entries("position > ? ORDER BY position LIMIT ?", (position, max(limit, 0)))
 
@@ -112,11 +115,11 @@ class SqliteLog:
             return self._rows("SELECT COUNT(*) FROM episodes")[0][0]
         return self._rows("SELECT COUNT(*) FROM episodes WHERE namespace = ?", (namespace,))[0][0]
 
-    def select(self, namespace: str, which: Selection) -> list[Entry]:
+    def select(self, namespace: str, which: Selection) -> list[LogEntry]:
         """Return the entries that are meant, by position; all of the namespace by default."""
         positions = self._file.read(lambda db: _positions(db, namespace, which))
         found = self.at(positions)
-        return [Entry(position, found[position]) for position in positions if position in found]
+        return [LogEntry(position, found[position]) for position in positions if position in found]
 
     def forget(self, namespace: str, which: Selection) -> tuple[int, ...]:
         """Remove episodes for good; see `EpisodeLog.forget`.
@@ -129,8 +132,8 @@ class SqliteLog:
         check_forgettable(which)
         positions = self._file.write(lambda db: _remove(db, namespace, which))
         # Deleting overwrites rows, but what the splitting of index pages left behind is only gone
-        # once the file is written anew. Also where nothing was there: an earlier call may have been
-        # killed before it came here.
+        # once the file is written again. Also where nothing was there: an earlier call may have
+        # been killed before it came here.
         self.vacuum()
         return positions
 
@@ -167,7 +170,7 @@ class SqliteLog:
             self._file.write(keep)
 
     def vacuum(self) -> None:
-        """Write the file anew, without what was removed; takes seconds for 100,000 episodes."""
+        """Write the file again, without what was removed; takes seconds for 100,000 episodes."""
         self._file.read(lambda db: db.execute("VACUUM"))
         self._file.empty_wal("Vacuum the memory when that process has ended.")
 
@@ -184,16 +187,12 @@ class SqliteLog:
                 "Choose a folder on a disk of this machine.",
             )
 
-    def _migrate(self, db: sqlite3.Connection) -> None:
-        if not is_current(db):
-            migrate(db, self.path)
-
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
         return self._file.read(lambda db: db.execute(query, values).fetchall())
 
-    def _entries(self, where: str, values: Sequence[Any]) -> list[Entry]:
+    def _entries(self, where: str, values: Sequence[Any]) -> list[LogEntry]:
         rows = self._rows(_SELECT + where, values)
-        return [Entry(position, episode_of(position, values)) for position, *values in rows]
+        return [LogEntry(position, episode_of(position, values)) for position, *values in rows]
 
 
 def _one_of(column: str, values: Sequence[Any]) -> str:
@@ -211,7 +210,9 @@ def _positions(db: sqlite3.Connection, namespace: str, which: Selection) -> list
 def _remove(db: sqlite3.Connection, namespace: str, which: Selection) -> tuple[int, ...]:
     positions = _positions(db, namespace, which)
     if positions:
-        db.executemany("DELETE FROM episodes WHERE position = ?", [(one,) for one in positions])
+        db.executemany(
+            "DELETE FROM episodes WHERE position = ?", [(position,) for position in positions]
+        )
         db.execute(_FORGET_VECTORS)
         db.execute("UPDATE meta SET value = value + 1 WHERE name = 'forgotten'")
     return tuple(positions)

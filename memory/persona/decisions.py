@@ -121,8 +121,8 @@ def undo(registry: Registry, name: str, *, at: float, reason: str = "") -> Chang
         )
     earlier = known.changes[-2] if len(known.changes) > 1 else None
     held = last.by == "review" or (earlier is not None and earlier.held)
-    said = reason or f"undoes: {last.reason or last.action}"
-    change = _by_person(registry, known, "undo", last.before, at, said)
+    reason = reason or f"undoes: {last.reason or last.action}"
+    change = _by_person(registry, known, "undo", last.before, at, reason)
     return change.model_copy(update={"held": held})
 
 

@@ -32,7 +32,10 @@ def match(
         for group in groups:
             meant = [persona for persona in group if says(persona) and _may(persona, task_type)]
             if len(meant) > 1:
-                return next((one for one in meant if same_agent(one, one.title, prompt)), None)
+                return next(
+                    (persona for persona in meant if same_agent(persona, persona.title, prompt)),
+                    None,
+                )
             if meant:
                 return meant[0]
     return None

@@ -40,23 +40,16 @@ SHIPPED = Path(__file__).parent / "shipped"
 
 _TASKS = (*get_args(TaskType), "*")
 _KINDS = (*get_args(OutputKind), "*")
-_GATE = re.compile(r"[+-]?[a-z][a-z0-9_-]*\??")
 
 
 def _is_task_type(pattern: str) -> str:
     task, _, kind = pattern.partition("/")
     if task not in _TASKS or kind not in _KINDS:
         raise ValueError(
-            f"{pattern!r} is no task type: it is TASK/KIND with a task of {', '.join(_TASKS)} "
+            f"{pattern!r} is not a task type: it is TASK/KIND with a task of {', '.join(_TASKS)} "
             f"and a kind of {', '.join(_KINDS)}"
         )
     return pattern
-
-
-def _is_gate(asked: str) -> str:
-    if not _GATE.fullmatch(asked):
-        raise ValueError(f"{asked!r} is no gate: write `name`, `+name` or `-name`, perhaps with ?")
-    return asked
 
 
 def _is_kebab(name: str) -> str:
@@ -94,8 +87,6 @@ class Persona(BaseModel):
         instructions: The system prompt.
         task_types: What it is for: `task/kind` as in an episode, `*` for any.
         aliases: What a planner calls such an agent; `* Judge` is any words and then that one.
-        tools: Tools that it may use.
-        gates: Gates its artifacts get, written as a plan's: `name`, `+name`, `-name`, `name?`.
         version: Grows with every change to what it does.
     """
 
@@ -110,8 +101,6 @@ class Persona(BaseModel):
     aliases: Annotated[
         tuple[Annotated[Text, Field(max_length=80), AfterValidator(_is_alias)], ...], *_Tuple
     ] = ()
-    tools: Annotated[tuple[Text, ...], *_Tuple] = ()
-    gates: Annotated[tuple[Annotated[str, AfterValidator(_is_gate)], ...], *_Tuple] = ()
     version: int = Field(ge=1)
 
 
@@ -134,7 +123,8 @@ def load_persona(path: Path) -> Persona:
         raise InputError(f"The persona {path} can't be read: {error}.", "Check the file.") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(
-            f"The persona {path} is no YAML: {' '.join(str(error).split())}.", "Mend it."
+            f"The persona {path} is not valid YAML: {' '.join(str(error).split())}.",
+            "Fix the file.",
         ) from None
     try:
         persona = Persona.model_validate(data)
@@ -165,9 +155,9 @@ def load_personas(folder: Path) -> tuple[Persona, ...]:
         ) from None
     found = tuple(map(load_persona, files))
     if clash := _clash(found):
-        one, other, name = clash
+        first, second, name = clash
         raise InputError(
-            f"The personas {one.name} and {other.name} in {folder} break a rule: "
+            f"The personas {first.name} and {second.name} in {folder} break a rule: "
             f"both answer to {name!r}.",
             "Take that alias from one of them.",
         )
@@ -186,12 +176,12 @@ def names_of(persona: Persona) -> Iterable[str]:
 
 
 def _clash(personas: tuple[Persona, ...]) -> tuple[Persona, Persona, str] | None:
-    said = [{_said(name): name for name in names_of(persona)} for persona in personas]
-    for (one, mine), (other, theirs) in combinations(zip(personas, said, strict=True), 2):
+    spellings = [{_spelling_of(name): name for name in names_of(persona)} for persona in personas]
+    for (first, mine), (second, theirs) in combinations(zip(personas, spellings, strict=True), 2):
         for spelt in mine.keys() & theirs.keys():
-            return one, other, theirs[spelt]
+            return first, second, theirs[spelt]
     return None
 
 
-def _said(name: str) -> tuple[bool, str]:
+def _spelling_of(name: str) -> tuple[bool, str]:
     return name.startswith("* "), spelling(name.removeprefix("* "))

@@ -12,26 +12,32 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...errors import InputError
+from ...frozen import Frozen
 from ..episode import EpisodeKey
 from .matching import match, same_agent
 from .model import Persona, fits
 from .names import spelling
 
-__all__ = ["Action", "Change", "Evidence", "Known", "Origin", "Registry", "Status", "registry_of"]
+__all__ = [
+    "Action",
+    "Change",
+    "DecisionEvidence",
+    "Known",
+    "Origin",
+    "Registry",
+    "Status",
+    "registry_of",
+]
 
 Status = Literal["active", "candidate", "promoted", "retired"]
 Origin = Literal["user", "shipped", "invented"]
 Action = Literal["invent", "promote", "retire", "restore", "undo", "release"]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Evidence(_Frozen):
+class DecisionEvidence(Frozen):
     """What a review went by. Rates are shares of attempts, 0 to 1.
 
     Attributes:
@@ -53,7 +59,7 @@ class Evidence(_Frozen):
     episodes: tuple[EpisodeKey, ...]
 
 
-class Change(_Frozen):
+class Change(Frozen):
     """One decision about one persona.
 
     Attributes:
@@ -73,7 +79,7 @@ class Change(_Frozen):
     by: Literal["planner", "review", "person"]
     held: bool = False
     reason: str = ""
-    evidence: Evidence | None = None
+    evidence: DecisionEvidence | None = None
     definition: Persona | None = None
     position: int = 0
     follows: int = 0
@@ -129,12 +135,12 @@ class Registry:
             return exact
         spelt = spelling(name)
         found = [
-            one
-            for one in self.known.values()
-            if spelt and spelt in (spelling(one.persona.name), spelling(one.persona.title))
+            known
+            for known in self.known.values()
+            if spelt and spelt in (spelling(known.persona.name), spelling(known.persona.title))
         ]
         if len(found) > 1:
-            names = ", ".join(one.persona.name for one in found)
+            names = ", ".join(known.persona.name for known in found)
             raise InputError(f"Several personas are called {name!r}.", f"Say which: {names}.")
         if not found:
             raise InputError(
@@ -156,9 +162,9 @@ class Registry:
     def usable(self, task_type: str) -> tuple[Persona, ...]:
         """Return whom any step of that type may be given to: the active and the promoted."""
         return tuple(
-            one.persona
-            for one in self.known.values()
-            if one.status in ("active", "promoted") and fits(one.persona, task_type)
+            known.persona
+            for known in self.known.values()
+            if known.status in ("active", "promoted") and fits(known.persona, task_type)
         )
 
     def match(self, name: str, prompt: str, task_type: str = "") -> Persona | None:
@@ -171,7 +177,11 @@ class Registry:
             task_type: Such as `code/python`; "" for any.
         """
         groups = [
-            [one.persona for one in self.known.values() if one.origin == origin and _open(one)]
+            [
+                known.persona
+                for known in self.known.values()
+                if known.origin == origin and _is_open(known)
+            ]
             for origin in ("user", "shipped", "invented")
         ]
         if meant := match(groups, name, prompt, task_type):
@@ -181,15 +191,15 @@ class Registry:
 
     def invented(self, name: str, prompt: str, task_type: str = "") -> Known | None:
         """Return what was invented with this very name and prompt before, retired or not."""
-        for one in self.known.values():
-            fitting = not task_type or fits(one.persona, task_type)
-            if one.origin == "invented" and fitting and same_agent(one.persona, name, prompt):
-                return one
+        for known in self.known.values():
+            fitting = not task_type or fits(known.persona, task_type)
+            if known.origin == "invented" and fitting and same_agent(known.persona, name, prompt):
+                return known
         return None
 
 
-def _open(one: Known) -> bool:
-    return one.status in ("active", "promoted")
+def _is_open(known: Known) -> bool:
+    return known.status in ("active", "promoted")
 
 
 def registry_of(
@@ -202,9 +212,11 @@ def registry_of(
     by_name: dict[str, list[Change]] = defaultdict(list)
     for change in changes:
         by_name[change.persona].append(change)
-    from_files: dict[str, tuple[Persona, Origin]] = {one.name: (one, "user") for one in users}
-    for one in shipped:
-        from_files.setdefault(one.name, (one, "shipped"))
+    from_files: dict[str, tuple[Persona, Origin]] = {
+        persona.name: (persona, "user") for persona in users
+    }
+    for persona in shipped:
+        from_files.setdefault(persona.name, (persona, "shipped"))
     known = {
         name: Known(persona, origin, _about(by_name[name], True))
         for name, (persona, origin) in from_files.items()

@@ -13,16 +13,17 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from ..episode import Entry, EpisodeKey
+from ...frozen import Frozen
+from ..episode import EpisodeKey, LogEntry
 from ..learning.reward import SILENT
-from .registry import Action, Change, Evidence, Known, Registry, Status
+from .registry import Action, Change, DecisionEvidence, Known, Registry, Status
 
-__all__ = ["Beliefs", "Outcome", "ReviewPolicy", "bounds", "observed", "review"]
+__all__ = ["Beliefs", "ReviewOutcome", "ReviewPolicy", "bounds", "collect_outcomes", "review"]
 
 
-class Outcome(NamedTuple):
+class ReviewOutcome(NamedTuple):
     """How one attempt ended that a persona is to be credited with."""
 
     position: int
@@ -30,11 +31,11 @@ class Outcome(NamedTuple):
     key: EpisodeKey
 
 
-Beliefs = Mapping[tuple[str, str], tuple[Outcome, ...]]
+Beliefs = Mapping[tuple[str, str], tuple[ReviewOutcome, ...]]
 """The latest outcomes by (persona, task type), in the order of the log."""
 
 
-class ReviewPolicy(BaseModel):
+class ReviewPolicy(Frozen):
     """When a review decides.
 
     Reviewed after each of 200 attempts, one exactly as good as the others is promoted in 5 of 100
@@ -42,7 +43,7 @@ class ReviewPolicy(BaseModel):
     (median), one that is 15 to 20 points off after 30 to 55.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     samples: int = Field(default=10, ge=1, description="Attempts before the first decision.")
     deviations: float = Field(
@@ -59,8 +60,8 @@ class ReviewPolicy(BaseModel):
 DEFAULT = ReviewPolicy()
 
 
-def observed(
-    entries: Iterable[Entry],
+def collect_outcomes(
+    entries: Iterable[LogEntry],
     before: Beliefs | None = None,
     *,
     blameless: Collection[EpisodeKey] = (),
@@ -74,13 +75,13 @@ def observed(
         blameless: Failures that another step has the blame of.
         window: Outcomes that are kept of each persona and task type, the latest.
     """
-    found: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
+    found: dict[tuple[str, str], list[ReviewOutcome]] = defaultdict(list)
     for position, episode in entries:
         blamed_elsewhere = not episode.succeeded and (
             episode.category in SILENT or episode.key in blameless
         )
         if not blamed_elsewhere:
-            outcome = Outcome(position, episode.succeeded, episode.key)
+            outcome = ReviewOutcome(position, episode.succeeded, episode.key)
             found[episode.persona, episode.task_type].append(outcome)
     merged = dict(before or {})
     for arm, outcomes in found.items():
@@ -108,7 +109,7 @@ def review(
         at: Now, in seconds since the Unix epoch.
     """
     standard = _Standard(registry, beliefs, policy)
-    arms: dict[str, dict[str, tuple[Outcome, ...]]] = defaultdict(dict)
+    arms: dict[str, dict[str, tuple[ReviewOutcome, ...]]] = defaultdict(dict)
     for (persona, task_type), outcomes in beliefs.items():
         arms[persona][task_type] = outcomes
     changes = (
@@ -125,7 +126,7 @@ def review(
 
 def _decide(
     known: Known,
-    arms: Mapping[str, Sequence[Outcome]],
+    arms: Mapping[str, Sequence[ReviewOutcome]],
     standard: _Standard,
     policy: ReviewPolicy,
     at: float,
@@ -146,20 +147,21 @@ def _decide(
 
 
 def _evidence(
-    fresh: Mapping[str, Sequence[Outcome]], standard: _Standard, policy: ReviewPolicy
-) -> Evidence:
+    fresh: Mapping[str, Sequence[ReviewOutcome]], standard: _Standard, policy: ReviewPolicy
+) -> DecisionEvidence:
     outcomes = sorted(outcome for some in fresh.values() for outcome in some)
     successes = sum(outcome.succeeded for outcome in outcomes)
     low, high = bounds(successes, len(outcomes), policy.deviations)
     counts = {task_type: len(some) for task_type, some in sorted(fresh.items()) if some}
-    return Evidence(
+    return DecisionEvidence(
         successes=successes,
         failures=len(outcomes) - successes,
         rate=successes / len(outcomes),
         low=low,
         high=high,
-        baseline=sum(standard.rate(one) * n for one, n in counts.items()) / len(outcomes),
-        baseline_samples=sum(standard.samples[one] for one in counts),
+        baseline=sum(standard.rate(task_type) * n for task_type, n in counts.items())
+        / len(outcomes),
+        baseline_samples=sum(standard.samples[task_type] for task_type in counts),
         task_types=counts,
         episodes=tuple(outcome.key for outcome in outcomes[-policy.kept :]),
     )
@@ -169,8 +171,8 @@ def _change(
     known: Known,
     action: Action,
     after: Status,
-    evidence: Evidence,
-    fresh: Mapping[str, Sequence[Outcome]],
+    evidence: DecisionEvidence,
+    fresh: Mapping[str, Sequence[ReviewOutcome]],
     at: float,
 ) -> Change:
     return Change(
@@ -186,7 +188,7 @@ def _change(
     )
 
 
-def _sentence(evidence: Evidence) -> str:
+def _sentence(evidence: DecisionEvidence) -> str:
     attempts = evidence.successes + evidence.failures
     return (
         f"{evidence.rate:.0%} over {attempts} attempts, surely {evidence.low:.0%} to "

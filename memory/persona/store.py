@@ -12,9 +12,9 @@ from pydantic import ValidationError
 
 from ...errors import MemoryStoreError
 from ..episode import EpisodeKey
+from ..log.rows import mentions
 from ..log.sqlite_connections import PATIENCE_S, Connections
 from .model import load_personas, shipped_personas
-from .redaction import without_keys, without_text
 from .registry import Change, Registry, registry_of
 
 __all__ = ["APPLICATION_ID", "LAYOUT", "PersonaStore"]
@@ -62,6 +62,7 @@ _INSERT = "".join([
 ])  # fmt: skip
 _LAST = "SELECT COALESCE(MAX(id), 0) FROM changes WHERE namespace = ? AND persona = ?"
 _TRIES = 100
+_REMOVED = "(forgotten)"
 _AGAIN = "Forget it once more when that process has ended."
 
 
@@ -120,18 +121,20 @@ class PersonaStore:
 
         return tuple(self._file.write(insert)) if wanted else ()
 
-    def decide(self, namespace: str, act: Callable[[Registry], Change | None]) -> Change | None:
-        """Let `act` decide on the registry as it is, again if another process was quicker.
+    def decide(
+        self, namespace: str, decision: Callable[[Registry], Change | None]
+    ) -> Change | None:
+        """Let `decision` decide on the registry as it is, again if another process was quicker.
 
         `store.decide("default", lambda r: retire(r, "judge", at=time.time()))` is all there is to
         retiring one.
 
         Raises:
-            InputError: `act` did.
+            InputError: `decision` did.
             MemoryStoreError: The store can't be read or written.
         """
         for _ in range(_TRIES):
-            change = act(self.registry(namespace))
+            change = decision(self.registry(namespace))
             if change is None:
                 return None
             if done := self.append(namespace, [change]):
@@ -169,8 +172,8 @@ class PersonaStore:
             for number, *fields in db.execute(_SELECT, (namespace,)).fetchall():
                 row = dict(zip(_COLUMNS, fields, strict=True))
                 left = {
-                    "evidence": without_keys(row["evidence"], keys),
-                    "reason": without_text(row["reason"], text),
+                    "evidence": _without_keys(row["evidence"], keys),
+                    "reason": _without_text(row["reason"], text),
                 }
                 if left.items() <= row.items():
                     continue
@@ -214,6 +217,7 @@ class PersonaStore:
         try:
             for name in ("evidence", "definition"):
                 fields[name] = json.loads(fields[name]) if fields[name] else None
+            fields["definition"] = _as_today(fields["definition"])
             return Change.model_validate_json(json.dumps(fields))
         except (ValidationError, ValueError) as error:
             raise MemoryStoreError(
@@ -225,6 +229,27 @@ class PersonaStore:
 def _is_current(db: sqlite3.Connection) -> bool:
     version = db.execute("PRAGMA user_version").fetchone()[0]
     return (version, db.execute("PRAGMA application_id").fetchone()[0]) == (LAYOUT, APPLICATION_ID)
+
+
+def _as_today(definition: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Leave out the fields that personas once had, and that nothing ever read."""
+    return definition and {k: v for k, v in definition.items() if k not in ("gates", "tools")}
+
+
+def _without_keys(evidence: str | None, keys: Collection[EpisodeKey]) -> str | None:
+    """Return evidence, as JSON, without these episodes; the very text if it names none of them."""
+    if not evidence:
+        return evidence
+    fields: dict[str, Any] = json.loads(evidence)
+    left = [key for key in fields["episodes"] if EpisodeKey(*key) not in keys]
+    if len(left) == len(fields["episodes"]):
+        return evidence
+    return json.dumps({**fields, "episodes": left}, ensure_ascii=False)
+
+
+def _without_text(reason: str, text: str | None) -> str:
+    """Return a reason, or that it was forgotten if it has the text in any case."""
+    return _REMOVED if text is not None and mentions(text, [reason]) else reason
 
 
 def _values(change: Change) -> tuple[Any, ...]:

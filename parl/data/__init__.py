@@ -4,7 +4,9 @@ r"""Training pairs for the orchestrator: objectives as people say them, and thei
     python -m prefect_swarm.parl.data check [--notes] [FILE ...]
     python -m prefect_swarm.parl.data show [--kind K] [-n 20] [--seed S] [--dress] [FILE ...]
 
-`words/*.txt` hold lists (see `lists`), `patterns/*.txt` hold blocks (see `blocks`) such as
+`words/*/*.txt` hold lists (see `lists`), `patterns/*/*.txt` hold blocks (see `blocks`). The folders
+sort patterns by the shape of their plans, words by the patterns that use them, or by subject. What
+a seed draws depends on neither file nor folder. A block is such as
 
     kind compare_choose                 the kind that the block belongs to
     with x = 2..5 pets/small_dogs       what its slots hold (see `variables`)

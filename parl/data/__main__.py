@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "show":
         _say(_shown(blocks, options.count, options.seed, dressed=options.dress))
         return 0
+    blocks.sort(key=lambda block: (block.file, block.line))
     findings = [check_pattern(block) for block in blocks]
     wrong = [f"{error}" for error in errors]
     wrong += [f"{one.pattern.where}: {error}." for one in findings for error in one.errors]
@@ -64,7 +65,11 @@ def _wanted(where: str, files: Sequence[str]) -> bool:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m prefect_swarm.parl.data", description=__doc__)
     parser.add_argument("command", choices=("check", "show"))
-    parser.add_argument("files", nargs="*", help="only files whose name has one of these in it")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        help="only files whose path has one of these in it, such as chain/home.txt",
+    )
     parser.add_argument("--kind", default="", help="only this kind")
     parser.add_argument("--notes", action="store_true", help="show the notes of the check")
     parser.add_argument("-n", dest="count", type=int, default=20, help="examples to show")

@@ -11,14 +11,14 @@ from .generating.chance import seeded
 from .generating.expand import Expansion, MisfitError, draw
 from .parsing.pattern import Pattern
 
-__all__ = ["Finding", "check_pattern", "depth", "table", "width"]
+__all__ = ["PatternFinding", "check_pattern", "depth", "table", "width"]
 
 DRAWS = 30
 """Draws of a block in the check."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class PatternFinding:
     """A block's check: errors, notes that are none, and the draws that fit."""
 
     pattern: Pattern
@@ -27,7 +27,7 @@ class Finding:
     good: tuple[Expansion, ...]
 
 
-def check_pattern(pattern: Pattern, draws: int = DRAWS) -> Finding:
+def check_pattern(pattern: Pattern, draws: int = DRAWS) -> PatternFinding:
     """Draw a block with fixed seeds and say what is wrong with it."""
     good: list[Expansion] = []
     bad: list[str] = []
@@ -45,7 +45,7 @@ def check_pattern(pattern: Pattern, draws: int = DRAWS) -> Finding:
     if len(pattern.asks) < 5:
         notes.append(f"only {len(pattern.asks)} asks")
     notes += _unused(pattern, good)
-    return Finding(pattern, tuple(errors), tuple(notes), tuple(good))
+    return PatternFinding(pattern, tuple(errors), tuple(notes), tuple(good))
 
 
 def _invented(pattern: Pattern, good: Iterable[Expansion]) -> Iterator[str]:
@@ -87,9 +87,9 @@ def _levels(needs: Sequence[Sequence[int]]) -> list[int]:
     return levels
 
 
-def table(findings: Iterable[Finding]) -> Iterator[str]:
+def table(findings: Iterable[PatternFinding]) -> Iterator[str]:
     """Yield a line for each kind: blocks, asks, mean width and depth."""
-    kinds: dict[str, list[Finding]] = {}
+    kinds: dict[str, list[PatternFinding]] = {}
     for finding in findings:
         kinds.setdefault(finding.pattern.kind, []).append(finding)
     yield f"{'kind':<32}{'blocks':>8}{'asks':>8}{'steps':>8}{'width':>8}{'depth':>8}"

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from ...blocks.llama.openmp import sleeping_threads
 from ...errors import InputError
-from .config import Practice, Report, TrainConfig, TrainResult
+from .config import Practice, TrainConfig, TrainingReport, TrainResult
 from .extra import require_extra
 
 __all__ = [
     "Practice",
-    "Report",
     "TrainConfig",
     "TrainResult",
+    "TrainingReport",
     "averaged",
     "export",
     "train",
@@ -37,7 +37,7 @@ def train(
     start: Path | None = None,
     practice: Practice | None = None,
     resume: bool = False,
-    show: Callable[[Report], None] | None = None,
+    show: Callable[[TrainingReport], None] | None = None,
 ) -> TrainResult:
     """Train a low-rank adapter that turns an objective into a plan.
 
@@ -80,7 +80,7 @@ def train(
     )
 
 
-def _quiet(_: Report) -> None:
+def _quiet(_: TrainingReport) -> None:
     pass
 
 
@@ -111,7 +111,7 @@ def averaged(checkpoint: Path, start: Path, *, base: Path) -> Path:
     """
     require_extra()
     with sleeping_threads():
-        from .export import keep_mean
+        from .gguf_export import keep_mean
 
     return keep_mean(checkpoint, start, base)
 
@@ -126,7 +126,7 @@ def export(checkpoint: Path, target: Path, *, name: str = "Prefect Swarm orchest
     """
     require_extra()
     with sleeping_threads():
-        from .export import write_gguf
+        from .gguf_export import write_gguf
 
     write_gguf(checkpoint, target, name)
     return target

@@ -14,11 +14,11 @@ from itertools import takewhile
 import torch
 from torch import Tensor
 
-__all__ = ["Batch", "Example", "batches", "pack"]
+__all__ = ["Batch", "TokenizedExample", "batches", "pack"]
 
 
 @dataclass(frozen=True)
-class Example:
+class TokenizedExample:
     """One conversation: the prompt's tokens, and those of the plan with its end."""
 
     prompt: tuple[int, ...]
@@ -60,7 +60,9 @@ class Batch:
         return replace(self, **{name: x.to(device) for name, x in values if isinstance(x, Tensor)})
 
 
-def batches(examples: Sequence[Example], budget: int, seed: int | None) -> Iterator[list[Example]]:
+def batches(
+    examples: Sequence[TokenizedExample], budget: int, seed: int | None
+) -> Iterator[list[TokenizedExample]]:
     """Deal examples into batches of at most `budget` tokens, each at least one example.
 
     Args:
@@ -69,7 +71,7 @@ def batches(examples: Sequence[Example], budget: int, seed: int | None) -> Itera
     order = list(examples)
     if seed is not None:
         random.Random(seed).shuffle(order)  # noqa: S311 - no secret depends on it
-    batch: list[Example] = []
+    batch: list[TokenizedExample] = []
     size = 0
     for example in order:
         if batch and size + len(example) > budget:
@@ -81,7 +83,7 @@ def batches(examples: Sequence[Example], budget: int, seed: int | None) -> Itera
         yield batch
 
 
-def pack(examples: Sequence[Example]) -> Batch:
+def pack(examples: Sequence[TokenizedExample]) -> Batch:
     """Pack at least one example."""
     prefix = _common([example.prompt for example in examples])
     tokens: list[int] = [*examples[0].prompt[:prefix]]

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ...tasks.planner.local.line_format import read_lines
-from .base import load_base
-from .config import Practice, Report, TrainConfig, TrainResult
+from .config import Practice, TrainConfig, TrainingReport, TrainResult
 from .device import device_of, keep_memory
 from .learner import Learner, new_learner
 from .lessons import Course
-from .loop import Run
+from .loop import TrainingRun
+from .network.base import load_base
 from .practice import Practised, Task
 from .supervised import Supervised
 from .tokens import encode, pieces
@@ -27,7 +27,7 @@ def run(
     config: TrainConfig,
     folder: Path,
     base: Path,
-    show: Callable[[Report], None],
+    show: Callable[[TrainingReport], None],
     *,
     start: Path | None,
     practice: Practice | None,
@@ -42,7 +42,7 @@ def run(
         if practice is None
         else _practised(pairs, development, config, practice, base, learner)
     )
-    return Run(course, learner, config, folder, loaded, show).train(resume=resume)
+    return TrainingRun(course, learner, config, folder, loaded, show).train(resume=resume)
 
 
 def _practised(

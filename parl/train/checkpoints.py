@@ -13,17 +13,17 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError
-from .config import Report, TrainConfig
-from .lora import Adapter
+from .config import TrainConfig, TrainingReport
+from .network.lora import Adapter
 
-__all__ = ["Folder", "Origin", "Progress", "load_adapter", "save_adapter", "write"]
+__all__ = ["Folder", "Origin", "TrainingProgress", "load_adapter", "save_adapter", "write"]
 
 
 _COMPARED = ("rank", "alpha", "lr_ratio", "batch_tokens", "seed")
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """How far a run is.
 
     Attributes:
@@ -90,7 +90,7 @@ class Folder:
         """Where the adapter after that many steps is kept."""
         return self.path / f"adapter-{step:06}.pt"
 
-    def log(self, report: Report) -> None:
+    def log(self, report: TrainingReport) -> None:
         """Append a line to the log."""
         with (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(report)) + "\n")
@@ -99,7 +99,7 @@ class Folder:
         self,
         adapter: Adapter,
         optimiser: torch.optim.Optimizer,
-        progress: Progress,
+        progress: TrainingProgress,
         config: TrainConfig,
         origin: Origin,
     ) -> None:
@@ -120,7 +120,7 @@ class Folder:
         optimiser: torch.optim.Optimizer,
         config: TrainConfig,
         origin: Origin,
-    ) -> Progress:
+    ) -> TrainingProgress:
         """Put the saved state into an adapter and its optimiser.
 
         Raises:
@@ -142,7 +142,7 @@ class Folder:
                 matrix.copy_(saved)
         optimiser.load_state_dict(state["optimiser"])
         torch.set_rng_state(state["random"])
-        return Progress(**state["progress"])
+        return TrainingProgress(**state["progress"])
 
 
 def save_adapter(path: Path, adapter: Adapter, facts: Mapping[str, str]) -> None:

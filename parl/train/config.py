@@ -10,7 +10,7 @@ from typing import Literal
 
 from ...errors import InputError
 
-__all__ = ["Practice", "Report", "TrainConfig", "TrainResult"]
+__all__ = ["Practice", "TrainConfig", "TrainResult", "TrainingReport"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Practice:
 
 
 @dataclass(frozen=True)
-class Report:
+class TrainingReport:
     """One line of a training log.
 
     Attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from ...errors import InputError
+from ...local_extra import require_llama_cpp
 
 __all__ = ["require_extra"]
 
@@ -12,7 +13,7 @@ _NEEDED = ("torch", "gguf")
 
 
 def require_extra() -> None:
-    """Say which of the `train` extra is missing, before an import fails somewhere deep.
+    """Say what of the extras `train` and `local` is missing, before an import fails somewhere deep.
 
     Raises:
         InputError: Something is.
@@ -22,3 +23,4 @@ def require_extra() -> None:
             f"Training needs {' and '.join(missing)}, which is not installed.",
             "Run: pip install 'prefect-swarm[train]'",
         )
+    require_llama_cpp()

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from ...blocks.llama.adapter import check_adapter, check_base
 from ...errors import InputError
-from .base import Base, read_tensors
 from .config import TrainConfig
 from .device import product_type
-from .lora import Adapter, new_adapter, sizes, widened
-from .model import Model
+from .network.base import Base, read_tensors
+from .network.lora import Adapter, new_adapter, sizes, widened
+from .network.model import Model
 
 __all__ = ["Learner", "new_learner", "read_adapter"]
 

@@ -9,13 +9,13 @@ from typing import Protocol
 from torch import Tensor
 
 from .batches import Batch
-from .checkpoints import Progress
+from .checkpoints import TrainingProgress
 
-__all__ = ["Course", "Lesson"]
+__all__ = ["Course", "TrainingLesson"]
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingLesson:
     """What one step of the optimiser learns from.
 
     Attributes:
@@ -41,7 +41,7 @@ class Course(Protocol):
         """Steps between two reports."""
         ...
 
-    def lesson(self, progress: Progress) -> Lesson:
+    def lesson(self, progress: TrainingProgress) -> TrainingLesson:
         """The next lesson; counts it in `progress`, whose epoch and batch say which it is."""
         ...
 

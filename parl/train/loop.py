@@ -14,17 +14,17 @@ import torch
 
 from ...blocks.llama.api import usable_cores
 from ...errors import InputError
-from .base import Base
-from .checkpoints import Folder, Origin, Progress, save_adapter
-from .config import Report, TrainConfig, TrainResult
+from .checkpoints import Folder, Origin, TrainingProgress, save_adapter
+from .config import TrainConfig, TrainingReport, TrainResult
 from .learner import Learner
-from .lessons import Course, Lesson
+from .lessons import Course, TrainingLesson
+from .network.base import Base
 from .schedule import ended, rate
 
-__all__ = ["Run", "Since"]
+__all__ = ["Since", "TrainingRun"]
 
 
-class Run:
+class TrainingRun:
     """One run in one folder."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Run:
         config: TrainConfig,
         folder: Path,
         base: Base,
-        show: Callable[[Report], None],
+        show: Callable[[TrainingReport], None],
     ) -> None:
         self._config = config
         self._folder = Folder(folder)
@@ -49,7 +49,7 @@ class Run:
             weight_decay=0.0,
             fused=True,
         )
-        self._progress = Progress()
+        self._progress = TrainingProgress()
         self._since = Since()
 
     def train(self, *, resume: bool) -> TrainResult:
@@ -92,7 +92,7 @@ class Run:
         tokens = sum(batch.size for batch, _ in lesson.parts)
         self._since.add(targets, tokens, loss, time.monotonic() - started)
 
-    def _add_gradients(self, lesson: Lesson) -> float:
+    def _add_gradients(self, lesson: TrainingLesson) -> float:
         """Add up the gradients of a lesson's parts, and return what reports say of it."""
         total = 0.0
         for batch, weights in lesson.parts:
@@ -120,7 +120,7 @@ class Run:
         return loss
 
     def _report(self, dev_loss: float | None) -> None:
-        report = Report(
+        report = TrainingReport(
             step=self._progress.step,
             loss=self._since.loss,
             dev_loss=dev_loss,

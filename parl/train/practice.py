@@ -12,12 +12,12 @@ from torch import Tensor
 from ...errors import InputError
 from ...task_ir import TaskIR
 from ..reward import GRAPH, reward
-from .batches import Batch, Example, pack
-from .checkpoints import Progress
+from .batches import Batch, TokenizedExample, pack
+from .checkpoints import TrainingProgress
 from .config import Practice, TrainConfig
 from .learner import Learner
-from .lessons import Lesson
-from .sampler import Writer
+from .lessons import TrainingLesson
+from .network.sampler import Writer
 
 __all__ = ["Practised", "Task", "Try", "advantages"]
 
@@ -37,7 +37,7 @@ class Task:
 
     objective: str
     wanted: TaskIR
-    example: Example
+    example: TokenizedExample
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Practised:
         """The steps of a round."""
         return self._practice.updates
 
-    def lesson(self, progress: Progress) -> Lesson:
+    def lesson(self, progress: TrainingProgress) -> TrainingLesson:
         """The next part of a round, which is written when its first part is wanted."""
         practice = self._practice
         rounds = max(1, len(self._tasks) // practice.objectives)
@@ -106,7 +106,7 @@ class Practised:
         progress.batch += 1
         share = self._round[part :: practice.updates]
         rewards = [one.reward for _, tries in share for one in tries]
-        return Lesson(list(self._parts(share)), 1 - sum(rewards) / max(1, len(rewards)))
+        return TrainingLesson(list(self._parts(share)), 1 - sum(rewards) / max(1, len(rewards)))
 
     def dev_loss(self) -> float | None:
         """What the plans lack of the most they could be worth, on average."""
@@ -156,7 +156,7 @@ class Practised:
         tokens = sum(len(plan) for _, plans in taught for plan, _ in plans)
         for task, plans in taught:
             if plans:
-                batch = pack([Example(task.example.prompt, plan) for plan, _ in plans])
+                batch = pack([TokenizedExample(task.example.prompt, plan) for plan, _ in plans])
                 counts = [advantage / tokens for plan, advantage in plans for _ in plan]
                 yield batch, torch.tensor(counts)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from .config import Report, TrainConfig
+from .config import TrainConfig, TrainingReport
 
 __all__ = ["line", "shown"]
 
@@ -16,7 +16,7 @@ __all__ = ["line", "shown"]
 @contextmanager
 def shown(
     config: TrainConfig, console: Console | None = None
-) -> Generator[Callable[[Report], None]]:
+) -> Generator[Callable[[TrainingReport], None]]:
     """Give the function that shows each report."""
     console = console or Console(highlight=False)
     if not console.is_terminal:
@@ -26,7 +26,7 @@ def shown(
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("Reading the base model", total=1.0)
 
-        def show(report: Report) -> None:
+        def show(report: TrainingReport) -> None:
             if report.dev_loss is not None:
                 console.print(line(report), soft_wrap=True)
             bar.update(task, description=line(report), completed=_share(config, report))
@@ -34,7 +34,7 @@ def shown(
         yield show
 
 
-def line(report: Report) -> str:
+def line(report: TrainingReport) -> str:
     """Say a report in one line."""
     dev = "" if report.dev_loss is None else f"  dev {report.dev_loss:.4f}"
     return (
@@ -43,7 +43,7 @@ def line(report: Report) -> str:
     )
 
 
-def _share(config: TrainConfig, report: Report) -> float:
+def _share(config: TrainConfig, report: TrainingReport) -> float:
     by_steps = report.step / config.steps if config.steps else 0.0
     by_time = report.elapsed_s / (config.minutes * 60) if config.minutes else 0.0
     return min(1.0, max(by_steps, by_time))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .checkpoints import Progress
+from .checkpoints import TrainingProgress
 from .config import TrainConfig
 
 __all__ = ["ended", "rate"]
 
 
-def ended(config: TrainConfig, progress: Progress) -> str | None:
+def ended(config: TrainConfig, progress: TrainingProgress) -> str | None:
     """What ends the run now, if anything."""
     if config.steps is not None and progress.step >= config.steps:
         return f"{config.steps} steps are done"
@@ -19,7 +19,7 @@ def ended(config: TrainConfig, progress: Progress) -> str | None:
     return None
 
 
-def rate(config: TrainConfig, progress: Progress) -> float:
+def rate(config: TrainConfig, progress: TrainingProgress) -> float:
     """Learning rate of the next step: it rises, then falls, both in a straight line."""
     # Half a step more, so that neither the first nor the last step is idle.
     share = (progress.step + 0.5) / config.steps if config.steps else 0.0
@@ -32,6 +32,6 @@ def rate(config: TrainConfig, progress: Progress) -> float:
     return config.lr * (config.final_lr + (1 - config.final_lr) * left)
 
 
-def _since_best(progress: Progress) -> int:
+def _since_best(progress: TrainingProgress) -> int:
     best = progress.best
     return sum(1 for step in progress.dev_losses if best is not None and step > best)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import torch
 
-from .batches import Example, batches, pack
-from .checkpoints import Progress
+from .batches import TokenizedExample, batches, pack
+from .checkpoints import TrainingProgress
 from .config import TrainConfig
 from .learner import Learner
-from .lessons import Lesson
+from .lessons import TrainingLesson
 
 __all__ = ["Supervised"]
 
@@ -22,8 +22,8 @@ class Supervised:
 
     def __init__(
         self,
-        examples: Sequence[Example],
-        unseen: Sequence[Example],
+        examples: Sequence[TokenizedExample],
+        unseen: Sequence[TokenizedExample],
         config: TrainConfig,
         learner: Learner,
     ) -> None:
@@ -32,14 +32,14 @@ class Supervised:
         self._learner = learner
         by_length = sorted(unseen, key=len)
         self._unseen = [pack(some) for some in batches(by_length, config.batch_tokens, None)]
-        self._dealt: list[list[Example]] = []
+        self._dealt: list[list[TokenizedExample]] = []
 
     @property
     def data(self) -> str:
         """Every example's tokens."""
         return repr([(example.prompt, example.plan) for example in self._examples])
 
-    def lesson(self, progress: Progress) -> Lesson:
+    def lesson(self, progress: TrainingProgress) -> TrainingLesson:
         """The next batch."""
         if not self._dealt or progress.batch == len(self._dealt):
             if self._dealt:
@@ -50,7 +50,7 @@ class Supervised:
             if progress.batch == len(self._dealt):
                 return self.lesson(progress)
         progress.batch += 1
-        return Lesson([(pack(self._dealt[progress.batch - 1]), None)])
+        return TrainingLesson([(pack(self._dealt[progress.batch - 1]), None)])
 
     def dev_loss(self) -> float | None:
         """Mean loss of a token."""

@@ -12,12 +12,12 @@ from ...blocks.llama.messages import to_chat
 from ...blocks.llama.native import Native
 from ...errors import InputError, ModelError
 from ...tasks.planner.local.prompts import trained_messages
-from .batches import Example
+from .batches import TokenizedExample
 
 __all__ = ["encode", "pieces"]
 
 
-def encode(pairs: Iterable[tuple[str, str]], base: Path) -> list[Example]:
+def encode(pairs: Iterable[tuple[str, str]], base: Path) -> list[TokenizedExample]:
     """Turn (objective, plan) pairs into tokens.
 
     Raises:
@@ -49,10 +49,10 @@ def pieces(base: Path) -> tuple[bytes, ...]:
         native.close()
 
 
-def _encode(objective: str, plan: str, native: Native, template: ChatTemplate) -> Example:
+def _encode(objective: str, plan: str, native: Native, template: ChatTemplate) -> TokenizedExample:
     text = template.render(to_chat(trained_messages(objective)))
     prompt = native.tokenize(text)
     whole = native.tokenize(text + plan + native.eos)
     if whole[: len(prompt)] != prompt:
         raise InputError(f"The plan begins as no token does: {plan[:40]!r}.", "Write `1. Name: …`.")
-    return Example(tuple(prompt), tuple(whole[len(prompt) :]))
+    return TokenizedExample(tuple(prompt), tuple(whole[len(prompt) :]))

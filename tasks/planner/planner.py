@@ -1,7 +1,7 @@
 """Have a model write the plan: under a grammar where it takes one, as structured output elsewhere.
 
-A local model that has an adapter for planning wears it here, and nowhere else, and what its plans
-leave out is mended where the objective leaves no doubt. A plan that scores below the threshold is
+The adapter of a local model, if it has one, is applied here and nowhere else, and its plans are
+repaired where the objective leaves no doubt. A plan that scores below the threshold is
 written again, less greedily, and the best one is taken: with an adapter all further ones at once,
 as one batch of tokens, and the best by its score and by how many have its graph; without one as
 long as none scores enough.
@@ -25,12 +25,12 @@ from ...errors import InputError, NoPlanError, PlanError
 from ...result import Usage
 from ...task_ir import PlanRules, TaskIR
 from ..usage import usage_of
-from .local.enumerations import listed
-from .local.line_format import GRAMMAR_STEPS, grammar, in_circles, read_lines
+from .local.enumerations import listed_items
+from .local.line_format import GRAMMAR_STEPS, grammar, read_lines, repetition_reason
 from .local.prompts import lines_messages, trained_messages
-from .local.repair.pipeline import mended
+from .local.repair.pipeline import repair_plan
 from .local.score import THRESHOLD, score
-from .local.selection import AGREED, Candidate, Choice, chosen, told
+from .local.selection import AGREED, Choice, PlanCandidate, describe_selection, select_plan
 from .structured import request_plan
 
 __all__ = [
@@ -59,9 +59,9 @@ _TEMPERATURES, _TRAINED_TEMPERATURES = (0.0, 0.5, 0.8), (0.0, 0.4, 0.6, 0.8)
 
 @dataclass(frozen=True)
 class PlanDraft(Choice):
-    """The plan that is taken, what it was chosen from, and the adapter that was worn, if any."""
+    """The plan that is taken, what it was chosen from, and the adapter that was applied, if any."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[PlanCandidate, ...]
     usage: Usage
     adapter: Path | None
 
@@ -91,7 +91,7 @@ async def draft_plan(
         seed: Seeds sampling; the same seed gives the same plan of a local model.
         max_tokens: The most tokens a plan may take; by default 640 with an adapter, 320 in lines
             without one, else the model's own.
-        adapter: Whether a local model wears its adapter for planning.
+        adapter: Whether the adapter of a local model is applied.
 
     Raises:
         InputError: The objective is empty.
@@ -150,20 +150,20 @@ class _Writer:
     def usage(self) -> Usage:
         return usage_of(self._answers)
 
-    async def write(self, attempt: int) -> Candidate:
+    async def write(self, attempt: int) -> PlanCandidate:
         text, notes = "", ()
         try:
             if self._is_local:
                 text = await self._lines(attempt)
                 plan = read_lines(text, self._objective, self._rules)
-                plan, notes = mended(plan, self._rules.max_steps)
+                plan, notes = repair_plan(plan, self._rules.max_steps)
             else:
                 plan, text = await self._structured(attempt)
         except PlanError as error:
-            return Candidate((error.text or text)[:_EXCERPT], error=str(error))
-        return Candidate(text[:_EXCERPT], plan, score(plan, self._objective), notes)
+            return PlanCandidate((error.text or text)[:_EXCERPT], error=str(error))
+        return PlanCandidate(text[:_EXCERPT], plan, score(plan, self._objective), notes)
 
-    def settled(self, candidate: Candidate, threshold: float) -> bool:
+    def settled(self, candidate: PlanCandidate, threshold: float) -> bool:
         if candidate.score is None:
             return not self._is_local  # structured output has had its repair round
         return candidate.score.value >= threshold
@@ -173,7 +173,7 @@ class _Writer:
             max_tokens=self._max_tokens or (_TRAINED_TOKENS if self.adapter else _TOKENS),
             temperature=self._temperature(attempt),
             seed=self._seed + attempt,
-            llamacpp_watch=in_circles,
+            llamacpp_watch=repetition_reason,
         )
         most = min(self._rules.max_steps, GRAMMAR_STEPS)
         if self.adapter is None:
@@ -208,12 +208,12 @@ class _Writer:
 
 def _room(objective: str, most: int) -> tuple[int, int]:
     """Return the most and the fewest lines: one for each thing listed, and one that joins them."""
-    things = len(listed(objective))
+    things = len(listed_items(objective))
     return (min(most, things + 1), min(most, things)) if things else (min(most, 3), 1)
 
 
-def _choose(candidates: list[Candidate], writer: _Writer) -> PlanDraft:
-    choice = chosen(candidates, AGREED if writer.adapter else 0.0)
+def _choose(candidates: list[PlanCandidate], writer: _Writer) -> PlanDraft:
+    choice = select_plan(candidates, AGREED if writer.adapter else 0.0)
     if choice is None:
         last = candidates[-1]
         raise NoPlanError(f"No plan could be read: {last.error}", "Ask another model.", last.text)
@@ -221,8 +221,8 @@ def _choose(candidates: list[Candidate], writer: _Writer) -> PlanDraft:
         "Chose a plan of %d steps that scores %.2f (%s)%s",
         len(choice.plan.steps),
         choice.score.value,
-        told(candidates, choice.alike),
-        "".join(f"; {clause}" for clause in (*choice.score.reasons, *choice.mended)),
+        describe_selection(candidates, choice.alike),
+        "".join(f"; {clause}" for clause in (*choice.score.reasons, *choice.repairs)),
     )
     return PlanDraft(
         **vars(choice), candidates=tuple(candidates), usage=writer.usage, adapter=writer.adapter

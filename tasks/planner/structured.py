@@ -14,8 +14,7 @@ from pydantic_ai.settings import ModelSettings
 
 from ...errors import PlanError
 from ...output import Form, OutputKind
-from ...task_ir import PlanRules, TaskIR, Tier, parse_plan
-from .local.line_format import final_step
+from ...task_ir import PlanRules, TaskIR, Tier, final_step, parse_plan
 from .local.prompts import STRUCTURED
 
 __all__ = ["PlannedOutput", "StructuredPlan", "request_plan"]
@@ -48,7 +47,7 @@ class PlannedOutput(BaseModel):
         """Return it as a plan has it.
 
         Raises:
-            PlanError: A text of JSON is none; says whose.
+            PlanError: A text is not valid JSON; says whose.
         """
         given: dict[str, Any] = self.model_dump(exclude={"examples", "json_schema"})
         given["examples"] = [
@@ -64,7 +63,7 @@ def _value(text: str, place: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        problem = f"step {place}: {text[:80]!r} is no JSON: {error}"
+        problem = f"step {place}: {text[:80]!r} is not valid JSON: {error}"
         raise PlanError(problem, "Write it as JSON.") from None
 
 
@@ -139,7 +138,7 @@ async def request_plan(
     `said` gets the conversation, whether it succeeds or not.
 
     Raises:
-        PlanError: The mended plan breaks a rule as well; it has the text.
+        PlanError: The second plan breaks a rule as well; it has the text.
     """
     agent = Agent(
         model, output_type=StructuredPlan, instructions=_instructions(rules), retries={"output": 1}

@@ -10,32 +10,30 @@ from typing import Any
 from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
-from pydantic import BaseModel, ConfigDict
 from pydantic_ai.exceptions import ModelAPIError
 
 from ...blocks.llama.adapter import file_hash
 from ...blocks.models import planner_adapter_of, resolve_model
 from ...errors import ModelError
+from ...frozen import Frozen
 from ...gates import gates
 from ...result import Planning
-from ...task_ir import PlanRules, TaskIR, TierName
+from ...task_ir import PlanRules, StoredPlan, TierName
 from ..subagent.task import retry_transport
 from ..tags import tag_task_run
-from .local.selection import told
+from .local.selection import describe_selection
 from .planner import PlanDraft, draft_plan, why_without_adapter
 
-__all__ = ["Commission", "Planned", "decompose", "plan_objective"]
+__all__ = ["PlanRequest", "Planned", "decompose", "plan_objective"]
 
 _logger = logging.getLogger(__name__)
 
 
-class Commission(BaseModel):
+class PlanRequest(Frozen):
     """What the orchestrator is asked. `run` is the flow run it belongs to.
 
-    `adapter` says whether a local model wears its adapter for planning.
+    `adapter` says whether the adapter of a local model is applied.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     run: str
     objective: str
@@ -46,22 +44,20 @@ class Commission(BaseModel):
     adapter: bool = True
 
 
-class Planned(BaseModel):
+class Planned(Frozen):
     """A plan and where it came from."""
 
-    model_config = ConfigDict(frozen=True)
-
-    plan: TaskIR
+    plan: StoredPlan
     planning: Planning
 
 
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
-    commission = Commission.model_validate(parameters["commission"])
+    request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
-    adapter = planner_adapter_of(commission.model) if commission.adapter else None
-    said = commission.model_dump_json() + (file_hash(adapter) if adapter else "")
+    adapter = planner_adapter_of(request.model) if request.adapter else None
+    said = request.model_dump_json() + (file_hash(adapter) if adapter else "")
     asked = hashlib.sha256(said.encode()).hexdigest()[:16]
-    return f"{commission.run}.plan.{asked}"
+    return f"{request.run}.plan.{asked}"
 
 
 @task(
@@ -75,7 +71,7 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     retry_condition_fn=retry_transport,
 )
 async def decompose(
-    commission: dict[str, Any],
+    request: dict[str, Any],
     name: str,  # noqa: ARG001 - the run's name
 ) -> dict[str, Any]:
     """Have the orchestrator write a plan.
@@ -84,29 +80,29 @@ async def decompose(
         ModelError: It can't be reached, or refuses.
         NoPlanError: No plan it wrote can be read.
     """
-    tag_task_run(f"tier: {commission['tier']}")
-    planned = await plan_objective(Commission.model_validate(commission))
+    tag_task_run(f"tier: {request['tier']}")
+    planned = await plan_objective(PlanRequest.model_validate(request))
     return planned.model_dump(mode="json")
 
 
-async def plan_objective(commission: Commission) -> Planned:
+async def plan_objective(request: PlanRequest) -> Planned:
     """Have the orchestrator write a plan, without Prefect; `decompose` and a dry run share it.
 
     Raises:
         ModelError: It can't be reached, or refuses.
         NoPlanError: No plan it wrote can be read.
     """
-    model = await resolve_model(commission.model, commission.tier)
-    rules = PlanRules(max_steps=commission.max_steps, gates=frozenset(gates()))
-    if commission.adapter and (why := why_without_adapter(model)):
+    model = await resolve_model(request.model, request.tier)
+    rules = PlanRules(max_steps=request.max_steps, gates=frozenset(gates()))
+    if request.adapter and (why := why_without_adapter(model)):
         _tell_once(why)
     try:
         draft = await draft_plan(
-            commission.objective,
+            request.objective,
             model,
             rules=rules,
-            seed=commission.seed,
-            adapter=commission.adapter,
+            seed=request.seed,
+            adapter=request.adapter,
         )
     except ModelAPIError as error:
         raise ModelError(
@@ -127,7 +123,7 @@ def _planning(draft: PlanDraft, model: str) -> Planning:
         model=model,
         score=draft.score.value,
         candidates=len(draft.candidates),
-        choice="; ".join((told(draft.candidates, draft.alike), *draft.mended)),
+        choice="; ".join((describe_selection(draft.candidates, draft.alike), *draft.repairs)),
         adapter=file_hash(draft.adapter) if draft.adapter else None,
         usage=draft.usage,
     )

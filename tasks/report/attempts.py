@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...gates import said
+from ...gates import format_diagnostics
 from ...result import Attempt, Decision, StepResult
 from ...text import one_line, plural
 from .glossary import legend
@@ -21,7 +21,7 @@ _GATES = ("Step", "Attempt", "Gate", "Verdict", "Took", "Found", "Tool")
 def attempts_markdown(steps: Sequence[StepResult]) -> list[str]:
     """Write the parts of a run's page on decisions and gates, as far as there were any."""
     parts: list[str] = []
-    if stories := [told for step in steps if (told := _story(step))]:
+    if stories := [story for step in steps if (story := _story(step))]:
         parts.append("### Why steps ran again, or did not succeed\n\n" + _bounded_list(stories))
     # What is wide comes last, since the page cuts it off at its right.
     if again := [step for step in steps if any(one.decision for one in step.attempts)]:
@@ -58,10 +58,10 @@ def outcome_line(decision: Decision) -> str:
 
 
 def gate_line(attempt: Attempt) -> list[str]:
-    """Say in a line each what the gates said of an attempt's artifact."""
+    """Write a line for each gate's result on an attempt's artifact."""
     return [
         f"gate {gate.gate}: {gate.status}{'' if gate.required else ' (optional)'} "
-        f"{one_line(said(gate.diagnostics), 300)}".rstrip()
+        f"{one_line(format_diagnostics(gate.diagnostics), 300)}".rstrip()
         for gate in attempt.gates
     ]
 
@@ -162,7 +162,8 @@ def _gate_rows(step: StepResult) -> list[tuple[str, ...]]:
             gate.gate,
             gate.status + ("" if gate.required else " (optional)"),
             f"{gate.duration_s:.2f} s" + (", known" if gate.cached else ""),
-            one_line(said(gate.diagnostics), 120) or ("repaired the layout" if gate.diff else ""),
+            one_line(format_diagnostics(gate.diagnostics), 120)
+            or ("repaired the layout" if gate.diff else ""),
             gate.version,
         )
         for attempt in step.attempts

@@ -12,7 +12,7 @@ __all__ = ["ACTIONS", "CATEGORIES", "legend"]
 
 ACTIONS: Mapping[Action, str] = {
     "RETRY": "asked again, and told what was wrong",
-    "THINK_HARDER": "asked again, hotter and with room for more",
+    "THINK_HARDER": "retried at a higher temperature, with room for more",
     "SAMPLE": "several candidates at once, the first to pass wins",
     "ESCALATE": "asked on a higher tier, with another model",
     "DELEGATE": "given to another agent",
@@ -43,10 +43,10 @@ def legend(steps: Sequence[StepResult]) -> str:
     categories = {attempt.category for attempt in attempts}
     actions = {attempt.decision.action for attempt in attempts if attempt.decision}
     words = {
-        **{str(one): told for one, told in CATEGORIES.items() if one in categories},
-        **{str(one): told for one, told in ACTIONS.items() if one in actions},
+        **{str(each): meaning for each, meaning in CATEGORIES.items() if each in categories},
+        **{str(each): meaning for each, meaning in ACTIONS.items() if each in actions},
     }
-    said = "; ".join(f"{plain(word, 40)}: {told}" for word, told in words.items())
+    said = "; ".join(f"{plain(word, 40)}: {meaning}" for word, meaning in words.items())
     return (
         f"{said}. A rule names the category and what its failures on this tier have led to "
         "so far; the decision is the last of these."

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ...task_ir import OutputKind
 
-__all__ = ["hopeless", "watch"]
+__all__ = ["abort_reason", "watch"]
 
 _ROUNDS = 6
 _LONGEST_PHRASE = 12
@@ -29,10 +29,10 @@ _OTHERS: Mapping[OutputKind, frozenset[str]] = MappingProxyType(
 
 def watch(kind: OutputKind) -> Callable[[str], str]:
     """Return a look at a text so far: why it is certain to fail, empty if it isn't."""
-    return lambda text: hopeless(text, kind)
+    return lambda text: abort_reason(text, kind)
 
 
-def hopeless(text: str, kind: OutputKind) -> str:
+def abort_reason(text: str, kind: OutputKind) -> str:
     """Say why a text is certain to fail.
 
     It is if it ends in six rounds of the same words, in eight of the same line (24 of code), in 200

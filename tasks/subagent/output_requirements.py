@@ -6,7 +6,7 @@ import json
 
 from ...task_ir import Form, Output
 
-__all__ = ["demands"]
+__all__ = ["output_requirements"]
 
 _FORMS: dict[Form, str] = {
     "one_line": "Answer with one line.",
@@ -17,7 +17,7 @@ _FORMS: dict[Form, str] = {
 }
 
 
-def demands(output: Output) -> tuple[str, ...]:
+def output_requirements(output: Output) -> tuple[str, ...]:
     """Return a sentence for each bound of an output beyond its kind and schema."""
     said = [f"For example, `{one.call}` gives {_value(one.gives)}." for one in output.examples]
     if output.form:

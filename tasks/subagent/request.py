@@ -5,21 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...errors import Category
+from ...frozen import Frozen
 from ...result import Usage, excerpt
 from ...task_ir import OutputKind, TierName
 from .text_budget import cut, shares
 
-__all__ = ["Assignment", "Upstream", "Verdict", "prompt_of"]
+__all__ = ["SubagentRequest", "SubagentResult", "Upstream", "prompt_of"]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Upstream(_Frozen):
+class Upstream(Frozen):
     """A text that a step may read: a finished step's output, or an input of the plan by its name.
 
     `step` is None for an input, and `agent` its name.
@@ -30,7 +27,7 @@ class Upstream(_Frozen):
     text: str
 
 
-class Assignment(_Frozen):
+class SubagentRequest(Frozen):
     """All that one attempt depends on.
 
     `key` names it across processes, by flow run, plan, step and attempt; `run` is the flow run.
@@ -54,7 +51,9 @@ class Assignment(_Frozen):
     output: OutputKind = "text"
     output_schema: str = ""
     grammar: str = Field(default="", description="GBNF that a local model's answer obeys, if any.")
-    demands: tuple[str, ...] = Field(default=(), description="What else its gates will look at.")
+    output_requirements: tuple[str, ...] = Field(
+        default=(), description="What else its gates will look at."
+    )
     max_input_chars: int = 4000
     max_output_tokens: int = 256
     temperature: float | None = None
@@ -72,8 +71,8 @@ class Assignment(_Frozen):
         return f"{self.key}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-class Verdict(_Frozen):
-    """How an attempt at an assignment ended. `category` is None if it succeeded."""
+class SubagentResult(Frozen):
+    """How an attempt at a request ended. `category` is None if it succeeded."""
 
     text: str = ""
     model: str
@@ -101,25 +100,25 @@ _FORMS: dict[OutputKind, str] = {
 }
 
 
-def prompt_of(assignment: Assignment) -> str:
+def prompt_of(request: SubagentRequest) -> str:
     """Write the user's message: what there is to read, each text under its name, then the work.
 
     The texts and their labels take at most `max_input_chars` together.
     """
-    parts = _readings(assignment.upstream, assignment.max_input_chars)
-    parts.append(assignment.prompt)
-    if form := _FORMS[assignment.output]:
+    parts = _readings(request.upstream, request.max_input_chars)
+    parts.append(request.prompt)
+    if form := _FORMS[request.output]:
         parts.append(form)
-    parts += assignment.demands
-    if assignment.output_schema:
-        parts.append(f"It has to fit this JSON Schema: {assignment.output_schema}")
-    if assignment.lesson:
-        parts.append(assignment.lesson)
-    if assignment.previous:
-        previous = excerpt(assignment.previous, assignment.max_input_chars // 2)
+    parts += request.output_requirements
+    if request.output_schema:
+        parts.append(f"It has to fit this JSON Schema: {request.output_schema}")
+    if request.lesson:
+        parts.append(request.lesson)
+    if request.previous:
+        previous = excerpt(request.previous, request.max_input_chars // 2)
         parts.append(f"This was tried before:\n{previous}")
-    if assignment.feedback:
-        parts.append(f"The last answer was not accepted: {assignment.feedback}")
+    if request.feedback:
+        parts.append(f"The last answer was not accepted: {request.feedback}")
     return "\n\n".join(parts)
 
 

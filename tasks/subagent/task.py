@@ -42,13 +42,13 @@ from ...errors import (
     SwarmError,
 )
 from ...result import Usage
-from ...runs import Run
-from ..race import unless_lost
+from ...runs import RunFolder
+from ..race import run_in_race
 from ..tags import tag_task_run
 from ..usage import usage_of
 from .extraction import extract
 from .model_settings import settings_of
-from .request import Assignment, Verdict, prompt_of
+from .request import SubagentRequest, SubagentResult, prompt_of
 
 __all__ = ["TRANSPORT_ERRORS", "answer", "retry_transport", "subagent"]
 
@@ -59,12 +59,12 @@ TRANSPORT_ERRORS = (
     ModelServerError,
     ModelUnavailableError,
 )
-"""What another try of the very same call may mend; everything else is the router's to decide."""
+"""What another try of the very same call may fix; everything else is the router's to decide."""
 _RETRIES = 2
 
 
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
-    return Assignment.model_validate(parameters["assignment"]).cache_key()
+    return SubagentRequest.model_validate(parameters["request"]).cache_key()
 
 
 async def retry_transport(_task: object, _run: TaskRun, state: State[Any]) -> bool:
@@ -86,21 +86,21 @@ async def retry_transport(_task: object, _run: TaskRun, state: State[Any]) -> bo
     retry_delay_seconds=[1, 4],
     retry_condition_fn=retry_transport,
 )
-async def subagent(assignment: dict[str, Any], name: str) -> Any:  # noqa: ARG001 - the run's name
-    """Answer an assignment; a failure is a Failed state that carries the verdict all the same.
+async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 - the run's name
+    """Answer a request; a failure is a Failed state that carries the result all the same.
 
-    The verdict is kept under the assignment's key even then, so that a resumed run takes the same
+    The result is kept under the request's key even then, so that a resumed run takes the same
     decisions without asking the model again.
     """
-    asked = Assignment.model_validate(assignment)
+    asked = SubagentRequest.model_validate(request)
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
     started = time.time()
     try:
-        verdict = await unless_lost(asked.race, answer(asked))
+        result = await run_in_race(asked.race, answer(asked))
     except TRANSPORT_ERRORS as error:
         if task_run.run_count <= _RETRIES:
             raise
-        verdict = Verdict(
+        result = SubagentResult(
             model=asked.model,
             started_at=started,
             ended_at=time.time(),
@@ -108,39 +108,39 @@ async def subagent(assignment: dict[str, Any], name: str) -> Any:  # noqa: ARG00
             category=Category.INFRASTRUCTURE,
             error=str(error),
         )
-    if verdict is None:
+    if result is None:
         return Cancelled(message="Another candidate passed first.")
-    content = verdict.model_dump(mode="json")
-    if verdict.category is None:
+    content = result.model_dump(mode="json")
+    if result.category is None:
         return content
-    return Failed(message=f"{verdict.category}: {verdict.error}", data=content)
+    return Failed(message=f"{result.category}: {result.error}", data=content)
 
 
-async def answer(assignment: Assignment) -> Verdict:
-    """Ask the assignment's model, within its time.
+async def answer(request: SubagentRequest) -> SubagentResult:
+    """Ask the request's model, within its time.
 
     Raises:
-        Exception: A transport error, for Prefect to retry. Every other failure is in the verdict.
+        Exception: A transport error, for Prefect to retry. Every other failure is in the result.
     """
     started = time.time()
-    model = await resolve_model(assignment.model, assignment.tier)
+    model = await resolve_model(request.model, request.tier)
     try:
-        async with asyncio.timeout(assignment.timeout_s):
-            request, response = await _ask(model, assignment)
+        async with asyncio.timeout(request.timeout_s):
+            prompt, response = await _ask(model, request)
     except TimeoutError:
         error = StepTimeoutError(
-            f"{assignment.step} was not answered within {assignment.timeout_s:g} s "
+            f"{request.step} was not answered within {request.timeout_s:g} s "
             f"by {model.model_name}.",
             "Raise its timeout_s, or use a faster model.",
         )
-        return _failed(model, started, error, assignment.timeout_s)
+        return _failed(model, started, error, request.timeout_s)
     except SwarmError as error:
-        return _failed(model, started, error, assignment.timeout_s)
-    Run.of(assignment.run).write(
-        f"transcripts/{assignment.name}.json",
-        ModelMessagesTypeAdapter.dump_json([request, response]).decode(),
+        return _failed(model, started, error, request.timeout_s)
+    RunFolder.of(request.run).write(
+        f"transcripts/{request.name}.json",
+        ModelMessagesTypeAdapter.dump_json([prompt, response]).decode(),
     )
-    verdict = Verdict(
+    result = SubagentResult(
         text=(response.text or "").strip(),
         model=model.model_name,
         started_at=started,
@@ -152,58 +152,58 @@ async def answer(assignment: Assignment) -> Verdict:
         stopped = EarlyAbortError(
             f"{model.model_name} was stopped: it wrote {why}.",
             "Ask differently, or use another model.",
-            assignment.max_output_tokens - response.usage.output_tokens,
+            request.max_output_tokens - response.usage.output_tokens,
         )
-        return _with(verdict, stopped, tokens_saved=stopped.saved)
-    if extract(verdict.text, assignment.output).artifact.strip():
-        return verdict
+        return _with(result, stopped, tokens_saved=stopped.saved)
+    if extract(result.text, request.output).artifact.strip():
+        return result
     nothing = EmptyOutputError(
-        f"{model.model_name} answered {assignment.step} with nothing.",
+        f"{model.model_name} answered {request.step} with nothing.",
         "Ask differently, or use another model.",
     )
-    return _with(verdict, nothing)
+    return _with(result, nothing)
 
 
-def _with(verdict: Verdict, error: SwarmError, **more: Any) -> Verdict:
-    return verdict.model_copy(update={"category": error.category, "error": str(error), **more})
+def _with(result: SubagentResult, error: SwarmError, **more: Any) -> SubagentResult:
+    return result.model_copy(update={"category": error.category, "error": str(error), **more})
 
 
-async def _ask(model: Model, assignment: Assignment) -> tuple[ModelRequest, ModelResponse]:
+async def _ask(model: Model, request: SubagentRequest) -> tuple[ModelRequest, ModelResponse]:
     """Ask once, as a pydantic-ai agent does that has no tools and no typed output.
 
     An `Agent` would send the same request, for 3 ms of CPU more: half a Prefect task run.
     """
-    request = ModelRequest(
-        parts=[UserPromptPart(prompt_of(assignment))], instructions=assignment.instructions
+    prompt = ModelRequest(
+        parts=[UserPromptPart(prompt_of(request))], instructions=request.instructions
     )
     try:
-        response = await model_request(model, [request], model_settings=settings_of(assignment))
+        response = await model_request(model, [prompt], model_settings=settings_of(request))
     except ModelContextWindowExceededError as error:
         raise ContextTooSmallError(
-            f"The prompt of {assignment.step} does not fit {model.model_name}: {error}",
+            f"The prompt of {request.step} does not fit {model.model_name}: {error}",
             "Lower max_input_chars, or use a model with a larger context.",
         ) from error
     except TRANSPORT_ERRORS:
         raise
     except ModelAPIError as error:
         raise ModelError(
-            f"{model.model_name} refused the request for {assignment.step}: {error}.",
+            f"{model.model_name} refused the request for {request.step}: {error}.",
             "Check the model's name, its key and its settings.",
         ) from error
     except UnexpectedModelBehavior as error:
         raise EmptyOutputError(
-            f"{model.model_name} gave {assignment.step} no usable answer: {error}",
+            f"{model.model_name} gave {request.step} no usable answer: {error}",
             "Ask differently, or use another model.",
         ) from error
-    return request, response
+    return prompt, response
 
 
 def _queue_s(response: ModelResponse) -> float:
     return float((response.provider_details or {}).get("queue_s") or 0.0)
 
 
-def _failed(model: Model, started: float, error: SwarmError, limit: float) -> Verdict:
-    return Verdict(
+def _failed(model: Model, started: float, error: SwarmError, limit: float) -> SubagentResult:
+    return SubagentResult(
         model=model.model_name,
         started_at=started,
         ended_at=time.time(),

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 from prefect_swarm.blocks.llama import EngineConfig, close_engines
-from prefect_swarm.gates import Subject, check, chosen, find_gate, line_of, run_line
+from prefect_swarm.gates import (
+    Subject,
+    build_pipeline,
+    check,
+    find_gate,
+    run_pipeline,
+    select_gates,
+)
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
@@ -23,9 +30,9 @@ def artifacts(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def stopped_by(subject: Subject) -> Any:
-    line = line_of(chosen(subject.output))
-    passage = asyncio.run(run_line(line, subject, lambda g, s, r: check(g, s, required=r)))
-    return passage.stopped_by
+    pipeline = build_pipeline(select_gates(subject.output))
+    result = asyncio.run(run_pipeline(pipeline, subject, lambda g, s, r: check(g, s, required=r)))
+    return result.stopped_by
 
 
 @pytest.mark.parametrize("kind", ["json", "shell", "text", "python"])

@@ -55,7 +55,7 @@ def test_each_artifact_of_a_run_without_gates_is_drawn_from_once() -> None:
         tally.Measured(configuration=name, outcomes=outcomes[n:], tokens=0, seconds=0.0)
         for n, name in enumerate(("single", "gated"))
     ]
-    report = tally.Report(machine="m", model="demo", measured=measured)
+    report = tally.BenchReport(machine="m", model="demo", measured=measured)
     found = review().candidates([report, report], without=["c"])
     assert [(one.id, one.artifact) for one in found] == [("a", "x"), ("a", "y")]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flow_runs import run
 from prefect_swarm.errors import Category
-from prefect_swarm.gates.sandbox import Ended
+from prefect_swarm.gates.sandbox import ProgramResult
 from scripted import Script, scripted
 
 GATES = Path(__file__).parents[2] / "benches" / "gates"
@@ -32,7 +32,7 @@ def outcome(kind: str, accepted: bool, flaw: str = "", **counts: int) -> Any:
 def report(*outcomes: Any) -> Any:
     tally = import_module("tally")
     measured = tally.Measured(configuration="retry", outcomes=outcomes, tokens=900, seconds=12.3)
-    return tally.Report(machine="m", model="demo", measured=(measured,))
+    return tally.BenchReport(machine="m", model="demo", measured=(measured,))
 
 
 def test_the_table_counts_what_was_accepted_and_what_of_it_is_right() -> None:
@@ -117,8 +117,8 @@ def test_a_script_is_right_by_what_it_prints_and_leaves_and_how_it_ends(
 ) -> None:
     hidden = import_module("hidden")
     asked = hidden.ShellRun(stdout="a\nb", leaves={"x": "1"})
-    ended = Ended(exit_code, None, stdout, "", False, None, 0.1, files, "bubblewrap")
-    assert (import_module("judge").run_flaw(asked, ended) == "") == right
+    result = ProgramResult(exit_code, None, stdout, "", None, 0.1, files, "bubblewrap")
+    assert (import_module("judge").run_flaw(asked, result) == "") == right
 
 
 @pytest.mark.usefixtures("prefect_server", "swarm_home")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.gates import Subject, check, chosen, line_of, run_line
+from prefect_swarm.gates import Subject, build_pipeline, check, run_pipeline, select_gates
 
 GATES = Path(__file__).parents[2] / "benches" / "gates"
 ANSWERS = Path(__file__).with_name("gates_answers.jsonl")
@@ -78,10 +78,10 @@ def test_no_hidden_example_is_shown() -> None:
 def test_the_right_answer_passes_the_line_and_the_hidden_test(answer: dict[str, str]) -> None:
     asked = step(answer["id"])
     subject = Subject(artifact=answer["right"], output=asked.output, prompt=asked.prompt)
-    line = line_of(chosen(asked.output))
-    passage = asyncio.run(run_line(line, subject, lambda g, s, r: check(g, s, required=r)))
-    assert passage.stopped_by is None
-    assert flaw(asked.id, passage.artifact) == ""
+    pipeline = build_pipeline(select_gates(asked.output))
+    result = asyncio.run(run_pipeline(pipeline, subject, lambda g, s, r: check(g, s, required=r)))
+    assert result.stopped_by is None
+    assert flaw(asked.id, result.artifact) == ""
 
 
 @pytest.mark.parametrize("answer", answers())

@@ -10,7 +10,7 @@ from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode
 from prefect_swarm.memory.log.sqlite import SqliteLog
 from prefect_swarm.memory.persona.decisions import invent, promote
-from prefect_swarm.memory.persona.registry import Evidence
+from prefect_swarm.memory.persona.registry import DecisionEvidence
 from prefect_swarm.memory.persona.store import PersonaStore
 from samples import episode
 
@@ -65,7 +65,7 @@ def invented(home: Path) -> PersonaStore:
         "default", lambda known: invent(known, "Musician Zed", prompt, "chat/text", at=1.0)
     )
     assert change is not None
-    found = Evidence(
+    found = DecisionEvidence(
         successes=2,
         failures=0,
         rate=1.0,

@@ -18,7 +18,7 @@ from prefect_swarm.result import (
     SwarmResult,
     Usage,
 )
-from prefect_swarm.runs import Run
+from prefect_swarm.runs import RunFolder
 from prefect_swarm.task_ir import load_plan
 
 from .conftest import EXAMPLES, Invoke
@@ -82,10 +82,10 @@ RESULT = SwarmResult(
 
 
 @pytest.fixture
-def stored(swarm_home: object) -> Run:
+def stored(swarm_home: object) -> RunFolder:
     """A run that was started and has two finished steps."""
-    Run.of.cache_clear()
-    run = Run.of(FLOW_RUN)
+    RunFolder.of.cache_clear()
+    run = RunFolder.of(FLOW_RUN)
     run.write("run.json", {"flow_run_id": FLOW_RUN, "objective": PLAN.objective})
     run.write("plan.json", compile_plan(PLAN).to_json())
     run.write("outputs/S1.txt", '{"name": "Blue", "seats": 4}')
@@ -94,7 +94,7 @@ def stored(swarm_home: object) -> Run:
 
 
 @pytest.fixture
-def ended(stored: Run) -> Run:
+def ended(stored: RunFolder) -> RunFolder:
     stored.write("result.json", RESULT)
     return stored
 
@@ -111,13 +111,13 @@ def ended(stored: Run) -> Run:
         "Welcome to ]0;evilthe café.",
     ],
 )
-def test_an_ended_run_is_told_whole(line: str, ended: Run, invoke: Invoke) -> None:
+def test_an_ended_run_is_told_whole(line: str, ended: RunFolder, invoke: Invoke) -> None:
     result = invoke("inspect", "0123abcd0000")
     assert result.exit_code == 0
     assert line in result.stdout.splitlines()
 
 
-def test_the_timeline_has_every_attempt(ended: Run, invoke: Invoke) -> None:
+def test_the_timeline_has_every_attempt(ended: RunFolder, invoke: Invoke) -> None:
     lines = [line for line in invoke("inspect", "0123abcd0000").stdout.splitlines() if "|" in line]
     assert [line.split("|")[0].rstrip() for line in lines] == [
         "* S1 Clerk",
@@ -127,7 +127,7 @@ def test_the_timeline_has_every_attempt(ended: Run, invoke: Invoke) -> None:
     assert lines[-1].endswith("3.0 to 5.0 s, slack 1.5 s")
 
 
-def test_as_json_it_is_the_stored_result(ended: Run, invoke: Invoke) -> None:
+def test_as_json_it_is_the_stored_result(ended: RunFolder, invoke: Invoke) -> None:
     result = invoke("inspect", FLOW_RUN, "--json")
     assert SwarmResult.model_validate_json(result.stdout) == RESULT
 
@@ -148,51 +148,53 @@ def test_as_json_it_is_the_stored_result(ended: Run, invoke: Invoke) -> None:
     ],
 )
 def test_a_step_has_its_output_attempts_gates_and_decisions(
-    line: str, ended: Run, invoke: Invoke
+    line: str, ended: RunFolder, invoke: Invoke
 ) -> None:
     assert line in invoke("inspect", "0123abcd0000", "--step", "s1").stdout.splitlines()
 
 
-def test_a_step_as_json_has_its_whole_output(ended: Run, invoke: Invoke) -> None:
+def test_a_step_as_json_has_its_whole_output(ended: RunFolder, invoke: Invoke) -> None:
     step = json.loads(invoke("inspect", "0123abcd0000", "--step", "S1", "--json").stdout)
     assert step["output"] == '{"name": "Blue", "seats": 4}'
     assert [attempt["number"] for attempt in step["attempts"]] == [1, 2]
 
 
-def test_a_step_that_is_not_there_is_named(ended: Run, invoke: Invoke) -> None:
+def test_a_step_that_is_not_there_is_named(ended: RunFolder, invoke: Invoke) -> None:
     result = invoke("inspect", "0123abcd0000", "--step", "S9")
     assert result.exit_code == 2
     assert "has no step 'S9'" in result.stderr
     assert "S1 to S3" in result.stderr
 
 
-def test_an_unfinished_run_says_what_is_done_and_how_to_go_on(stored: Run, invoke: Invoke) -> None:
+def test_an_unfinished_run_says_what_is_done_and_how_to_go_on(
+    stored: RunFolder, invoke: Invoke
+) -> None:
     result = invoke("inspect", "0123abcd0000")
     assert result.exit_code == 0
     assert "2 of 3 steps finished." in result.stdout
     assert "prefect-swarm resume 0123abcd0000" in result.stdout
 
 
-def test_an_unfinished_run_as_json_lists_what_is_done(stored: Run, invoke: Invoke) -> None:
+def test_an_unfinished_run_as_json_lists_what_is_done(stored: RunFolder, invoke: Invoke) -> None:
     told = json.loads(invoke("inspect", "0123abcd0000", "--json").stdout)
     assert (told["status"], told["finished_steps"]) == ("unfinished", ["S1", "S3"])
 
 
-def test_a_run_without_a_plan_says_so(stored: Run, invoke: Invoke) -> None:
+def test_a_run_without_a_plan_says_so(stored: RunFolder, invoke: Invoke) -> None:
     (stored.folder / "plan.json").unlink()
     assert "It had no plan yet." in invoke("inspect", "0123abcd0000").stdout
 
 
 @pytest.mark.parametrize("name", ["0123abcd0000ef", FLOW_RUN[:-1]])
 def test_a_name_that_only_begins_like_a_runs_is_no_name_of_it(
-    name: str, stored: Run, invoke: Invoke
+    name: str, stored: RunFolder, invoke: Invoke
 ) -> None:
     result = invoke("inspect", name)
     assert result.exit_code == 2
     assert f"not '{name}'" in result.stderr
 
 
-def test_a_damaged_run_is_named(ended: Run, invoke: Invoke) -> None:
+def test_a_damaged_run_is_named(ended: RunFolder, invoke: Invoke) -> None:
     ended.write("result.json", "{")
     result = invoke("inspect", "0123abcd0000")
     assert result.exit_code == 2

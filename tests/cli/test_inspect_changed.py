@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from flow_runs import pages, plan_of, run
-from prefect_swarm.failure_policy import Persona, Policy
+from prefect_swarm.failure_policy import Delegate, Policy
 from prefect_swarm.result import StepResult, SwarmResult
 from prefect_swarm.runs import find_run
 from scripted import Script, scripted
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
 NUMBER: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "integer"}}}
 WRONG, RIGHT = '{"n": "one"}', '{"n": 1}'
-CLERK = Persona(name="Number Clerk", system_prompt="You know numbers.")
+CLERK = Delegate(name="Number Clerk", system_prompt="You know numbers.")
 
 
 def mended_by(*actions: str) -> SwarmResult:

@@ -12,11 +12,11 @@ import pytest
 from flow_runs import pages, plan_of, run
 from prefect.exceptions import CancelledRun
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.errors import Category, RunFailedError
+from prefect_swarm.errors import Category
 from prefect_swarm.failure_policy import Policy
 from prefect_swarm.flows.control import RunControl, controlled
-from prefect_swarm.result import StepResult, SwarmResult
-from prefect_swarm.runs import Run, find_run
+from prefect_swarm.result import RunFailedError, StepResult, SwarmResult
+from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.settings import home
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
@@ -31,7 +31,7 @@ S1: dict[str, Any] = {"id": "S1", "output": {"kind": "json", "schema": NUMBER}}
 ONCE_MORE = Policy.model_validate({"rules": {"SCHEMA": ["RETRY"]}})
 
 
-def cancelled() -> Run:
+def cancelled() -> RunFolder:
     """A run that was cancelled in its step's second attempt, with another step yet to come."""
     control = RunControl()
     asked: list[object] = []
@@ -153,7 +153,7 @@ def test_a_trail_that_cannot_be_written_costs_nothing_else(
     def full(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(Run, "write_step", full)
+    monkeypatch.setattr(RunFolder, "write_step", full)
     with scripted(Script()), caplog.at_level(logging.WARNING):
         assert run(plan_of({"id": "S1"})).status == "completed"
     assert "How far S1 is could not be written down: disk full" in caplog.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -56,9 +55,16 @@ def test_a_plan_can_come_from_standard_input(invoke: Invoke) -> None:
     assert TaskIR.model_validate_json(result.stdout) == load_plan(UNEVEN)
 
 
-def test_an_objective_beside_a_plan_goes_before_the_plans_own(invoke: Invoke) -> None:
-    result = invoke("plan", "Another one", "--plan", UNEVEN, "--json")
-    assert json.loads(result.stdout)["objective"] == "Another one"
+@pytest.mark.parametrize("verb", ["plan", "run"])
+def test_an_objective_beside_a_plan_has_to_be_the_plans_own(invoke: Invoke, verb: str) -> None:
+    result = invoke(verb, "Another one", "--plan", UNEVEN)
+    assert result.exit_code == 2
+    assert f"'Another one' is not the plan's, {load_plan(UNEVEN).objective!r}" in result.stderr
+
+
+def test_a_plans_own_objective_may_stand_beside_it(invoke: Invoke) -> None:
+    result = invoke("plan", load_plan(UNEVEN).objective, "--plan", UNEVEN, "--json")
+    assert TaskIR.model_validate_json(result.stdout) == load_plan(UNEVEN)
 
 
 def test_a_template_makes_a_step_of_each_item(invoke: Invoke) -> None:
@@ -80,16 +86,16 @@ def test_a_template_makes_a_step_of_each_item(invoke: Invoke) -> None:
 ONE = "1. Poet: Write a poem about the sea"
 
 
-@pytest.mark.parametrize(("flags", "worn"), [((), True), (("--no-adapter",), False)])
+@pytest.mark.parametrize(("flags", "applied"), [((), True), (("--no-adapter",), False)])
 def test_the_orchestrator_plans_with_its_adapter_unless_told_not_to(
-    flags: tuple[str, ...], worn: bool, tmp_path: Path, invoke: Invoke
+    flags: tuple[str, ...], applied: bool, tmp_path: Path, invoke: Invoke
 ) -> None:
     adapter = write_adapter(tmp_path / "a.gguf")
     model = Scripted(ONE, ONE, ONE, adapter=adapter)
     with override_models(orchestrator=model):
         result = invoke("plan", "Write a poem about the sea", *flags)
     assert result.exit_code == 0
-    assert ("llamacpp_adapter" in model.asked[0]) == worn
+    assert ("llamacpp_adapter" in model.asked[0]) == applied
 
 
 @pytest.mark.parametrize("command", ["plan", "run", "batch"])
@@ -108,7 +114,7 @@ def test_a_model_that_the_adapter_is_not_made_for_is_said_to_plan_without(
         assert note not in invoke(command, asked, "--no-adapter").stderr
 
 
-def test_a_model_that_wears_its_adapter_is_said_nothing_of(
+def test_nothing_is_said_of_a_model_whose_adapter_is_applied(
     tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base = file_hash(demo_model_path().resolve())

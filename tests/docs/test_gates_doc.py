@@ -21,7 +21,7 @@ def test_every_gate_of_the_package_is_explained_once() -> None:
 
 
 def test_every_gate_stands_in_its_stage() -> None:
-    stages = {row[0]: set(named(row[1])) for row in rows(PARTS["The line"]) if row[0] in STAGES}
+    stages = {row[0]: set(named(row[1])) for row in rows(PARTS["The pipeline"]) if row[0] in STAGES}
     assert [*stages] == [*STAGES]
     for name, gate in gates().items():
         if type(gate).__module__.startswith("prefect_"):
@@ -29,7 +29,7 @@ def test_every_gate_stands_in_its_stage() -> None:
 
 
 def test_every_kind_has_the_gates_that_the_page_says() -> None:
-    told = {row[0]: named(row[1]) for row in rows(PARTS["The line"]) if row[0] in DEFAULT_GATES}
+    told = {row[0]: named(row[1]) for row in rows(PARTS["The pipeline"]) if row[0] in DEFAULT_GATES}
     assert {kind: sorted(names) for kind, names in told.items()} == {
         kind: sorted(names) for kind, names in DEFAULT_GATES.items()
     }

@@ -23,7 +23,7 @@ SQL, CYPHER = PARTS["With plain SQL"], PARTS["With Cypher"]
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that has a memory where the page says, with a failure and what mended it."""
+    """A folder that has a memory where the page says, with a failure and what repaired it."""
     failed = full_episode(1, run="r", step="S1", attempt=1, upstream=(), used=())
     mended = episode(run="r", attempt=2, cause="RETRY", used=(failed.key,))
     reads = episode(run="r", step="S2", upstream=("S1",))
@@ -76,6 +76,18 @@ def test_the_cypher_in_the_page_answers(here: Path, capsys: pytest.CaptureFixtur
     assert re.search(r" RETRY\s+1 1$", mended.strip())
     assert failed.strip() == f"code/python python-engineer {Category.CODE} ruff 1"
     assert sources.split("\n")[:3] == ["r S2 S1", "r S3 S1", "r S3 S2"]
+
+
+def test_the_program_that_forgets_says_what_went(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(here / "swarm-home"))
+    store = Store(Place(here / "swarm-home" / "memory"))
+    store.remember(episode(9, prompt="Ask Ann"))
+    store.close()
+    (program,) = blocks(PARTS["Forgetting"], "python")
+    exec(compile(program, "docs/memory.md", "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out == "1 () 0 2\n"
 
 
 def test_the_graphs_tables_are_the_code(here: Path) -> None:

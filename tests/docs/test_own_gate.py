@@ -18,14 +18,14 @@ from prefect_swarm.errors import Category
 from prefect_swarm.gates import (
     Gate,
     GateResult,
-    Passage,
+    PipelineResult,
     Subject,
+    build_pipeline,
     check,
-    chosen,
     find_gate,
     gates,
-    line_of,
-    run_line,
+    run_pipeline,
+    select_gates,
 )
 from prefect_swarm.gates.registry import GROUP
 from prefect_swarm.task_ir import Output, PlanRules, parse_plan
@@ -59,11 +59,11 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     sys.modules.pop("placeholder_gate", None)
 
 
-def through(line: tuple[str, ...], text: str) -> Passage:
+def through(line: tuple[str, ...], text: str) -> PipelineResult:
     async def one(gate: Gate, subject: Subject, required: bool) -> GateResult:
         return await check(gate, subject, required=required)
 
-    return asyncio.run(run_line(line_of(line), Subject(artifact=text), one))
+    return asyncio.run(run_pipeline(build_pipeline(line), Subject(artifact=text), one))
 
 
 @pytest.mark.usefixtures("installed")
@@ -91,7 +91,7 @@ def test_what_only_looks_like_a_placeholder_passes(text: str) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_it_stands_in_the_line_beside_the_others() -> None:
-    line = chosen(Output(), ("+placeholders",))
+    line = select_gates(Output(), ("+placeholders",))
     assert line == ("repetition", "placeholders")
     stopper = through(line, LETTER).stopped_by
     assert stopper is not None

@@ -10,13 +10,13 @@ from prefect_swarm.gates import (
     Gate,
     GateResult,
     Material,
-    Passage,
+    PipelineResult,
     Subject,
+    build_pipeline,
     check,
-    chosen,
     gates,
-    line_of,
-    run_line,
+    run_pipeline,
+    select_gates,
 )
 from prefect_swarm.task_ir import PlanRules, load_plan
 
@@ -44,7 +44,7 @@ SCRIPT = "#!/bin/bash\npython3 -c \"from slug import slugify; print(slugify('$1'
 UNQUOTED = SCRIPT.replace("python3", "cd $1\npython3")
 
 
-def through(step: str, artifact: str, *read: str) -> Passage:
+def through(step: str, artifact: str, *read: str) -> PipelineResult:
     asked = next(one for one in PLAN.steps if one.id == step)
     materials = tuple(Material(name="S1", kind="python", text=text) for text in read)
     subject = Subject(artifact=artifact, output=asked.output, materials=materials)
@@ -52,7 +52,9 @@ def through(step: str, artifact: str, *read: str) -> Passage:
     async def one(gate: Gate, given: Subject, required: bool) -> GateResult:
         return await check(gate, given, required=required)
 
-    return asyncio.run(run_line(line_of(chosen(asked.output, asked.gates)), subject, one))
+    return asyncio.run(
+        run_pipeline(build_pipeline(select_gates(asked.output, asked.gates)), subject, one)
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from flow_runs import pages, plan_of, run, task_runs
 from prefect_swarm.blocks import FailurePolicy
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.errors import Category, InputError, RunFailedError
-from prefect_swarm.failure_policy import Persona, Policy
-from prefect_swarm.result import SwarmResult
+from prefect_swarm.errors import Category, InputError
+from prefect_swarm.failure_policy import Delegate, Policy
+from prefect_swarm.result import RunFailedError, SwarmResult
 from prefect_swarm.task_ir import TaskIR
 from pydantic_ai.exceptions import ModelConnectionError
 from pydantic_ai.messages import ModelResponse, TextPart
@@ -182,7 +182,7 @@ def test_nothing_escalates_to_the_same_model() -> None:
 
 
 def test_a_delegated_step_has_another_agent() -> None:
-    other = Persona(name="Number Clerk", system_prompt="You know numbers.")
+    other = Delegate(name="Number Clerk", system_prompt="You know numbers.")
     answers = iter([WRONG, RIGHT])
     with scripted(Script(lambda _: next(answers))) as script:
         plan = number()

@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import pytest
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.errors import InputError, RunFailedError
+from prefect_swarm.errors import InputError
 from prefect_swarm.flows.batch import BatchLine, run_batch, swarm_batch
 from prefect_swarm.flows.batch_line import read_line
 from prefect_swarm.flows.control import Progress, RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.result import RunFailedError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -36,8 +37,8 @@ def test_a_string_is_an_objective() -> None:
 
 def test_an_object_has_an_objective_and_perhaps_a_plan() -> None:
     assert read_line('{"objective": "Greet"}', OPTIONS).plan is None
-    job = read_line(json.dumps({"objective": "Greet", "plan": _plan()}), OPTIONS)
-    assert job.objective == "Greet"
+    job = read_line(json.dumps({"objective": "Be polite", "plan": _plan()}), OPTIONS)
+    assert job.objective == "Be polite"
     assert job.plan is not None
     assert job.plan.steps[0].prompt == "greet"
 
@@ -130,7 +131,7 @@ def test_one_lines_trouble_is_not_the_others(greeter: Greeter) -> None:
         json.dumps(_plan()),
         "",
         "{",
-        json.dumps({"objective": "Greet", "plan": _plan("say nothing")}),
+        json.dumps({"objective": "Be polite", "plan": _plan("say nothing")}),
         json.dumps(_plan("greet again")),
     ]
     ended = _ended(lines)

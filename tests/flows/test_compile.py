@@ -109,12 +109,6 @@ def test_the_edges_are_kept() -> None:
     assert [step.upstream for step in compiled().steps] == [(), ("S1",), ("S1",), ("S2", "S3")]
 
 
-def test_the_last_steps_are_those_that_no_other_step_reads() -> None:
-    assert compiled().last_steps == ("S4",)
-    unread = changed(plan={"final_step": None}, S4={"depends_on": ["S2"]})
-    assert compiled(unread).last_steps == ("S3", "S4")
-
-
 def test_a_step_that_is_not_there_is_a_key_error() -> None:
     with pytest.raises(KeyError, match="S9"):
         compiled().step("S9")

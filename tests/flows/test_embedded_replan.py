@@ -6,9 +6,8 @@ import html
 
 import pytest
 from flow_runs import pages, plan_of, run, task_runs
-from prefect_swarm.errors import RunFailedError
 from prefect_swarm.failure_policy import Policy
-from prefect_swarm.result import SwarmResult
+from prefect_swarm.result import RunFailedError, SwarmResult
 from prefect_swarm.task_ir import TaskIR
 
 pytestmark = pytest.mark.usefixtures("prefect_server")

@@ -13,7 +13,7 @@ from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.gate_preflight import check_gates
 from prefect_swarm.gates.code.shellcheck import Shellcheck
 from prefect_swarm.gates.sandbox import probe as sandbox_probe
-from prefect_swarm.gates.sandbox.spawn import Ground
+from prefect_swarm.gates.sandbox.spawn import SandboxBackend
 from scripted import Script, scripted
 
 SHELL: tuple[dict[str, Any], ...] = (
@@ -66,15 +66,15 @@ def test_a_gate_that_stops_nothing_may_be_missing(monkeypatch: pytest.MonkeyPatc
 def test_code_is_not_written_where_no_sandbox_could_run_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def none_at_all() -> list[Ground]:
+    def none_at_all() -> list[SandboxBackend]:
         return []
 
     monkeypatch.setattr(sandbox_probe, "candidates", none_at_all)
-    sandbox_probe.forget()
+    sandbox_probe.clear_probe_cache()
     try:
         error = refused({"id": "S1", "output": {"kind": "python"}})
     finally:
-        sandbox_probe.forget()
+        sandbox_probe.clear_probe_cache()
     assert "The gate unit of S1 can't run here: This machine can't hold a sandbox." in str(error)
 
 

@@ -33,7 +33,8 @@ def two_ends() -> TaskIR:
 
 
 def run(plan: TaskIR | None, **options: Any) -> SwarmResult:
-    return asyncio.run(swarm("Find out", plan=plan, options=SwarmOptions(**options)))
+    objective = plan.objective if plan else "Find out"
+    return asyncio.run(swarm(objective, plan=plan, options=SwarmOptions(**options)))
 
 
 class Planner:

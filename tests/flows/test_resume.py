@@ -29,7 +29,7 @@ from prefect_swarm.errors import RunAliveError, RunCancelledError, RunNotFoundEr
 from prefect_swarm.flows.control import Progress, RunControl, controlled
 from prefect_swarm.flows.lock import exclusive
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.runs import Run, find_run
+from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.settings import home
 from prefect_swarm.task_ir import load_plan
 from typer.testing import CliRunner
@@ -44,7 +44,7 @@ _spec.loader.exec_module(held_run)
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
 PLAN: dict[str, Any] = {
-    "objective": "Compare two things",
+    "objective": held_run.OBJECTIVE,
     "agents": [{"name": "Reader", "system_prompt": "You read."}],
     "steps": [
         {"id": "S1", "agent": "Reader", "prompt": "do: one"},
@@ -298,7 +298,7 @@ def test_an_unknown_run_is_not_found() -> None:
 
 
 def test_a_flow_run_of_another_server_is_not_found() -> None:
-    run = Run.of(str(uuid4()))
+    run = RunFolder.of(str(uuid4()))
     run.write("run.json", {"flow_run_id": str(uuid4()), "objective": "x"})
     api = get_current_settings().api.url
     with pytest.raises(RunNotFoundError, match=f"server at {api}"):
@@ -306,7 +306,7 @@ def test_a_flow_run_of_another_server_is_not_found() -> None:
 
 
 def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = Run.of(str(uuid4()))
+    run = RunFolder.of(str(uuid4()))
     run.write("run.json", {"flow_run_id": str(uuid4()), "objective": "x"})
     with (
         temporary_settings({PREFECT_API_URL: "http://127.0.0.1:9/api"}),
@@ -316,7 +316,7 @@ def test_a_server_that_is_not_there_is_said_to_be(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_lock_goes_with_its_holder(swarm_home: Path) -> None:
-    run = Run(swarm_home / "runs" / "0123abcd")
+    run = RunFolder(swarm_home / "runs" / "0123abcd")
     with exclusive(run):
         with exclusive(run):
             assert (run.folder / "lock").read_text() == str(os.getpid())
@@ -325,6 +325,6 @@ def test_the_lock_goes_with_its_holder(swarm_home: Path) -> None:
     Context().run(_hold, run)
 
 
-def _hold(run: Run) -> None:
+def _hold(run: RunFolder) -> None:
     with exclusive(run):
         pass

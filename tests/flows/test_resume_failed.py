@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import UUID
 
 import pytest
+from prefect.client.orchestration import get_client
 from prefect.exceptions import CancelledRun
-from prefect_swarm.errors import RunFailedError
 from prefect_swarm.flows.control import Progress, RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.result import RunFailedError
 from prefect_swarm.task_ir import TaskIR, parse_plan
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
 from scripted import Script, scripted
@@ -40,6 +42,23 @@ def test_what_failed_is_tried_afresh() -> None:
         result = asyncio.run(resume(e.value.result.run_id))
     assert (result.status, result.answer) == ("completed", "found")
     assert len(mended.prompts) == 1
+
+
+async def plan_with_the_field_of_the_past(flow_run_id: str) -> None:
+    async with get_client() as client:
+        flow_run = await client.read_flow_run(UUID(flow_run_id))
+        old = {**flow_run.parameters["plan"], "priority": "batch"}
+        await client.update_flow_run(flow_run.id, parameters={**flow_run.parameters, "plan": old})
+
+
+def test_a_run_of_an_earlier_version_goes_on() -> None:
+    with scripted(Script(lambda _: ModelHTTPError(401, "far"))), pytest.raises(RunFailedError) as e:
+        asyncio.run(swarm("Find out", plan=chain("one"), options=SwarmOptions()))
+    assert e.value.result is not None
+    asyncio.run(plan_with_the_field_of_the_past(e.value.result.flow_run_id))
+    with scripted(Script(lambda _: "found")):
+        result = asyncio.run(resume(e.value.result.run_id))
+    assert result.status == "completed"
 
 
 def test_a_step_that_was_reached_at_its_second_attempt_is_not_run_again() -> None:

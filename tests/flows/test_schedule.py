@@ -7,14 +7,13 @@ from typing import Literal
 import pytest
 from prefect_swarm.flows.events import (
     AttemptFinished,
-    BudgetChanged,
     Cancel,
     Cancelled,
     Command,
+    ConcurrencyLimits,
     Event,
     Finish,
     Launch,
-    Limits,
     PlanExtended,
     Skip,
 )
@@ -33,7 +32,7 @@ class Job:
 
 
 def started(*jobs: Job, at_once: int = 9, **tiers: int) -> tuple[Schedule, list[Command]]:
-    schedule = Schedule(Limits(at_once, tiers))
+    schedule = Schedule(ConcurrencyLimits(at_once, tiers))
     return schedule, schedule.advance(PlanExtended(jobs))
 
 
@@ -97,28 +96,6 @@ def test_the_limit_holds_over_all_tiers_together() -> None:
     schedule, commands = started(Job("S1"), Job("S2", tier="coder"), at_once=1)
     assert commands == [launch("S1")]
     assert schedule.advance(done("S1")) == [launch("S2", tier="coder")]
-
-
-# --- limits that change -------------------------------------------------------------------------
-
-
-def test_more_room_starts_more_at_once() -> None:
-    schedule, _ = started(Job("S1"), Job("S2"), Job("S3"), at_once=1)
-    assert schedule.advance(BudgetChanged(Limits(2))) == [launch("S2")]
-
-
-def test_with_less_room_what_runs_goes_on_and_nothing_starts_until_it_fits() -> None:
-    schedule, _ = started(*(Job(f"S{n}") for n in range(1, 5)), at_once=3)
-    assert schedule.advance(BudgetChanged(Limits(1))) == []
-    assert schedule.advance(done("S1")) == []
-    assert schedule.advance(done("S2")) == []
-    assert schedule.advance(done("S3")) == [launch("S4")]
-
-
-def test_a_closed_tier_waits_until_it_is_opened() -> None:
-    schedule, commands = started(Job("S1"), worker=0)
-    assert commands == []
-    assert schedule.advance(BudgetChanged(Limits(1))) == [launch("S1")]
 
 
 # --- failures -----------------------------------------------------------------------------------

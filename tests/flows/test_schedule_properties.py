@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from prefect_swarm.flows.events import (
     AttemptFinished,
-    BudgetChanged,
     Cancel,
     Cancelled,
     Command,
+    ConcurrencyLimits,
     Event,
     Finish,
     Launch,
-    Limits,
     PlanExtended,
     Skip,
 )
@@ -30,7 +29,7 @@ TIERS = ("worker", "coder", "architect")
 _BAD: tuple[Outcome, ...] = ("failed", "skipped", "retry", "cancelled")
 OUTCOMES: tuple[Outcome, ...] = ("succeeded", "succeeded", "succeeded", *_BAD)
 LIMITS = st.builds(
-    Limits,
+    ConcurrencyLimits,
     st.integers(1, 6),
     st.dictionaries(st.sampled_from(TIERS), st.integers(1, 3)),
 )
@@ -79,8 +78,8 @@ class Driver(RuleBasedStateMachine):
     # --- events ---------------------------------------------------------------------------------
 
     @initialize(limits=LIMITS, first=stages(0))
-    def start(self, limits: Limits, first: PlanExtended) -> None:
-        self.first_limits = self.limits = limits
+    def start(self, limits: ConcurrencyLimits, first: PlanExtended) -> None:
+        self.limits = limits
         self.schedule = Schedule(limits)
         self.extend(first)
 
@@ -96,11 +95,6 @@ class Driver(RuleBasedStateMachine):
     def an_attempt_ends(self, data: st.DataObject, outcome: Outcome, tier: str | None) -> None:
         step = data.draw(st.sampled_from(sorted(self.running)))
         self.end(AttemptFinished(step, outcome, tier if outcome == "retry" else None))
-
-    @rule(limits=LIMITS)
-    def the_budget_changes(self, limits: Limits) -> None:
-        self.limits = limits
-        self.tell(BudgetChanged(limits))
 
     @precondition(lambda self: len(self.history) > 8 and not self.cancelled)
     @rule()
@@ -222,7 +216,7 @@ class Driver(RuleBasedStateMachine):
         if not self.history:
             return
         assert isinstance(self.history[-1][1][-1], Finish)
-        replayed = Schedule(self.first_limits)
+        replayed = Schedule(self.limits)
         for event, commands in self.history:
             assert replayed.advance(event) == commands
 

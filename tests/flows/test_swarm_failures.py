@@ -10,12 +10,13 @@ import pytest
 from flow_runs import UNEVEN, end_of, pages, plan_of, run, steps_of
 from prefect.client.schemas.objects import State
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.errors import Category, InputError, PlanError, RunFailedError
+from prefect_swarm.errors import Category, InputError, PlanError
 from prefect_swarm.failure_policy import Policy
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.runs import Run, find_run
+from prefect_swarm.result import RunFailedError
+from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.task_ir import TaskIR
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
 from pydantic_ai.messages import ModelResponse
@@ -163,13 +164,13 @@ def test_a_refused_request_spends_no_tokens() -> None:
 
 
 def test_trouble_that_nobody_foresaw_costs_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(run: Run, name: str, content: Any) -> str:
+    def full(run: RunFolder, name: str, content: Any) -> str:
         if name == "outputs/S1.txt":
             raise OSError("no space left")
         return write(run, name, content)
 
-    write = Run.write
-    monkeypatch.setattr(Run, "write", full)
+    write = RunFolder.write
+    monkeypatch.setattr(RunFolder, "write", full)
     with scripted(Script()):
         result = run(plan_of({"id": "S1"}, {"id": "S2"}))
     steps = steps_of(result)
@@ -194,6 +195,14 @@ def test_a_partial_run_can_have_its_failed_steps_tried_again() -> None:
 def test_an_empty_objective_is_refused() -> None:
     with scripted(Script()), pytest.raises(InputError, match="objective is empty"):
         asyncio.run(swarm("  "))
+
+
+def test_an_objective_that_is_not_the_plans_is_refused_with_both() -> None:
+    plan = plan_of({"id": "S1"})
+    both = "'Look away' is not the plan's, 'Find out'"
+    with scripted(Script()) as script, pytest.raises(InputError, match=both):
+        asyncio.run(swarm("Look away", plan=plan))
+    assert script.prompts == []
 
 
 def test_a_plan_with_more_steps_than_allowed_is_refused_with_the_figures() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from gate_checks import result, subject
 from prefect_swarm.errors import Category, GateError
-from prefect_swarm.gates import Cache, Finding, Stage, Subject
+from prefect_swarm.gates import Finding, GateCache, Stage, Subject
 from prefect_swarm.task_ir import OutputKind
 
 
@@ -101,11 +101,11 @@ def test_a_repair_is_kept_with_its_difference() -> None:
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "gates")
+def cache(tmp_path: Path) -> GateCache:
+    return GateCache(tmp_path / "gates")
 
 
-def test_the_same_content_is_checked_once(cache: Cache) -> None:
+def test_the_same_content_is_checked_once(cache: GateCache) -> None:
     gate = Scripted()
     first = result(gate, subject("abc"), cache=cache)
     again = result(gate, subject("abc"), cache=cache, required=False)
@@ -114,7 +114,7 @@ def test_the_same_content_is_checked_once(cache: Cache) -> None:
     assert not again.required
 
 
-def test_another_content_question_or_tool_is_checked_anew(cache: Cache) -> None:
+def test_another_content_question_or_tool_is_checked_anew(cache: GateCache) -> None:
     gate = Scripted()
     result(gate, subject("abc"), cache=cache)
     result(gate, subject("abcd"), cache=cache)
@@ -124,14 +124,14 @@ def test_another_content_question_or_tool_is_checked_anew(cache: Cache) -> None:
     assert gate.calls == 4
 
 
-def test_what_is_no_verdict_is_not_remembered(cache: Cache) -> None:
+def test_what_is_no_verdict_is_not_remembered(cache: GateCache) -> None:
     gate = Scripted(raises(RuntimeError("once")))
     result(gate, subject("abc"), cache=cache)
     gate.does = _passes
     assert result(gate, subject("abc"), cache=cache).status == "passed"
 
 
-def test_a_damaged_memory_is_none(cache: Cache) -> None:
+def test_a_damaged_memory_is_none(cache: GateCache) -> None:
     gate = Scripted()
     result(gate, subject("abc"), cache=cache)
     (file,) = cache.folder.rglob("*.json")
@@ -142,7 +142,9 @@ def test_a_damaged_memory_is_none(cache: Cache) -> None:
 
 def test_a_memory_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "gates").write_text("a file where a folder belongs", encoding="utf-8")
-    assert result(Scripted(), subject("abc"), cache=Cache(tmp_path / "gates")).status == "passed"
+    assert (
+        result(Scripted(), subject("abc"), cache=GateCache(tmp_path / "gates")).status == "passed"
+    )
 
 
 def test_a_gate_that_finds_nothing_at_all_is_broken() -> None:
@@ -157,7 +159,7 @@ def test_a_timeout_of_the_gates_own_is_not_taken_for_ours() -> None:
     assert result(Scripted(raises(TimeoutError("no answer"))), subject("abc")).status == "error"
 
 
-def test_a_busy_minute_is_not_remembered(cache: Cache) -> None:
+def test_a_busy_minute_is_not_remembered(cache: GateCache) -> None:
     gate = Scripted(never, timeout_s=0.01)
     result(gate, subject("abc"), cache=cache)
     gate.does, gate.timeout_s = _passes, 30.0

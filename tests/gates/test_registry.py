@@ -67,7 +67,7 @@ def test_a_registered_gate_can_be_planned_and_found(registered: None) -> None:
     ("registered", "why"),
     [
         ("Quiet", "Two gates are named lint"),
-        ("broken", "is no gate"),
+        ("broken", "is not a gate"),
         ("nothing", "can't be loaded"),
         ("missing", "can't be loaded"),
     ],

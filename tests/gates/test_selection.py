@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.gates import DEFAULT_GATES, chosen, gate_name, gates, is_required
+from prefect_swarm.gates import DEFAULT_GATES, gate_name, gates, is_required, select_gates
 from prefect_swarm.task_ir import Output
 
 PYTHON = Output(kind="python")
@@ -16,9 +16,9 @@ def test_every_default_is_a_gate_for_that_kind() -> None:
 
 
 def test_a_text_gets_the_gates_that_have_something_to_look_at() -> None:
-    assert chosen(Output()) == ("repetition",)
+    assert select_gates(Output()) == ("repetition",)
     wanted = Output(max_words=9, sections=("A",), form="list", citations=True)
-    assert chosen(wanted) == DEFAULT_GATES["text"]
+    assert select_gates(wanted) == DEFAULT_GATES["text"]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_text_gets_the_gates_that_have_something_to_look_at() -> None:
 def test_names_replace_and_signs_change(
     plan: tuple[str, ...] | None, person: tuple[str, ...] | None, names: tuple[str, ...]
 ) -> None:
-    assert chosen(PYTHON, plan, person) == names
+    assert select_gates(PYTHON, plan, person) == names
 
 
 def test_a_question_mark_makes_it_optional() -> None:

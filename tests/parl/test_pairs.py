@@ -46,7 +46,7 @@ def test_a_plan_whose_prompt_has_several_lines_is_learnt_in_one(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "is no JSON"),
+        ("{", "is not valid JSON"),
         ("[1]", "has no objective"),
         ('{"objective": " ", "plan": "1. A: B c"}', "has no objective"),
         ('{"objective": "x"}', "has no plan"),

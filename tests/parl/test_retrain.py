@@ -10,7 +10,7 @@ from prefect_swarm.blocks.llama.adapter import check_adapter
 from prefect_swarm.errors import InputError, WorseAdapterError
 from prefect_swarm.parl import retrain as module
 from prefect_swarm.parl.evaluate import Evaluation
-from prefect_swarm.parl.retrain import Source, retrain
+from prefect_swarm.parl.retrain import TrainingSource, retrain
 from prefect_swarm.parl.train import Practice, TrainConfig
 
 CONFIG = TrainConfig(rank=4, alpha=8.0, lr=2e-3, steps=12, eval_every=12, batch_tokens=300)
@@ -32,13 +32,13 @@ def judge(monkeypatch: pytest.MonkeyPatch, *scores: float) -> None:
 
 
 def test_every_tenth_own_pair_is_held_back() -> None:
-    source = Source(generated=0, own=OWN)
+    source = TrainingSource(generated=0, own=OWN)
     assert source.learnt() == OWN[:9]
     assert source.held_back() == OWN[9:]
 
 
 def test_generated_pairs_to_judge_by_are_not_learnt() -> None:
-    source = Source(generated=200, judged=50)
+    source = TrainingSource(generated=200, judged=50)
     assert not {one for one, _ in source.learnt()} & {one for one, _ in source.held_back()}
     assert (len(source.learnt()), len(source.held_back())) == (200, 50)
 
@@ -50,7 +50,7 @@ def test_a_short_training_ends_in_an_adapter_that_plans(tmp_path: Path) -> None:
     said: list[str] = []
     outcome = retrain(
         demo_model_path(),
-        Source(generated=0, own=OWN),
+        TrainingSource(generated=0, own=OWN),
         CONFIG,
         tmp_path / "run",
         target,
@@ -70,7 +70,13 @@ def test_a_worse_adapter_is_kept_aside(tmp_path: Path, monkeypatch: pytest.Monke
     judge(monkeypatch, 0.9, 0.5)
     target = tmp_path / "poet.gguf"
     with pytest.raises(WorseAdapterError, match=r"scores 0\.500, what plans now 0\.900") as caught:
-        retrain(demo_model_path(), Source(generated=0, own=OWN), CONFIG, tmp_path / "run", target)
+        retrain(
+            demo_model_path(),
+            TrainingSource(generated=0, own=OWN),
+            CONFIG,
+            tmp_path / "run",
+            target,
+        )
     assert not target.exists()
     kept = Path(str(caught.value).split("kept in ")[1].split(";")[0])
     assert check_adapter(kept)
@@ -84,7 +90,7 @@ def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
     said: list[str] = []
 
     def trained(name: str, start: Path | None = None) -> Path:
-        source, target = Source(generated=0, own=OWN), tmp_path / f"{name}.gguf"
+        source, target = TrainingSource(generated=0, own=OWN), tmp_path / f"{name}.gguf"
         base, folder = demo_model_path(), tmp_path / name
         retrain(base, source, CONFIG, folder, target, start=start, say=said.append)
         return target
@@ -99,7 +105,7 @@ def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
 
 
 def test_something_has_to_be_left_to_judge_by(tmp_path: Path) -> None:
-    few = Source(generated=0, own=OWN[:9])
+    few = TrainingSource(generated=0, own=OWN[:9])
     with pytest.raises(InputError, match="9 pairs leave none to judge by"):
         retrain(demo_model_path(), few, CONFIG, tmp_path / "run", tmp_path / "out.gguf")
 
@@ -111,6 +117,6 @@ def test_practice_wants_an_adapter_that_plans(
         return None
 
     monkeypatch.setattr(module, "planner_adapter", none)
-    source, target = Source(generated=0, own=OWN), tmp_path / "out.gguf"
+    source, target = TrainingSource(generated=0, own=OWN), tmp_path / "out.gguf"
     with pytest.raises(InputError, match="nothing to practise"):
         retrain(demo_model_path(), source, CONFIG, tmp_path, target, practice=Practice())

@@ -27,12 +27,12 @@ def plan_of(*steps: dict[str, Any], **fields: Any) -> TaskIR:
 
 
 def run(plan: TaskIR, **options: Any) -> SwarmResult:
-    return asyncio.run(swarm("Find out", plan=plan, options=SwarmOptions(**options)))
+    return asyncio.run(swarm(plan.objective, plan=plan, options=SwarmOptions(**options)))
 
 
 async def end_of(plan: TaskIR, **options: Any) -> State[Any]:
     flow: Any = swarm  # Prefect's annotations deny that the state of an async flow is awaited
-    return await flow("Find out", plan=plan, options=SwarmOptions(**options), return_state=True)
+    return await flow(plan.objective, plan=plan, options=SwarmOptions(**options), return_state=True)
 
 
 def steps_of(result: SwarmResult) -> dict[str, Any]:

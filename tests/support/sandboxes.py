@@ -1,4 +1,4 @@
-"""What the sandbox's tests share: every ground that this machine has, and what lies around it."""
+"""What the sandbox's tests share: every backend that this machine has, and what lies around it."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from pathlib import Path
 import pytest
 from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.errors import SandboxError
-from prefect_swarm.gates.sandbox.probe import candidates, holds
-from prefect_swarm.gates.sandbox.program import Ended, Limits, Program
-from prefect_swarm.gates.sandbox.spawn import Ground, run_on
+from prefect_swarm.gates.sandbox.probe import candidates, verify_backend
+from prefect_swarm.gates.sandbox.program import Program, ProgramResult, SandboxLimits
+from prefect_swarm.gates.sandbox.spawn import SandboxBackend, run_on
 
 HOSTILE = Path(__file__).parents[1] / "gates" / "sandbox" / "hostile"
 PROJECT = Path(__file__).parents[2]
-SECRET = "hunter2"  # noqa: S105 - what a test looks for, nobody's
+SECRET = "hunter2"  # noqa: S105 - made up for the test
 
 
-# As this user is: whoever runs the tests without privileges tests what holds without them.
-GROUNDS = {each.way: each for each in (Ground("bubblewrap"), *candidates())}
+# Without privileges, the tests cover what the sandbox enforces without them.
+BACKENDS = {each.kind: each for each in (SandboxBackend("bubblewrap"), *candidates())}
 
 
 @cache
 def _refusal(name: str) -> str:
-    if GROUNDS[name].way == "bubblewrap" and not GROUNDS[name].bubblewrap:
+    if BACKENDS[name].kind == "bubblewrap" and not BACKENDS[name].bubblewrap:
         return "bubblewrap is not installed"
     try:
-        asyncio.run(holds(GROUNDS[name]))
+        asyncio.run(verify_backend(BACKENDS[name]))
     except SandboxError as problem:
         return problem.problem
     return ""
 
 
-def ground_named(name: str) -> Ground:
-    """Return the ground, or skip the test where this machine doesn't have it."""
+def backend_named(name: str) -> SandboxBackend:
+    """Return the backend, or skip the test where this machine doesn't have it."""
     if reason := _refusal(name):
         pytest.skip(reason)
-    return GROUNDS[name]
+    return BACKENDS[name]
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,12 @@ def processes_with(marker: str) -> list[str]:
 
 
 async def run_hostile(
-    name: str, ground: Ground, around: Surroundings, limits: Limits, keep: tuple[str, ...] = ()
-) -> Ended:
+    name: str,
+    backend: SandboxBackend,
+    around: Surroundings,
+    limits: SandboxLimits,
+    keep: tuple[str, ...] = (),
+) -> ProgramResult:
     """Run one of the hostile programs, which knows of its surroundings."""
     files = {
         "main.py": (HOSTILE / f"{name}.py").read_bytes(),
@@ -126,4 +130,4 @@ async def run_hostile(
         "outside.json": json.dumps(around.facts).encode(),
     }
     program = Program(("python", "main.py", around.marker), files, keep=keep)
-    return await run_on(ground, program, limits)
+    return await run_on(backend, program, limits)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.failure_policy import RULES, Policy
-from prefect_swarm.result import Action, Decision, Example, Mitigation
+from prefect_swarm.result import Action, Decision, Mitigation, ShownAttempt
 from prefect_swarm.task_ir import TIERS, Tier
 from prefect_swarm.tasks.failure_router import FEEDBACK_CHARS, Bounds, Failure, feedback, route
 
@@ -146,7 +146,7 @@ def test_sampling_says_how_many() -> None:
 
 
 def knows(action: Action, worked: int, tried: int, target: str = "") -> Mitigation:
-    told = Example(run="r0", step="S9", attempt=2, text=f"{action} passed as “ok”")
+    told = ShownAttempt(run="r0", step="S9", attempt=2, text=f"{action} passed as “ok”")
     return Mitigation(
         symptom=SYMPTOM, action=action, target=target, tried=tried, worked=worked, example=told
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from prefect_swarm.tasks.race import race, unless, unless_lost
+from prefect_swarm.tasks.race import race, run_in_race, run_until
 
 
 async def at_once() -> str:
@@ -26,8 +26,8 @@ async def breaks() -> str:
 
 
 def test_work_in_no_race_is_awaited() -> None:
-    assert asyncio.run(unless_lost("", at_once())) == "done"
-    assert asyncio.run(unless_lost("long over", at_once())) == "done"
+    assert asyncio.run(run_in_race("", at_once())) == "done"
+    assert asyncio.run(run_in_race("long over", at_once())) == "done"
 
 
 def test_the_others_stop_when_one_has_won() -> None:
@@ -36,11 +36,11 @@ def test_the_others_stop_when_one_has_won() -> None:
         with race("r") as won:
 
             async def wins() -> str | None:
-                done = await unless_lost("r", at_once())
+                done = await run_in_race("r", at_once())
                 won.set()
                 return done
 
-            return await asyncio.gather(wins(), unless_lost("r", never(stopped))), stopped
+            return await asyncio.gather(wins(), run_in_race("r", never(stopped))), stopped
 
     done, stopped = asyncio.run(run())
     assert [*done] == ["done", None]
@@ -49,7 +49,7 @@ def test_the_others_stop_when_one_has_won() -> None:
 
 def test_what_breaks_is_raised() -> None:
     async def run() -> None:
-        await unless(asyncio.Event(), breaks())
+        await run_until(asyncio.Event(), breaks())
 
     with pytest.raises(ValueError, match="broken"):
         asyncio.run(run())
@@ -59,6 +59,6 @@ def test_a_race_that_is_over_is_forgotten() -> None:
     async def run() -> str | None:
         with race("r") as won:
             won.set()
-        return await unless_lost("r", at_once())
+        return await run_in_race("r", at_once())
 
     assert asyncio.run(run()) == "done"

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
-from prefect_swarm.tasks.replan import EVIDENCE_CHARS, Replacement, commission, read_replacement
+from prefect_swarm.tasks.replan import (
+    EVIDENCE_CHARS,
+    Replacement,
+    read_replacement,
+    replacement_request,
+)
 from prefect_swarm.tasks.subagent.task import answer
 
 
@@ -52,7 +57,7 @@ def test_the_same_work_can_be_given_to_somebody_else() -> None:
 
 
 def test_what_the_orchestrator_is_shown_is_bounded() -> None:
-    asked = commission(
+    asked = replacement_request(
         "Find out",
         "S1",
         "Reader",
@@ -88,7 +93,7 @@ def test_whatever_the_grammar_admits_is_read(name: str, prompt: str) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_embedded_model_writes_a_line_that_can_be_read(seed: int, swarm_home: Path) -> None:
     limits = {"seed": seed, "temperature": 1.5, "max_output_tokens": 24}
-    asked = commission(
+    asked = replacement_request(
         "Find out",
         "S1",
         "Reader",

@@ -14,30 +14,30 @@ from typing import Any, cast
 _LARGEST = 100_000
 _DEEPEST = 40
 
-Report = Callable[[object], None]
-Told = Callable[[BaseException], dict[str, Any]]
+SendRecord = Callable[[object], None]
+DescribeException = Callable[[BaseException], dict[str, Any]]
 
 
-def perform(act: dict[str, Any], report: Report, told: Told) -> bool:
-    """Import the act's `modules`, then evaluate its `calls` over the names of the last one.
+def perform(job: dict[str, Any], report: SendRecord, describe: DescribeException) -> bool:
+    """Import the job's `modules`, then evaluate its `calls` over the names of the last one.
 
-    Says for each when it starts, and what it raised or gave; stops at a module that raises.
+    Reports when each starts, and what it raised or gave; stops at a module that raises.
     """
     names: dict[str, Any] = {}
-    for module in act["modules"]:
+    for module in job["modules"]:
         report({"starts": module})
         try:
             names = vars(importlib.import_module(module))
         except BaseException as error:  # noqa: BLE001 - whatever a model's code raises
-            report({"module": module, "raised": told(error)})
+            report({"module": module, "raised": describe(error)})
             return False
-    for at, call in enumerate(act["calls"]):
+    for at, call in enumerate(job["calls"]):
         report({"starts": call})
         try:
             given = _evaluate(call, dict(names))
             report({"call": at, "gave": _bounded(encode(given))})
         except BaseException as error:  # noqa: BLE001
-            report({"call": at, "raised": told(error)})
+            report({"call": at, "raised": describe(error)})
     return True
 
 

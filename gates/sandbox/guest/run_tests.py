@@ -33,28 +33,33 @@ _OPTIONS = (
 for _late in ("difflib", "pprint", "unittest.mock", "json", "tempfile", "importlib.metadata"):
     importlib.import_module(_late)
 
-Report = Callable[[object], None]
-Told = Callable[[BaseException], dict[str, Any]]
+SendRecord = Callable[[object], None]
+DescribeException = Callable[[BaseException], dict[str, Any]]
 
 
-def perform(act: dict[str, Any], report: Report, told: Told) -> bool:
-    """Run the tests of the act's `held` files, each a path with its module's name and its text."""
+def perform(job: dict[str, Any], report: SendRecord, describe: DescribeException) -> bool:
+    """Run the tests of the job's `test_files`: each path with its module's name and its text."""
     folder = os.getcwd()
     _refuse_equality_with_everything(folder + os.sep)
-    paths = [os.path.join(folder, path) for path in act["held"]]
-    plugin = _Reporter(folder, act["held"], report, told)
+    paths = [os.path.join(folder, path) for path in job["test_files"]]
+    plugin = _Reporter(folder, job["test_files"], report, describe)
     code = pytest.main([*_OPTIONS, f"--rootdir={folder}", *paths], plugins=[plugin])
     report({"pytest": int(code)})
     return True
 
 
 class _Reporter:
-    """Makes the modules from the texts that are held, and says what came of each test."""
+    """Makes the modules from the job's texts, and reports each test's outcome."""
 
     def __init__(
-        self, folder: str, held: dict[str, tuple[str, str]], report: Report, told: Told
+        self,
+        folder: str,
+        test_files: dict[str, tuple[str, str]],
+        report: SendRecord,
+        describe: DescribeException,
     ) -> None:
-        self._folder, self._held, self._report, self._told = folder, held, report, told
+        self._folder, self._test_files = folder, test_files
+        self._report, self._describe = report, describe
 
     def pytest_pycollect_makemodule(
         self, module_path: Path, parent: pytest.Collector
@@ -62,15 +67,15 @@ class _Reporter:
         # pytest looks at its neighbours too, and leaves them.
         within = module_path.is_relative_to(self._folder)
         path = module_path.relative_to(self._folder).as_posix() if within else ""
-        if (held := self._held.get(path)) is None:
+        if (test_file := self._test_files.get(path)) is None:
             return None
-        name, text = held
+        name, text = test_file
 
-        class Held(pytest.Module):
+        class InMemoryModule(pytest.Module):
             def _getobj(self) -> types.ModuleType:
                 return _make_module(name, text, module_path, self.config)
 
-        made: pytest.Module = Held.from_parent(parent, path=module_path)  # pyright: ignore[reportUnknownMemberType]
+        made: pytest.Module = InMemoryModule.from_parent(parent, path=module_path)  # pyright: ignore[reportUnknownMemberType]
         return made
 
     @pytest.hookimpl(tryfirst=True)
@@ -94,14 +99,14 @@ class _Reporter:
         error = call.excinfo.value if call.excinfo else None
         if found.outcome != "passed" or error is not None or hasattr(found, "wasxfail"):
             outcome = "failed" if found.outcome == "passed" else found.outcome
-            self._say(item.nodeid, outcome, error)
+            self._report_outcome(item.nodeid, outcome, error)
         elif call.when == "call":
-            self._say(item.nodeid, "passed", None)
+            self._report_outcome(item.nodeid, "passed", None)
         return found
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome == "failed":
-            self._say(report.nodeid, "failed", None)
+            self._report_outcome(report.nodeid, "failed", None)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_make_collect_report(
@@ -111,23 +116,23 @@ class _Reporter:
         if found.outcome != "passed":
             call = getattr(found, "call", None)
             error = call.excinfo.value if call is not None and call.excinfo else None
-            self._say(collector.nodeid, found.outcome, error)
+            self._report_outcome(collector.nodeid, found.outcome, error)
         return found
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self._say("", "failed", excinfo.value)
+        self._report_outcome("", "failed", excinfo.value)
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self._say("", "failed", excinfo.value)
+        self._report_outcome("", "failed", excinfo.value)
 
-    def _say(self, test: object, outcome: str, error: BaseException | None) -> None:
-        said: dict[str, Any] = {"test": str(test), "outcome": outcome}
+    def _report_outcome(self, test: object, outcome: str, error: BaseException | None) -> None:
+        record: dict[str, Any] = {"test": str(test), "outcome": outcome}
         if error is not None:
-            said["raised"] = self._told(error)
+            record["raised"] = self._describe(error)
         if isinstance(error, pytest.FixtureLookupError):
             missing = f"there is no fixture {error.argname!r}; no plugin and no conftest.py is read"
-            said["raised"]["message"] = missing
-        self._report(said)
+            record["raised"]["message"] = missing
+        self._report(record)
 
 
 def _make_module(name: str, text: str, path: Path, config: pytest.Config) -> types.ModuleType:

@@ -1,8 +1,8 @@
-"""Runs in the sandbox, alone: does a job's acts in processes of their own and reports on them.
+"""Runs in the sandbox, alone: runs jobs in processes of their own and reports on them.
 
 It never runs what a model wrote. It can't be traced, and its input and output aren't handed to
-the acts' processes; the report is signed with a key that comes only when those have ended.
-An act's process says how it fares through a socket, each word with a token. What runs in that
+the jobs' processes; the report is signed with a key that comes only when those have ended.
+A job's process reports through a socket, each record with a token. What runs in that
 same process could find the token by searching the interpreter's objects: nothing but another
 process can prevent that, and the values of examples are compared in one.
 """
@@ -37,21 +37,22 @@ _SET_DUMPABLE = 4
 
 
 def main() -> None:
-    """Do `job.json` beside this file; the key is on the standard input."""
-    with open(os.path.join(_HERE, "job.json"), encoding="utf-8") as file:
-        job = json.load(file)
+    """Run the jobs of `jobs.json` beside this file; the key is on the standard input."""
+    with open(os.path.join(_HERE, "jobs.json"), encoding="utf-8") as file:
+        request = json.load(file)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    _add_site(job["packages"])
-    # All that the acts need is imported before they can see what a model wrote.
-    doers = {name: _load(f"run_{name}") for name in job["doers"]}
+    _add_site(request["packages"])
+    # All that the jobs need is imported before they can see what a model wrote.
+    runners = {name: _load(f"run_{name}") for name in request["runners"]}
     _set_traceable(False)
     _write(READY)
-    ended: list[dict[str, Any]] = []
-    for act in job["acts"]:
-        ended.append(_supervise(act, doers[act["doer"]], os.path.abspath(job["folder"])))
-        if not ended[-1]["done"]:
+    folder = os.path.abspath(request["folder"])
+    results: list[dict[str, Any]] = []
+    for job in request["jobs"]:
+        results.append(_supervise(job, runners[job["runner"]], folder))
+        if not results[-1]["done"]:
             break
-    body = json.dumps(ended)
+    body = json.dumps(results)
     key = sys.stdin.buffer.read()
     _write(hmac.new(key, body.encode(), "sha256").hexdigest())
     _write(body)
@@ -84,26 +85,26 @@ def _set_traceable(allowed: bool) -> None:
     ctypes.CDLL(None).prctl(_SET_DUMPABLE, int(allowed), 0, 0, 0)
 
 
-def _supervise(act: dict[str, Any], doer: types.ModuleType, folder: str) -> dict[str, Any]:
+def _supervise(job: dict[str, Any], runner: types.ModuleType, folder: str) -> dict[str, Any]:
     ours, theirs = socket.socketpair()
     token = secrets.token_hex(16)
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _do(act, doer, folder, theirs, token)
+        _run_job(job, runner, folder, theirs, token)
     theirs.close()
-    ended = {"doer": act["doer"], **_watch(pid, ours, act["wall_s"])}
-    data = ended.pop("data")
+    result = {"runner": job["runner"], **_watch(pid, ours, job["wall_s"])}
+    data = result.pop("data")
     ours.close()
     records, honest = _records(data, token)
     finished = bool(records) and records[-1] == {"finished": True} and honest
-    ended["done"] = finished and ended["exit_code"] == 0
-    ended["records"] = records
-    return ended
+    result["done"] = finished and result["exit_code"] == 0
+    result["records"] = records
+    return result
 
 
 def _watch(pid: int, line: socket.socket, wall_s: float) -> dict[str, Any]:
-    """Wait for an act's process, which gets `wall_s` seconds, and take what it says."""
+    """Wait for a job's process, which gets `wall_s` seconds, and collect what it reports."""
     late, data, is_open = False, bytearray(), True
     deadline = time.monotonic() + wall_s
     while True:
@@ -146,23 +147,23 @@ def _kill(pid: int) -> None:
 
 
 def _records(data: bytes, token: str) -> tuple[list[Any], bool]:
-    """Read an act's words, and say whether all of them are its own."""
+    """Read a job's records, and whether each of them came with the token."""
     records: list[Any] = []
     for line in data.splitlines():
         try:
-            said, record = json.loads(line)
+            sent, record = json.loads(line)
         except (ValueError, TypeError, RecursionError):
             return records, False
-        if said != token:
+        if sent != token:
             return records, False
         records.append(record)
     return records, len(data) <= _MOST_BYTES
 
 
-def _do(
-    act: dict[str, Any], doer: types.ModuleType, folder: str, line: socket.socket, token: str
+def _run_job(
+    job: dict[str, Any], runner: types.ModuleType, folder: str, line: socket.socket, token: str
 ) -> NoReturn:
-    """Be an act's process. Its end skips whatever was registered for the interpreter's end."""
+    """Be a job's process. Its end skips whatever was registered for the interpreter's end."""
     leave, dumps, send = os._exit, json.dumps, line.sendall
     status = 70
 
@@ -170,16 +171,16 @@ def _do(
         send(dumps([token, record]).encode() + b"\n")
 
     try:
-        _enter(act, folder)
-        perform: Callable[..., bool] = doer.perform
-        if perform(act, report, partial(_told, folder=folder)):
+        _enter(job, folder)
+        perform: Callable[..., bool] = runner.perform
+        if perform(job, report, partial(_describe_exception, folder=folder)):
             report({"finished": True})
             status = 0
     finally:
         leave(status)
 
 
-def _enter(act: dict[str, Any], folder: str) -> None:
+def _enter(job: dict[str, Any], folder: str) -> None:
     """Leave everything of the supervisor's behind, and go where the model's files are."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -188,7 +189,7 @@ def _enter(act: dict[str, Any], folder: str) -> None:
     os.close(nothing)
     _set_traceable(True)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    cpu = int(act["cpu_s"])
+    cpu = int(job["cpu_s"])
     resource.setrlimit(resource.RLIMIT_CPU, (cpu if hard < 0 else min(cpu, hard), hard))
     os.chdir(folder)
     random.seed(0)
@@ -197,11 +198,11 @@ def _enter(act: dict[str, Any], folder: str) -> None:
     # Behind Python's own modules: a file named like one of those can't be taken for it.
     places = enumerate(sys.path)
     at = next((n for n, place in places if place.endswith("-packages")), len(sys.path))
-    sys.path[at:at] = [os.path.join(folder, root) if root else folder for root in act["roots"]]
+    sys.path[at:at] = [os.path.join(folder, root) if root else folder for root in job["roots"]]
 
 
-def _told(error: BaseException, folder: str) -> dict[str, Any]:
-    """Say what was raised: its name, its message, and the lines below `folder` on its way."""
+def _describe_exception(error: BaseException, folder: str) -> dict[str, Any]:
+    """Return an exception's name, its message, and its traceback's lines below `folder`."""
     frames: list[tuple[str, int]] = []
     trace = error.__traceback__
     while trace is not None:

@@ -1,4 +1,4 @@
-"""The same sandbox by bubblewrap: it makes the namespaces and the view, PID 1 does the rest."""
+"""The same sandbox by bubblewrap: it makes the namespaces and the mounts, PID 1 does the rest."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def bubblewrap_command(config: Config, code: str, line: int) -> list[str]:
     ]
     if config["own_user"]:
         command += ["--unshare-user", "--uid", str(INNER_ID), "--gid", str(INNER_ID)]
-    seen = [target for _, target in config["binds"]] + [path for _, path in config["symlinks"]]
-    for folder in [*_ancestors(seen), "/proc", TEMPORARY, SHARED_MEMORY]:
+    targets = [target for _, target in config["binds"]] + [path for _, path in config["symlinks"]]
+    for folder in [*_ancestors(targets), "/proc", TEMPORARY, SHARED_MEMORY]:
         command += ["--dir", folder]
     for source, target in config["binds"]:
         command += ["--ro-bind", source, target]

@@ -24,11 +24,11 @@ _NAMESPACES = kernel.NEW_NS | kernel.NEW_NET | kernel.NEW_IPC | kernel.NEW_UTS |
 
 
 def init(config: Config, blobs: list[bytes], outer: socket.socket) -> NoReturn:
-    """Run one program and tell `outer` how it ended; never returns, whatever happens."""
+    """Run one program and report to `outer` how it ended; never returns, whatever happens."""
     try:
         try:
             frame = _live(config, blobs, outer)
-        except BaseException as problem:  # noqa: BLE001 - told to the one that can raise it
+        except BaseException as problem:  # noqa: BLE001 - reported to the parent, which raises it
             frame = pack({"error": f"{type(problem).__name__}: {problem}"})
         outer.sendall(frame)
     finally:
@@ -50,8 +50,8 @@ def _live(config: Config, blobs: list[bytes], outer: socket.socket) -> bytes:
     status, cpu_s = _outlive(program, endings, outer)
     duration = time.monotonic() - started
     kept = _collect(config["keep"], config["disk_bytes"])
-    ended = {"status": status, "cpu_s": cpu_s, "duration_s": duration, "files": list(kept)}
-    return pack(ended, list(kept.values()))
+    header = {"status": status, "cpu_s": cpu_s, "duration_s": duration, "files": list(kept)}
+    return pack(header, list(kept.values()))
 
 
 def _prepare(config: Config, blobs: list[bytes]) -> list[int]:
@@ -61,13 +61,13 @@ def _prepare(config: Config, blobs: list[bytes]) -> list[int]:
     kernel.die_with_parent()
     os.umask(0o022)
     handles: list[int] = []
-    if config["way"] == "namespaces":
+    if config["kind"] == "namespaces":
         kernel.unshare(_NAMESPACES)
         socket.sethostname("sandbox")
         handles = build_root(config)
-    elif config["way"] == "bubblewrap":
+    elif config["kind"] == "bubblewrap":
         handles = mount_private(config, "")
-    if config["way"] == "limits-only":
+    if config["kind"] == "limits-only":
         kernel.install_filter(b"")
     else:
         become_nobody(config["outer_id"], privileged=not config["own_user"])
@@ -101,7 +101,7 @@ def _become_program(config: Config) -> NoReturn:
         kernel.die_with_parent()
         os.setpriority(os.PRIO_PROCESS, 0, config["nice"])
         limit(config["rlimits"])
-        if config["way"] == "limits-only":
+        if config["kind"] == "limits-only":
             bound_processes(config["processes"])
         os.execvpe(config["argv"][0], config["argv"], config["environment"])  # noqa: S606
     except BaseException as problem:  # noqa: BLE001 - it is the program's, as a shell would say it
@@ -120,10 +120,10 @@ def forget_streams() -> None:
 
 def _listen() -> int:
     """Return a descriptor that has something to read whenever a child has ended."""
-    heard, said = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
-    signal.set_wakeup_fd(said, warn_on_full_buffer=False)
-    return heard
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    return reader
 
 
 def _outlive(program: int, endings: int, outer: socket.socket) -> tuple[int, float]:
@@ -148,7 +148,7 @@ def _outlive(program: int, endings: int, outer: socket.socket) -> tuple[int, flo
 
 
 def _reap(program: int) -> tuple[int, float] | None:
-    """Bury who has died; return the wait status and CPU seconds of the program if it has."""
+    """Reap ended children; return the wait status and CPU seconds of the program if it has."""
     with contextlib.suppress(ChildProcessError):
         while True:
             pid, status, used = os.wait4(-1, os.WNOHANG)
@@ -171,7 +171,7 @@ def _collect(names: list[str], room: int) -> dict[str, bytes]:
 
 
 def _read(name: str, room: int) -> bytes | None:
-    """Read one file of the work folder with no link followed on the way; None if that can't be."""
+    """Read one file of the work folder with no link followed on the way; None if there is none."""
     *folders, last = name.split("/")
     folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -21,11 +21,11 @@ from .bubblewrap import bubblewrap_command
 from .init import READY, forget_streams, init
 from .privileges import enter_user_namespace
 from .watch import Watch, kill_descendants
-from .wire import Config, Exceeded, Report, pack, unpack_from
+from .wire import Config, Exceeded, LauncherReport, pack, unpack_from
 
 __all__ = ["main"]
 
-# How often the sums are looked at, in seconds. In so long a process can touch some 20 MB anew.
+# Seconds between looks at the sums. In so long a process can touch some 20 MB of new pages.
 _TICK_S = 0.02
 _CHUNK = 1 << 16
 _PR_SET_CHILD_SUBREAPER = 36
@@ -40,19 +40,19 @@ def main() -> None:
     config = cast("Config", header)
     if role == "init":
         init(config, blobs, line)
-    config["nice"] = _come_first()
+    config["nice"] = _raise_priority()
     try:
         report, kept = _Sandbox(config, blobs, line).run()
-    except BaseException as problem:  # noqa: BLE001 - told to the one that can raise it
+    except BaseException as problem:  # noqa: BLE001 - reported to the parent, which raises it
         report, kept = _failure(config, f"{type(problem).__name__}: {problem}"), []
     try:
         line.sendall(pack(report, kept))
-    except OSError:  # Nobody wants to know any more.
+    except OSError:  # The parent is gone.
         sys.exit(1)
 
 
-def _come_first() -> int:
-    """Get the processor before a crowd of the program's processes; return their nice value."""
+def _raise_priority() -> int:
+    """Run before the program's processes, however many; return their nice value."""
     usual = os.getpriority(os.PRIO_PROCESS, 0)
     try:
         os.setpriority(os.PRIO_PROCESS, 0, usual - 10)
@@ -69,11 +69,15 @@ def _receive(line: socket.socket) -> tuple[object, list[bytes]]:
             sys.exit(1)
 
 
-def _report(config: Config, status: int = _KILLED, exceeded: Exceeded | None = None) -> Report:
-    return Report(way=config["way"], status=status, exceeded=exceeded, duration_s=0.0, files=[])
+def _report(
+    config: Config, status: int = _KILLED, exceeded: Exceeded | None = None
+) -> LauncherReport:
+    return LauncherReport(
+        kind=config["kind"], status=status, exceeded=exceeded, duration_s=0.0, files=[]
+    )
 
 
-def _failure(config: Config, error: str) -> Report:
+def _failure(config: Config, error: str) -> LauncherReport:
     return {**_report(config), "error": error}
 
 
@@ -88,9 +92,9 @@ class _Sandbox:
         self._watch: Watch | None = None
         self._child = 0
         self._started = 0.0
-        self._said = bytearray()
+        self._answer = bytearray()
 
-    def run(self) -> tuple[Report, list[bytes]]:
+    def run(self) -> tuple[LauncherReport, list[bytes]]:
         self._start()
         try:
             exceeded = self._follow()
@@ -99,7 +103,7 @@ class _Sandbox:
         return self._report(exceeded)
 
     def _start(self) -> None:
-        strict = self._config["way"] != "limits-only"
+        strict = self._config["kind"] != "limits-only"
         outer = os.geteuid() if self._config["own_user"] else self._config["outer_id"]
         if strict and outer == 0:
             # The kernel bounds the number of everyone's processes but root's.
@@ -107,10 +111,10 @@ class _Sandbox:
         # What PID 1 leaves when bubblewrap is killed between the two becomes ours to wait for.
         kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
         self._line, theirs = socket.socketpair()
-        if self._config["way"] == "bubblewrap":
+        if self._config["kind"] == "bubblewrap":
             self._child = self._start_bubblewrap(theirs)
         else:
-            if self._config["way"] == "namespaces":
+            if self._config["kind"] == "namespaces":
                 self._leave_pid_namespace()
             self._child = os.fork()
             if self._child == 0:
@@ -118,7 +122,7 @@ class _Sandbox:
                 self._parent.close()
                 init(self._config, self._blobs, theirs)
         theirs.close()
-        if self._config["way"] == "bubblewrap":
+        if self._config["kind"] == "bubblewrap":
             self._line.sendall(pack(self._config, self._blobs))
         forget_streams()
 
@@ -168,12 +172,12 @@ class _Sandbox:
                 if handles:
                     self._watch = Watch(handles[:-1], handles[-1])
                 return True
-        self._said += data
+        self._answer += data
         return bool(data)
 
     def _exceeded(self) -> Exceeded | None:
         # Once PID 1 tells of the end the program is gone.
-        if not self._started or self._said:
+        if not self._started or self._answer:
             return None
         config = self._config
         if time.monotonic() - self._started > config["wall_s"]:
@@ -191,29 +195,29 @@ class _Sandbox:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._child, signal.SIGKILL)
         # Elsewhere the child is PID 1 itself.
-        if self._config["way"] != "namespaces":
+        if self._config["kind"] != "namespaces":
             kill_descendants()
         with contextlib.suppress(ChildProcessError):
             while True:
                 os.wait()
 
-    def _report(self, exceeded: Exceeded | None) -> tuple[Report, list[bytes]]:
+    def _report(self, exceeded: Exceeded | None) -> tuple[LauncherReport, list[bytes]]:
         try:
-            header, blobs = unpack_from(io.BytesIO(self._said).read)
+            header, blobs = unpack_from(io.BytesIO(self._answer).read)
         except EOFError:
             return self._cut_off(exceeded), []
-        said = cast("dict[str, object]", header)
-        if "error" in said:
-            return _failure(self._config, str(said["error"])), []
-        status, cpu_s = cast("int", said["status"]), cast("float", said["cpu_s"])
+        answer = cast("dict[str, object]", header)
+        if "error" in answer:
+            return _failure(self._config, str(answer["error"])), []
+        status, cpu_s = cast("int", answer["status"]), cast("float", answer["cpu_s"])
         if exceeded is None and _out_of_time(status, cpu_s, self._config["cpu_s"]):
             exceeded = "cpu"
         report = _report(self._config, status, exceeded)
-        report["duration_s"] = cast("float", said["duration_s"])
-        report["files"] = cast("list[str]", said["files"])
+        report["duration_s"] = cast("float", answer["duration_s"])
+        report["files"] = cast("list[str]", answer["files"])
         return report, blobs
 
-    def _cut_off(self, exceeded: Exceeded | None) -> Report:
+    def _cut_off(self, exceeded: Exceeded | None) -> LauncherReport:
         if not self._started:
             return _failure(self._config, "PID 1 of the sandbox ended before the program began")
         report = _report(self._config, _KILLED, exceeded)

@@ -1,4 +1,4 @@
-"""The view of the file system that a program gets, made in a mount namespace of its own."""
+"""The file system that a program sees, made in a mount namespace of its own."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _attach(tree: int, place: str, is_folder: bool) -> None:
 
 
 def build_root(config: Config) -> list[int]:
-    """Replace the root by one that holds only what `config` names; return `mount_private`'s."""
+    """Replace the root by one with only what `config` names; return `mount_private`'s."""
     make_mounts_private()
     wanted = [*config["binds"], *config["devices"]]
     trees: list[tuple[str, int, bool]] = []
@@ -82,7 +82,7 @@ def build_root(config: Config) -> list[int]:
 
 
 def mount_private(config: Config, root: str) -> list[int]:
-    """Mount what is the program's own: three folders with a size, and its view of processes.
+    """Mount what is the program's own: three folders with a size, and its own /proc.
 
     What is shown of the machine below its temporary folder moves into the program's own. Returns
     descriptors of the folders and of a /proc that shows all of the sandbox's processes.
@@ -106,6 +106,6 @@ def mount_private(config: Config, root: str) -> list[int]:
     proc = root + "/proc"
     mount("proc", proc, "proc", NOSUID | NODEV | NOEXEC, "subset=pid")
     handles.append(os.open(proc, os.O_RDONLY | os.O_DIRECTORY))
-    # The program's own view: PID 1 and whatever else it may not trace is not there at all.
+    # The program's own /proc: PID 1 and whatever else it may not trace is not listed.
     mount("proc", proc, "proc", NOSUID | NODEV | NOEXEC, "subset=pid,hidepid=4")
     return handles

@@ -33,10 +33,10 @@ def _map(name: str, text: str) -> None:
 
 
 def enter_user_namespace() -> None:
-    """Enter a new user namespace in which this process's user is `INNER_ID` and nobody else is."""
+    """Enter a new user namespace whose only user is this process's, as `INNER_ID`."""
     user, group = os.geteuid(), os.getegid()
     unshare(NEW_USER)
-    # A change of credentials takes /proc/self away from its owner until this is said again.
+    # A change of credentials takes /proc/self away from its owner until this is set again.
     set_dumpable(True)
     _map("setgroups", "deny")
     _map("gid_map", f"{INNER_ID} {group} 1")
@@ -62,7 +62,7 @@ def lock(filter_code: bytes) -> None:
 
 
 def limit(rlimits: dict[str, tuple[int, int]]) -> None:
-    """Set this process's limits (soft, hard); they hold for its children too."""
+    """Set this process's limits (soft, hard); its children inherit them."""
     for name, (soft, hard) in rlimits.items():
         kind = getattr(resource, name, None)
         if kind is None:
@@ -74,7 +74,7 @@ def limit(rlimits: dict[str, tuple[int, int]]) -> None:
 
 
 def bound_processes(more: int) -> bool:
-    """Let this user have `more` processes and threads beside those there are; say if that holds.
+    """Let this user have `more` processes and threads; return whether that is enforced.
 
     Without a user namespace the kernel counts everything of the user's. It doesn't count root's;
     and in a container it may count what can't be seen from here, and nothing could be started.
@@ -99,16 +99,16 @@ def bound_processes(more: int) -> bool:
 
 
 def _tasks_of(user: int) -> int:
-    """Count a user's processes and threads, as far as they can be seen."""
+    """Count a user's processes and threads, as far as /proc shows them."""
     count = 0
     for name in os.listdir("/proc"):
         if not name.isdecimal():
             continue
         try:
             with open(f"/proc/{name}/status") as file:
-                said = dict(line.split(":", 1) for line in file)
+                status = dict(line.split(":", 1) for line in file)
         except OSError:  # It has ended.
             continue
-        if int(said["Uid"].split()[0]) == user:
-            count += int(said["Threads"])
+        if int(status["Uid"].split()[0]) == user:
+            count += int(status["Threads"])
     return count

@@ -28,7 +28,7 @@ class Watch:
         """Return the bytes in use: private pages, and files in the folders.
 
         Pages that processes share since a fork count once for each, unless the sum is above
-        `limit`: then they are told apart, which takes the kernel longer.
+        `limit`: then shared pages count once, which takes the kernel longer.
         """
         fixed = self._files()
         total = fixed + sum(self._private(pid) for pid in self._processes())

@@ -1,4 +1,4 @@
-"""What the parent, the launcher and PID 1 say to each other over socket pairs.
+"""The messages that the parent, the launcher and PID 1 exchange over socket pairs.
 
 A frame is a header's length (8 bytes, big-endian), the header as JSON, then the blobs that the
 header's `sizes` announce. Standard library only: the launcher runs without the package.
@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Literal, NotRequired, TypedDict, cast
 
-__all__ = ["BOOT", "Config", "Exceeded", "Report", "Way", "pack", "unpack_from"]
+__all__ = ["BOOT", "BackendKind", "Config", "Exceeded", "LauncherReport", "pack", "unpack_from"]
 
 # What starts the launcher's modules as a package of their own, without the package they lie in.
 BOOT = (
@@ -18,7 +18,7 @@ BOOT = (
     "sys.modules['launcher']=p;from launcher.main import main;main()"
 )
 
-Way = Literal["bubblewrap", "namespaces", "limits-only"]
+BackendKind = Literal["bubblewrap", "namespaces", "limits-only"]
 Exceeded = Literal["cpu", "wall", "memory", "output"]
 
 
@@ -29,7 +29,7 @@ class Config(TypedDict):
     the user and group that the program is for the rest of the machine. The launcher sets `nice`.
     """
 
-    way: Way
+    kind: BackendKind
     own_user: bool
     outer_id: int
     argv: list[str]
@@ -53,10 +53,10 @@ class Config(TypedDict):
     nice: int
 
 
-class Report(TypedDict):
+class LauncherReport(TypedDict):
     """How the program ended: `status` is the wait status; `files` names the blobs that follow."""
 
-    way: Way
+    kind: BackendKind
     status: int
     exceeded: Exceeded | None
     duration_s: float

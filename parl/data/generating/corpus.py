@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -20,7 +20,10 @@ __all__ = ["Corpus", "patterns", "read_corpus"]
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a data folder holds, and what is wrong with it."""
+    """What a data folder holds, and what is wrong with it.
+
+    The patterns stand in the order of their texts, whatever files hold them.
+    """
 
     lists: Mapping[str, WordList]
     patterns: tuple[Pattern, ...]
@@ -29,7 +32,7 @@ class Corpus:
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """Return the patterns that the package ships, in the order of their files' names.
+    """Return the patterns that the package ships, in the order of their texts.
 
     Raises:
         InputError: A line of a file breaks a rule.
@@ -41,7 +44,7 @@ def patterns() -> tuple[Pattern, ...]:
 
 
 def read_corpus(folder: Traversable) -> Corpus:
-    """Read `words/*.txt` and `patterns/*.txt` of a folder; errors are gathered, not raised."""
+    """Read what `words` and `patterns` hold, folders inside them too; errors are gathered."""
     errors: list[InputError] = []
     lists: dict[str, WordList] = {}
     homes = {COUNT: "the language itself"}
@@ -55,6 +58,8 @@ def read_corpus(folder: Traversable) -> Corpus:
     blocks: list[Pattern] = []
     for name, text in _texts(folder, "patterns", errors):
         blocks += _good(read_patterns(text, name, lists), errors)
+    # A seed draws by place, and moving a block to another file must not change what it draws.
+    blocks.sort(key=lambda block: block.text)
     return Corpus(lists, tuple(blocks), tuple(errors))
 
 
@@ -70,15 +75,25 @@ def _good(found: Iterable[_T | InputError], errors: list[InputError]) -> Iterato
 
 
 def _texts(folder: Traversable, kind: str, errors: list[InputError]) -> Iterator[tuple[str, str]]:
-    """Yield each file's name and text, by name: folders are listed in no certain order."""
+    """Yield each file's name and text, the name as `patterns/chain/home.txt`."""
     place = folder / kind
     if not place.is_dir():
         errors.append(InputError(f"There is no folder {place}.", "Install the package again."))
         return
-    files: Sequence[Traversable] = sorted(place.iterdir(), key=lambda file: file.name)
-    for file in files:
-        if file.name.endswith(".txt"):
-            try:
-                yield f"{kind}/{file.name}", file.read_text("utf-8")
-            except UnicodeDecodeError:
-                errors.append(InputError(f"{kind}/{file.name} is no UTF-8 text.", "Save it anew."))
+    for name, file in _files(place, kind):
+        try:
+            yield name, file.read_text("utf-8")
+        except UnicodeDecodeError:
+            errors.append(InputError(f"{name} is no UTF-8 text.", "Save it anew."))
+
+
+def _files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
+    """Yield the text files of a folder and of those inside it, by name.
+
+    Folders are listed in no certain order.
+    """
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
+        if item.is_dir():
+            yield from _files(item, f"{name}/{item.name}")
+        elif item.name.endswith(".txt"):
+            yield f"{name}/{item.name}", item

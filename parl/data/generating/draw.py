@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ..parsing.lists import Entry, WordList
+from ..parsing.lists import WordEntry, WordList
 from ..parsing.pattern import Pattern, Variable
 from ..parsing.variables import COUNT
 
@@ -22,7 +22,7 @@ class Value:
 
     variable: Variable
     fields: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[WordEntry, ...]
 
     def texts(self, field: str) -> tuple[str, ...]:
         """Return the entries' texts, or one field of each."""
@@ -62,7 +62,7 @@ def draw_scene(pattern: Pattern, rng: random.Random) -> Scene:
     return Scene(values, serial=rng.random() < 0.35, digits=rng.random() < 0.5)
 
 
-def _filled(entries: Iterable[Entry], values: Mapping[str, Value]) -> Iterator[Entry]:
+def _filled(entries: Iterable[WordEntry], values: Mapping[str, Value]) -> Iterator[WordEntry]:
     """Put what other variables hold where the pattern's own entries name them."""
 
     def held(match: re.Match[str]) -> str:
@@ -72,12 +72,12 @@ def _filled(entries: Iterable[Entry], values: Mapping[str, Value]) -> Iterator[E
         return value.entries[0].text
 
     for entry in entries:
-        yield Entry(tuple(_NAMED.sub(held, text) for text in entry.values))
+        yield WordEntry(tuple(_NAMED.sub(held, text) for text in entry.values))
 
 
 def _entries(
     source: WordList, variable: Variable, count: int, taken: set[str], rng: random.Random
-) -> tuple[Entry, ...]:
+) -> tuple[WordEntry, ...]:
     if source.name == COUNT:
         return source.entries[:count]
     free = source.entries

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from ..noise.imperatives import IMPERATIVES
-from ..parsing.template import Choice, Slot, Template
+from ..parsing.template import Alternatives, Template, TemplateSlot
 from .chance import seeded
 from .draw import Scene, Value
 from .filters import between, change, has_capital, pick
@@ -46,7 +46,7 @@ class Renderer:
         for node in template:
             if isinstance(node, str):
                 marked.text += node
-            elif isinstance(node, Choice):
+            elif isinstance(node, Alternatives):
                 self._write(marked, rng.choice(node.options), rng, at)
             elif node.body is not None:
                 self._bodies(marked, node, node.body, rng, at)
@@ -56,7 +56,7 @@ class Renderer:
     def _bodies(
         self,
         marked: Marked,
-        slot: Slot,
+        slot: TemplateSlot,
         body: Template,
         rng: random.Random,
         at: Mapping[str, int],
@@ -72,7 +72,7 @@ class Renderer:
             if has_capital(slot.filters, first=index == 0):
                 marked.capitalise(start)
 
-    def _slot(self, marked: Marked, slot: Slot, at: Mapping[str, int]) -> None:
+    def _slot(self, marked: Marked, slot: TemplateSlot, at: Mapping[str, int]) -> None:
         value = self._value(slot)
         place = at.get(value.variable.root) if value.variable.plural else 0
         if slot.number and place is not None:
@@ -87,7 +87,9 @@ class Renderer:
                 marked.text += between(slot.filters, index, len(texts), serial=self._scene.serial)
                 self._entry(marked, slot, text, first=index == 0, inline=value.variable.inline)
 
-    def _entry(self, marked: Marked, slot: Slot, text: str, *, first: bool, inline: bool) -> None:
+    def _entry(
+        self, marked: Marked, slot: TemplateSlot, text: str, *, first: bool, inline: bool
+    ) -> None:
         said = change(slot.filters, text, first=first)
         if inline and _is_phrase(text):
             marked.text += said
@@ -95,7 +97,7 @@ class Renderer:
             only_case = said.lower() == text.lower()
             marked.add_slot(said, text if only_case else said)
 
-    def _value(self, slot: Slot) -> Value:
+    def _value(self, slot: TemplateSlot) -> Value:
         self.used.add(slot.name)
         return self._scene.values[slot.name]
 

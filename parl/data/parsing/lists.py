@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ....errors import InputError
 
-__all__ = ["Entry", "WordList", "at_line", "fields_of", "read_lists"]
+__all__ = ["WordEntry", "WordList", "at_line", "fields_of", "read_lists"]
 
 _SEPARATOR = re.compile(r"(?:^|\s+)::(?:\s+|$)")
 _HEAD = re.compile(
@@ -23,7 +23,7 @@ _HEAD = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WordEntry:
     """One entry: the values of its list's fields; a plain list has one."""
 
     values: tuple[str, ...]
@@ -40,7 +40,7 @@ class WordList:
 
     name: str
     fields: tuple[str, ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[WordEntry, ...]
 
 
 def at_line(file: str, line: int, problem: str, fix: str) -> InputError:
@@ -82,7 +82,7 @@ _FIX = "Write `[name]` or `[name: field, field]`, then an entry a line, its fiel
 @dataclass
 class _Open:
     fields: tuple[str, ...]
-    entries: dict[Entry, None] = field(default_factory=dict[Entry, None])
+    entries: dict[WordEntry, None] = field(default_factory=dict[WordEntry, None])
 
     def add(self, line: str) -> str:
         """Add a line's entry, or say what is wrong with it."""
@@ -91,7 +91,7 @@ class _Open:
             return f"{line[:60]!r} has {len(values)} fields, not {len(self.fields)}."
         if not all(values):
             return f"{line[:60]!r} has an empty field."
-        if Entry(values) in self.entries:
+        if WordEntry(values) in self.entries:
             return f"{line[:60]!r} is in the list already."
-        self.entries[Entry(values)] = None
+        self.entries[WordEntry(values)] = None
         return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ..generating.filters import CHANGES, JOINS, LINED, PICKS
 from .pattern import Variable
-from .template import Choice, Slot, Template, TemplateError
+from .template import Alternatives, Template, TemplateError, TemplateSlot
 
 __all__ = ["check_slots"]
 
@@ -49,15 +49,15 @@ def check_slots(
 
 def _slots(
     template: Template, over: tuple[str, ...], variables: Mapping[str, Variable]
-) -> Iterator[tuple[Slot, tuple[str, ...]]]:
+) -> Iterator[tuple[TemplateSlot, tuple[str, ...]]]:
     """Yield each slot and the variables that are one entry where it stands."""
     for node in template:
-        if isinstance(node, Slot):
+        if isinstance(node, TemplateSlot):
             yield node, over
             variable = variables.get(node.name)
             if node.body is not None and variable is not None:
                 yield from _slots(node.body, (*over, variable.root), variables)
-        elif isinstance(node, Choice):
+        elif isinstance(node, Alternatives):
             for option in node.options:
                 yield from _slots(option, over, variables)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Choice", "Node", "Slot", "Template", "TemplateError", "parse_template"]
+__all__ = ["Alternatives", "Node", "Template", "TemplateError", "TemplateSlot", "parse_template"]
 
 
 class TemplateError(ValueError):
@@ -17,7 +17,7 @@ class TemplateError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class TemplateSlot:
     """A place for a variable's value.
 
     Attributes:
@@ -34,13 +34,13 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternatives:
     """Alternatives, of which one is taken."""
 
     options: tuple[Template, ...]
 
 
-Node = str | Slot | Choice
+Node = str | TemplateSlot | Alternatives
 Template = tuple[Node, ...]
 
 
@@ -82,7 +82,7 @@ class _Parser:
         self._at += 1
         return "\n" if sign == "n" else sign
 
-    def _choice(self) -> Choice:
+    def _choice(self) -> Alternatives:
         start = self._at
         options = [self.sequence("|>")]
         while self._take("|"):
@@ -92,9 +92,9 @@ class _Parser:
             raise TemplateError(rf"{seen} isn't closed (`\<` is the plain sign)")
         if len(options) == 1:
             raise TemplateError(rf"{seen} has only one alternative (`\<` is the plain sign)")
-        return Choice(tuple(options))
+        return Alternatives(tuple(options))
 
-    def _slot(self) -> Slot:
+    def _slot(self) -> TemplateSlot:
         start = self._at
         match = _SLOT.match(self._text, self._at)
         seen = f"`{{{self._text[start : start + 30]}`"
@@ -111,7 +111,7 @@ class _Parser:
             self._at = name.end()
         if not self._take("}"):
             raise TemplateError(f"{seen} isn't closed")
-        return Slot(
+        return TemplateSlot(
             match["name"], match["field"] or "", bool(match["number"]), body, tuple(filters)
         )
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .lists import Entry, WordList, fields_of
+from .lists import WordEntry, WordList, fields_of
 from .pattern import Variable
 from .template import TemplateError
 
@@ -55,7 +55,7 @@ def read_variable(
     if not 1 <= low <= high:
         raise TemplateError(f"{low}..{high} is no range")
     if amount["rest"] == COUNT:
-        numbers = tuple(Entry((str(number),)) for number in range(1, high + 1))
+        numbers = tuple(WordEntry((str(number),)) for number in range(1, high + 1))
         return Variable(name, low, high, (WordList(COUNT, (), numbers),))
     sources, inline = _sources(amount["rest"], lists)
     if short := [found.name for found in sources if len(found.entries) < high]:
@@ -75,7 +75,7 @@ def _sources(words: str, lists: Mapping[str, WordList]) -> tuple[tuple[WordList,
 
 
 def _inline(words: str) -> WordList:
-    entries = [Entry(fields_of(text)) for text in words.split("|")]
+    entries = [WordEntry(fields_of(text)) for text in words.split("|")]
     width = len(entries[0].values)
     if any(len(entry.values) != width or "" in entry.values for entry in entries):
         raise TemplateError("an alternative is empty, or has another number of fields")

@@ -1,4 +1,4 @@
-"""What a plan's steps say, and how they treat what the objective lists. Counts words. Pure."""
+"""What a plan's steps say, and how they cover what the objective lists. Counts words. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ....task_ir import Step, TaskIR
 from .enumerations import Listing
 from .vocabulary import words
 
-__all__ = ["Reading", "Treated", "all_needs", "treated"]
+__all__ = ["ListCoverage", "Reading", "all_needs", "list_coverage"]
 
 
 def all_needs(steps: Iterable[Step]) -> dict[str, frozenset[str]]:
@@ -39,8 +39,8 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Treated:
-    """How a plan treats a list.
+class ListCoverage:
+    """How a plan covers a list.
 
     Attributes:
         things: The things that not all steps speak of; 0 where all of them are in one step.
@@ -54,8 +54,8 @@ class Treated:
     idle: tuple[tuple[str, str], ...] = ()
 
 
-def treated(listing: Listing, reading: Reading) -> Treated:
-    """Look at how a plan treats a list."""
+def list_coverage(listing: Listing, reading: Reading) -> ListCoverage:
+    """Return how a plan covers a list."""
     says = {
         name: {n for n, thing in enumerate(listing.items) if 2 * len(thing & said) >= len(thing)}
         for name, said in reading.said.items()
@@ -70,13 +70,13 @@ def treated(listing: Listing, reading: Reading) -> Treated:
     # What all of them say is no thing among others but what all is about.
     things = {n for n, owner in enumerate(owners) if owner != every}
     if len(every) < 2 or len(things) < 2:
-        return Treated()
+        return ListCoverage()
     alone = [n for n in things if _alone(n, owners, says, things, reading.before)]
     counts = Counter(len(owners[n]) for n in alone)
     usual = counts.most_common(1)[0][0] if counts else 0
     apart = [n for n in alone if len(owners[n]) == usual]
     idle = tuple(_idle(apart, owners, says, reading.steps)) if len(apart) > 1 else ()
-    return Treated(len(things), len(apart), idle)
+    return ListCoverage(len(things), len(apart), idle)
 
 
 def _alone(
@@ -100,11 +100,11 @@ def _idle(
     says: Mapping[str, set[int]],
     steps: Sequence[Step],
 ) -> Iterable[tuple[str, str]]:
-    """Find needs between lanes: steps with a thing each, the same to do, and no word in common."""
+    """Find needs between steps that do the same to a thing each and have no word in common."""
     owned = {name: {n for n in apart if name in owners[n]} for name in says}
     verbs = {step.id: step.prompt.split()[0].casefold() for step in steps}
     for step in steps:
         for need in step.depends_on:
-            lanes = owned[step.id] and owned[need] and verbs[step.id] == verbs[need]
-            if lanes and not says[step.id] & owned[need]:
+            is_parallel = owned[step.id] and owned[need] and verbs[step.id] == verbs[need]
+            if is_parallel and not says[step.id] & owned[need]:
                 yield step.id, need

@@ -1,7 +1,7 @@
 """What an objective lists: bullets, clauses between semicolons, enumerations. Read as text. Pure.
 
-`lists` finds every list, to see how a plan treats what is in it. `listed` guesses at the one that
-the objective is about, for how much room an untrained planner gets.
+`lists` finds every list, to see how a plan covers what is in it. `listed_items` guesses at the one
+that the objective is about, for how much room an untrained planner gets.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .vocabulary import TASK, content, words
 
-__all__ = ["Listing", "listed", "lists", "sentences"]
+__all__ = ["Listing", "listed_items", "lists", "sentences"]
 
 _BULLET = re.compile(r"(?:^|(?<=\s))(?:[-*•]|\(?\d{1,2}[.)])\s+")
 _LINES = re.compile(r"(?:^|(?<=\n))[ \t]*[-*•]\s+|(?:^|(?<=\s))\(?\d{1,2}[.)]\s+")
@@ -86,9 +86,9 @@ def _enumerations(text: str) -> Iterable[Listing]:
 
 def _enumeration(things: Sequence[list[str]]) -> Iterable[Listing]:
     # Of the outer things one word each: what else stands there may not belong to them.
-    chosen = [things[0][-1:], *things[1:-1], things[-1][:1]]
+    outer = [things[0][-1:], *things[1:-1], things[-1][:1]]
     # What begins with a word for work is another thing to do, not one more thing to do it to.
-    nouns = [thing for thing in chosen if thing and thing[0] not in TASK]
+    nouns = [thing for thing in outer if thing and thing[0] not in TASK]
     return _listing(map(frozenset, nouns), marked=False)
 
 
@@ -100,15 +100,15 @@ def _listing(things: Iterable[frozenset[str]], *, marked: bool) -> Iterable[List
         yield Listing(named, marked)
 
 
-def listed(objective: str) -> tuple[str, ...]:
-    """Return the things an objective lists: bulleted, told in turn, in commas, or in sentences.
+def listed_items(objective: str) -> tuple[str, ...]:
+    """Return the things an objective lists: bulleted, in turn, in commas, or in sentences.
 
     Empty if it lists fewer than two. "Compare tea, coffee and water" lists three.
     """
-    told = _kept(re.split(r"\n+|[.?!]\s+", objective))
+    parts = _kept(re.split(r"\n+|[.?!]\s+", objective))
     bulleted = _kept(_BULLET.split(objective)[1:])
-    commas = max((_commas(sentence) for sentence in told), key=len, default=())
-    ways = (bulleted, _kept(_CHAIN.split(objective)), commas, told)
+    commas = max((_commas(sentence) for sentence in parts), key=len, default=())
+    ways = (bulleted, _kept(_CHAIN.split(objective)), commas, parts)
     return next((way for way in ways if len(way) > 1), ())
 
 

@@ -12,24 +12,22 @@ exist before they are assigned and a step needs only earlier ones, whatever a mo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ....errors import PlanError
-from ....task_ir import Agent, PlanRules, Step, TaskIR, parse_plan
+from ....task_ir import Agent, PlanRules, TaskIR, final_step, parse_plan
 from .output_kind import output_kind
 
 __all__ = [
     "GRAMMAR_STEPS",
     "WORDS",
     "asked_in",
-    "final_step",
     "flat",
     "grammar",
-    "in_circles",
-    "is_orchestrated",
     "read_lines",
+    "repetition_reason",
     "system_prompt",
     "write_lines",
 ]
@@ -195,19 +193,6 @@ def flat(plan: TaskIR) -> TaskIR:
     return plan.model_copy(update={"steps": tuple(steps)})
 
 
-def final_step(steps: Sequence[Step]) -> str | None:
-    """Return the step that joins the plan: the only one nothing needs, and it needs all others."""
-    needed = {need for step in steps for need in step.depends_on}
-    # A step that nothing needs is the last of some chain; if it is the only one, all lead to it.
-    ends = [step.id for step in steps if step.id not in needed]
-    return ends[0] if len(ends) == 1 else None
-
-
-def is_orchestrated(plan: TaskIR | None) -> bool:
-    """Say whether the orchestrator has a plan to write, or an answer from several ends."""
-    return plan is None or (plan.final_step or final_step(plan.steps)) is None
-
-
 def _graph(plan: TaskIR) -> list[tuple[str, str, str, frozenset[str]]]:
     return [(step.id, step.agent, step.prompt, frozenset(step.depends_on)) for step in plan.steps]
 
@@ -225,12 +210,12 @@ def _persona(agent: Agent) -> str:
 _ROUNDS = 2
 
 
-def in_circles(text: str) -> str:
-    """Say so if two whole lines ask an agent what earlier ones ask it; empty as long as not.
+def repetition_reason(text: str) -> str:
+    """Say why a text so far repeats itself: two whole lines ask an agent what earlier ones ask it.
 
-    One such line is left out when the plan is read; after a second a small model repeats itself
-    until the grammar ends the plan.
+    Empty as long as it does not. One such line is left out when the plan is read; after a second
+    a small model repeats itself until the grammar ends the plan.
     """
     asked = [asked_in(line) for line in text.split("\n")[:-1]]
-    again = [one for n, one in enumerate(asked) if one is not None and one in asked[:n]]
+    again = [line for n, line in enumerate(asked) if line is not None and line in asked[:n]]
     return f"{again[-1][1][:60]!r} is asked again and again" if len(again) >= _ROUNDS else ""

@@ -13,7 +13,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from .enumerations import listed
+from .enumerations import listed_items
 
 __all__ = ["LINES", "STRUCTURED", "TRAINED", "examples", "lines_messages", "trained_messages"]
 
@@ -51,7 +51,7 @@ _ONE = (
     ("Write a letter to my aunt", "1. Writer: Write a letter to my aunt"),
     ("Explain how a motor works", "1. Engineer: Explain how a motor works"),
 )
-_LANES = (
+_PARALLEL = (
     (
         "Write a shop sign for bread, cheese, fish and fruit",
         "1. Bread Writer: Write a shop sign for bread\n"
@@ -107,7 +107,7 @@ _JOIN = (
         "4. Judge: Compare tea, coffee and water as drinks for the morning (needs 1, 2, 3)",
     ),
 )
-_ALWAYS = (_ONE[0], _CHAIN[0], _LANES[1], _JOIN[0])
+_ALWAYS = (_ONE[0], _CHAIN[0], _PARALLEL[1], _JOIN[0])
 
 _JOINS = re.compile(
     r"\b(?:advise|against|best|better|choose|compare|conclu\w+|decide|join\w*|judge|or|rank"
@@ -123,16 +123,16 @@ def examples(objective: str) -> tuple[Example, ...]:
 
     A small model copies the shape of what it saw last.
     """
-    if not listed(objective):
+    if not listed_items(objective):
         near = _ONE
     elif _NUMBERED.search(objective):
-        near = _LANES
+        near = _PARALLEL
     elif _JOINS.search(objective):
         near = _JOIN
     elif _CHAINS.search(objective):
         near = _CHAIN
     else:
-        near = _LANES
+        near = _PARALLEL
     return (*(example for example in _ALWAYS if example not in near), *near)
 
 

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ....task_ir import Step, TaskIR
-from .coverage import Reading, treated
+from .coverage import Reading, list_coverage
 from .enumerations import Listing, lists, sentences
-from .vocabulary import TASK, asks, every_token, tokens, words
+from .vocabulary import TASK, every_token, is_request, tokens, words
 
 __all__ = ["THRESHOLD", "PlanScore", "score", "words"]
 
@@ -74,7 +74,7 @@ class PlanScore:
     Attributes:
         covered: Share of the objective's words that some step says. A sentence that asks nothing
             and that no step takes up is background, and not counted.
-        separate: Share of the things the objective lists that the plan treats alike: each in
+        separate: Share of the things the objective lists that the plan covers alike: each in
             exactly one step that doesn't join others, or all of them in the same ones.
         repeated: Share of the steps that ask what an earlier one asks, or repeat their own words.
         stray: Share of the steps that share no word with the objective.
@@ -105,11 +105,6 @@ class PlanScore:
         good *= 1 - 0.5 * self.idle
         return good * (0.5 if self.lumped else 1.0) * (0.6 if self.unlinked else 1.0)
 
-    @property
-    def good_enough(self) -> bool:
-        """Whether the plan is taken without sampling another."""
-        return self.value >= THRESHOLD
-
 
 def score(plan: TaskIR, objective: str) -> PlanScore:
     """Score a plan for an objective."""
@@ -117,14 +112,14 @@ def score(plan: TaskIR, objective: str) -> PlanScore:
     asked = words(objective)
     covered = _covered(objective, reading.everything)
     found = lists(objective)
-    ways = [treated(listing, reading) for listing in found]
-    sure = [way for listing, way in zip(found, ways, strict=True) if listing.sure]
-    things, apart = sum(way.things for way in sure), sum(way.apart for way in sure)
+    coverages = [list_coverage(listing, reading) for listing in found]
+    sure = [each for listing, each in zip(found, coverages, strict=True) if listing.sure]
+    things, apart = sum(each.things for each in sure), sum(each.apart for each in sure)
     repeats = _repeats(plan.steps, reading.before, tokens(objective))
     strays = [name for name, said in reading.said.items() if asked and not said & asked]
     invented = {word for word in reading.everything - asked - _SAYABLE if not word.isdigit()}
     needs = sum(len(step.depends_on) for step in plan.steps)
-    idle = sorted({edge for way in ways for edge in way.idle})
+    idle = sorted({edge for each in coverages for edge in each.idle})
     lumped = len(plan.steps) == 1 and _many(objective, found)
     unlinked = _unlinked(plan.steps, objective)
     reasons = [
@@ -150,7 +145,7 @@ def score(plan: TaskIR, objective: str) -> PlanScore:
 
 def _covered(objective: str, said: frozenset[str]) -> float:
     parts = [(part, words(part)) for part in sentences(objective)]
-    wanted = frozenset[str]().union(*(its for part, its in parts if asks(part) or its & said))
+    wanted = frozenset[str]().union(*(its for part, its in parts if is_request(part) or its & said))
     wanted = wanted - (_PUT - said) or words(objective)
     return _share(len(wanted & said), len(wanted), 1.0)
 
@@ -194,12 +189,12 @@ def _same(one: Counter[str], other: Counter[str], asked: frozenset[str]) -> bool
     names = {word.casefold() for word in one | other if not word.islower()}
     one, other = _low(one), _low(other)
     own, its = one - other, other - one
-    # Lanes of one kind of work differ in what the objective lists, a number or a name: no repeats.
+    # Parallel steps differ in what the objective lists, a number or a name: no repeats.
     telling = asked | names | _SEASONS
-    lanes = _tells(own, telling) and _tells(its, telling)
+    parallel = _tells(own, telling) and _tells(its, telling)
     # Nor are the two sides of a question.
     sides = not _AGAINST.isdisjoint(own) or not _AGAINST.isdisjoint(its)
-    return not lanes and not sides and (one & other).total() >= _SAME * (one | other).total()
+    return not parallel and not sides and (one & other).total() >= _SAME * (one | other).total()
 
 
 def _low(said: Counter[str]) -> Counter[str]:

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from ....task_ir import TaskIR
 from .score import PlanScore
 
-__all__ = ["AGREED", "Candidate", "Choice", "Graph", "best", "chosen", "graph", "told"]
+__all__ = [
+    "AGREED",
+    "Choice",
+    "Graph",
+    "PlanCandidate",
+    "best_index",
+    "describe_selection",
+    "graph",
+    "select_plan",
+]
 
 Graph = tuple[tuple[str, ...], ...]
 """What each step of a plan needs, in the order of steps."""
@@ -22,21 +31,21 @@ By measurement: `benches/planning/choice.py`.
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PlanCandidate:
     """One plan that was written.
 
     Attributes:
         text: What the model wrote, cut to 2,000 characters.
         plan: The plan, or None where it could not be read.
         score: The plan's score.
-        mended: What was done to the plan after it was read, a clause each.
+        repairs: What was changed in the plan after it was read, a clause each.
         error: Why it could not be read.
     """
 
     text: str
     plan: TaskIR | None = None
     score: PlanScore | None = None
-    mended: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
     error: str = ""
 
 
@@ -45,17 +54,17 @@ class Choice:
     """The plan that is taken.
 
     Attributes:
-        mended: What was done to the plan after the model wrote it, a clause each.
+        repairs: What was changed in the plan after the model wrote it, a clause each.
         alike: How many of those written have its graph, itself included.
     """
 
     plan: TaskIR
     score: PlanScore
-    mended: tuple[str, ...]
+    repairs: tuple[str, ...]
     alike: int
 
 
-def chosen(candidates: Sequence[Candidate], agreed: float = 0.0) -> Choice | None:
+def select_plan(candidates: Sequence[PlanCandidate], agreed: float = 0.0) -> Choice | None:
     """Return the plan with the most of score + `agreed` · share of plans that have its graph.
 
     A model that writes the same graph again and again, less greedily each time, is mostly right
@@ -65,19 +74,19 @@ def chosen(candidates: Sequence[Candidate], agreed: float = 0.0) -> Choice | Non
         The choice; None where no plan can be read.
     """
     found = [
-        (one.plan, one.score, one.mended)
-        for one in candidates
-        if one.plan is not None and one.score is not None
+        (candidate.plan, candidate.score, candidate.repairs)
+        for candidate in candidates
+        if candidate.plan is not None and candidate.score is not None
     ]
     if not found:
         return None
     graphs = [graph(plan) for plan, _, _ in found]
     scores = [score.value for _, score, _ in found]
-    place = best(scores, graphs, agreed / len(candidates))
+    place = best_index(scores, graphs, agreed / len(candidates))
     return Choice(*found[place], graphs.count(graphs[place]))
 
 
-def best(scores: Sequence[float], graphs: Sequence[Graph], vote: float) -> int:
+def best_index(scores: Sequence[float], graphs: Sequence[Graph], vote: float) -> int:
     """Return the place of the most of score + `vote` for each plan of the same graph.
 
     Of plans that have as much, the one with the fewest steps is taken, then the one written first.
@@ -90,11 +99,11 @@ def best(scores: Sequence[float], graphs: Sequence[Graph], vote: float) -> int:
     return max(range(len(graphs)), key=worth)
 
 
-def told(candidates: Sequence[Candidate], alike: int) -> str:
+def describe_selection(candidates: Sequence[PlanCandidate], alike: int) -> str:
     """Say in a line what a plan was chosen from; `alike` is the choice's."""
     if len(candidates) == 1:
         return "first plan"
-    scores = (f"{one.score.value:.2f}" if one.score else "unreadable" for one in candidates)
+    scores = (f"{each.score.value:.2f}" if each.score else "unreadable" for each in candidates)
     return f"best of {', '.join(scores)}; {alike} of {len(candidates)} have its graph"
 
 

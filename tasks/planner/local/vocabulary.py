@@ -11,9 +11,9 @@ __all__ = [
     "ROUGHLY",
     "TASK",
     "UNIT",
-    "asks",
     "content",
     "every_token",
+    "is_request",
     "tokens",
     "words",
 ]
@@ -72,7 +72,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(content(text))
 
 
-def asks(sentence: str) -> bool:
+def is_request(sentence: str) -> bool:
     """Say whether a sentence asks for something or says how it has to be."""
     return _REQUEST.search(sentence) is not None or not TASK.isdisjoint(content(sentence))
 

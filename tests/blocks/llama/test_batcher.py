@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama import EngineConfig, GenerateRequest, Generation
+from prefect_swarm.blocks.llama import EngineConfig, GeneratedText, GenerateRequest
 from prefect_swarm.blocks.llama.batcher import WATCHED_TOKENS, Batcher
 from prefect_swarm.blocks.llama.jobs import Job
 from prefect_swarm.blocks.llama.native import Native
@@ -42,13 +42,13 @@ class Asked:
     """A job and what came back for it."""
 
     def __init__(self, request: GenerateRequest) -> None:
-        self.answers: list[Generation | BaseException] = []
+        self.answers: list[GeneratedText | BaseException] = []
         self.job = Job(request, self.answers.append, submitted=0.0)
 
     @property
-    def answer(self) -> Generation:
+    def answer(self) -> GeneratedText:
         (answer,) = self.answers
-        assert isinstance(answer, Generation), answer
+        assert isinstance(answer, GeneratedText), answer
         return answer
 
 

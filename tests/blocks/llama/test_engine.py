@@ -12,8 +12,8 @@ import pytest
 from prefect_swarm.blocks.llama import (
     Engine,
     EngineConfig,
+    GeneratedText,
     GenerateRequest,
-    Generation,
     Message,
     get_engine,
 )
@@ -62,7 +62,7 @@ def test_a_repeat_penalty_keeps_free_text_from_going_round_in_circles(engine: En
 
 
 def test_concurrent_requests_each_get_their_own_answer(engine: Engine) -> None:
-    async def main() -> list[Generation]:
+    async def main() -> list[GeneratedText]:
         return await asyncio.gather(*(engine.generate(letters(char)) for char in "bcdfg"))
 
     assert [answer.text for answer in asyncio.run(main())] == ["bbb", "ccc", "ddd", "fff", "ggg"]

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from prefect_swarm.blocks.llama.slots import WORTH_COPYING, Run, Slot, place, worth_waiting
+from prefect_swarm.blocks.llama.slots import (
+    WORTH_COPYING,
+    ActiveRequest,
+    Slot,
+    place,
+    worth_waiting,
+)
 
 LONG = list(range(100))
 
 
 def busy(slot: Slot, prompt: list[int]) -> Slot:
     nothing: Any = None
-    slot.run = Run(nothing, prompt, 0, nothing, nothing, 0.0)
+    slot.run = ActiveRequest(nothing, prompt, 0, nothing, nothing, 0.0)
     return slot
 
 

@@ -17,7 +17,7 @@ from prefect_swarm.errors import GateError
 from prefect_swarm.gates import sandbox
 from prefect_swarm.gates.code.shellcheck import Shellcheck
 from prefect_swarm.gates.sandbox import probe as sandbox_probe
-from prefect_swarm.gates.sandbox.spawn import Ground
+from prefect_swarm.gates.sandbox.spawn import SandboxBackend
 
 from ..conftest import Invoke
 
@@ -82,7 +82,7 @@ def test_a_folder_that_can_not_be_written_to_fails(
     assert checks(result.stdout)["data"]["status"] == "fail"
 
 
-def none_at_all() -> list[Ground]:
+def none_at_all() -> list[SandboxBackend]:
     return []
 
 
@@ -90,15 +90,15 @@ def none_at_all() -> list[Ground]:
 def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """A machine on which nothing can hold the sandbox."""
     monkeypatch.setattr(sandbox_probe, "candidates", none_at_all)
-    sandbox_probe.forget()
+    sandbox_probe.clear_probe_cache()
     yield
-    sandbox_probe.forget()
+    sandbox_probe.clear_probe_cache()
 
 
 def test_it_says_what_holds_the_sandbox(invoke: Invoke) -> None:
     found = checks(invoke("doctor", "--json").stdout)["sandbox"]
     assert found["status"] == "ok"
-    assert found["detail"].startswith(f"strict, by {sandbox.kind()}. Memory is summed")
+    assert found["detail"].startswith(f"strict, by {sandbox.backend_kind()}. Memory is summed")
 
 
 @pytest.mark.usefixtures("no_sandbox")

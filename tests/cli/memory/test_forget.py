@@ -87,7 +87,7 @@ def test_on_a_terminal_it_shows_how_many_and_asks(
     ("conditions", "said"),
     [
         ([], "Nothing says what to forget."),
-        (["--before", "soon"], "which is no date"),
+        (["--before", "soon"], "which is not a date"),
         (["--run", " "], "--run is empty"),
         (["--everything", "--step", "S1"], "--everything was given with a condition"),
     ],
@@ -143,7 +143,7 @@ def test_what_was_learned_of_the_forgotten_is_gone_too(filled: Path, invoke: Inv
 def test_while_another_process_builds_the_index_it_waits_and_then_says_so(
     filled: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prefect_swarm.cli.memory.index._PATIENCE_S", 0.0)
+    monkeypatch.setattr("prefect_swarm.memory.index.build._PATIENCE_S", 0.0)
     with alone(filled / "memory") as ours:
         assert ours
         result = invoke("memory", "rebuild")
@@ -155,7 +155,7 @@ def test_forgetting_that_leaves_the_index_says_so_and_can_be_finished(
     filled: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told(invoke, "rebuild")
-    monkeypatch.setattr("prefect_swarm.cli.memory.index._PATIENCE_S", 0.0)
+    monkeypatch.setattr("prefect_swarm.memory.index.build._PATIENCE_S", 0.0)
     with alone(filled / "memory"):
         result = invoke("memory", "forget", "--containing", WORD, "--yes")
     assert result.exit_code == 1

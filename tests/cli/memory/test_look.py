@@ -121,11 +121,11 @@ def test_show_has_every_field_what_was_used_and_what_mended_it(
 ) -> None:
     told(invoke, "rebuild")
     found = told(invoke, "show", RUN)
-    failed, mended, _ = found["episodes"]
+    failed, repaired, _ = found["episodes"]
     assert set(Episode.model_fields) <= set(failed)
     assert (failed["mended_by"]["cause"], failed["mended_by"]["outcome"]) == ("RETRY", "succeeded")
     assert failed["known_mitigations"][0]["worked"] == 1
-    assert (mended["used"][0]["name"], mended["used"][0]["outcome"]) == (
+    assert (repaired["used"][0]["name"], repaired["used"][0]["outcome"]) == (
         "0192f0c47a41/S1.1",
         "LOGIC",
     )
@@ -137,8 +137,8 @@ def test_show_as_text_tells_the_same(filled: Path, invoke: Invoke) -> None:
     told(invoke, "rebuild")
     lines = invoke("memory", "show", RUN).stdout.splitlines()
     assert "0192f0c47a41/S1.1 python-engineer: LOGIC" in lines
-    assert "mended by    RETRY, in 0192f0c47a41/S1.2" in lines
-    assert "known        RETRY has mended such a failure 1 of 1 times" in lines
+    assert "repaired by  RETRY, in 0192f0c47a41/S1.2" in lines
+    assert "known        RETRY has repaired such a failure 1 of 1 times" in lines
     assert "S2: S1 by python-engineer" in lines
 
 

@@ -10,7 +10,7 @@ from gate_checks import found as finding
 from gate_checks import result, subject
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import Finding
-from prefect_swarm.gates.json.schema import JsonSchema, hold
+from prefect_swarm.gates.json.schema import JsonSchema, check_schema
 from pydantic import BaseModel
 
 PERSON: dict[str, Any] = {
@@ -24,7 +24,7 @@ def judged(artifact: str, schema: dict[str, Any] | None = None) -> Finding:
     return finding("schema", artifact, "json", schema=schema)
 
 
-def said(result: Finding) -> tuple[str, ...]:
+def messages(result: Finding) -> tuple[str, ...]:
     return tuple(map(str, result.diagnostics))
 
 
@@ -50,7 +50,7 @@ def test_any_json_passes_where_no_form_is_asked(artifact: str) -> None:
 def test_what_is_not_json_fails_on_its_format_with_the_place(artifact: str, found: str) -> None:
     result = judged(artifact, PERSON)
     assert (result.status, result.category) == ("failed", Category.FORMAT)
-    assert said(result) == (found,)
+    assert messages(result) == (found,)
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "[-Infinity]"])
@@ -74,7 +74,7 @@ def test_a_model_that_loops_fails_on_its_format(looping: str) -> None:
 def test_another_form_fails_on_its_schema_with_the_place(artifact: str, found: str) -> None:
     result = judged(artifact, PERSON)
     assert (result.status, result.category) == ("failed", Category.SCHEMA)
-    assert said(result) == (found,)
+    assert messages(result) == (found,)
 
 
 def test_a_pydantic_model_is_such_a_form() -> None:
@@ -103,16 +103,16 @@ def test_no_more_than_five_diagnostics_are_given() -> None:
 def test_a_schema_that_cannot_be_applied_is_an_error_of_the_gate(
     artifact: str, schema: dict[str, Any]
 ) -> None:
-    result = hold(schema, json.loads(artifact))
+    result = check_schema(schema, json.loads(artifact))
     assert result.status == "error"
-    assert "schema can't be applied" in said(result)[0]
+    assert "schema can't be applied" in messages(result)[0]
 
 
 @pytest.mark.filterwarnings("ignore:Automatically retrieving remote references")
 def test_a_schema_from_elsewhere_is_not_fetched(tmp_path: Path) -> None:
     elsewhere = tmp_path / "anything.json"
     elsewhere.write_text("{}", encoding="utf-8")
-    assert hold({"$ref": elsewhere.as_uri()}, 1).status == "error"
+    assert check_schema({"$ref": elsewhere.as_uri()}, 1).status == "error"
 
 
 def test_a_pattern_is_matched_and_one_that_takes_for_ever_is_late() -> None:

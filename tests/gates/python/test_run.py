@@ -1,4 +1,4 @@
-"""Acts in the sandbox, and the report on them."""
+"""Jobs in the sandbox, and the report on them."""
 
 import asyncio
 import hmac
@@ -8,13 +8,20 @@ import signal
 import pytest
 from prefect_swarm.errors import GateError
 from prefect_swarm.gates.python import run as python_run
-from prefect_swarm.gates.python.run import Calls, Report, run_acts
-from prefect_swarm.gates.sandbox import Ended, Limits, Program
+from prefect_swarm.gates.python.run import Calls, RunReport, run_jobs
+from prefect_swarm.gates.sandbox import Program, ProgramResult, SandboxLimits
 
 KEY = b"k" * 32
 BODY = json.dumps(
     [
-        {"doer": "calls", "done": True, "late": False, "exit_code": 0, "signal": None, "cpu_s": 0.1}
+        {
+            "runner": "calls",
+            "done": True,
+            "late": False,
+            "exit_code": 0,
+            "signal": None,
+            "cpu_s": 0.1,
+        }
         | {"records": [{"call": 0, "gave": 1}, {"finished": True}]}
     ]
 )
@@ -29,25 +36,25 @@ def key(size: int) -> bytes:
     return KEY
 
 
-def reported(monkeypatch: pytest.MonkeyPatch, stdout: str, **ended: object) -> Report:
-    fields = {"exit_code": 0, "signal": None, "stderr": "no pytest", "truncated": False}
+def reported(monkeypatch: pytest.MonkeyPatch, stdout: str, **changes: object) -> RunReport:
+    fields = {"exit_code": 0, "signal": None, "stderr": "no pytest"}
     rest = {"exceeded": None, "duration_s": 1.0, "files": {}, "kind": "namespaces"}
 
-    async def run(program: Program, limits: Limits) -> Ended:
+    async def run(program: Program, limits: SandboxLimits) -> ProgramResult:
         assert program.stdin == KEY
-        return Ended(**{**fields, **rest, "stdout": stdout, **ended})  # type: ignore[arg-type]
+        return ProgramResult(**{**fields, **rest, "stdout": stdout, **changes})  # type: ignore[arg-type]
 
     monkeypatch.setattr(python_run, "run", run)
     monkeypatch.setattr(python_run.secrets, "token_bytes", key)
-    return asyncio.run(run_acts({}, [Calls(("m",))]))
+    return asyncio.run(run_jobs({}, [Calls(("m",))]))
 
 
 def test_a_report_with_the_supervisors_signature_is_believed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     report = reported(monkeypatch, f"ready\n{signed(BODY)}\n{BODY}\n")
-    assert report.acts is not None
-    assert report.acts[0].records[0].gave == 1
+    assert report.results is not None
+    assert report.results[0].records[0].gave == 1
 
 
 @pytest.mark.parametrize(
@@ -64,7 +71,7 @@ def test_a_report_with_the_supervisors_signature_is_believed(
     ],
 )
 def test_any_other_report_is_not(monkeypatch: pytest.MonkeyPatch, stdout: str) -> None:
-    assert reported(monkeypatch, stdout).acts is None
+    assert reported(monkeypatch, stdout).results is None
 
 
 def test_a_supervisor_that_does_not_start_is_no_fault_of_the_artifact(
@@ -76,26 +83,26 @@ def test_a_supervisor_that_does_not_start_is_no_fault_of_the_artifact(
 
 def test_what_computes_for_too_long_is_ended_and_says_where() -> None:
     code = "def f(x):\n    while True:\n        pass\n"
-    report = asyncio.run(run_acts({"m.py": code}, [Calls(("m",), ("f(1)",), cpu_s=1)]))
-    assert report.acts is not None
-    act = report.acts[0]
-    assert (act.done, act.late) == (False, False)
-    assert act.signal == signal.SIGXCPU
-    assert act.records[-1].starts == "f(1)"
+    report = asyncio.run(run_jobs({"m.py": code}, [Calls(("m",), ("f(1)",), cpu_s=1)]))
+    assert report.results is not None
+    result = report.results[0]
+    assert (result.done, result.late) == (False, False)
+    assert result.signal == signal.SIGXCPU
+    assert result.records[-1].starts == "f(1)"
 
 
 def test_what_waits_for_too_long_is_ended() -> None:
     code = "import threading\n\ndef f():\n    threading.Event().wait()\n"
-    report = asyncio.run(run_acts({"m.py": code}, [Calls(("m",), ("f()",), wall_s=0.5)]))
-    assert report.acts is not None
-    assert report.acts[0].late
+    report = asyncio.run(run_jobs({"m.py": code}, [Calls(("m",), ("f()",), wall_s=0.5)]))
+    assert report.results is not None
+    assert report.results[0].late
 
 
-def test_an_act_that_is_not_done_is_the_last() -> None:
-    acts = [Calls(("m",)), Calls(("n",))]
-    report = asyncio.run(run_acts({"m.py": "raise ValueError", "n.py": ""}, acts))
-    assert report.acts is not None
-    assert len(report.acts) == 1
+def test_a_job_that_is_not_done_is_the_last() -> None:
+    jobs = [Calls(("m",)), Calls(("n",))]
+    report = asyncio.run(run_jobs({"m.py": "raise ValueError", "n.py": ""}, jobs))
+    assert report.results is not None
+    assert len(report.results) == 1
 
 
 def test_the_artifacts_process_knows_neither_the_key_nor_the_streams() -> None:
@@ -111,7 +118,7 @@ def seen():
             pass
     return [os.read(0, 10), *found]
 """
-    report = asyncio.run(run_acts({"m.py": code}, [Calls(("m",), ("seen()",))]))
-    assert report.acts is not None
-    gave = [record.gave for record in report.acts[0].records if record.call == 0]
+    report = asyncio.run(run_jobs({"m.py": code}, [Calls(("m",), ("seen()",))]))
+    assert report.results is not None
+    gave = [record.gave for record in report.results[0].records if record.call == 0]
     assert gave == [{"list": [{"other": ["b''", "b''"]}]}]

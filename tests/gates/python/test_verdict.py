@@ -1,4 +1,4 @@
-"""What a run says of an artifact is told as it is: in one line, and blank for blank."""
+"""What a run says of an artifact is reported as it is: in one line, and blank for blank."""
 
 from __future__ import annotations
 
@@ -7,28 +7,34 @@ from typing import Any
 import pytest
 from prefect_swarm.gates.python.inspection import Facts, read
 from prefect_swarm.gates.python.layout import Piece, lay_out
-from prefect_swarm.gates.python.run import Act, Calls, Raised, Record, Report
+from prefect_swarm.gates.python.run import Calls, JobRecord, JobResult, RaisedException, RunReport
 from prefect_swarm.gates.python.verdict import Trial, verdict
 from prefect_swarm.task_ir import Example
 
 TEXT = "def f(text):\n    return text\n"
 
 
-def told(record: Record, *, done: bool = True, example: Example) -> str:
+def reported(record: JobRecord, *, done: bool = True, example: Example) -> str:
     facts = read(TEXT)
     assert isinstance(facts, Facts)
     layout = lay_out([Piece("artifact", TEXT, facts, own=True)])
-    asked = Calls(("solution",), (example.call,))
-    act = Act(
-        doer="calls", done=done, late=not done, exit_code=0, signal=None, cpu_s=0, records=(record,)
+    job = Calls(("solution",), (example.call,))
+    result = JobResult(
+        runner="calls",
+        done=done,
+        late=not done,
+        exit_code=0,
+        signal=None,
+        cpu_s=0,
+        records=(record,),
     )
-    finding = verdict(Trial(layout, [asked], [example]), Report((act,)))
+    finding = verdict(Trial(layout, [job], [example]), RunReport((result,)))
     (found,) = finding.diagnostics
     return found.message
 
 
 def gave(value: Any, call: str, gives: Any = "") -> str:
-    return told(Record(call=0, gave=value), example=Example(call=call, gives=gives))
+    return reported(JobRecord(call=0, gave=value), example=Example(call=call, gives=gives))
 
 
 def test_blanks_in_the_strings_of_a_call_are_kept() -> None:
@@ -46,7 +52,7 @@ def test_values_that_differ_by_blanks_are_told_apart() -> None:
         ("f(\n    'a  b',\n    2,\n)", "f('a  b', 2)"),
     ],
 )
-def test_a_call_of_many_lines_is_told_in_one(call: str, shown: str) -> None:
+def test_a_call_of_many_lines_is_reported_in_one(call: str, shown: str) -> None:
     assert gave("x", call) == f"{shown} gave 'x', expected ''"
 
 
@@ -57,14 +63,14 @@ def test_a_long_call_is_cut() -> None:
     assert len(message) < 150
 
 
-def test_a_message_of_many_lines_is_told_in_one() -> None:
-    raised = Raised(name="ValueError", message="not\n   this\r\n'a  b'")
-    record = Record(call=0, raised=raised)
+def test_a_message_of_many_lines_is_reported_in_one() -> None:
+    raised = RaisedException(name="ValueError", message="not\n   this\r\n'a  b'")
+    record = JobRecord(call=0, raised=raised)
     example = Example(call="f('x')", gives="")
-    assert told(record, example=example) == "f('x'): not this 'a  b'"
+    assert reported(record, example=example) == "f('x'): not this 'a  b'"
 
 
-def test_what_was_running_is_told_whole() -> None:
+def test_what_was_running_is_reported_whole() -> None:
     example = Example(call="f('a::b  c')", gives="")
-    message = told(Record(starts=example.call), done=False, example=example)
+    message = reported(JobRecord(starts=example.call), done=False, example=example)
     assert message == "not done within 30 s, in f('a::b  c')"

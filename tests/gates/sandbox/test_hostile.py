@@ -9,42 +9,42 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from prefect_swarm.gates.sandbox.program import Ended, Limits
-from prefect_swarm.gates.sandbox.spawn import Ground
-from sandboxes import GROUNDS, HOSTILE, Surroundings, ground_named, run_hostile, surroundings
+from prefect_swarm.gates.sandbox.program import ProgramResult, SandboxLimits
+from prefect_swarm.gates.sandbox.spawn import SandboxBackend
+from sandboxes import BACKENDS, HOSTILE, Surroundings, backend_named, run_hostile, surroundings
 
 MIB = 1 << 20
-LIMITS = Limits(cpu_s=30, wall_s=200, memory_bytes=256 * MIB, disk_bytes=8 * MIB)
-SHORT = Limits(cpu_s=1, wall_s=200, disk_bytes=8 * MIB)
-BRIEF = Limits(cpu_s=30, wall_s=0.5, disk_bytes=8 * MIB)
+LIMITS = SandboxLimits(cpu_s=30, wall_s=200, memory_bytes=256 * MIB, disk_bytes=8 * MIB)
+SHORT = SandboxLimits(cpu_s=1, wall_s=200, disk_bytes=8 * MIB)
+BRIEF = SandboxLimits(cpu_s=30, wall_s=0.5, disk_bytes=8 * MIB)
 
 
-def _held(ended: Ended) -> bool:
+def _held(result: ProgramResult) -> bool:
     """The program tried everything that it had in mind, and nothing went through."""
-    return ended.exit_code == 0 and ended.stdout.endswith("held\n") and ended.exceeded is None
+    return result.exit_code == 0 and result.stdout.endswith("held\n") and result.exceeded is None
 
 
-def _cut_off(by: str) -> Callable[[Ended], bool]:
-    def cut_off(ended: Ended) -> bool:
-        return ended.exceeded == by and ended.exit_code is None and not ended.files
+def _cut_off(by: str) -> Callable[[ProgramResult], bool]:
+    def cut_off(result: ProgramResult) -> bool:
+        return result.exceeded == by and result.exit_code is None and not result.files
 
     return cut_off
 
 
-def _ended_by(number: int) -> Callable[[Ended], bool]:
-    return lambda ended: ended.signal == number and ended.exit_code is None
+def _ended_by(number: int) -> Callable[[ProgramResult], bool]:
+    return lambda result: result.signal == number and result.exit_code is None
 
 
-def _decoded(ended: Ended) -> bool:
+def _decoded(result: ProgramResult) -> bool:
     return (
-        ended.stdout.startswith("\x1b[2J\x1b]0;title\x07\N{REPLACEMENT CHARACTER}")
-        and "café" in ended.stdout
-        and ended.stderr.startswith("\x00\x01")
+        result.stdout.startswith("\x1b[2J\x1b]0;title\x07\N{REPLACEMENT CHARACTER}")
+        and "café" in result.stdout
+        and result.stderr.startswith("\x00\x01")
     )
 
 
 # What does not end by itself, or not by saying "held": its limits, and what must be true then.
-ENDS: dict[str, tuple[Limits, Callable[[Ended], bool]]] = {
+ENDS: dict[str, tuple[SandboxLimits, Callable[[ProgramResult], bool]]] = {
     "fork_bomb": (BRIEF, lambda e: _cut_off("wall")(e) and not e.stdout),
     "endless_loop": (SHORT, _cut_off("cpu")),
     "deaf_loop": (SHORT, _cut_off("cpu")),
@@ -56,10 +56,10 @@ ENDS: dict[str, tuple[Limits, Callable[[Ended], bool]]] = {
     "endless_output": (LIMITS, lambda e: _cut_off("output")(e) and len(e.stdout) == 256 << 10),
     "endless_errors": (LIMITS, lambda e: _cut_off("output")(e) and len(e.stderr) == 256 << 10),
     "control_characters": (LIMITS, _decoded),
-    "long_line": (LIMITS, lambda e: e.stdout == "y" * 200_000 and not e.truncated),
+    "long_line": (LIMITS, lambda e: e.stdout == "y" * 200_000),
     "by_signal": (LIMITS, _ended_by(signal.SIGSEGV)),
     "by_exit_code": (LIMITS, lambda e: e.exit_code == 143 and e.signal is None),
-    "kept_sparse": (Limits(), _held),
+    "kept_sparse": (SandboxLimits(), _held),
     "close_streams": (LIMITS, lambda e: e.exit_code == 7 and not e.stdout),
 }
 # They call the kernel by number.
@@ -75,33 +75,37 @@ def around(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Surround
         found.assert_untouched()
 
 
-@pytest.fixture(params=GROUNDS)
-def ground(request: pytest.FixtureRequest) -> Ground:
-    return ground_named(request.param)
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> SandboxBackend:
+    return backend_named(request.param)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_hostile_program_reaches_nothing(name: str, ground: Ground, around: Surroundings) -> None:
+def test_a_hostile_program_reaches_nothing(
+    name: str, backend: SandboxBackend, around: Surroundings
+) -> None:
     if name in X86_ONLY and platform.machine() != "x86_64":
         pytest.skip("its calls have other numbers here")
     limits, as_it_must = ENDS.get(name, (LIMITS, _held))
-    ended = asyncio.run(run_hostile(name, ground, around, limits))
-    assert as_it_must(ended), ended
+    result = asyncio.run(run_hostile(name, backend, around, limits))
+    assert as_it_must(result), result
 
 
-def test_links_are_not_handed_back(ground: Ground, around: Surroundings) -> None:
+def test_links_are_not_handed_back(backend: SandboxBackend, around: Surroundings) -> None:
     names = ("symlink", "absolute", "environ", "folder/file", "root/etc/hostname", "fifo")
     more = ("directory", "real/file", "honest", "twin", "missing")
-    ended = asyncio.run(run_hostile("kept_links", ground, around, LIMITS, (*names, *more)))
-    assert ended.files == {"real/file": b"inner", "honest": b"honest", "twin": b"honest"}
+    result = asyncio.run(run_hostile("kept_links", backend, around, LIMITS, (*names, *more)))
+    assert result.files == {"real/file": b"inner", "honest": b"honest", "twin": b"honest"}
 
 
-def test_a_file_swapped_for_a_link_is_never_followed(ground: Ground, around: Surroundings) -> None:
-    ended = asyncio.run(run_hostile("kept_swap", ground, around, LIMITS, ("swapped",)))
-    assert ended.files.get("swapped", b"") in (b"", b"mine")
+def test_a_file_swapped_for_a_link_is_never_followed(
+    backend: SandboxBackend, around: Surroundings
+) -> None:
+    result = asyncio.run(run_hostile("kept_swap", backend, around, LIMITS, ("swapped",)))
+    assert result.files.get("swapped", b"") in (b"", b"mine")
 
 
-def test_what_is_handed_back_is_bounded(ground: Ground, around: Surroundings) -> None:
-    limits = Limits(disk_bytes=32 * MIB)
-    kept = asyncio.run(run_hostile("kept_sparse", ground, around, limits, ("first", "second")))
+def test_what_is_handed_back_is_bounded(backend: SandboxBackend, around: Surroundings) -> None:
+    limits = SandboxLimits(disk_bytes=32 * MIB)
+    kept = asyncio.run(run_hostile("kept_sparse", backend, around, limits, ("first", "second")))
     assert {name: len(content) for name, content in kept.files.items()} == {"first": 24 * MIB}

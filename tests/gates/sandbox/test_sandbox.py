@@ -16,50 +16,52 @@ from pathlib import Path
 import pytest
 from prefect_swarm.errors import InputError, SandboxError
 from prefect_swarm.gates import sandbox
-from prefect_swarm.gates.sandbox import Ended, Limits, Program
+from prefect_swarm.gates.sandbox import Program, ProgramResult, SandboxLimits
 from prefect_swarm.gates.sandbox import probe as sandbox_probe
 from prefect_swarm.gates.sandbox import spawn as sandbox_spawn
-from prefect_swarm.gates.sandbox.spawn import Ground, run_on
-from prefect_swarm.gates.sandbox.visible_files import seen
-from sandboxes import GROUNDS, PROJECT, ground_named, processes_with
+from prefect_swarm.gates.sandbox.spawn import SandboxBackend, run_on
+from prefect_swarm.gates.sandbox.visible_files import collect_visible_files
+from sandboxes import BACKENDS, PROJECT, backend_named, processes_with
 
 # Room for a busy machine; no test reaches these.
-LIMITS = Limits(cpu_s=60, wall_s=120)
+LIMITS = SandboxLimits(cpu_s=60, wall_s=120)
 PAUSE = "import signal; signal.pause()"
 
 
-@pytest.fixture(params=GROUNDS)
-def ground(request: pytest.FixtureRequest) -> Ground:
-    return ground_named(request.param)
+@pytest.fixture(params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> SandboxBackend:
+    return backend_named(request.param)
 
 
-def python(code: str, ground: Ground, limits: Limits = LIMITS, *, stdin: bytes = b"") -> Ended:
+def python(
+    code: str, backend: SandboxBackend, limits: SandboxLimits = LIMITS, *, stdin: bytes = b""
+) -> ProgramResult:
     program = Program(("python", "main.py"), {"main.py": code.encode()}, stdin)
-    return asyncio.run(run_on(ground, program, limits))
+    return asyncio.run(run_on(backend, program, limits))
 
 
-def test_a_program_prints(ground: Ground) -> None:
-    ended = python("import sys; print('out'); print('err', file=sys.stderr)", ground)
-    assert (ended.stdout, ended.stderr, ended.exit_code) == ("out\n", "err\n", 0)
-    assert ended.succeeded
-    assert ended.kind == ground.way
+def test_a_program_prints(backend: SandboxBackend) -> None:
+    result = python("import sys; print('out'); print('err', file=sys.stderr)", backend)
+    assert (result.stdout, result.stderr, result.exit_code) == ("out\n", "err\n", 0)
+    assert result.succeeded
+    assert result.kind == backend.kind
 
 
-def test_a_program_reads_its_input(ground: Ground) -> None:
+def test_a_program_reads_its_input(backend: SandboxBackend) -> None:
     code = "import sys; print(len(sys.stdin.buffer.read()))"
-    assert python(code, ground, stdin=b"x" * 1_000_000).stdout == "1000000\n"
+    assert python(code, backend, stdin=b"x" * 1_000_000).stdout == "1000000\n"
 
 
-def test_input_that_is_not_read_does_no_harm(ground: Ground) -> None:
-    assert python("print('done')", ground, stdin=b"x" * 1_000_000).stdout == "done\n"
+def test_input_that_is_not_read_does_no_harm(backend: SandboxBackend) -> None:
+    assert python("print('done')", backend, stdin=b"x" * 1_000_000).stdout == "done\n"
 
 
-def test_the_installed_packages_are_there(ground: Ground) -> None:
-    ended = python("import pytest, pydantic; print(pytest.__name__)", ground)
-    assert ended.stdout == "pytest\n", ended.stderr
+def test_the_installed_packages_are_there(backend: SandboxBackend) -> None:
+    result = python("import pytest, pydantic; print(pytest.__name__)", backend)
+    assert result.stdout == "pytest\n", result.stderr
 
 
-def test_subprocesses_threads_and_temporary_files_work(ground: Ground) -> None:
+def test_subprocesses_threads_and_temporary_files_work(backend: SandboxBackend) -> None:
     code = """
 import multiprocessing, subprocess, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -72,19 +74,19 @@ with tempfile.NamedTemporaryFile() as file:
 with multiprocessing.get_context("fork").Pool(2) as pool:
     print(pool.map(abs, [-8]))
 """
-    ended = python(code, ground)
-    assert ended.stdout.split() == ["6", "7", "9", "[8]"], ended.stderr
+    result = python(code, backend)
+    assert result.stdout.split() == ["6", "7", "9", "[8]"], result.stderr
 
 
-def test_a_shell_script_runs(ground: Ground) -> None:
+def test_a_shell_script_runs(backend: SandboxBackend) -> None:
     files = {"folder/script.sh": b"head -c 3 /dev/zero | wc -c; pwd > pwd"}
     program = Program(("sh", "folder/script.sh"), files, keep=("pwd",))
-    ended = asyncio.run(run_on(ground, program, LIMITS))
-    assert (ended.stdout.strip(), ended.files) == ("3", {"pwd": b"/sandbox\n"})
+    result = asyncio.run(run_on(backend, program, LIMITS))
+    assert (result.stdout.strip(), result.files) == ("3", {"pwd": b"/sandbox\n"})
 
 
 def test_an_interpreter_below_a_temporary_folder_is_found(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch
+    backend: SandboxBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         prefix = Path(folder)
@@ -92,37 +94,40 @@ def test_an_interpreter_below_a_temporary_folder_is_found(
         (prefix / "bin" / "tool").write_text("echo found")
         (prefix / "lib64").symlink_to("bin")
         prefix.chmod(0o755)
-        shown = seen([Path(sys.prefix), Path(sys.base_prefix), prefix], PROJECT)
-        monkeypatch.setattr(sandbox_spawn, "view", lambda: shown)
+        shown = collect_visible_files([Path(sys.prefix), Path(sys.base_prefix), prefix], PROJECT)
+        monkeypatch.setattr(sandbox_spawn, "find_visible_files", lambda: shown)
         script = f"sh {folder}/lib64/tool; cd /tmp; touch {folder}/bin/x y; ls y {folder}/bin"
-        ended = asyncio.run(run_on(ground, Program(("sh", "-c", script)), LIMITS))
-    assert ended.stdout.split() == ["found", "y", f"{folder}/bin:", "tool"]
+        result = asyncio.run(run_on(backend, Program(("sh", "-c", script)), LIMITS))
+    assert result.stdout.split() == ["found", "y", f"{folder}/bin:", "tool"]
 
 
-def test_a_kept_file_comes_back(ground: Ground) -> None:
+def test_a_kept_file_comes_back(backend: SandboxBackend) -> None:
     code = "import os; os.mkdir('a'); open('a/b', 'wb').write(bytes(range(256)))"
     program = Program(("python", "-c", code), keep=("a/b", "missing"))
-    assert asyncio.run(run_on(ground, program, LIMITS)).files == {"a/b": bytes(range(256))}
+    assert asyncio.run(run_on(backend, program, LIMITS)).files == {"a/b": bytes(range(256))}
 
 
-def test_a_command_that_is_not_there_ends_as_a_shell_would_have_it(ground: Ground) -> None:
-    ended = asyncio.run(run_on(ground, Program(("no-such-command",)), LIMITS))
-    assert (ended.exit_code, ended.stderr) == (127, "no-such-command: No such file or directory\n")
+def test_a_command_that_is_not_there_ends_as_a_shell_would_have_it(backend: SandboxBackend) -> None:
+    result = asyncio.run(run_on(backend, Program(("no-such-command",)), LIMITS))
+    assert (result.exit_code, result.stderr) == (
+        127,
+        "no-such-command: No such file or directory\n",
+    )
 
 
-def test_the_environment_is_fixed(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_fixed(backend: SandboxBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONSTARTUP", "x")
-    ended = python("import os; print(sorted(os.environ))", ground)
-    assert "PYTHONSTARTUP" not in ended.stdout
-    assert "'PYTHONHASHSEED'" in ended.stdout
+    result = python("import os; print(sorted(os.environ))", backend)
+    assert "PYTHONSTARTUP" not in result.stdout
+    assert "'PYTHONHASHSEED'" in result.stdout
 
 
-def test_programs_run_side_by_side(ground: Ground) -> None:
-    async def four() -> list[Ended]:
+def test_programs_run_side_by_side(backend: SandboxBackend) -> None:
+    async def four() -> list[ProgramResult]:
         programs = [Program(("python", "-c", f"print({number})")) for number in range(4)]
-        return await asyncio.gather(*(run_on(ground, each, LIMITS) for each in programs))
+        return await asyncio.gather(*(run_on(backend, each, LIMITS) for each in programs))
 
-    assert [ended.stdout for ended in asyncio.run(four())] == ["0\n", "1\n", "2\n", "3\n"]
+    assert [result.stdout for result in asyncio.run(four())] == ["0\n", "1\n", "2\n", "3\n"]
 
 
 async def _started(marker: str) -> None:
@@ -132,12 +137,12 @@ async def _started(marker: str) -> None:
             await asyncio.sleep(0)
 
 
-def test_cancelling_ends_the_program(ground: Ground) -> None:
+def test_cancelling_ends_the_program(backend: SandboxBackend) -> None:
     marker = f"marker-{secrets.token_hex(8)}"
 
     async def cancel() -> None:
         program = Program(("python", "-c", PAUSE, marker))
-        task = asyncio.create_task(run_on(ground, program, LIMITS))
+        task = asyncio.create_task(run_on(backend, program, LIMITS))
         await _started(marker)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -147,14 +152,14 @@ def test_cancelling_ends_the_program(ground: Ground) -> None:
     asyncio.run(cancel())
 
 
-def test_killing_the_caller_ends_the_program(ground: Ground) -> None:
+def test_killing_the_caller_ends_the_program(backend: SandboxBackend) -> None:
     marker = f"marker-{secrets.token_hex(8)}"
     code = (
         "import asyncio, sys\n"
-        "from prefect_swarm.gates.sandbox.program import Limits, Program\n"
-        "from prefect_swarm.gates.sandbox.spawn import Ground, run_on\n"
+        "from prefect_swarm.gates.sandbox.program import SandboxLimits, Program\n"
+        "from prefect_swarm.gates.sandbox.spawn import SandboxBackend, run_on\n"
         f"program = Program(('python', '-c', {PAUSE!r}, '-'.join(sys.argv[1:])))\n"
-        f"asyncio.run(run_on({ground!r}, program, Limits(wall_s=300)))\n"
+        f"asyncio.run(run_on({backend!r}, program, SandboxLimits(wall_s=300)))\n"
     )
     # The caller's own command must not hold the marker as a whole.
     with subprocess.Popen([sys.executable, "-c", code, *marker.split("-")]) as caller:
@@ -170,38 +175,38 @@ def test_killing_the_caller_ends_the_program(ground: Ground) -> None:
 def test_a_path_outside_the_work_folder_is_refused(path: str) -> None:
     for program in (Program(("python",), {path: b""}), Program(("python",), keep=(path,))):
         with pytest.raises(InputError):
-            asyncio.run(run_on(Ground("namespaces"), program, LIMITS))
+            asyncio.run(run_on(SandboxBackend("namespaces"), program, LIMITS))
 
 
 def test_files_that_do_not_fit_are_refused() -> None:
     program = Program(("python",), {"a": b"x" * 100})
     with pytest.raises(InputError, match="100 bytes"):
-        asyncio.run(run_on(Ground("namespaces"), program, Limits(disk_bytes=99)))
+        asyncio.run(run_on(SandboxBackend("namespaces"), program, SandboxLimits(disk_bytes=99)))
 
 
 def test_this_machine_holds_a_sandbox() -> None:
-    assert sandbox.kind() in ("bubblewrap", "namespaces")
+    assert sandbox.backend_kind() in ("bubblewrap", "namespaces")
     assert asyncio.run(sandbox.run(Program(("python", "-c", "print(1)")), LIMITS)).stdout == "1\n"
 
 
 def test_a_machine_that_holds_none_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_at_all() -> list[Ground]:
-        return [Ground("bubblewrap", False, "/nonexistent")]
+    def none_at_all() -> list[SandboxBackend]:
+        return [SandboxBackend("bubblewrap", False, "/nonexistent")]
 
     monkeypatch.setattr(sandbox_probe, "candidates", none_at_all)
-    sandbox_probe.forget()
+    sandbox_probe.clear_probe_cache()
     try:
         with pytest.raises(SandboxError, match="Install bubblewrap"):
             asyncio.run(sandbox.run(Program(("python", "-c", "print(1)"))))
     finally:
-        sandbox_probe.forget()
+        sandbox_probe.clear_probe_cache()
 
 
 def test_root_without_the_right_to_be_another_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can be held as root")
     with pytest.raises(SandboxError, match="can't be held as root"):
-        asyncio.run(run_on(Ground("namespaces", own_user=True), Program(("true",)), LIMITS))
+        asyncio.run(run_on(SandboxBackend("namespaces", own_user=True), Program(("true",)), LIMITS))
 
 
 def test_less_than_the_sandbox_must_be_asked_for_and_is_said(
@@ -209,8 +214,8 @@ def test_less_than_the_sandbox_must_be_asked_for_and_is_said(
 ) -> None:
     monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_SANDBOX", "limits-only")
     with caplog.at_level(logging.WARNING):
-        ended = asyncio.run(sandbox.run(Program(("python", "-c", "print(1)")), LIMITS))
-    assert (ended.stdout, ended.kind) == ("1\n", "limits-only")
+        result = asyncio.run(sandbox.run(Program(("python", "-c", "print(1)")), LIMITS))
+    assert (result.stdout, result.kind) == ("1\n", "limits-only")
     assert "sandbox is off" in caplog.text
 
 
@@ -218,14 +223,14 @@ def test_without_namespaces_a_daemon_is_ended_all_the_same() -> None:
     marker = f"marker-{secrets.token_hex(8)}"
     code = "import os, signal\nif os.fork() == 0:\n    os.setsid()\n    signal.pause()\n"
     program = Program(("python", "-c", code, marker), keep=("x",))
-    ended = asyncio.run(run_on(Ground("limits-only"), program, LIMITS))
-    assert (ended.exit_code, processes_with(marker)) == (0, [])
+    result = asyncio.run(run_on(SandboxBackend("limits-only"), program, LIMITS))
+    assert (result.exit_code, processes_with(marker)) == (0, [])
 
 
 def test_without_namespaces_the_wall_time_holds() -> None:
     program = Program(("python", "-c", PAUSE))
-    ended = asyncio.run(run_on(Ground("limits-only"), program, Limits(wall_s=0.3)))
-    assert (ended.exceeded, ended.signal) == ("wall", signal.SIGKILL)
+    result = asyncio.run(run_on(SandboxBackend("limits-only"), program, SandboxLimits(wall_s=0.3)))
+    assert (result.exceeded, result.signal) == ("wall", signal.SIGKILL)
 
 
 CROWD = """

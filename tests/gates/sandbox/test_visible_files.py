@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prefect_swarm.errors import SandboxError
 from prefect_swarm.gates.sandbox.seccomp import filter_for
-from prefect_swarm.gates.sandbox.visible_files import seen
+from prefect_swarm.gates.sandbox.visible_files import collect_visible_files
 
 
 def _prefix(folder: Path) -> Path:
@@ -19,7 +19,7 @@ def _prefix(folder: Path) -> Path:
 
 def test_of_an_interpreter_only_what_it_needs_is_shown(tmp_path: Path) -> None:
     prefix = _prefix(tmp_path / "venv")
-    shown = seen([prefix], tmp_path / "project")
+    shown = collect_visible_files([prefix], tmp_path / "project")
     own = [target for _, target in shown.binds if target.startswith(str(tmp_path))]
     assert own == [f"{prefix}/bin", f"{prefix}/lib"]
     assert ("lib", f"{prefix}/lib64") in shown.symlinks
@@ -28,7 +28,7 @@ def test_of_an_interpreter_only_what_it_needs_is_shown(tmp_path: Path) -> None:
 def test_a_prefix_behind_a_link_is_shown_under_both_names(tmp_path: Path) -> None:
     prefix = _prefix(tmp_path / "real")
     (tmp_path / "link").symlink_to("real")
-    shown = seen([tmp_path / "link"], tmp_path / "project")
+    shown = collect_visible_files([tmp_path / "link"], tmp_path / "project")
     assert (f"{prefix}/lib", f"{tmp_path}/link/lib") in shown.binds
     assert (f"{prefix}/lib", f"{prefix}/lib") in shown.binds
 
@@ -36,15 +36,15 @@ def test_a_prefix_behind_a_link_is_shown_under_both_names(tmp_path: Path) -> Non
 def test_the_package_is_masked_where_it_is_installed(tmp_path: Path) -> None:
     prefix = _prefix(tmp_path / "venv")
     package = prefix / "lib" / "site-packages" / "prefect_swarm"
-    assert seen([prefix], package).masks == [str(package)]
+    assert collect_visible_files([prefix], package).masks == [str(package)]
     weights = prefix / "lib" / "site-packages" / "weights"
-    assert seen([prefix], package, weights).masks == [str(package), str(weights)]
-    assert seen([prefix], tmp_path / "project").masks == []
+    assert collect_visible_files([prefix], package, weights).masks == [str(package), str(weights)]
+    assert collect_visible_files([prefix], tmp_path / "project").masks == []
 
 
 def test_nothing_of_the_machine_is_shown_but_its_programs(tmp_path: Path) -> None:
     allowed = {"usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc"}
-    shown = seen([], tmp_path)
+    shown = collect_visible_files([], tmp_path)
     assert {target.split("/")[1] for _, target in shown.binds} <= allowed
     assert [target for _, target in shown.binds if target.startswith("/etc")] in (
         ["/etc/ld.so.cache"],
@@ -54,7 +54,7 @@ def test_nothing_of_the_machine_is_shown_but_its_programs(tmp_path: Path) -> Non
 
 def test_what_would_lie_in_the_sandboxs_own_folders_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="Move the virtual environment"):
-        seen([Path("/proc/self/root") / "usr"], tmp_path)
+        collect_visible_files([Path("/proc/self/root") / "usr"], tmp_path)
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])

@@ -7,7 +7,7 @@ from gate_checks import found
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
-from prefect_swarm.gates.text.repetition import circling
+from prefect_swarm.gates.text.repetition import repeated_text
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ def test_a_manner_of_speaking_passes(text: str) -> None:
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=2, max_size=8, unique=True))
 def test_any_phrase_four_times_in_a_row_is_found(words: list[str]) -> None:
     phrase = " ".join(words)
-    assert circling(f"At first it says {' '.join([phrase] * 4)}")
+    assert repeated_text(f"At first it says {' '.join([phrase] * 4)}")
 
 
 @given(st.lists(st.text("abcdefghijklmnop", min_size=3, max_size=9), max_size=60, unique=True))
 def test_words_that_are_all_different_never_circle(words: list[str]) -> None:
-    assert circling(" ".join(words)) == ""
+    assert repeated_text(" ".join(words)) == ""
 
 
 GOOD = "## Summary\nAll is well.\n\n## Risks\n- None known\n\n**Next steps:** ship it"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from prefect_swarm.memory.advice.advise import LESSONS_CHARS, Question, advise, anticipated
-from prefect_swarm.memory.episode import Entry, Episode
-from prefect_swarm.memory.learning.beliefs import fold
+from learnt import fold
+from prefect_swarm.memory.advice.advise import LESSONS_CHARS, Question, advise, anticipate_agents
+from prefect_swarm.memory.episode import Episode, LogEntry
 from prefect_swarm.memory.persona.decisions import invent
 from prefect_swarm.memory.persona.model import shipped_personas
 from prefect_swarm.memory.persona.registry import registry_of
@@ -23,8 +23,8 @@ QUESTION = Question(
 )
 
 
-def tried(position: int, persona: str, succeeded: bool, **fields: object) -> Entry:
-    return Entry(
+def tried(position: int, persona: str, succeeded: bool, **fields: object) -> LogEntry:
+    return LogEntry(
         position,
         Episode.model_validate(
             {
@@ -53,13 +53,13 @@ def tried(position: int, persona: str, succeeded: bool, **fields: object) -> Ent
 
 
 def advised(
-    entries: Sequence[Entry], similarity: float = 0.9, question: Question = QUESTION
+    entries: Sequence[LogEntry], similarity: float = 0.9, question: Question = QUESTION
 ) -> StepRecall:
     return advise(
         question,
         [(entry, similarity) for entry in entries],
         fold(entries),
-        anticipated([question], registry_of((), shipped_personas(), ())),
+        anticipate_agents([question], registry_of((), shipped_personas(), ())),
         lambda one, other: 0.5,
         run="run",
     )
@@ -125,7 +125,7 @@ def test_an_agent_has_one_name_for_each_kind_of_output_whatever_succeeds() -> No
     registry = registry_of((), shipped_personas(), ())
     questions = [QUESTION, replace(QUESTION, step="S2", task_type="code/shell")]
     first, second = (
-        advise(one, (), fold(()), anticipated(questions, registry), unlike, run="run")
+        advise(one, (), fold(()), anticipate_agents(questions, registry), unlike, run="run")
         for one in questions
     )
     assert first.persona == "adder"
@@ -133,7 +133,7 @@ def test_an_agent_has_one_name_for_each_kind_of_output_whatever_succeeds() -> No
     # Only the second step succeeded, so only it is entered.
     entered = invent(registry, "Adder", "You add.", "code/shell", at=1.0, known_as=second.persona)
     assert entered is not None
-    later = anticipated(questions, registry.with_invented(entered))
+    later = anticipate_agents(questions, registry.with_invented(entered))
     names = [advise(one, (), fold(()), later, unlike, run="later").persona for one in questions]
     assert names == ["adder", second.persona]
 

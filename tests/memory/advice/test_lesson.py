@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.advice.lesson import INTRODUCTION, LESSON_CHARS, injection, lesson, quoted
-from prefect_swarm.memory.advice.ranking import Recalled
-from prefect_swarm.memory.episode import Entry, Episode
+from prefect_swarm.memory.advice.ranking import RankedMemory
+from prefect_swarm.memory.episode import Episode, LogEntry
 from remembered import episode
 
 HOSTILE = [
@@ -42,7 +42,7 @@ MARKS = re.compile(
 )
 
 
-def recalled(text: str, *, won: bool = False) -> Recalled:
+def recalled(text: str, *, won: bool = False) -> RankedMemory:
     made = episode(
         text[:20] or "S1",
         run=text[:30] or "r",
@@ -52,7 +52,7 @@ def recalled(text: str, *, won: bool = False) -> Recalled:
         excerpt=text if won else "",
         category=None if won else Category.LOGIC,
     )
-    return Recalled(Entry(1, made), 0.81, 0.5, 0.0)
+    return RankedMemory(LogEntry(1, made), 0.81, 0.5, 0.0)
 
 
 def outside(text: str) -> str:
@@ -111,7 +111,7 @@ def test_a_lesson_says_where_it_is_from_why_it_is_told_and_what_came_of_it() -> 
         category=Category.LOGIC,
         error="add(1, 2) gave 4, expected 3",
     )
-    found = lesson(Recalled(Entry(1, made), 0.812, 0.5, 0.0))
+    found = lesson(RankedMemory(LogEntry(1, made), 0.812, 0.5, 0.0))
     assert found.key == made.key
     assert found.text == (
         "(run “0f8fad5b” step “S3”, 81 % similar) Asked “Write a function that adds”: “Python "

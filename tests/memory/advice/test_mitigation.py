@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.advice.mitigation import (
-    KNOWN,
+    MAX_MITIGATIONS,
+    better_mitigation,
+    combine_mitigations,
     has_earned,
-    instead,
-    known,
-    mended_in,
+    latest_repairs_in,
+    mitigations_in,
     precedent,
-    tried_in,
 )
-from prefect_swarm.memory.episode import Entry
+from prefect_swarm.memory.episode import LogEntry
 from prefect_swarm.memory.graph.rows import rows_of
 from prefect_swarm.result import Action, Mitigation
 from samples import episode
@@ -33,7 +33,7 @@ def done(
 
 def test_what_works_comes_before_what_mostly_fails() -> None:
     there = (done("RETRY", 0, 5), done("SAMPLE", 4, 6))
-    found = instead("RETRY", ["RETRY", "SAMPLE"], None, SYMPTOM, there, samples=1)
+    found = better_mitigation("RETRY", ["RETRY", "SAMPLE"], None, SYMPTOM, there, samples=1)
     assert found == (there[1], there[0])
 
 
@@ -50,31 +50,39 @@ def test_what_works_comes_before_what_mostly_fails() -> None:
     ],
 )
 def test_the_rule_decides(there: tuple[Mitigation, ...]) -> None:
-    assert instead("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there, samples=1) is None
+    assert better_mitigation("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there, samples=1) is None
 
 
 def test_several_texts_at_once_have_to_be_worth_as_many() -> None:
     there = (done("RETRY", 1, 10), done("SAMPLE", 5, 10))
-    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=2) is not None
-    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=4) is None
-    assert instead("SAMPLE", ["RETRY"], None, SYMPTOM, there, samples=1) is None
+    assert better_mitigation("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=2) is not None
+    assert better_mitigation("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=4) is None
+    assert better_mitigation("SAMPLE", ["RETRY"], None, SYMPTOM, there, samples=1) is None
     mostly_fails = (done("RETRY", 4, 10), done("SAMPLE", 4, 10))
-    found = instead("SAMPLE", ["RETRY"], None, SYMPTOM, mostly_fails, samples=4)
+    found = better_mitigation("SAMPLE", ["RETRY"], None, SYMPTOM, mostly_fails, samples=4)
     assert found == mostly_fails
 
 
 def test_the_best_of_several_comes_first() -> None:
     there = (done("RETRY", 0, 9), done("SAMPLE", 3, 9), done("REPLAN", 8, 9))
-    found = instead("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there, samples=1)
+    found = better_mitigation("RETRY", ["SAMPLE", "REPLAN"], None, SYMPTOM, there, samples=1)
     assert found is not None
     assert found[0].action == "REPLAN"
 
 
 def test_what_is_known_of_a_gate_counts_where_the_very_failure_is_new() -> None:
     there = (done("RETRY", 0, 9, GATE), done("SAMPLE", 6, 9, GATE))
-    assert instead("RETRY", ["SAMPLE"], None, "gate unit: never seen", there, samples=1) is not None
-    assert instead("RETRY", ["SAMPLE"], None, "gate lint: never seen", there, samples=1) is None
-    assert instead("RETRY", ["SAMPLE"], None, "no gate said this", there, samples=1) is None
+    assert (
+        better_mitigation("RETRY", ["SAMPLE"], None, "gate unit: never seen", there, samples=1)
+        is not None
+    )
+    assert (
+        better_mitigation("RETRY", ["SAMPLE"], None, "gate lint: never seen", there, samples=1)
+        is None
+    )
+    assert (
+        better_mitigation("RETRY", ["SAMPLE"], None, "no gate said this", there, samples=1) is None
+    )
 
 
 def test_what_is_known_of_the_very_failure_counts_before_that_of_its_gate() -> None:
@@ -84,13 +92,15 @@ def test_what_is_known_of_the_very_failure_counts_before_that_of_its_gate() -> N
         done("RETRY", 9, 29, GATE),
         done("SAMPLE", 15, 20, GATE),
     )
-    assert instead("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=1) is None
+    assert better_mitigation("RETRY", ["SAMPLE"], None, SYMPTOM, there, samples=1) is None
 
 
 def test_climbing_is_known_by_the_tier_it_leads_to() -> None:
     there = (done("RETRY", 0, 9), done("ESCALATE", 9, 9, target="architect"))
-    assert instead("RETRY", ["ESCALATE"], "coder", SYMPTOM, there, samples=1) is None
-    assert instead("RETRY", ["ESCALATE"], "architect", SYMPTOM, there, samples=1) is not None
+    assert better_mitigation("RETRY", ["ESCALATE"], "coder", SYMPTOM, there, samples=1) is None
+    assert (
+        better_mitigation("RETRY", ["ESCALATE"], "architect", SYMPTOM, there, samples=1) is not None
+    )
     assert precedent("ESCALATE", None, SYMPTOM, there) is None
 
 
@@ -101,7 +111,7 @@ def test_few_tries_earn_no_place() -> None:
 
 
 def test_the_same_is_added_up_and_so_is_all_of_a_gate() -> None:
-    found = known(
+    found = combine_mitigations(
         [
             done("RETRY", 1, 2),
             done("RETRY", 0, 2),
@@ -120,13 +130,13 @@ def test_the_same_is_added_up_and_so_is_all_of_a_gate() -> None:
 
 
 def test_what_a_run_takes_with_it_is_bounded() -> None:
-    many = [done("RETRY", 1, 3 + n, f"failure {n}") for n in range(3 * KNOWN)]
-    found = known(many)
-    assert len(found) == KNOWN
-    assert found[0].tried == 3 * KNOWN + 2
+    many = [done("RETRY", 1, 3 + n, f"failure {n}") for n in range(3 * MAX_MITIGATIONS)]
+    found = combine_mitigations(many)
+    assert len(found) == MAX_MITIGATIONS
+    assert found[0].tried == 3 * MAX_MITIGATIONS + 2
 
 
-def entries() -> list[Entry]:
+def entries() -> list[LogEntry]:
     failure = {"succeeded": False, "category": Category.CODE, "error": "gate lint: F821 'x'"}
     told = [
         episode(1, attempt=1, **failure),
@@ -141,13 +151,13 @@ def entries() -> list[Entry]:
 def test_rows_tell_what_was_tried_and_what_passed() -> None:
     rows, _ = rows_of(entries())
     symptom = "gate lint: F821 '…'"
-    assert [(one.action, one.worked, one.recurred) for one in tried_in(rows, "default")] == [
+    assert [(one.action, one.worked, one.recurred) for one in mitigations_in(rows, "default")] == [
         ("RETRY", 0, 1),
         ("SAMPLE", 1, 0),
     ]
-    assert mended_in(rows, "default") == {(symptom, "SAMPLE"): 3}
-    assert mended_in(rows, "theirs") == {(symptom, "RETRY"): 5}
-    assert list(tried_in(rows, "nobody")) == []
+    assert latest_repairs_in(rows, "default") == {(symptom, "SAMPLE"): 3}
+    assert latest_repairs_in(rows, "theirs") == {(symptom, "RETRY"): 5}
+    assert list(mitigations_in(rows, "nobody")) == []
 
 
 actions = st.sampled_from(["RETRY", "THINK_HARDER", "SAMPLE", "ESCALATE", "DELEGATE", "REPLAN"])
@@ -158,8 +168,8 @@ counts = st.integers(0, 30).flatmap(lambda n: st.tuples(st.integers(0, n), st.ju
 def test_whatever_is_known_only_what_is_allowed_and_does_better_is_taken(
     facts: list[tuple[Action, tuple[int, int]]], due: Action, others: list[Action]
 ) -> None:
-    there = known([done(action, *both) for action, both in facts])
-    found = instead(due, others, None, SYMPTOM, there, samples=1)
+    there = combine_mitigations([done(action, *both) for action, both in facts])
+    found = better_mitigation(due, others, None, SYMPTOM, there, samples=1)
     if found is not None:
         one, own = found
         assert one.action in others

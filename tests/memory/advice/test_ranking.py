@@ -3,29 +3,29 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.memory.advice.ranking import Candidate, Recalled, recall
-from prefect_swarm.memory.episode import Entry, Episode
+from prefect_swarm.memory.advice.ranking import MemoryCandidate, RankedMemory, recall
+from prefect_swarm.memory.episode import Episode, LogEntry
 from prefect_swarm.memory.learning.config import DEFAULTS, LearningConfig
 from remembered import episode
 
 
 def candidate(
     position: int, similarity: float, q: float = 0.5, prompt: str = "", *, won: bool = True
-) -> Candidate:
+) -> MemoryCandidate:
     made = episode(
         f"S{position}",
         prompt=prompt or f"Prompt {position}",
         succeeded=won,
         decision=None if won else "FAIL",
     )
-    return Candidate(Entry(position, made), similarity, q)
+    return MemoryCandidate(LogEntry(position, made), similarity, q)
 
 
 def unlike(_one: Episode, _other: Episode) -> float:
     return 0.0
 
 
-def positions(recalled: list[Recalled]) -> list[int]:
+def positions(recalled: list[RankedMemory]) -> list[int]:
     return [one.entry.position for one in recalled]
 
 

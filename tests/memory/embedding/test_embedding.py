@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError, MemoryStoreError
-from prefect_swarm.memory.embedding.factory import WordLlama, make_embedder, unit_rows
+from prefect_swarm.memory.embedding.factory import make_embedder
 from prefect_swarm.memory.embedding.llama_cpp import LlamaCppEmbedder
 from prefect_swarm.memory.embedding.remote import RemoteEmbedder
+from prefect_swarm.memory.embedding.vectors import unit_rows
+from prefect_swarm.memory.embedding.wordllama import WordLlama
 from prefect_swarm.memory.protocols import Embedder
 from pydantic_ai.embeddings import EmbeddingModel, EmbeddingResult, TestEmbeddingModel
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dict_log import episode
 from graph_story import LINT, STORY, SYMPTOM, entries
-from prefect_swarm.memory.graph.rows import Tally, node_id, rows_of, symptom_text
+from prefect_swarm.memory.graph.rows import MitigationTally, node_id, rows_of, symptom_text
 
 
 def test_an_action_that_ended_a_step_mitigates_nothing() -> None:
@@ -23,6 +23,6 @@ def test_tallies_are_of_one_symptom_and_one_mitigation() -> None:
     rows, _ = rows_of(entries(STORY[:3]))
     had = node_id("default", SYMPTOM)
     assert rows.tallies == {
-        (had, node_id("default", "RETRY", "")): Tally(1, 0, 1),
-        (had, node_id("default", "ESCALATE", "coder")): Tally(1, 1, 0),
+        (had, node_id("default", "RETRY", "")): MitigationTally(1, 0, 1),
+        (had, node_id("default", "ESCALATE", "coder")): MitigationTally(1, 1, 0),
     }

@@ -12,14 +12,14 @@ from dict_log import DictLog, episode
 from generations import contents, newest
 from hash_embedder import HashEmbedder
 from prefect_swarm.errors import Category, MemoryStoreError
-from prefect_swarm.memory.episode import Entry, Episode, Selection
+from prefect_swarm.memory.episode import Episode, LogEntry, Selection
 from prefect_swarm.memory.index.consolidate import consolidate
 
 EMBEDDER = HashEmbedder()
 
 
 def story(run: int, namespace: str = "default") -> list[Episode]:
-    """A step that fails twice and is mended, and one that reads it."""
+    """A step that fails twice and is repaired, and one that reads it."""
     said = {"namespace": namespace}
     bad = {"category": Category.CODE, "error": f"gate lint: line {run}: F401"}
     return [
@@ -79,7 +79,7 @@ def test_texts_are_embedded_once(tmp_path: Path) -> None:
     assert embedder.embedded == 2
 
 
-def test_another_embedder_builds_anew(log: DictLog, tmp_path: Path) -> None:
+def test_another_embedder_builds_again(log: DictLog, tmp_path: Path) -> None:
     consolidate(log, tmp_path, EMBEDDER)
     done = consolidate(log, tmp_path, HashEmbedder("hash/2/24"))
     assert (done.status, done.full, done.embedded) == ("built", True, 4)
@@ -93,7 +93,7 @@ def test_what_was_forgotten_is_in_no_generation(log: DictLog, tmp_path: Path) ->
     reading = newest(tmp_path)
     log.forget("default", Selection(run="secret"))
     done = consolidate(log, tmp_path, EMBEDDER)
-    assert (done.full, done.removed, done.episodes) == (True, 2, 8)
+    assert (done.full, done.episodes) == (True, 8)
     left = b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
     assert b"secret" not in left
     assert b"Hidden" not in left
@@ -135,7 +135,7 @@ def test_something_forgotten_meanwhile_is_built_again(
 ) -> None:
     since = log.since
 
-    def forgetting(position: int, limit: int = 1000) -> list[Entry]:
+    def forgetting(position: int, limit: int = 1000) -> list[LogEntry]:
         monkeypatch.setattr(log, "since", since)
         found = since(position, limit)
         log.forget("default", Selection(run="r1"))

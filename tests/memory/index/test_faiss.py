@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conformance.vectors import Read, VectorIndexConformance, some
 from prefect_swarm.errors import MemoryStoreError
-from prefect_swarm.memory.embedding.factory import unit_rows
+from prefect_swarm.memory.embedding.vectors import unit_rows
 from prefect_swarm.memory.index import faiss as faiss_index
 from prefect_swarm.memory.index.faiss import FaissIndex
 from prefect_swarm.memory.index.similarity import best, search_tail, similarities

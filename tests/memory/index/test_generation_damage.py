@@ -1,4 +1,4 @@
-"""Whatever is cut, changed or gone: it is said, everything is still found, and a rebuild mends."""
+"""Whatever is cut, changed or gone: it is said, all is still found, and a rebuild repairs."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def reads_all_and_says(folder: Path, name: str) -> None:
     reader = Reader(LOG, folder, EMBEDDER)
     assert len(reader.search("default", "seas", 99)) == 7
     assert reader.search("default", "Bake a cake", 1)[0].position == 7
-    standing = reader.standing()
-    assert standing.generation is None
-    assert standing.damage is not None
-    assert name in standing.damage.path
+    status = reader.status()
+    assert status.generation is None
+    assert status.damage is not None
+    assert name in status.damage.path
     assert reader.graph() is None
     reader.close()
 
@@ -95,7 +95,7 @@ def test_a_pointer_that_says_something_else(text: str, folder: Path) -> None:
     (folder / "current").write_text(text, encoding="utf-8")
     reader = Reader(LOG, folder, EMBEDDER)
     assert len(reader.search("default", "seas", 99)) == 7
-    assert reader.standing().damage is not None
+    assert reader.status().damage is not None
 
 
 def test_a_generation_that_is_gone(folder: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_generation_of_another_layout(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(generation, "FORMAT", 2)
     reader = Reader(LOG, folder, EMBEDDER)
     assert len(reader.search("default", "seas", 99)) == 7
-    damage = reader.standing().damage
+    damage = reader.status().damage
     assert damage is not None
     assert damage.kind == "version"
 
@@ -117,19 +117,19 @@ def test_a_consolidation_mends_it_and_says_so(name: str, folder: Path, tmp_path:
     data = (folder / name).read_bytes()
     (folder / name).write_bytes(data[: len(data) // 2])
     reader = Reader(LOG, folder, EMBEDDER)
-    assert reader.standing().damage is not None
+    assert reader.status().damage is not None
     done = consolidate(LOG, folder, EMBEDDER)
     assert done.damage is not None
     assert name in done.damage.path
     assert done.full
-    assert reader.standing()[:5] == (done.generation, 7, 0, "", None)
-    consolidate(LOG, tmp_path / "anew", EMBEDDER)
-    assert contents(folder) == contents(tmp_path / "anew")
+    assert reader.status()[:5] == (done.generation, 7, 0, "", None)
+    consolidate(LOG, tmp_path / "again", EMBEDDER)
+    assert contents(folder) == contents(tmp_path / "again")
 
 
 def test_what_is_cut_after_it_was_opened_is_found_at_the_next_opening(folder: Path) -> None:
     reader = Reader(LOG, folder, EMBEDDER)
-    assert reader.standing().damage is None
+    assert reader.status().damage is None
     reader.close()
     data = (folder / FILES[3]).read_bytes()
     (folder / FILES[3]).write_bytes(data[:-1])

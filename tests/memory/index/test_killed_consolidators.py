@@ -37,8 +37,8 @@ def test_nothing_is_lost_while_consolidators_are_killed(quick_folder: Path) -> N
     assert len(entries) == WRITERS * EPISODES
     done = consolidate(log, folder, HashEmbedder())
     assert (done.damage, done.full, done.episodes) == (None, False, len(entries))
-    consolidate(log, quick_folder / "anew", HashEmbedder())
+    consolidate(log, quick_folder / "again", HashEmbedder())
     found = contents(folder)
     assert sorted(found["vectors"]["default"]) == [entry.position for entry in entries]
-    assert found == contents(quick_folder / "anew")
+    assert found == contents(quick_folder / "again")
     log.close()

@@ -78,17 +78,17 @@ def test_what_was_appended_a_moment_ago_is_found(tmp_path: Path) -> None:
     reader.search("default", "x", 1)
     log.append([episode("new", prompt="Bake a cake")])
     assert reader.search("default", "Bake a cake", 1)[0].position == 6
-    assert (reader.standing().indexed, reader.standing().tail) == (5, 1)
+    assert (reader.status().indexed, reader.status().tail) == (5, 1)
 
 
 def test_it_moves_to_the_next_generation(tmp_path: Path) -> None:
     log = DictLog(some(5))
     consolidate(log, tmp_path, EMBEDDER)
     reader = Reader(log, tmp_path, EMBEDDER)
-    assert reader.standing().generation == 1
+    assert reader.status().generation == 1
     log.append(some(3, first=5))
     consolidate(log, tmp_path, EMBEDDER)
-    assert reader.standing()[:3] == (2, 8, 0)
+    assert reader.status()[:3] == (2, 8, 0)
 
 
 def test_another_namespace_is_never_seen(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_what_was_forgotten_is_not_found_before_the_next_consolidation(tmp_path:
     log.forget("default", Selection(run="r2"))
     assert {match.position for match in reader.search("default", "seas", 9)} == {1, 2, 4, 5}
     assert reader.graph() is None
-    assert "forgotten" in reader.standing().void
+    assert "forgotten" in reader.status().void
     consolidate(log, tmp_path, EMBEDDER)
-    assert reader.standing()[:4] == (2, 4, 0, "")
+    assert reader.status()[:4] == (2, 4, 0, "")
 
 
 def test_another_embedders_vectors_are_not_mixed_in(tmp_path: Path) -> None:
@@ -119,14 +119,14 @@ def test_another_embedders_vectors_are_not_mixed_in(tmp_path: Path) -> None:
     consolidate(log, tmp_path, EMBEDDER)
     reader = Reader(log, tmp_path, HashEmbedder("hash/2/24"))
     assert len(reader.search("default", "seas", 9)) == 5
-    assert reader.standing().void == "its vectors are hash/1/24's, not hash/2/24's"
-    assert reader.standing().tail == 5
+    assert reader.status().void == "its vectors are hash/1/24's, not hash/2/24's"
+    assert reader.status().tail == 5
 
 
 def test_another_logs_generation_is_not_used(tmp_path: Path) -> None:
     consolidate(DictLog(some(5)), tmp_path, EMBEDDER)
     reader = Reader(DictLog(some(9, first=20)), tmp_path, EMBEDDER)
-    assert "another log" in reader.standing().void
+    assert "another log" in reader.status().void
     assert len(reader.search("default", "seas", 99)) == 9
 
 
@@ -134,7 +134,7 @@ def test_without_a_generation_everything_is_searched(tmp_path: Path) -> None:
     reader = Reader(DictLog(some(5)), tmp_path, EMBEDDER)
     assert len(reader.search("default", "seas", 9)) == 5
     assert reader.graph() is None
-    assert reader.standing() == (None, 0, 5, "", None)
+    assert reader.status() == (None, 0, 5, "", None)
 
 
 def test_the_graph_is_the_generations(tmp_path: Path) -> None:

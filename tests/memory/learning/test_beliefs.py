@@ -5,18 +5,19 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from learnt import fold
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.episode import Entry, Episode, EpisodeKey
-from prefect_swarm.memory.learning.beliefs import Beliefs, fold
+from prefect_swarm.memory.episode import Episode, EpisodeKey, LogEntry
+from prefect_swarm.memory.learning.beliefs import Beliefs
 from prefect_swarm.memory.learning.config import LearningConfig
-from prefect_swarm.memory.learning.estimate import Cell
+from prefect_swarm.memory.learning.estimate import ValueEstimate
 from remembered import episode, gates, logs
 
 PLAIN = LearningConfig(shaping=0.0)
 
 
 def learned(*episodes: Episode, config: LearningConfig = PLAIN) -> Beliefs:
-    return fold(map(Entry, range(1, len(episodes) + 1), episodes), config=config)
+    return fold(map(LogEntry, range(1, len(episodes) + 1), episodes), config=config)
 
 
 def close(one: Any, other: Any) -> bool:
@@ -30,7 +31,7 @@ def close(one: Any, other: Any) -> bool:
 
 @given(logs(), st.integers(0, 40), st.integers(0, 5))
 def test_folding_in_pieces_gives_what_folding_whole_gives(
-    entries: list[Entry], at: int, again: int
+    entries: list[LogEntry], at: int, again: int
 ) -> None:
     first = fold(entries[:at])
     then = Beliefs.model_validate_json(first.model_dump_json())
@@ -40,7 +41,7 @@ def test_folding_in_pieces_gives_what_folding_whole_gives(
 
 
 @given(logs())
-def test_other_namespaces_change_nothing_but_the_position(entries: list[Entry]) -> None:
+def test_other_namespaces_change_nothing_but_the_position(entries: list[LogEntry]) -> None:
     own = [entry for entry in entries if entry.episode.namespace == "default"]
     whole, alone = fold(entries), fold(own)
     assert whole.position == entries[-1].position
@@ -49,7 +50,7 @@ def test_other_namespaces_change_nothing_but_the_position(entries: list[Entry]) 
 
 @given(logs())
 def test_what_turns_out_to_be_another_ones_fault_leaves_no_trace_in_the_counts(
-    entries: list[Entry],
+    entries: list[LogEntry],
 ) -> None:
     beliefs = fold(entries, config=LearningConfig(half_life=1e12))
     own = [entry.episode for entry in entries if entry.episode.namespace == "default"]
@@ -129,17 +130,17 @@ OUTCOMES = st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 1)), min_size=1, ma
 
 
 @given(OUTCOMES, st.data())
-def test_a_corrected_cell_is_as_if_the_outcome_had_been_the_other_one(
+def test_a_corrected_estimate_is_as_if_the_outcome_had_been_the_other_one(
     outcomes: list[tuple[float, float]], data: st.DataObject
 ) -> None:
     at = data.draw(st.integers(0, len(outcomes) - 1))
     target, success = data.draw(st.tuples(st.floats(-1, 1), st.floats(0, 1)))
-    cell, right = Cell(q=0.5), Cell(q=0.5)
-    stakes = [cell.learn(*one, 0.1, 20.0) for one in outcomes]
-    for number, one in enumerate(outcomes):
-        right.learn(*((target, success) if number == at else one), 0.1, 20.0)
-    cell.correct(stakes[at], target, success, 1 - success, 0.1, 20.0)
-    assert cell.model_dump() == pytest.approx(right.model_dump(), abs=1e-9)
+    estimate, right = ValueEstimate(q=0.5), ValueEstimate(q=0.5)
+    contributions = [estimate.learn(*outcome, 0.1, 20.0) for outcome in outcomes]
+    for number, outcome in enumerate(outcomes):
+        right.learn(*((target, success) if number == at else outcome), 0.1, 20.0)
+    estimate.correct(contributions[at], target, success, 1 - success, 0.1, 20.0)
+    assert estimate.model_dump() == pytest.approx(right.model_dump(), abs=1e-9)
 
 
 def test_a_duration_is_drawn_to_what_is_known_of_similar_ones() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.episode import Entry, Episode, EpisodeKey
+from prefect_swarm.memory.episode import Episode, EpisodeKey, LogEntry
 from prefect_swarm.memory.learning.credit import Credit, Trace, credit
 from remembered import episode, gates, logs
 
@@ -104,7 +104,7 @@ def test_blame_is_shared_and_fades_with_distance() -> None:
 
 @given(logs())
 def test_only_accepted_attempts_are_blamed_and_only_failed_ones_excused(
-    entries: list[Entry],
+    entries: list[LogEntry],
 ) -> None:
     run = [one.episode for one in entries if one.episode.run == "run-0"]
     ended: dict[EpisodeKey, Episode] = {one.key: one for one in run}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import GateOutcome
 from prefect_swarm.memory.learning.config import LearningConfig
-from prefect_swarm.memory.learning.reward import SILENT, outcome_of, reward_of, shaped
+from prefect_swarm.memory.learning.reward import SILENT, outcome_of, reward_of, shape_reward
 from pydantic import ValidationError
 
 
@@ -78,12 +78,12 @@ def test_one_more_failed_gate_or_escalation_is_never_worth_more(
 
 @given(st.floats(-1, 1), st.integers(0, 100), st.integers(50, 10_000))
 def test_shaping_is_gone_after_fifty_steps(reward: float, tried: int, step: int) -> None:
-    assert shaped(reward, tried, step) == reward
+    assert shape_reward(reward, tried, step) == reward
 
 
 def test_shaping_favours_what_was_seldom_tried() -> None:
-    assert shaped(0.5, 0, 0) == pytest.approx(0.3 + 0.7 * 0.5)
-    assert shaped(0.5, 3, 25) == pytest.approx(0.15 / 2 + 0.85 * 0.5)
+    assert shape_reward(0.5, 0, 0) == pytest.approx(0.3 + 0.7 * 0.5)
+    assert shape_reward(0.5, 3, 25) == pytest.approx(0.15 / 2 + 0.85 * 0.5)
 
 
 @pytest.mark.parametrize(

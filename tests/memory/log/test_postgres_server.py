@@ -88,12 +88,13 @@ def test_columns_can_be_asked_in_sql(postgres: str, schema: str, admin: psycopg.
     log.close()
 
 
-def test_a_newer_layout_is_left_alone(
-    postgres: str, schema: str, admin: psycopg.Connection
+@pytest.mark.parametrize("other", [LAYOUT - 1, LAYOUT + 1])
+def test_another_layout_is_left_alone(
+    postgres: str, schema: str, admin: psycopg.Connection, other: int
 ) -> None:
     PostgresLog(postgres, schema).close()
-    ask(admin, f"UPDATE {schema}.state SET value = {LAYOUT + 1} WHERE name = 'layout'")  # noqa: S608
-    with pytest.raises(MemoryStoreError, match=f"its layout is {LAYOUT + 1}"):
+    ask(admin, f"UPDATE {schema}.state SET value = {other} WHERE name = 'layout'")  # noqa: S608
+    with pytest.raises(MemoryStoreError, match=f"its layout is {other}"):
         PostgresLog(postgres, schema)
 
 

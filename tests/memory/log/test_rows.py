@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.memory.episode import Episode
-from prefect_swarm.memory.log.postgres_text import as_it_was, without_nul
+from prefect_swarm.memory.log.postgres_text import escape_nul, restore_nul
 from prefect_swarm.memory.log.rows import COLUMNS, as_json, episode_of, values_of
 from prefect_swarm.memory.log.sqlite import SqliteLog
 from samples import episodes, full_episode
@@ -48,13 +48,13 @@ def texts_in(value: object) -> list[str]:
 
 @given(JSON)
 def test_any_text_can_be_written_without_nul(value: object) -> None:
-    written = without_nul(value)
+    written = escape_nul(value)
     assert not any("\x00" in text for text in texts_in(written))
-    assert as_it_was(written) == value
+    assert restore_nul(written) == value
 
 
 def test_a_usual_text_is_written_as_it_is() -> None:
-    assert without_nul(full_episode().excerpt) == full_episode().excerpt
+    assert escape_nul(full_episode().excerpt) == full_episode().excerpt
 
 
 def test_columns_can_be_asked_in_plain_sql(quick_folder: Path) -> None:

@@ -17,7 +17,6 @@ title: Poet
 version: 2
 task_types: [chat/text, doc/*]
 aliases: [Verse Writer, "* Poet"]
-gates: ["+length", "-repetition", "sections?"]
 instructions: >-
   You write verse.
   Count the syllables.
@@ -37,7 +36,6 @@ def test_a_file_becomes_a_persona(tmp_path: Path) -> None:
         version=2,
         task_types=("chat/text", "doc/*"),
         aliases=("Verse Writer", "* Poet"),
-        gates=("+length", "-repetition", "sections?"),
         instructions="You write verse. Count the syllables.",
     )
 
@@ -54,13 +52,15 @@ def test_a_persona_survives_json(tmp_path: Path) -> None:
         ("name: poet", "name: poet-", "name: "),
         ("name: poet", "name: bard", "name: 'bard' is not the file's name"),
         ("name: poet", "nick: poet", "nick: "),
+        ("version: 2", "gates: []", "gates: Extra inputs"),
+        ("version: 2", "tools: []", "tools: Extra inputs"),
         ("title: Poet", "title: ''", "title: "),
         ("title: Poet", "title: 7", "title: .*string"),
         ("version: 2", "version: 0", "version: .*greater"),
         ("version: 2", "version: '2'", "version: .*integer"),
         ("version: 2", "", "version: .*required"),
-        ("chat/text", "poetry/text", "task_types.0: .*'poetry/text' is no task type"),
-        ("chat/text", "chat", "task_types.0: .*'chat' is no task type"),
+        ("chat/text", "poetry/text", "task_types.0: .*'poetry/text' is not a task type"),
+        ("chat/text", "chat", "task_types.0: .*'chat' is not a task type"),
         ("chat/text", "chat/verse", "task_types.0: .*text, json, python"),
         ("[chat/text, doc/*]", "[]", "task_types: .*at least 1"),
         ("[chat/text, doc/*]", "chat/text", "task_types: "),
@@ -68,11 +68,9 @@ def test_a_persona_survives_json(tmp_path: Path) -> None:
         ("Verse Writer", "'* '", "aliases.0: .*no word"),
         ("Verse Writer", "A * Writer", "aliases.0: .*only in front"),
         ("Verse Writer", "'* Poet'", "aliases: .*twice"),
-        ("+length", "++length", "gates.0: .*no gate"),
-        ("+length", "Length", "gates.0: .*no gate"),
         ("You write verse.\n  Count the syllables.", "  ", "instructions: "),
-        ("title: Poet", "title: [", "no YAML"),
-        ("title: Poet", "title: 2026-99-99", "no YAML"),
+        ("title: Poet", "title: [", "not valid YAML"),
+        ("title: Poet", "title: 2026-99-99", "not valid YAML"),
     ],
 )
 def test_a_wrong_file_is_refused_with_file_and_field(

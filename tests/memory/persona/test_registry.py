@@ -9,14 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from persona_book import NOW, TEA, Book, persona
 from prefect_swarm.errors import InputError
-from prefect_swarm.memory.persona.decisions import (
-    invent,
-    promote,
-    release,
-    restore,
-    retire,
-    undo,
-)
+from prefect_swarm.memory.persona.decisions import invent, promote, release, restore, retire, undo
 from prefect_swarm.memory.persona.model import Persona, shipped_personas
 from prefect_swarm.memory.persona.registry import Change, Registry, registry_of
 

@@ -17,10 +17,10 @@ from prefect_swarm.memory.episode import EpisodeKey
 from prefect_swarm.memory.persona.decisions import promote, release, retire, undo
 from prefect_swarm.memory.persona.review import (
     Beliefs,
-    Outcome,
+    ReviewOutcome,
     ReviewPolicy,
     bounds,
-    observed,
+    collect_outcomes,
     review,
 )
 
@@ -37,7 +37,7 @@ def book() -> Book:
 
 def beliefs(outcomes: Iterable[bool], others: Iterable[bool] = HALF) -> Beliefs:
     shipped = played("clerk", others)
-    return observed([*shipped, *played("tea-expert", outcomes, first=len(shipped) + 1)])
+    return collect_outcomes([*shipped, *played("tea-expert", outcomes, first=len(shipped) + 1)])
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_the_others_count_at_the_same_types_of_task() -> None:
         *played("tea-expert", [T] * 6 + [F] * 6, first=101, task_type="doc/text"),
     ]
     made = book()
-    (change,) = review(made.registry, observed(entries), at=NOW)
+    (change,) = review(made.registry, collect_outcomes(entries), at=NOW)
     assert change.after == "promoted"
     assert change.evidence is not None
     assert change.evidence.baseline < 0.1
@@ -112,13 +112,13 @@ def test_a_change_has_its_evidence() -> None:
 @pytest.mark.parametrize("category", [Category.INFRASTRUCTURE, Category.BUDGET, Category.UPSTREAM])
 def test_failures_that_are_not_its_fault_do_not_count(category: Category) -> None:
     entries = [*played("clerk", HALF), *played("tea-expert", [F] * 40, first=51, category=category)]
-    assert review(book().registry, observed(entries), at=NOW) == ()
+    assert review(book().registry, collect_outcomes(entries), at=NOW) == ()
 
 
 def test_failures_that_another_step_is_blamed_for_do_not_count() -> None:
     failed = played("tea-expert", [F] * 40)
     blameless = {entry.episode.key for entry in failed}
-    assert review(book().registry, observed(failed, blameless=blameless), at=NOW) == ()
+    assert review(book().registry, collect_outcomes(failed, blameless=blameless), at=NOW) == ()
 
 
 def test_a_promoted_one_that_does_badly_is_retired_on_twice_the_evidence() -> None:
@@ -165,7 +165,7 @@ def test_undoing_an_undoing_lets_the_review_stand() -> None:
 
 def test_personas_from_files_are_not_reviewed() -> None:
     entries = [*played("clerk", [F] * 100), *played("nobody", [F] * 100, first=101)]
-    assert review(book().registry, observed(entries), at=NOW) == ()
+    assert review(book().registry, collect_outcomes(entries), at=NOW) == ()
 
 
 def test_a_review_twice_changes_nothing() -> None:
@@ -187,9 +187,9 @@ def statuses(made: Book, outcomes: list[bool], others: list[bool]) -> list[str]:
     return found
 
 
-def outcomes_of(ended: list[bool], after: int) -> tuple[Outcome, ...]:
+def outcomes_of(ended: list[bool], after: int) -> tuple[ReviewOutcome, ...]:
     return tuple(
-        Outcome(n, succeeded, EpisodeKey(f"run{n}", "S1", 1))
+        ReviewOutcome(n, succeeded, EpisodeKey(f"run{n}", "S1", 1))
         for n, succeeded in enumerate(ended, after + 1)
     )
 
@@ -223,12 +223,17 @@ def test_observing_piece_by_piece_is_observing_all(
     entries = played("tea-expert", outcomes)
     cut = data.draw(st.integers(0, len(entries)))
     window = data.draw(st.integers(1, 100))
-    whole = observed(entries, window=window)
-    assert observed(entries[cut:], observed(entries[:cut], window=window), window=window) == whole
+    whole = collect_outcomes(entries, window=window)
+    assert (
+        collect_outcomes(
+            entries[cut:], collect_outcomes(entries[:cut], window=window), window=window
+        )
+        == whole
+    )
 
 
 def test_only_the_latest_outcomes_are_kept() -> None:
-    (kept,) = observed(played("tea-expert", [F] * 100 + [T] * 50), window=50).values()
+    (kept,) = collect_outcomes(played("tea-expert", [F] * 100 + [T] * 50), window=50).values()
     assert all(outcome.succeeded for outcome in kept)
 
 

@@ -7,18 +7,10 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from prefect_swarm.gates import chosen, gates
-from prefect_swarm.gates.selection import gate_name
-from prefect_swarm.memory.persona.model import (
-    SHIPPED,
-    Persona,
-    fits,
-    names_of,
-    shipped_personas,
-)
+from prefect_swarm.memory.persona.model import SHIPPED, Persona, fits, names_of, shipped_personas
 from prefect_swarm.memory.persona.names import skill, spelling
 from prefect_swarm.output import OutputKind
-from prefect_swarm.task_ir import Output, TaskType
+from prefect_swarm.task_ir import TaskType
 
 ALL = shipped_personas()
 each = pytest.mark.parametrize("persona", ALL, ids=lambda persona: persona.name)
@@ -103,13 +95,3 @@ def test_aliases_are_names_that_a_planner_can_write(persona: Persona) -> None:
         words = alias.removeprefix("* ").split()
         assert 1 <= len(words) <= 4
         assert all(word[0].isupper() and len(word) <= 16 for word in words)
-
-
-@each
-def test_its_gates_are_there_and_change_the_kinds_own(persona: Persona) -> None:
-    assert {gate_name(asked) for asked in persona.gates} <= set(gates())
-    for kind in kinds(persona):
-        output = Output.model_validate({"kind": kind})
-        there = chosen(output, persona.gates)
-        assert all(kind in gates()[gate_name(asked)].kinds for asked in there)
-        assert not persona.gates or there != chosen(output)

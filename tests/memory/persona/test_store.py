@@ -15,7 +15,7 @@ from persona_writers import deciding
 from prefect_swarm.errors import InputError, MemoryStoreError
 from prefect_swarm.memory.persona.decisions import invent, retire, undo
 from prefect_swarm.memory.persona.registry import Change, Registry
-from prefect_swarm.memory.persona.review import observed, review
+from prefect_swarm.memory.persona.review import collect_outcomes, review
 from prefect_swarm.memory.persona.store import LAYOUT, PersonaStore
 
 MINE = "default"
@@ -49,7 +49,7 @@ def test_an_empty_store_has_the_shipped_personas(store: PersonaStore) -> None:
 
 def test_what_is_decided_is_read_back_whole(store: PersonaStore, path: Path) -> None:
     store.decide(MINE, tea)
-    beliefs = observed(played("tea-expert", [True] * 12))
+    beliefs = collect_outcomes(played("tea-expert", [True] * 12))
     store.append(MINE, review(store.registry(MINE), beliefs, at=NOW))
     store.decide(MINE, no_judge)
     store.decide(MINE, lambda registry: undo(registry, "tea-expert", at=NOW))
@@ -90,7 +90,7 @@ def test_nothing_is_read_across_namespaces(store: PersonaStore) -> None:
 
 def test_what_was_decided_on_an_old_registry_is_void(store: PersonaStore) -> None:
     store.decide(MINE, tea)
-    beliefs = observed(played("tea-expert", [True] * 12))
+    beliefs = collect_outcomes(played("tea-expert", [True] * 12))
     stale = store.registry(MINE)
     first = store.append(MINE, review(stale, beliefs, at=NOW))
     assert [one.after for one in first] == ["promoted"]
@@ -262,3 +262,13 @@ def test_a_process_that_is_killed_loses_nothing_it_said(store: PersonaStore, pat
     assert len(said) == len(set(said))
     assert set(said) <= set(there)
     assert len(there) <= len(said) + 1
+
+
+def test_a_definition_with_the_fields_of_old_is_read(store: PersonaStore, path: Path) -> None:
+    store.decide(MINE, tea)
+    old = '{"gates": ["+length"], "tools": [], '
+    with sqlite3.connect(path) as db:
+        db.execute("DROP TRIGGER changes_are_final")
+        db.execute("UPDATE changes SET definition = ? || substr(definition, 2)", (old,))
+    db.close()
+    assert "tea-expert" in store.registry(MINE).known

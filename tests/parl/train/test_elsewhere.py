@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import torch
 from prefect_swarm.parl.train import Practice, TrainConfig, TrainResult, export
-from prefect_swarm.parl.train.base import Base, load_base
-from prefect_swarm.parl.train.batches import Example
+from prefect_swarm.parl.train.batches import TokenizedExample
 from prefect_swarm.parl.train.checkpoints import load_adapter
 from prefect_swarm.parl.train.learner import Learner, new_learner
 from prefect_swarm.parl.train.lessons import Course
-from prefect_swarm.parl.train.loop import Run
+from prefect_swarm.parl.train.loop import TrainingRun
+from prefect_swarm.parl.train.network.base import Base, load_base
 from prefect_swarm.parl.train.practice import Practised, Task
 from prefect_swarm.parl.train.supervised import Supervised
 from prefect_swarm.tasks.planner.local.line_format import read_lines
@@ -30,13 +30,13 @@ OBJECTIVE, LINE, END = "Write a poem about rain", "1. Poet: Write a poem about r
 
 
 def supervised(config: TrainConfig, learner: Learner) -> Course:
-    examples = [Example((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
+    examples = [TokenizedExample((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
     return Supervised(examples, examples[:3], config, learner)
 
 
 def practised(config: TrainConfig, learner: Learner) -> Course:
     wanted = read_lines(LINE, OBJECTIVE)
-    examples = [Example((5, 6, n, n + 1), (8, END)) for n in range(10, 18)]
+    examples = [TokenizedExample((5, 6, n, n + 1), (8, END)) for n in range(10, 18)]
     tasks = [Task(OBJECTIVE, wanted, example) for example in examples]
     pieces = [b"" if n == END else LINE.encode() if n % 2 else b"?" for n in range(300)]
     practice = Practice(objectives=4, plans=6, updates=2)
@@ -77,7 +77,7 @@ def test_a_run_that_is_ended_and_goes_on_learns_as_much(
         config = replace(CONFIG, precision=precision, steps=steps)
         learner = new_learner(base, config)
         folder = tmp_path / str(base.device)
-        run = Run(course(config, learner), learner, config, folder, base, lambda _: None)
+        run = TrainingRun(course(config, learner), learner, config, folder, base, lambda _: None)
         return run.train(resume=resume)
 
     bases = [load_base(tiny, elsewhere), load_base(tiny)]

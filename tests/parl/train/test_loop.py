@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 import torch
 from prefect_swarm.errors import InputError, ModelError
-from prefect_swarm.parl.train import Report, TrainConfig, TrainResult, export
-from prefect_swarm.parl.train.base import Base, load_base
-from prefect_swarm.parl.train.batches import Example
+from prefect_swarm.parl.train import TrainConfig, TrainingReport, TrainResult, export
+from prefect_swarm.parl.train.batches import TokenizedExample
 from prefect_swarm.parl.train.checkpoints import load_adapter
 from prefect_swarm.parl.train.learner import new_learner
-from prefect_swarm.parl.train.loop import Run
+from prefect_swarm.parl.train.loop import TrainingRun
+from prefect_swarm.parl.train.network.base import Base, load_base
 from prefect_swarm.parl.train.supervised import Supervised
 
-EXAMPLES = [Example((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
+EXAMPLES = [TokenizedExample((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
 CONFIG = TrainConfig(
     rank=2,
     alpha=4.0,
@@ -43,16 +43,16 @@ def run(base: Base, tmp_path: Path) -> Callable[..., TrainResult]:
         folder: str = "run",
         *,
         resume: bool = False,
-        examples: list[Example] = EXAMPLES,
-        unseen: list[Example] = EXAMPLES[:3],
-        show: Callable[[Report], None] = lambda _: None,
+        examples: list[TokenizedExample] = EXAMPLES,
+        unseen: list[TokenizedExample] = EXAMPLES[:3],
+        show: Callable[[TrainingReport], None] = lambda _: None,
         start: Path | None = None,
         **changed: Any,
     ) -> TrainResult:
         config = replace(CONFIG, **changed)
         learner = new_learner(base, config, start)
         course = Supervised(examples, unseen, config, learner)
-        run = Run(course, learner, config, tmp_path / folder, base, show)
+        run = TrainingRun(course, learner, config, tmp_path / folder, base, show)
         return run.train(resume=resume)
 
     return run
@@ -108,7 +108,7 @@ def test_two_runs_of_one_seed_are_one(run: Callable[..., TrainResult]) -> None:
 def test_a_run_that_was_broken_off_ends_as_if_it_had_not_been(
     run: Callable[..., TrainResult],
 ) -> None:
-    def break_off(report: Report) -> None:
+    def break_off(report: TrainingReport) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

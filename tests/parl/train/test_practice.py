@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import torch
 from prefect_swarm.errors import InputError
-from prefect_swarm.parl.train import Practice, Report, TrainConfig, TrainResult
-from prefect_swarm.parl.train.base import Base, load_base
-from prefect_swarm.parl.train.batches import Example
-from prefect_swarm.parl.train.checkpoints import Progress, load_adapter
+from prefect_swarm.parl.train import Practice, TrainConfig, TrainingReport, TrainResult
+from prefect_swarm.parl.train.batches import TokenizedExample
+from prefect_swarm.parl.train.checkpoints import TrainingProgress, load_adapter
 from prefect_swarm.parl.train.learner import new_learner
-from prefect_swarm.parl.train.loop import Run
+from prefect_swarm.parl.train.loop import TrainingRun
+from prefect_swarm.parl.train.network.base import Base, load_base
+from prefect_swarm.parl.train.network.sampler import Writer
 from prefect_swarm.parl.train.practice import Practised, Task
-from prefect_swarm.parl.train.sampler import Writer
 from prefect_swarm.tasks.planner.local.line_format import read_lines
 
 LINE = "1. Poet: Write a poem about rain"
@@ -46,7 +46,9 @@ def end(base: Base) -> int:
 @pytest.fixture(scope="module")
 def tasks(end: int) -> list[Task]:
     wanted = read_lines(LINE, OBJECTIVE)
-    return [Task(OBJECTIVE, wanted, Example((5, 6, n, n + 1), (8, end))) for n in range(10, 18)]
+    return [
+        Task(OBJECTIVE, wanted, TokenizedExample((5, 6, n, n + 1), (8, end))) for n in range(10, 18)
+    ]
 
 
 @pytest.fixture
@@ -70,12 +72,12 @@ def run(base: Base, course: Callable[..., Practised], tmp_path: Path) -> Callabl
         folder: str = "run",
         *,
         resume: bool = False,
-        show: Callable[[Report], None] = lambda _: None,
+        show: Callable[[TrainingReport], None] = lambda _: None,
         **changed: Any,
     ) -> TrainResult:
         config = replace(CONFIG, **changed)
         practised = course(config=config)
-        run = Run(practised, practised.learner, config, tmp_path / folder, base, show)
+        run = TrainingRun(practised, practised.learner, config, tmp_path / folder, base, show)
         return run.train(resume=resume)
 
     return run
@@ -95,7 +97,7 @@ def test_where_no_plan_has_the_graph_the_wanted_one_is_taught(
 ) -> None:
     chain = read_lines(f"{LINE}\n2. Singer: Sing the poem about rain (needs 1)", OBJECTIVE)
     practised = course([replace(task, wanted=chain) for task in tasks], wanted=0.2)
-    lesson = practised.lesson(Progress())
+    lesson = practised.lesson(TrainingProgress())
     assert len(lesson.parts) == 2
     for batch, weights in lesson.parts:
         assert weights is not None
@@ -106,7 +108,7 @@ def test_where_no_plan_has_the_graph_the_wanted_one_is_taught(
 def test_a_rounds_updates_have_its_objectives_between_them(
     course: Callable[..., Practised],
 ) -> None:
-    practised, progress = course(), Progress()
+    practised, progress = course(), TrainingProgress()
     lessons = [practised.lesson(progress) for _ in range(4)]
     assert (progress.epoch, progress.batch) == (0, 4)
     assert all(len(lesson.parts) <= 2 for lesson in lessons)
@@ -117,12 +119,12 @@ def test_a_rounds_updates_have_its_objectives_between_them(
 def test_objectives_of_long_plans_are_left_out(
     course: Callable[..., Practised], tasks: list[Task]
 ) -> None:
-    long = replace(tasks[0], example=Example((5, 6), (8,) * 9))
+    long = replace(tasks[0], example=TokenizedExample((5, 6), (8,) * 9))
     assert course([*tasks, long], longest=8).data == course().data
 
 
 def test_the_loss_of_a_lesson_is_what_its_plans_lack(course: Callable[..., Practised]) -> None:
-    loss = course().lesson(Progress()).loss
+    loss = course().lesson(TrainingProgress()).loss
     assert loss is not None
     assert 0 < loss <= 1
 
@@ -130,7 +132,7 @@ def test_the_loss_of_a_lesson_is_what_its_plans_lack(course: Callable[..., Pract
 def test_a_run_that_was_broken_off_between_rounds_ends_as_if_it_had_not_been(
     run: Callable[..., TrainResult],
 ) -> None:
-    def break_off(report: Report) -> None:
+    def break_off(report: TrainingReport) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

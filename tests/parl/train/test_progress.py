@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 
-from prefect_swarm.parl.train import Report, TrainConfig
+from prefect_swarm.parl.train import TrainConfig, TrainingReport
 from prefect_swarm.parl.train.progress import shown
 from rich.console import Console
 
-PLAIN = Report(10, 1.25, None, 5e-4, 200.0, 90.0)
-MEASURED = Report(20, 0.5, 0.625, 4e-4, 210.0, 180.0)
+PLAIN = TrainingReport(10, 1.25, None, 5e-4, 200.0, 90.0)
+MEASURED = TrainingReport(20, 0.5, 0.625, 4e-4, 210.0, 180.0)
 
 
 def seen(*, terminal: bool) -> str:

@@ -14,11 +14,11 @@ from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.blocks.llama.adapter import planner_adapter
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.parl.train import Practice, TrainConfig, export, train
-from prefect_swarm.parl.train.base import Base, load_base
-from prefect_swarm.parl.train.batches import Example, pack
-from prefect_swarm.parl.train.export import write_adapter
-from prefect_swarm.parl.train.lora import Adapter, new_adapter
-from prefect_swarm.parl.train.model import Model
+from prefect_swarm.parl.train.batches import TokenizedExample, pack
+from prefect_swarm.parl.train.gguf_export import write_adapter
+from prefect_swarm.parl.train.network.base import Base, load_base
+from prefect_swarm.parl.train.network.lora import Adapter, new_adapter
+from prefect_swarm.parl.train.network.model import Model
 from prefect_swarm.parl.train.tokens import encode
 from prefect_swarm.tasks.planner.planner import draft_plan
 from random_lora import random_adapter
@@ -68,13 +68,13 @@ def model(base: Base) -> Model:
 
 
 @pytest.fixture(scope="module")
-def examples() -> list[Example]:
+def examples() -> list[TokenizedExample]:
     return encode(PAIRS, demo_model_path())
 
 
 @pytest.fixture
 def compare(
-    model: Model, examples: list[Example], served_logits: Served
+    model: Model, examples: list[TokenizedExample], served_logits: Served
 ) -> Callable[..., Likeness]:
     """How alike torch and llama.cpp are over all plans, with an adapter and with its file."""
 
@@ -120,7 +120,7 @@ def test_an_adapter_is_served_as_faithfully_as_the_bare_model(
 
 
 def test_products_of_16_bits_leave_loss_and_gradient_as_they_are(
-    base: Base, model: Model, examples: list[Example]
+    base: Base, model: Model, examples: list[TokenizedExample]
 ) -> None:
     batch = pack(examples)
 
@@ -138,7 +138,7 @@ def test_products_of_16_bits_leave_loss_and_gradient_as_they_are(
 
 
 def test_a_few_pairs_become_an_adapter_that_changes_what_is_served(
-    base: Base, examples: list[Example], served_logits: Served, tmp_path: Path
+    base: Base, examples: list[TokenizedExample], served_logits: Served, tmp_path: Path
 ) -> None:
     config = TrainConfig(rank=4, alpha=8.0, steps=4, lr=2e-3, eval_every=4)
     result = train(PAIRS, PAIRS[:1], config, tmp_path / "run", base=demo_model_path())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from prefect_swarm.errors import InputError
-from prefect_swarm.memory.episode import Entry, Episode, EpisodeKey, Selection
+from prefect_swarm.memory.episode import Episode, EpisodeKey, LogEntry, Selection
 
 __all__ = ["DictLog", "episode"]
 
@@ -52,11 +52,11 @@ class DictLog:
                     self._rows[self._last] = one
             return len(self._rows) - before
 
-    def get(self, namespace: str, key: EpisodeKey) -> Entry | None:
+    def get(self, namespace: str, key: EpisodeKey) -> LogEntry | None:
         found = (e for e in self._entries() if e.episode.key == key)
         return next((e for e in found if e.episode.namespace == namespace), None)
 
-    def since(self, position: int, limit: int = 1000) -> list[Entry]:
+    def since(self, position: int, limit: int = 1000) -> list[LogEntry]:
         return [entry for entry in self._entries() if entry.position > position][:limit]
 
     def at(self, positions: Sequence[int]) -> dict[int, Episode]:
@@ -68,7 +68,7 @@ class DictLog:
     def count(self, namespace: str | None = None) -> int:
         return sum(namespace in (None, one.namespace) for one in self._rows.values())
 
-    def select(self, namespace: str, which: Selection) -> list[Entry]:
+    def select(self, namespace: str, which: Selection) -> list[LogEntry]:
         wanted = {name: getattr(which, name) for name in ("run", "step", "persona")}
         return [
             entry
@@ -107,6 +107,6 @@ class DictLog:
     def close(self) -> None:
         pass
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[LogEntry]:
         with self._lock:
-            return [Entry(position, one) for position, one in sorted(self._rows.items())]
+            return [LogEntry(position, one) for position, one in sorted(self._rows.items())]

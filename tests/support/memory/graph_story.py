@@ -7,7 +7,7 @@ from typing import Any
 
 from dict_log import DictLog, episode
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.episode import Entry, Episode, GateOutcome
+from prefect_swarm.memory.episode import Episode, GateOutcome, LogEntry
 from prefect_swarm.memory.graph.rows import symptom_text
 from prefect_swarm.result import Action, Mitigation
 
@@ -53,5 +53,5 @@ def done(
     )
 
 
-def entries(episodes: Sequence[Episode]) -> list[Entry]:
+def entries(episodes: Sequence[Episode]) -> list[LogEntry]:
     return DictLog(episodes).since(0)

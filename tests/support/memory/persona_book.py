@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.episode import Entry, Episode
+from prefect_swarm.memory.episode import Episode, LogEntry
 from prefect_swarm.memory.persona.decisions import invent
 from prefect_swarm.memory.persona.model import Persona
 from prefect_swarm.memory.persona.registry import Change, Registry, registry_of
@@ -62,10 +62,10 @@ def played(
     first: int = 1,
     task_type: str = "chat/text",
     category: Category = Category.LOGIC,
-) -> list[Entry]:
+) -> list[LogEntry]:
     """Entries of a persona's attempts, one a run, from a position on."""
     return [
-        Entry(
+        LogEntry(
             first + n,
             Episode(
                 run=f"run{first + n}",

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.episode import Entry, Episode, GateOutcome
+from prefect_swarm.memory.episode import Episode, GateOutcome, LogEntry
 from prefect_swarm.memory.learning.reward import reward_of
 
 __all__ = ["episode", "gates", "logs"]
@@ -49,9 +49,9 @@ def gates(**statuses: str) -> tuple[GateOutcome, ...]:
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> list[Entry]:
+def logs(draw: st.DrawFn) -> list[LogEntry]:
     """Logs of a few runs whose steps fail and succeed and read each other's outputs."""
-    entries: list[Entry] = []
+    entries: list[LogEntry] = []
     position = 0
     for number in range(draw(st.integers(1, 4))):
         names: list[str] = []
@@ -79,6 +79,6 @@ def logs(draw: st.DrawFn) -> list[Entry]:
                     duration_s=draw(st.floats(0, 100)),
                     used=tuple({one.episode.key for one in entries[-2:]}),
                 )
-                entries.append(Entry(position, made))
+                entries.append(LogEntry(position, made))
             names.append(name)
     return entries

@@ -17,7 +17,7 @@ from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.errors import InputError, NoPlanError, PlanError
 from prefect_swarm.task_ir import Example, PlanRules, TaskIR, parse_plan
 from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.score import score
+from prefect_swarm.tasks.planner.local.score import THRESHOLD, score
 from prefect_swarm.tasks.planner.planner import PlanDraft, draft_plan
 from pydantic_ai.messages import (
     ModelMessage,
@@ -72,15 +72,17 @@ def test_the_best_of_bad_plans_is_taken() -> None:
     worse = "1. Poet: Sing of the sea\n2. Poet: Dance"
     draft = _draft(COMPARE, Scripted(worse, BAD, worse), samples=3)
     assert draft.plan.steps[0].prompt == "Compare tea and coffee"
-    assert not draft.score.good_enough
+    assert draft.score.value < THRESHOLD
 
 
-def test_what_a_local_model_leaves_out_is_mended_and_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_a_local_model_leaves_out_is_repaired_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.planner"):
         draft = _draft(COMPARE, Scripted(GOOD.replace(" (needs 1, 2)", "")))
     assert draft.plan.steps[2].depends_on == ("S1", "S2")
-    assert draft.mended == ("S3 needs S1, S2, which it joins",)
-    assert draft.mended[0] in caplog.text
+    assert draft.repairs == ("S3 needs S1, S2, which it joins",)
+    assert draft.repairs[0] in caplog.text
 
 
 def test_the_grammar_keeps_to_the_rules() -> None:
@@ -92,12 +94,12 @@ def test_the_grammar_keeps_to_the_rules() -> None:
 def test_a_line_that_the_token_limit_cut_off_is_left_out() -> None:
     draft = _draft(COMPARE, Scripted(GOOD[:-15], finish_reason="length"), samples=1)
     assert [step.prompt for step in draft.plan.steps[:2]] == ["Describe tea", "Describe coffee"]
-    assert draft.mended == ("S3 makes the one result that the objective wants",)
+    assert draft.repairs == ("S3 makes the one result that the objective wants",)
 
 
 def test_a_plan_that_was_broken_off_is_read_as_far_as_it_goes() -> None:
-    circles = f"{GOOD}\n4. Judge: Compare tea and coffee\n5. Judge: Compare tea and coffee\n6. Ju"
-    draft = _draft(COMPARE, Scripted(circles, finish_reason="error"), samples=1)
+    repeating = f"{GOOD}\n4. Judge: Compare tea and coffee\n5. Judge: Compare tea and coffee\n6. Ju"
+    draft = _draft(COMPARE, Scripted(repeating, finish_reason="error"), samples=1)
     assert [step.prompt for step in draft.plan.steps] == [
         "Describe tea",
         "Describe coffee",
@@ -118,7 +120,7 @@ def adapter(tmp_path: Path) -> Path:
     return write_adapter(tmp_path / "planner.gguf")
 
 
-def test_a_model_with_an_adapter_wears_it_and_is_told_the_objective_alone(adapter: Path) -> None:
+def test_an_adapter_is_applied_and_its_model_is_told_the_objective_alone(adapter: Path) -> None:
     model = Scripted(GOOD, adapter=adapter)
     draft = _draft("  Compare   tea\n and\tcoffee ", WrapperModel(model))
     assert model.told == ["Split the objective into steps.|Compare tea\nand coffee"]
@@ -224,7 +226,7 @@ def test_a_remote_model_gives_structured_output() -> None:
     assert draft.usage.requests == len(seen) == 1
 
 
-def test_a_broken_rule_is_told_and_mended_once() -> None:
+def test_a_broken_rule_is_reported_and_fixed_once() -> None:
     model, seen = _remote(_structured([], [3], [1, 2]), _structured([], [], [1, 2]))
     draft = _draft(COMPARE, model)
     assert len(draft.plan.steps) == 3
@@ -287,13 +289,13 @@ def test_a_remote_model_may_say_what_an_output_is_held_against() -> None:
     assert (third.kind, third.sections, third.max_words) == ("text", ("Taste",), 90)
 
 
-def test_an_example_whose_value_is_no_json_is_told_and_mended() -> None:
+def test_an_example_whose_value_is_not_valid_json_is_reported_and_fixed() -> None:
     plan = _structured([], [], [1, 2])
     example = {"call": "brew(3)", "gives": "three"}
     plan["assign_task"][0]["output"] = {"kind": "python", "examples": [example]}
     model, seen = _remote(plan, _structured([], [], [1, 2]))
     _draft(COMPARE, model)
-    assert "step S1.output.examples.0.gives: 'three' is no JSON" in str(seen[1][-1])
+    assert "step S1.output.examples.0.gives: 'three' is not valid JSON" in str(seen[1][-1])
 
 
 @pytest.mark.model

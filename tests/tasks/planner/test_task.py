@@ -16,8 +16,8 @@ from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.blocks.models import forget_models, override_models
 from prefect_swarm.task_ir import TierName
 from prefect_swarm.tasks.planner import task as module
-from prefect_swarm.tasks.planner.task import Commission, plan_objective
-from prefect_swarm.tasks.subagent.request import Assignment
+from prefect_swarm.tasks.planner.task import PlanRequest, plan_objective
+from prefect_swarm.tasks.subagent.request import SubagentRequest
 from prefect_swarm.tasks.subagent.task import answer
 from scripted_local import Scripted
 
@@ -26,12 +26,12 @@ GOOD = """\
 1. Tea Expert: Describe tea
 2. Coffee Expert: Describe coffee
 3. Judge: Compare tea and coffee (needs 1, 2)"""
-COMMISSION = Commission(run="r", objective=COMPARE, model="demo", max_steps=12, seed=0)
+REQUEST = PlanRequest(run="r", objective=COMPARE, model="demo", max_steps=12, seed=0)
 
 
 def key(**changes: Any) -> str:
-    commission = COMMISSION.model_copy(update=changes).model_dump(mode="json")
-    return module._key(None, {"commission": commission})  # type: ignore[arg-type]
+    request = REQUEST.model_copy(update=changes).model_dump(mode="json")
+    return module._key(None, {"request": request})  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_the_cache_key_of_a_model_without_an_adapter_does_not_follow_the_shipped
 def test_the_result_has_the_hash_of_the_adapter_that_was_worn(shipped: Path) -> None:
     for adapter, expected in ((shipped, file_hash(shipped)), (None, None)):
         with override_models(orchestrator=Scripted(GOOD, adapter=adapter)):
-            planned = asyncio.run(plan_objective(COMMISSION))
+            planned = asyncio.run(plan_objective(REQUEST))
         assert planned.planning.adapter == expected
 
 
@@ -84,10 +84,10 @@ def test_another_model_file_is_told_once_that_it_plans_without_the_adapter(
         caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.task"),
         override_models(orchestrator=model),
     ):
-        asyncio.run(plan_objective(COMMISSION.model_copy(update={"adapter": False})))
+        asyncio.run(plan_objective(REQUEST.model_copy(update={"adapter": False})))
         assert "plans without it" not in caplog.text
-        asyncio.run(plan_objective(COMMISSION))
-        asyncio.run(plan_objective(COMMISSION))
+        asyncio.run(plan_objective(REQUEST))
+        asyncio.run(plan_objective(REQUEST))
     assert caplog.text.count(f"{demo_model_path().name} plans without it.") == 1
 
 
@@ -96,7 +96,7 @@ def test_another_model_file_is_told_once_that_it_plans_without_the_adapter(
 def test_what_is_no_plan_is_written_on_the_bare_weights(
     tier: TierName, shipped: Path, swarm_home: Path
 ) -> None:
-    assignment = Assignment(
+    request = SubagentRequest(
         key="k",
         run="r",
         step="S1",
@@ -111,7 +111,7 @@ def test_what_is_no_plan_is_written_on_the_bare_weights(
 
     def text() -> str:
         forget_models()
-        return asyncio.run(answer(assignment)).text
+        return asyncio.run(answer(request)).text
 
     try:
         beside_the_adapter = text()

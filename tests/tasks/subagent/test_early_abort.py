@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.task_ir import OutputKind
-from prefect_swarm.tasks.subagent.early_abort import hopeless
+from prefect_swarm.tasks.subagent.early_abort import abort_reason
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,8 @@ from prefect_swarm.tasks.subagent.early_abort import hopeless
         ("json", "```yaml\na: 1", "yaml instead of json"),
     ],
 )
-def test_it_says_why_it_is_hopeless(kind: OutputKind, text: str, why: str) -> None:
-    assert re.search(why, hopeless(text, kind))
+def test_it_gives_the_reason_to_abort(kind: OutputKind, text: str, why: str) -> None:
+    assert re.search(why, abort_reason(text, kind))
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_it_says_why_it_is_hopeless(kind: OutputKind, text: str, why: str) -> No
     ],
 )
 def test_what_may_still_succeed_goes_on(kind: OutputKind, text: str) -> None:
-    assert hopeless(text, kind) == ""
+    assert abort_reason(text, kind) == ""
 
 
 @given(st.lists(st.text("abcdefgh", min_size=1, max_size=6), max_size=80, unique=True))
 def test_a_text_that_never_says_a_word_twice_goes_on(words: list[str]) -> None:
-    assert hopeless(" ".join(words), "text") == ""
+    assert abort_reason(" ".join(words), "text") == ""

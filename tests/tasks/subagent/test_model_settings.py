@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from prefect_swarm.tasks.subagent.model_settings import settings_of
-from prefect_swarm.tasks.subagent.request import Assignment
+from prefect_swarm.tasks.subagent.request import SubagentRequest
 
-BASE = Assignment(
+BASE = SubagentRequest(
     key="k",
     run="r",
     step="S1",

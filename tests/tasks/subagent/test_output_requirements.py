@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.task_ir import Example, Output
-from prefect_swarm.tasks.subagent.output_requirements import demands
+from prefect_swarm.tasks.subagent.output_requirements import output_requirements
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ from prefect_swarm.tasks.subagent.output_requirements import demands
     ],
 )
 def test_each_bound_is_a_sentence(output: Output, said: tuple[str, ...]) -> None:
-    assert demands(output) == said
+    assert output_requirements(output) == said

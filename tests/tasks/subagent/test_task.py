@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import Category, EarlyAbortError
-from prefect_swarm.tasks.subagent.request import Assignment, Verdict
+from prefect_swarm.tasks.subagent.request import SubagentRequest, SubagentResult
 from prefect_swarm.tasks.subagent.task import answer
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionDef, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-ASKED = Assignment(
+ASKED = SubagentRequest(
     key="k",
     run="r",
     step="S1",
@@ -28,7 +28,7 @@ ASKED = Assignment(
 )
 
 
-def answered(by: FunctionDef) -> Verdict:
+def answered(by: FunctionDef) -> SubagentResult:
     with override_models(worker=FunctionModel(by, model_name="looping")):
         return asyncio.run(answer(ASKED))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.tasks.subagent.request import Assignment, Upstream, prompt_of
+from prefect_swarm.tasks.subagent.request import SubagentRequest, Upstream, prompt_of
 from prefect_swarm.tasks.subagent.text_budget import cut, shares
 
 lengths = st.lists(st.integers(0, 5000), max_size=30)
@@ -39,7 +39,7 @@ def test_a_cut_text_says_how_much_is_missing() -> None:
 @given(st.integers(1, 300), st.integers(100, 8000))
 def test_everything_read_stays_within_the_bound(count: int, limit: int) -> None:
     upstream = tuple(Upstream(step=f"S{n}", agent="Reader", text="y" * 900) for n in range(count))
-    assignment = Assignment(
+    request = SubagentRequest(
         key="k",
         run="r",
         step="S301",
@@ -53,4 +53,4 @@ def test_everything_read_stays_within_the_bound(count: int, limit: int) -> None:
         max_input_chars=limit,
     )
     labels = sum(len(f"S{n}: ") + 2 for n in range(count))
-    assert len(prompt_of(assignment)) <= max(limit, labels) + len("join")
+    assert len(prompt_of(request)) <= max(limit, labels) + len("join")

@@ -1,4 +1,4 @@
-"""Steps that join lanes: what they need, who does them, and where one is missing. Pure."""
+"""Steps that join branches: what they need, who does them, and where one is missing. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from .....task_ir import Step
 from ..vocabulary import words
-from .parallel_steps import Lane, Row
+from .parallel_steps import Branch, ParallelGroup
 
-__all__ = ["JUDGE", "joined", "judged_fairly", "linked"]
+__all__ = ["JUDGE", "add_judge", "assign_neutral_judge", "link_joining_steps"]
 
 JUDGE = "Judge"
 """Whoever joins what several made."""
@@ -40,19 +40,21 @@ _APART = re.compile(
 )
 
 
-def linked(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
-    """Let what compares or adds up several lanes by name need them all.
+def link_joining_steps(
+    steps: Sequence[Step], groups: Sequence[ParallelGroup]
+) -> tuple[list[Step], list[str]]:
+    """Let what compares or adds up several branches by name need them all.
 
     Returns:
         The steps, and a clause for each that was changed; so do the others.
     """
     found, notes = [*steps], list[str]()
-    for row in among:
+    for group in groups:
         for n, step in enumerate(found):
             joins = _JUDGES.match(step.prompt) or _GATHERS.match(step.prompt)
-            if step.id in row.ids or not joins:
+            if step.id in group.ids or not joins:
                 continue
-            lacks = _lacks(step, row, found[:n])
+            lacks = _lacks(step, group, found[:n])
             if lacks:
                 needs = sorted({*step.depends_on, *lacks}, key=lambda name: int(name[1:]))
                 found[n] = step.model_copy(update={"depends_on": tuple(needs)})
@@ -60,50 +62,56 @@ def linked(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], lis
     return found, notes
 
 
-def _lacks(step: Step, row: Row, earlier: Sequence[Step]) -> list[str]:
-    """Lanes that a step names and doesn't need, where it names several and reads nothing else."""
+def _lacks(step: Step, group: ParallelGroup, earlier: Sequence[Step]) -> list[str]:
+    """Branches that a step names but doesn't need, if it names several and reads nothing else."""
     said = words(step.prompt)
-    named = [lane.step.id for lane in row.lanes if _names(said, lane, row)]
-    reads_else = bool(step.depends_on) and not set(step.depends_on).intersection(row.ids)
-    if len(named) < 2 or reads_else or not {one.id for one in earlier}.issuperset(row.ids):
+    named = [branch.step.id for branch in group.branches if _names(said, branch, group)]
+    reads_else = bool(step.depends_on) and not set(step.depends_on).intersection(group.ids)
+    if len(named) < 2 or reads_else or not {one.id for one in earlier}.issuperset(group.ids):
         return []
-    # What works on a lane stands for it.
+    # What works on a branch stands for it.
     needs = [one for one in earlier if one.id in step.depends_on]
     read = {*step.depends_on}.union(*(one.depends_on for one in needs))
     return [name for name in named if name not in read]
 
 
-def _names(said: frozenset[str], lane: Lane, row: Row) -> bool:
-    others = frozenset[str]().union(*(one.about for one in row.lanes if one is not lane))
-    return lane.about <= said and not lane.about <= others
+def _names(said: frozenset[str], branch: Branch, group: ParallelGroup) -> bool:
+    others = frozenset[str]().union(
+        *(other.about for other in group.branches if other is not branch)
+    )
+    return branch.about <= said and not branch.about <= others
 
 
-def judged_fairly(steps: Sequence[Step], among: Sequence[Row]) -> tuple[list[Step], list[str]]:
+def assign_neutral_judge(
+    steps: Sequence[Step], groups: Sequence[ParallelGroup]
+) -> tuple[list[Step], list[str]]:
     """Give to a judge what one of several agents would judge of their own work."""
     found, notes = [*steps], list[str]()
     for n, step in enumerate(found):
-        biased = any(_judges_its_own(step, row) for row in among)
+        biased = any(_judges_its_own(step, group) for group in groups)
         if biased and not _asks_the_judge(found, step.prompt):
             found[n] = step.model_copy(update={"agent": JUDGE})
-            notes.append(f"{step.id} is for a {JUDGE}: {step.agent} has a side in it")
+            notes.append(
+                f"{step.id} is given to a {JUDGE}: {step.agent} contributed one of the options"
+            )
     return found, notes
 
 
-def _judges_its_own(step: Step, row: Row) -> bool:
-    judged = [lane.step.agent for lane in row.lanes if lane.step.id in step.depends_on]
+def _judges_its_own(step: Step, group: ParallelGroup) -> bool:
+    judged = [branch.step.agent for branch in group.branches if branch.step.id in step.depends_on]
     sides = len(judged) > 1 and len(set(judged)) == len(judged)
     biased = sides and step.agent in judged and step.agent != JUDGE
     return biased and _JUDGES.match(step.prompt) is not None
 
 
-def joined(
-    steps: Sequence[Step], among: Sequence[Row], objective: str, max_steps: int
+def add_judge(
+    steps: Sequence[Step], groups: Sequence[ParallelGroup], objective: str, max_steps: int
 ) -> tuple[list[Step], list[str]]:
-    """Add a judge where the objective wants one result of lanes that nobody reads."""
-    # Lanes need nothing of each other: where all steps are lanes of one row, nothing was linked.
-    lanes_only = len(among) == 1 and len(among[0].lanes) == len(steps) < max_steps
+    """Add a judge where the objective wants one result of branches that no step reads."""
+    # Branches need nothing of each other: where all steps are in one group, nothing was linked.
+    branches_only = len(groups) == 1 and len(groups[0].branches) == len(steps) < max_steps
     wanted = _wants_one_result(objective) and not _asks_the_judge(steps, objective)
-    if not (lanes_only and wanted):
+    if not (branches_only and wanted):
         return [*steps], []
     name = f"S{len(steps) + 1}"
     needs = tuple(step.id for step in steps)

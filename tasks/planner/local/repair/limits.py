@@ -1,4 +1,4 @@
-"""A limit that a plan says as a plain measure: `max 8 words` isn't `8 words`. Pure."""
+"""A limit that a plan states as an exact measure: `max 8 words` isn't `8 words`. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from .....task_ir import Step
 from ..vocabulary import LIMIT, LIMIT_OF_LENGTH, NUMBER, ROUGHLY, UNIT
 
-__all__ = ["bounded"]
+__all__ = ["restore_limits"]
 
 _ANY = (
     rf"{LIMIT}|no less than|no fewer than|more than|max(?:imum)?\.?|min(?:imum)?\.?|a maximum of"
@@ -23,7 +23,7 @@ _LENGTH = re.compile(rf"\b(?:{LIMIT_OF_LENGTH}) (?P<what>{NUMBER} (?:{UNIT}))\b"
 _BEHIND = re.compile(rf"\b(?P<what>{_MEASURE}) (?:{_AFTER})", re.IGNORECASE)
 
 
-def bounded(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+def restore_limits(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
     """Say a limit as the objective does, where a step says its number as if it were exact.
 
     A measure that the objective says with two limits, or without one too, is left alone.

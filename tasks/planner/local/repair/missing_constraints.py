@@ -1,7 +1,7 @@
 """Limits and facts that no step of a plan says, put back where the objective has them. Pure.
 
 - `a one-line teaser`, `a verdict of at most 100 words`: a measure belongs to what it stands beside.
-- `60 words each`: to the steps that do the same to different things, where they are one row.
+- `60 words each`: to the steps that do the same to different things, where they are one group.
 - `cast iron (20 cm, from my aunt)`: what stands in brackets belongs to what is before them.
 
 They go to the first steps that speak of it, not to those that build on these.
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from .....task_ir import Step
 from ..coverage import all_needs
 from ..vocabulary import LIMIT, LIMIT_OF_LENGTH, NUMBER, ROUGHLY, UNIT, content, words
-from .parallel_steps import Row
+from .parallel_steps import ParallelGroup
 
-__all__ = ["restored"]
+__all__ = ["restore_constraints"]
 
 _LEAST = rf"(?:(?:{LIMIT}|{LIMIT_OF_LENGTH}|{ROUGHLY}|max(?:imum)?) )?"
 _COMPOUND = re.compile(rf"\b{NUMBER}-(?P<unit>[a-z]+)(?= \w)", re.IGNORECASE)
@@ -43,8 +43,8 @@ _BESIDE = 2
 
 
 @dataclass(frozen=True)
-class _Lost:
-    """What was lost.
+class MissingConstraint:
+    """A limit or a fact of the objective that no step states.
 
     Attributes:
         text: As the objective has it, with what joins it to its place.
@@ -57,49 +57,49 @@ class _Lost:
     is_after: bool = True
 
 
-def restored(
-    steps: Sequence[Step], among: Sequence[Row], objective: str
+def restore_constraints(
+    steps: Sequence[Step], groups: Sequence[ParallelGroup], objective: str
 ) -> tuple[list[Step], list[str]]:
-    """Put back what was lost, where it is plain to which steps it belongs.
+    """Put back each missing constraint where it is plain to which steps it belongs.
 
     Args:
         steps: In their order: a step's needs come before it.
-        among: The rows of these steps.
+        groups: The groups of parallel steps among these.
 
     Returns:
         The steps, and a clause for each thing that was put back.
     """
     found, notes = [*steps], list[str]()
-    for lost in _all_lost(objective, [step.prompt for step in steps]):
-        prompts = _beside(found, lost) if lost.beside else _of_each(found, among, lost)
+    for missing in _missing(objective, [step.prompt for step in steps]):
+        prompts = _beside(found, missing) if missing.beside else _of_each(found, groups, missing)
         found = [
             step.model_copy(update={"prompt": prompts.get(step.id, step.prompt)}) for step in found
         ]
         if prompts:
-            notes.append(f"{', '.join(prompts)} had lost “{lost.text.strip(' ,')}”")
+            notes.append(f"{', '.join(prompts)} had lost “{missing.text.strip(' ,')}”")
     return found, notes
 
 
-def _all_lost(objective: str, prompts: Sequence[str]) -> Iterable[_Lost]:
+def _missing(objective: str, prompts: Sequence[str]) -> Iterable[MissingConstraint]:
     text = " ".join(prompts)
     # `one-line` is there in `one line`, whatever the number is said to be.
     said, pieces = words(text), words(text.replace("-", " "))
     for match in _COMPOUND.finditer(objective):
         unit, after = words(match["unit"]), _after(objective, match.end())
         if unit and not unit & pieces and after:
-            yield _Lost(f"{match[0]} ", after, is_after=False)
+            yield MissingConstraint(f"{match[0]} ", after, is_after=False)
     for match in _MEASURE.finditer(objective):
         before = _before(objective, match.start())
         if words(match["unit"]) & pieces:
             continue
         if match["each"]:
-            yield _Lost(f" in {match['what']}")
+            yield MissingConstraint(f" in {match['what']}")
         elif before:
-            yield _Lost(match["lead"] + match["what"], before)
+            yield MissingConstraint(match["lead"] + match["what"], before)
     for match in _BRACKET.finditer(objective):
         inside, before = words(match[0]), _before(objective, match.start())
         if any(word.isalpha() for word in inside) and not inside & said and before:
-            yield _Lost(match[0], before)
+            yield MissingConstraint(match[0], before)
 
 
 def _after(objective: str, place: int) -> tuple[str, ...]:
@@ -114,31 +114,33 @@ def _after(objective: str, place: int) -> tuple[str, ...]:
 
 def _before(objective: str, place: int) -> tuple[str, ...]:
     """The last words before a place; none where a small one stands there, as in `version A (…)`."""
-    told = _WORD.findall(_CLAUSE.split(objective[:place])[-1])
-    found = [content(word) for word in told]
+    before = _WORD.findall(_CLAUSE.split(objective[:place])[-1])
+    found = [content(word) for word in before]
     return tuple(word for some in found for word in some)[-_BESIDE:] if found and found[-1] else ()
 
 
-def _of_each(steps: Sequence[Step], among: Sequence[Row], lost: _Lost) -> dict[str, str]:
-    if len(among) != 1:
+def _of_each(
+    steps: Sequence[Step], groups: Sequence[ParallelGroup], missing: MissingConstraint
+) -> dict[str, str]:
+    if len(groups) != 1:
         return {}
-    return {step.id: step.prompt + lost.text for step in steps if step.id in among[0].ids}
+    return {step.id: step.prompt + missing.text for step in steps if step.id in groups[0].ids}
 
 
-def _beside(steps: Sequence[Step], lost: _Lost) -> dict[str, str]:
-    speak = {step.id for step in steps if words(step.prompt).issuperset(lost.beside)}
+def _beside(steps: Sequence[Step], missing: MissingConstraint) -> dict[str, str]:
+    speak = {step.id for step in steps if words(step.prompt).issuperset(missing.beside)}
     earlier = all_needs(steps)
     first = [step for step in steps if step.id in speak and not earlier[step.id] & speak]
-    return {step.id: _with(step.prompt, lost) for step in first}
+    return {step.id: _with(step.prompt, missing) for step in first}
 
 
-def _with(prompt: str, lost: _Lost) -> str:
-    wanted = lost.beside[-1 if lost.is_after else 0]
+def _with(prompt: str, missing: MissingConstraint) -> str:
+    wanted = missing.beside[-1 if missing.is_after else 0]
     place = next(word for word in _WORD.finditer(prompt) if wanted in words(word[0]))
-    if lost.is_after:
+    if missing.is_after:
         end = place.start() + len(place[0].rstrip(",.;:!?"))
-        return prompt[:end] + lost.text + prompt[end:]
+        return prompt[:end] + missing.text + prompt[end:]
     start = prompt[: place.start()]
     if article := _A.search(start):
-        start = start[: article.end("a")] + ("n " if _AN.match(lost.text) else " ")
-    return start + lost.text + prompt[place.start() :]
+        start = start[: article.end("a")] + ("n " if _AN.match(missing.text) else " ")
+    return start + missing.text + prompt[place.start() :]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from .....task_ir import Step
 from ..vocabulary import words
 
-__all__ = ["Lane", "Row", "rows"]
+__all__ = ["Branch", "ParallelGroup", "parallel_groups"]
 
 
 @dataclass(frozen=True)
-class Lane:
-    """A step of a row, and the words in which it differs from the others.
+class Branch:
+    """A step of a group, and the words in which it differs from the others.
 
     Attributes:
         own: Those words as they stand.
@@ -29,20 +29,20 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Row:
+class ParallelGroup:
     """At least two steps that say the same but for words of their own; none needs another."""
 
-    lanes: tuple[Lane, ...]
+    branches: tuple[Branch, ...]
 
     @property
     def ids(self) -> tuple[str, ...]:
         """The steps' ids, in order."""
-        return tuple(lane.step.id for lane in self.lanes)
+        return tuple(branch.step.id for branch in self.branches)
 
 
-def rows(steps: Sequence[Step]) -> tuple[Row, ...]:
-    """Return every row of a plan; a step is in one at the most."""
-    found: list[Row] = []
+def parallel_groups(steps: Sequence[Step]) -> tuple[ParallelGroup, ...]:
+    """Return every group of parallel steps of a plan; a step is in one at the most."""
+    found: list[ParallelGroup] = []
     taken: set[str] = set()
     for place, step in enumerate(steps):
         if step.id in taken:
@@ -52,7 +52,7 @@ def rows(steps: Sequence[Step]) -> tuple[Row, ...]:
             if other.id not in taken and _belongs(other, members):
                 members.append(other)
         if len(members) > 1:
-            found.append(_row(members))
+            found.append(_group(members))
             taken.update(member.id for member in members)
     return tuple(found)
 
@@ -69,21 +69,21 @@ def _belongs(step: Step, members: Sequence[Step]) -> bool:
     return first > 0 and shortest > 0 and longest <= max(first + last, 2)
 
 
-def _row(members: Sequence[Step]) -> Row:
+def _group(members: Sequence[Step]) -> ParallelGroup:
     said = [one.prompt.split() for one in members]
     first, last = _shared(said)
-    lanes = tuple(
-        Lane(step, " ".join(one[first : len(one) - last]))
+    branches = tuple(
+        Branch(step, " ".join(one[first : len(one) - last]))
         for step, one in zip(members, said, strict=True)
     )
-    return Row(lanes)
+    return ParallelGroup(branches)
 
 
 def _shared(said: Sequence[Sequence[str]]) -> tuple[int, int]:
     """Return how many first and how many last words all have in common."""
     least = min(map(len, said))
     first = _common(said, range(least))
-    # Lanes differ in something: at least one word stays each's own.
+    # Branches differ in something: at least one word stays each's own.
     last = _common(said, range(-1, -1 - max(0, least - first - 1), -1))
     return first, last
 

@@ -1,4 +1,4 @@
-"""Slips of a small model's pen, taken back where the objective leaves no doubt. Pure.
+"""A small model's typos, corrected where the objective leaves no doubt. Pure.
 
 - `the cost ofgin`, of `recipes (gin, rum)`: a word behind a bracket brings no space with it.
 - `Read FAQ.md`, of `our FAQ (faq.md)`: a file's name or an identifier in other letters.
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from .....task_ir import Step
 from ..vocabulary import tokens, words
 
-__all__ = ["corrected", "said_once"]
+__all__ = ["correct_typos", "remove_repeated_phrases"]
 
 _WORD = re.compile(r"\w+")
 _GLUED = re.compile(r"of(?!ten$)(?P<own>\w{3,})")
@@ -25,7 +25,7 @@ _DOUBLED = re.compile(r"\b(?P<said>\w+(?: \w+)+?)(?: (?P=said))+\b")
 _ADDED = re.compile(r", (?P<said>[^,;:()\s]+ [^,;:()]+)$")
 
 
-def corrected(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+def correct_typos(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
     """Part words that were written as one, name things as they are named, and leave out clauses of
     the model's own making.
 
@@ -37,16 +37,16 @@ def corrected(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[s
     def right(prompt: str) -> str:
         return _asked(_named(_spaced(prompt, objective), names), objective)
 
-    return _each(steps, right, "had a slip of the pen")
+    return _each(steps, right, "had a typo")
 
 
-def said_once(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+def remove_repeated_phrases(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
     """Leave out what a prompt says again, and the objective doesn't.
 
     Returns:
         The steps, and a clause for each that was changed.
     """
-    return _each(steps, lambda prompt: _once(prompt, objective), "said something twice")
+    return _each(steps, lambda prompt: _once(prompt, objective), "repeated a phrase")
 
 
 def _each(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.parl.data.parsing.lists import Entry, WordList, read_lists
+from prefect_swarm.parl.data.parsing.lists import WordEntry, WordList, read_lists
 
 
 def test_a_plain_list_has_an_entry_a_line() -> None:
     text = "# comment\n[towns]\nBonn\n\n  New York  \n"
     assert list(read_lists(text, "words/a.txt")) == [
-        WordList("towns", (), (Entry(("Bonn",)), Entry(("New York",))))
+        WordList("towns", (), (WordEntry(("Bonn",)), WordEntry(("New York",))))
     ]
 
 
@@ -22,7 +22,7 @@ def test_a_plain_entry_may_have_the_separator() -> None:
 
 def test_records_have_fields() -> None:
     (found,) = read_lists("[towns: name, land]\nBonn :: Germany\n", "words/a.txt")
-    assert found == WordList("towns", ("name", "land"), (Entry(("Bonn", "Germany")),))
+    assert found == WordList("towns", ("name", "land"), (WordEntry(("Bonn", "Germany")),))
 
 
 @pytest.mark.parametrize(

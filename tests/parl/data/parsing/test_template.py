@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.parl.data.parsing.template import (
-    Choice,
-    Slot,
+    Alternatives,
     Template,
     TemplateError,
+    TemplateSlot,
     parse_template,
 )
 
@@ -16,18 +16,20 @@ from prefect_swarm.parl.data.parsing.template import (
     ("text", "template"),
     [
         ("plain -> text | and } signs", ("plain -> text | and } signs",)),
-        ("{x}", (Slot("x"),)),
-        ("a {x.land|or|cap} b", ("a ", Slot("x", "land", filters=("or", "cap")), " b")),
-        ("{x#}.", (Slot("x", number=True), ".")),
-        ("<a|b>", (Choice((("a",), ("b",))),)),
-        ("<a |>b", (Choice((("a ",), ())), "b")),
-        ("<a|<b|{x}>>", (Choice((("a",), (Choice((("b",), (Slot("x"),))),))),)),
-        ("{x: to {x}|or}", (Slot("x", body=("to ", Slot("x")), filters=("or",)),)),
+        ("{x}", (TemplateSlot("x"),)),
+        ("a {x.land|or|cap} b", ("a ", TemplateSlot("x", "land", filters=("or", "cap")), " b")),
+        ("{x#}.", (TemplateSlot("x", number=True), ".")),
+        ("<a|b>", (Alternatives((("a",), ("b",))),)),
+        ("<a |>b", (Alternatives((("a ",), ())), "b")),
+        ("<a|<b|{x}>>", (Alternatives((("a",), (Alternatives((("b",), (TemplateSlot("x"),))),))),)),
+        ("{x: to {x}|or}", (TemplateSlot("x", body=("to ", TemplateSlot("x")), filters=("or",)),)),
         ("{x: <to|in> {y|cap}}", (
-            Slot("x", body=(Choice((("to",), ("in",))), " ", Slot("y", filters=("cap",)))),
+            TemplateSlot("x", body=(
+                Alternatives((("to",), ("in",))), " ", TemplateSlot("y", filters=("cap",)),
+            )),
         )),
         (r"a\nb", ("a\nb",)),
-        (r"if a \< b \{x\} <c\|d|e>", ("if a < b {x} ", Choice((("c|d",), ("e",))))),
+        (r"if a \< b \{x\} <c\|d|e>", ("if a < b {x} ", Alternatives((("c|d",), ("e",))))),
     ],
 )  # fmt: skip
 def test_a_template_is_parsed(text: str, template: Template) -> None:

@@ -9,15 +9,13 @@ import pytest
 from dict_log import episode
 from graph_story import FINE, LINT, STORY, SYMPTOM, done, entries
 from prefect_swarm.errors import MemoryStoreError
-from prefect_swarm.memory.episode import Entry
+from prefect_swarm.memory.episode import LogEntry
 from prefect_swarm.memory.graph.queries import (
-    Failing,
-    Source,
-    failures_of,
-    mended,
+    OutputSource,
+    all_mitigations,
+    latest_repairs,
     mitigations,
     provenance,
-    tried,
 )
 from prefect_swarm.memory.graph.rows import symptom_text
 from prefect_swarm.memory.protocols import Graph
@@ -71,28 +69,22 @@ class GraphConformance:
         ]
 
     def test_all_that_was_tried_is_told_with_what_for(self, graph: Graph) -> None:
-        found = tried(graph, "default")
+        found = all_mitigations(graph, "default")
         assert {one.symptom for one in found} == {SYMPTOM, symptom_text(STORY[3])}
         assert len(found) == 4
-        assert tried(graph, "nobody") == []
+        assert all_mitigations(graph, "nobody") == []
 
     def test_what_passed_after_a_symptom_is_found_at_its_latest(self, graph: Graph) -> None:
-        graph.add([Entry(50, episode("r9", "S1", 1, **LINT))])
-        graph.add([Entry(51, episode("r9", "S1", 2, cause="ESCALATE", tier="coder", **FINE))])
-        found = mended(graph, "default", [SYMPTOM, symptom_text(STORY[3])])
+        graph.add([LogEntry(50, episode("r9", "S1", 1, **LINT))])
+        graph.add([LogEntry(51, episode("r9", "S1", 2, cause="ESCALATE", tier="coder", **FINE))])
+        found = latest_repairs(graph, "default", [SYMPTOM, symptom_text(STORY[3])])
         assert found == {(SYMPTOM, "ESCALATE"): 51, (SYMPTOM, "DELEGATE"): 6}
-        assert mended(graph, "default", []) == {}
-
-    def test_which_personas_failed_and_how(self, graph: Graph) -> None:
-        assert failures_of(graph, "default", "code/python") == [
-            Failing("Writer", "CODE", "lint", times=3, attempts=5, symptom=SYMPTOM),
-            Failing("Writer", "LOGIC", "unit", 1, 5, symptom_text(STORY[3])),
-        ]
+        assert latest_repairs(graph, "default", []) == {}
 
     def test_where_an_output_came_from(self, graph: Graph) -> None:
         assert provenance(graph, "default", "r1", "S3") == [
-            Source("S1", 1, 3, True, "Writer", "small"),
-            Source("S2", 1, 3, True, "Engineer", "small"),
+            OutputSource("S1", 1, 3, True, "Writer", "small"),
+            OutputSource("S2", 1, 3, True, "Engineer", "small"),
         ]
         assert [one.step for one in provenance(graph, "default", "r1", "S1")] == []
 
@@ -112,7 +104,7 @@ class GraphConformance:
     ) -> None:
         graph = opened(tmp_path / "graph", False)
         graph.add(entries([episode("r", "S2", upstream=("S1",))]))
-        assert provenance(graph, "default", "r", "S2") == [Source("S1", 1, 0, False, "", "")]
+        assert provenance(graph, "default", "r", "S2") == [OutputSource("S1", 1, 0, False, "", "")]
         graph.close()
 
     def test_reopened_it_is_the_same_and_read_only(
@@ -142,4 +134,3 @@ class GraphConformance:
         assert mitigations(graph, "theirs", SYMPTOM) == [done("RETRY", worked=1)]
         assert mitigations(graph, "nobody", SYMPTOM) == []
         assert provenance(graph, "theirs", "r1", "S3") == []
-        assert [one.times for one in failures_of(graph, "theirs", "code/python")] == [1]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from prefect_swarm.memory.embedding.factory import unit_rows
+from prefect_swarm.memory.embedding.vectors import unit_rows
 from prefect_swarm.memory.index.similarity import search_tail
 from prefect_swarm.memory.protocols import Match, VectorIndex, Vectors
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.tasks.planner.local.enumerations import Listing, listed, lists
+from prefect_swarm.tasks.planner.local.enumerations import Listing, listed_items, lists
 
 
 def items(listing: Listing) -> list[str]:
@@ -71,4 +71,4 @@ def test_any_text_can_be_looked_through(text: str) -> None:
     ],
 )
 def test_the_things_an_objective_is_about(objective: str, things: tuple[str, ...]) -> None:
-    assert listed(objective) == things
+    assert listed_items(objective) == things

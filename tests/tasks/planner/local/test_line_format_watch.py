@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.planner.local.line_format import in_circles
+from prefect_swarm.tasks.planner.local.line_format import repetition_reason
 
 FIRST = "1. Tea Expert: Describe tea\n"
 AGAIN = "2. tea expert: Describe tea (needs 1)\n"
@@ -21,7 +21,7 @@ AGAIN = "2. tea expert: Describe tea (needs 1)\n"
     ],
 )
 def test_a_plan_goes_on(text: str) -> None:
-    assert in_circles(text) == ""
+    assert repetition_reason(text) == ""
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_a_plan_goes_on(text: str) -> None:
     ],
 )
 def test_two_lines_that_ask_again_are_a_circle(more: str) -> None:
-    assert "is asked again and again" in in_circles(FIRST + AGAIN + more)
+    assert "is asked again and again" in repetition_reason(FIRST + AGAIN + more)

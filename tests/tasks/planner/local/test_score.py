@@ -23,7 +23,6 @@ def _score(lines: str, objective: str = DRINKS) -> PlanScore:
 def test_a_plan_with_a_step_for_each_thing_and_a_join_is_good() -> None:
     found = _score(GOOD)
     assert found.value == 1.0
-    assert found.good_enough
     assert found.reasons == ()
 
 
@@ -67,7 +66,7 @@ def test_a_plan_with_a_step_for_each_thing_and_a_join_is_good() -> None:
             "2. Python Developer: Write the function slugify in Python\n"
             "3. Tester: Write a test for the function parse_date in Python (needs 1)\n"
             "4. Tester: Write a test for the function slugify in Python (needs 2)",
-            id="lanes of two steps",
+            id="branches of two steps",
         ),
         pytest.param(
             "Translate the menu into Welsh, and from there into Irish",
@@ -160,7 +159,7 @@ def test_a_good_plan_of_any_kind_is_taken(objective: str, lines: str) -> None:
         ),
     ],
 )
-def test_a_flaw_costs_and_is_told(lines: str, reason: str) -> None:
+def test_a_flaw_costs_and_is_reported(lines: str, reason: str) -> None:
     found = _score(lines)
     assert reason in found.reasons
     assert found.value < _score(GOOD).value
@@ -196,13 +195,13 @@ def test_words_that_only_put_things_in_order_are_not_lost() -> None:
     assert _score("1. Guide: Describe tea\n2. Guide: Describe coffee", objective).covered == 1
 
 
-def test_lanes_that_differ_in_a_capital_alone_repeat() -> None:
+def test_parallel_steps_that_differ_in_a_capital_alone_repeat() -> None:
     lines = "1. Guide: Describe the Drink of kings\n2. Guide: Describe the drink of Kings"
     assert _score(lines, "Describe the drink of kings").repeated == 0.5
 
 
 @pytest.mark.parametrize("how", ["from all of them one poster", "then set them side by side"])
-def test_a_join_that_is_made_once_for_each_lane_is_told(how: str) -> None:
+def test_a_join_that_is_made_once_for_each_branch_is_reported(how: str) -> None:
     lines = """\
 1. Guide: Describe tea
 2. Guide: Describe coffee
@@ -222,7 +221,7 @@ def test_words_for_work_are_not_invented() -> None:
     assert _score("1. Writer: Write a short report on bees", "Bees. A short one.").invented == 0
 
 
-def test_lanes_that_differ_in_what_the_objective_lists_are_no_repeats() -> None:
+def test_parallel_steps_that_differ_in_what_the_objective_lists_are_no_repeats() -> None:
     lines = (
         "1. A: Describe a long day of a nurse at work\n2. A: Describe a long day of a pilot at work"
     )

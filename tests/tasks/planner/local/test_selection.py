@@ -9,28 +9,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.tasks.planner.local.line_format import read_lines
 from prefect_swarm.tasks.planner.local.score import score
-from prefect_swarm.tasks.planner.local.selection import Candidate, chosen, graph, told
+from prefect_swarm.tasks.planner.local.selection import (
+    PlanCandidate,
+    describe_selection,
+    graph,
+    select_plan,
+)
 
 OBJECTIVE = "Describe tea, describe coffee and say which is better"
-LANES = "1. Expert: Describe tea\n2. Expert: Describe coffee"
-JOINED = f"{LANES}\n3. Judge: Say which is better, tea or coffee (needs 1, 2)"
-CHAIN = f"{LANES} (needs 1)\n3. Judge: Say which is better (needs 2)"
-UNREADABLE = Candidate("No plan", error="no steps")
+PARALLEL = "1. Expert: Describe tea\n2. Expert: Describe coffee"
+JOINED = f"{PARALLEL}\n3. Judge: Say which is better, tea or coffee (needs 1, 2)"
+CHAIN = f"{PARALLEL} (needs 1)\n3. Judge: Say which is better (needs 2)"
+UNREADABLE = PlanCandidate("No plan", error="no steps")
 
 
-def _written(text: str) -> Candidate:
+def _written(text: str) -> PlanCandidate:
     plan = read_lines(text, OBJECTIVE)
-    return Candidate(text, plan, score(plan, OBJECTIVE))
+    return PlanCandidate(text, plan, score(plan, OBJECTIVE))
 
 
-def _taken(candidates: Sequence[Candidate], agreed: float) -> tuple[str, int]:
-    choice = chosen(candidates, agreed)
+def _taken(candidates: Sequence[PlanCandidate], agreed: float) -> tuple[str, int]:
+    choice = select_plan(candidates, agreed)
     assert choice is not None
-    return next(one.text for one in candidates if one.plan is choice.plan), choice.alike
+    return next(each.text for each in candidates if each.plan is choice.plan), choice.alike
 
 
 def test_the_best_score_is_taken_where_agreement_counts_for_nothing() -> None:
-    assert _taken([_written(text) for text in (LANES, LANES, JOINED)], 0.0) == (JOINED, 1)
+    assert _taken([_written(text) for text in (PARALLEL, PARALLEL, JOINED)], 0.0) == (JOINED, 1)
 
 
 def test_of_plans_that_score_about_alike_the_graph_that_most_have_is_taken() -> None:
@@ -40,7 +45,7 @@ def test_of_plans_that_score_about_alike_the_graph_that_most_have_is_taken() -> 
 
 
 def test_a_much_better_score_outweighs_agreement() -> None:
-    plans = [_written(text) for text in (LANES, LANES, JOINED)]
+    plans = [_written(text) for text in (PARALLEL, PARALLEL, JOINED)]
     assert _taken(plans, 0.5) == (JOINED, 1)
 
 
@@ -51,14 +56,15 @@ def test_of_plans_worth_the_same_the_one_with_fewer_steps_is_taken() -> None:
 
 
 def test_what_cannot_be_read_agrees_with_nothing() -> None:
-    assert _taken([UNREADABLE, UNREADABLE, _written(LANES)], 1.0) == (LANES, 1)
-    assert chosen([UNREADABLE]) is None
+    assert _taken([UNREADABLE, UNREADABLE, _written(PARALLEL)], 1.0) == (PARALLEL, 1)
+    assert select_plan([UNREADABLE]) is None
 
 
-def test_what_a_plan_was_chosen_from_is_told_in_a_line() -> None:
-    assert told([_written(JOINED)], 1) == "first plan"
+def test_what_a_plan_was_selected_from_is_described_in_a_line() -> None:
+    assert describe_selection([_written(JOINED)], 1) == "first plan"
     assert (
-        told([_written(JOINED), UNREADABLE], 1) == "best of 1.00, unreadable; 1 of 2 have its graph"
+        describe_selection([_written(JOINED), UNREADABLE], 1)
+        == "best of 1.00, unreadable; 1 of 2 have its graph"
     )
 
 
@@ -66,7 +72,7 @@ def test_a_graph_is_needs_without_words() -> None:
     assert graph(read_lines(JOINED, OBJECTIVE)) == ((), (), ("S1", "S2"))
 
 
-@given(st.lists(st.sampled_from([LANES, JOINED, CHAIN]), min_size=1, max_size=8))
+@given(st.lists(st.sampled_from([PARALLEL, JOINED, CHAIN]), min_size=1, max_size=8))
 def test_with_agreement_nobody_is_taken_who_scores_less_and_has_fewer_alike(
     texts: list[str],
 ) -> None:
@@ -80,4 +86,4 @@ def test_with_agreement_nobody_is_taken_who_scores_less_and_has_fewer_alike(
 
 @pytest.mark.parametrize("agreed", [0.0, 0.5])
 def test_a_plan_alone_is_taken(agreed: float) -> None:
-    assert _taken([_written(LANES)], agreed) == (LANES, 1)
+    assert _taken([_written(PARALLEL)], agreed) == (PARALLEL, 1)

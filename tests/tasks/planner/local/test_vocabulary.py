@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.planner.local.vocabulary import TASK, asks, content, words
+from prefect_swarm.tasks.planner.local.vocabulary import TASK, content, is_request, words
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_small_words_are_left_out() -> None:
     ],
 )
 def test_a_sentence_asks_for_something_or_is_background(sentence: str, asking: bool) -> None:
-    assert asks(sentence) == asking
+    assert is_request(sentence) == asking
 
 
 def test_words_for_work_are_in_the_form_that_texts_are_read_in() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.tasks.planner.local.line_format import read_lines, write_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import mended
+from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
 
 ARROWS = "clean names.csv → sort the names by town → print the names"
 FORK = """\
@@ -15,15 +15,15 @@ CHAIN = FORK.removesuffix("1)") + "2)"
 APART = FORK.replace(" (needs 1)", "")
 
 
-def _mended(text: str, objective: str) -> tuple[str, tuple[str, ...]]:
-    plan, notes = mended(read_lines(text, objective))
+def _repaired(text: str, objective: str) -> tuple[str, tuple[str, ...]]:
+    plan, notes = repair_plan(read_lines(text, objective))
     return write_lines(plan), notes
 
 
 @pytest.mark.parametrize("arrow", [" → ", "->", " => "])
 @pytest.mark.parametrize("text", [FORK, APART])
-def test_stages_told_with_arrows_need_one_another(text: str, arrow: str) -> None:
-    plan, notes = _mended(text, ARROWS.replace(" → ", arrow))
+def test_stages_written_with_arrows_need_one_another(text: str, arrow: str) -> None:
+    plan, notes = _repaired(text, ARROWS.replace(" → ", arrow))
     assert plan == CHAIN
     assert notes == ("each step needs the one before: the objective has arrows between them",)
 
@@ -42,4 +42,4 @@ def test_stages_told_with_arrows_need_one_another(text: str, arrow: str) -> None
     ids=["chain", "no arrows", "more stages", "two in one", "two lines", "a join", "another's"],
 )
 def test_what_arrows_do_not_tell_stays(text: str, objective: str) -> None:
-    assert _mended(text, objective) == (text, ())
+    assert _repaired(text, objective) == (text, ())

@@ -1,10 +1,10 @@
-"""What is done to what was joined is done once."""
+"""Work on a joined result is done once."""
 
 from __future__ import annotations
 
 import pytest
 from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import mended
+from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
 
 LANES = """\
 1. Reader: Sum up the letter of Ada
@@ -13,7 +13,7 @@ LANES = """\
 
 
 def _steps(text: str, objective: str = "One article from the letters, cut") -> dict[str, str]:
-    plan, _ = mended(read_lines(text, objective))
+    plan, _ = repair_plan(read_lines(text, objective))
     return {s.id: f"{s.prompt} < {', '.join(s.depends_on)}" for s in plan.steps[3:]}
 
 
@@ -34,15 +34,15 @@ def test_what_works_on_them_works_on_the_one() -> None:
 5. Editor: Cut the article on Bo (needs 3)
 6. Writer: Find a title for the article on Ada (needs 4)
 7. Writer: Find a title for the article on Bo (needs 5)"""
-    plan, notes = mended(read_lines(text, "One article from the letters, cut, with a title"))
+    plan, notes = repair_plan(read_lines(text, "One article from the letters, cut, with a title"))
     assert [(step.id, step.prompt, step.depends_on) for step in plan.steps[3:]] == [
         ("S4", "Cut the article on Ada and Bo", ("S3",)),
         ("S5", "Find a title for the article on Ada and Bo", ("S4",)),
     ]
     assert plan.final_step == "S5"
     assert notes == (
-        "S4, S5 are one, done to what was joined",
-        "S6, S7 are one, done to what was joined",
+        "S4, S5 are merged: they do the same to the joined result",
+        "S6, S7 are merged: they do the same to the joined result",
     )
 
 

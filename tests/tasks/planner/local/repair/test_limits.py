@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.repair.limits import bounded
+from prefect_swarm.tasks.planner.local.repair.limits import restore_limits
 
 
 def _prompts(objective: str, *prompts: str) -> tuple[list[str], list[str]]:
     lines = "\n".join(f"{n}. Writer: {prompt}" for n, prompt in enumerate(prompts, 1))
-    steps, notes = bounded(read_lines(lines, objective).steps, objective)
+    steps, notes = restore_limits(read_lines(lines, objective).steps, objective)
     return [step.prompt for step in steps], notes
 
 
 @pytest.mark.parametrize(
-    ("said", "step", "mended"),
+    ("said", "step", "restored"),
     [
         ("max 8 words each", "of 8 words", "of max 8 words"),
         ("Max. 8 words each", "of 8 words", "of max. 8 words"),
@@ -24,10 +24,10 @@ def _prompts(objective: str, *prompts: str) -> tuple[list[str], list[str]]:
         ("no more than 30 euros", "for 30 euros", "for no more than 30 euros"),
     ],
 )
-def test_a_limit_is_said_as_the_objective_says_it(said: str, step: str, mended: str) -> None:
+def test_a_limit_is_said_as_the_objective_says_it(said: str, step: str, restored: str) -> None:
     objective = f"A slogan for tea and one for coffee, {said}"
     prompts, notes = _prompts(objective, f"Write a slogan {step} for tea", "Write one for coffee")
-    assert prompts == [f"Write a slogan {mended} for tea", "Write one for coffee"]
+    assert prompts == [f"Write a slogan {restored} for tea", "Write one for coffee"]
     assert len(notes) == 1
     assert notes[0].startswith("S1 had lost the limit of “")
 

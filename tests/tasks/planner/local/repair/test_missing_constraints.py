@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import mended
+from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
 
 PARTS = "1. Writer: Write a teaser for part 1\n2. Writer: Write a teaser for part 2"
 VERDICT = """\
@@ -15,7 +15,7 @@ TUBS = "1. Gardener: Look at an old tin bath\n2. Gardener: Look at a clay pot"
 
 
 def _prompts(lines: str, objective: str) -> list[str]:
-    plan, _ = mended(read_lines(lines, objective))
+    plan, _ = repair_plan(read_lines(lines, objective))
     return [step.prompt for step in plan.steps]
 
 
@@ -64,9 +64,9 @@ def test_a_limit_on_each_goes_to_every_lane() -> None:
     ]
 
 
-def test_what_is_put_back_is_told() -> None:
+def test_what_is_put_back_is_reported() -> None:
     plan = read_lines(PARTS, "Teasers for parts 1 and 2, 60 words each")
-    assert mended(plan).notes == ("S1, S2 had lost “in 60 words”",)
+    assert repair_plan(plan).notes == ("S1, S2 had lost “in 60 words”",)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_limit_that_any_step_says_stays_where_it_is() -> None:
     assert _prompts(lines, "A one-line teaser for each part") == said
 
 
-def test_a_limit_on_each_is_nobodys_where_there_are_two_rows_of_lanes() -> None:
+def test_a_limit_on_each_is_nobodys_where_there_are_two_parallel_groups() -> None:
     lines = f"""\
 {PARTS}
 3. Painter: Paint a cover for part 1

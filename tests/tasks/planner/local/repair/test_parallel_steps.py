@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.repair.parallel_steps import rows
+from prefect_swarm.tasks.planner.local.repair.parallel_steps import parallel_groups
 
 
 def _rows(text: str) -> list[list[tuple[str, str]]]:
-    found = rows(read_lines(text, "Whatever").steps)
-    return [[(lane.step.id, lane.own) for lane in row.lanes] for row in found]
+    found = parallel_groups(read_lines(text, "Whatever").steps)
+    return [[(branch.step.id, branch.own) for branch in group.branches] for group in found]
 
 
-def test_lanes_differ_in_words_of_their_own() -> None:
+def test_branches_differ_in_words_of_their_own() -> None:
     plan = """\
 1. Critic: Describe the ending of Great Expectations
 2. Critic: Describe the ending of Jane Eyre
@@ -31,7 +31,7 @@ def test_each_layer_is_a_row_of_its_own() -> None:
     ]
 
 
-def test_steps_that_share_no_beginning_or_little_are_no_lanes() -> None:
+def test_steps_that_share_no_beginning_or_little_are_not_parallel() -> None:
     assert _rows("1. A: Describe tea\n2. B: Brew some coffee") == []
     assert (
         _rows("1. A: Write a poem about the sea\n2. B: Write the invoice for Mrs Lindqvist") == []

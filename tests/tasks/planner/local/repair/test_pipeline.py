@@ -1,4 +1,4 @@
-"""What a small model leaves out of a plan, mended; and what is left as it is."""
+"""What a small model leaves out of a plan, repaired; and what is left as it is."""
 
 from __future__ import annotations
 
@@ -11,50 +11,50 @@ from hypothesis import strategies as st
 from prefect_swarm.parl.data.generating.generate import generate
 from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.planner.local.line_format import read_lines, write_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import mended
+from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
 
 BENCHES = Path(__file__).parents[5] / "benches" / "planning"
 PLANS = Path(__file__).parents[4] / "benches"
-LANES = "1. Guide: Describe Madeira\n2. Guide: Describe Slovenia"
+BRANCHES = "1. Guide: Describe Madeira\n2. Guide: Describe Slovenia"
 
 
-def _mended(text: str, objective: str) -> tuple[str, tuple[str, ...]]:
-    plan, notes = mended(read_lines(text, objective))
+def _repaired(text: str, objective: str) -> tuple[str, tuple[str, ...]]:
+    plan, notes = repair_plan(read_lines(text, objective))
     return write_lines(plan), notes
 
 
 def test_a_plan_of_one_step_asks_what_was_asked() -> None:
     objective = "Email class 4b about Thursday's trip;\nmention the cost (7 euros)."
-    plan, notes = mended(read_lines("1. Secretary: Write an email to class 4b", objective))
+    plan, notes = repair_plan(read_lines("1. Secretary: Write an email to class 4b", objective))
     assert [step.prompt for step in plan.steps] == [objective]
     assert notes == ("S1 asks what the objective asks",)
 
 
 def test_its_output_stays_what_the_model_asked_for() -> None:
     text = "1. Python Developer: Write a Python function that reverses a list"
-    plan, _ = mended(read_lines(text, "reversed list, python, thx"))
+    plan, _ = repair_plan(read_lines(text, "reversed list, python, thx"))
     assert plan.steps[0].output.kind == "python"
 
 
 def test_a_comparison_needs_what_it_compares() -> None:
-    text = f"{LANES}\n3. Judge: Compare Madeira and Slovenia"
-    plan, notes = _mended(text, "Compare Madeira and Slovenia")
+    text = f"{BRANCHES}\n3. Judge: Compare Madeira and Slovenia"
+    plan, notes = _repaired(text, "Compare Madeira and Slovenia")
     assert plan == f"{text} (needs 1, 2)"
     assert notes == ("S3 needs S1, S2, which it joins",)
 
 
 def test_what_several_experts_wrote_is_for_none_of_them_to_judge() -> None:
-    lanes = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
+    branches = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
     objective = "Compare tea and coffee"
-    plan, notes = _mended(f"{lanes}\n3. Tea Expert: {objective} (needs 1, 2)", objective)
-    assert plan == f"{lanes}\n3. Judge: {objective} (needs 1, 2)"
-    assert notes == ("S3 is for a Judge: Tea Expert has a side in it",)
+    plan, notes = _repaired(f"{branches}\n3. Tea Expert: {objective} (needs 1, 2)", objective)
+    assert plan == f"{branches}\n3. Judge: {objective} (needs 1, 2)"
+    assert notes == ("S3 is given to a Judge: Tea Expert contributed one of the options",)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        f"{LANES}\n3. Guide: Compare Madeira and Slovenia (needs 1, 2)",
+        f"{BRANCHES}\n3. Guide: Compare Madeira and Slovenia (needs 1, 2)",
         "1. Tea Expert: Describe tea\n2. Judge: Describe coffee\n"
         "3. Judge: Compare tea and coffee (needs 1, 2)",
         "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee\n"
@@ -62,15 +62,15 @@ def test_what_several_experts_wrote_is_for_none_of_them_to_judge() -> None:
     ],
 )
 def test_who_has_no_side_or_judges_nothing_stays(text: str) -> None:
-    assert _mended(text, "Tea and coffee") == (text, ())
+    assert _repaired(text, "Tea and coffee") == (text, ())
 
 
 def test_a_last_step_that_asks_what_another_asks_is_left_out() -> None:
-    lanes = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
+    branches = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
     both = "Compare tea and coffee"
-    text = f"{lanes}\n3. Tea Expert: {both} (needs 1, 2)\n4. Judge: {both} (needs 1, 2)"
-    plan, notes = mended(read_lines(text, both))
-    assert write_lines(plan) == f"{lanes}\n3. Judge: {both} (needs 1, 2)"
+    text = f"{branches}\n3. Tea Expert: {both} (needs 1, 2)\n4. Judge: {both} (needs 1, 2)"
+    plan, notes = repair_plan(read_lines(text, both))
+    assert write_lines(plan) == f"{branches}\n3. Judge: {both} (needs 1, 2)"
     assert plan.final_step == "S3"
     assert notes[0] == "S4 is left out, it asks what another step asks"
 
@@ -78,7 +78,7 @@ def test_a_last_step_that_asks_what_another_asks_is_left_out() -> None:
 def test_a_step_that_asks_for_nothing_is_left_out() -> None:
     code = "1. Developer: Write class Stack"
     text = f"{code}\n2. Tester: Write no tests for class Stack (needs 1)"
-    plan, notes = mended(read_lines(text, "class Stack, no tests"))
+    plan, notes = repair_plan(read_lines(text, "class Stack, no tests"))
     assert write_lines(plan) == "1. Developer: class Stack, no tests"
     assert [agent.name for agent in plan.agents] == ["Developer"]
     assert plan.final_step == "S1"
@@ -93,7 +93,7 @@ def test_a_step_that_asks_for_nothing_is_left_out() -> None:
     ],
 )
 def test_a_step_stays_that_another_needs_or_that_only_sounds_like_nothing(text: str) -> None:
-    assert _mended(text, "Something else") == (text, ())
+    assert _repaired(text, "Something else") == (text, ())
 
 
 def test_the_steps_that_stay_are_numbered_anew() -> None:
@@ -101,17 +101,19 @@ def test_the_steps_that_stay_are_numbered_anew() -> None:
 1. Developer: Write class Stack
 2. Tester: Write no tests for class Stack (needs 1)
 3. Writer: Describe class Stack on one page (needs 1)"""
-    plan, _ = _mended(text, "class Stack, no tests, one page about it")
+    plan, _ = _repaired(text, "class Stack, no tests, one page about it")
     lines = text.splitlines()
     assert plan == f"{lines[0]}\n{lines[2].replace('3.', '2.')}"
-    first, _ = _mended("1. Tester: Write no tests\n2. Developer: Write class Stack", "class Stack")
+    first, _ = _repaired(
+        "1. Tester: Write no tests\n2. Developer: Write class Stack", "class Stack"
+    )
     assert first == "1. Developer: class Stack"
 
 
 def test_a_judge_is_not_asked_the_same_twice() -> None:
-    lanes = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
-    text = f"{lanes}\n3. Judge: Compare both\n4. Tea Expert: Compare both (needs 1, 2)"
-    assert _mended(text, "Tea and coffee") == (text, ())
+    branches = "1. Tea Expert: Describe tea\n2. Coffee Expert: Describe coffee"
+    text = f"{branches}\n3. Judge: Compare both\n4. Tea Expert: Compare both (needs 1, 2)"
+    assert _repaired(text, "Tea and coffee") == (text, ())
 
 
 def test_a_total_needs_the_lane_it_forgot() -> None:
@@ -120,7 +122,7 @@ def test_a_total_needs_the_lane_it_forgot() -> None:
 2. Planner: Estimate the flowers of the wedding
 3. Planner: Estimate the band of the wedding
 4. Accountant: Add up the venue, the flowers and the band of the wedding"""
-    plan, _ = _mended(f"{text} (needs 2)", "What will the wedding cost: venue, flowers, band?")
+    plan, _ = _repaired(f"{text} (needs 2)", "What will the wedding cost: venue, flowers, band?")
     assert plan == f"{text} (needs 1, 2, 3)"
 
 
@@ -133,15 +135,15 @@ def test_a_total_needs_the_lane_it_forgot() -> None:
     ],
 )
 def test_a_step_that_joins_nothing_by_its_words_needs_nothing(last: str) -> None:
-    assert _mended(f"{LANES}\n{last}", "Something else") == (f"{LANES}\n{last}", ())
+    assert _repaired(f"{BRANCHES}\n{last}", "Something else") == (f"{BRANCHES}\n{last}", ())
 
 
 def test_what_works_on_a_lane_stands_for_it() -> None:
     text = f"""\
-{LANES}
+{BRANCHES}
 3. Poet: Turn the text on Madeira into a riddle (needs 1)
 4. Editor: Combine the riddle on Madeira and the text on Slovenia (needs 2, 3)"""
-    assert _mended(text, "A riddle and a text, in one file") == (text, ())
+    assert _repaired(text, "A riddle and a text, in one file") == (text, ())
 
 
 def test_a_lane_whose_words_others_have_too_is_not_taken_as_named() -> None:
@@ -149,15 +151,15 @@ def test_a_lane_whose_words_others_have_too_is_not_taken_as_named() -> None:
 1. Technician: Read the log of the goods lift
 2. Technician: Read the log of lift A
 3. Technician: Rank the faults of the goods lift (needs 1)"""
-    assert _mended(text, "Logs of two lifts; rank the goods lift's faults") == (text, ())
+    assert _repaired(text, "Logs of two lifts; rank the goods lift's faults") == (text, ())
 
 
-def test_a_join_of_what_was_made_of_the_lanes_stays_as_it_is() -> None:
+def test_a_join_of_what_was_made_of_the_branches_stays_as_it_is() -> None:
     text = f"""\
-{LANES}
+{BRANCHES}
 3. Editor: Write up what both are like (needs 1, 2)
 4. Judge: Choose Madeira or Slovenia (needs 3)"""
-    assert _mended(text, "Which is better?") == (text, ())
+    assert _repaired(text, "Which is better?") == (text, ())
 
 
 @pytest.mark.parametrize(
@@ -167,15 +169,15 @@ def test_a_join_of_what_was_made_of_the_lanes_stays_as_it_is() -> None:
         "Tabulate the heights of Madeira and Slovenia",
     ],
 )
-def test_lanes_of_one_result_get_a_judge_who_reads_them_all(objective: str) -> None:
-    plan, notes = _mended(LANES, objective)
-    assert plan == f"{LANES}\n3. Judge: {objective} (needs 1, 2)"
+def test_branches_of_one_result_get_a_judge_who_reads_them_all(objective: str) -> None:
+    plan, notes = _repaired(BRANCHES, objective)
+    assert plan == f"{BRANCHES}\n3. Judge: {objective} (needs 1, 2)"
     assert notes == ("S3 makes the one result that the objective wants",)
 
 
 def test_a_judge_who_is_there_already_is_taken() -> None:
     text = "1. Judge: Assess tea\n2. Judge: Assess coffee"
-    plan, _ = mended(read_lines(text, "Tea or coffee, which?"))
+    plan, _ = repair_plan(read_lines(text, "Tea or coffee, which?"))
     assert [agent.name for agent in plan.agents] == ["Judge"]
     assert plan.final_step == "S3"
 
@@ -194,13 +196,13 @@ def test_a_judge_who_is_there_already_is_taken() -> None:
         "We compare them later: describe Madeira and Slovenia",
     ],
 )
-def test_lanes_that_nobody_wants_joined_stay_lanes(objective: str) -> None:
-    assert _mended(LANES, objective) == (LANES, ())
+def test_branches_that_nobody_wants_joined_stay_branches(objective: str) -> None:
+    assert _repaired(BRANCHES, objective) == (BRANCHES, ())
 
 
 def test_there_is_no_step_more_than_allowed() -> None:
-    plan = read_lines(LANES, "Madeira or Slovenia, which?")
-    assert mended(plan, max_steps=2) == (plan, ())
+    plan = read_lines(BRANCHES, "Madeira or Slovenia, which?")
+    assert repair_plan(plan, max_steps=2) == (plan, ())
 
 
 def _right_plans() -> list[TaskIR]:
@@ -220,7 +222,7 @@ def _lines(path: Path) -> list[dict[str, str]]:
 def test_no_right_plan_of_several_steps_is_changed() -> None:
     several = [plan for plan in _right_plans() if len(plan.steps) > 1]
     assert len(several) > 400
-    assert [mended(plan).notes for plan in several] == [()] * len(several)
+    assert [repair_plan(plan).notes for plan in several] == [()] * len(several)
 
 
 _WORDS = "Compare/Write no/Describe/Choose/tea/coffee/which/of/in one"
@@ -230,7 +232,7 @@ _LINE = st.lists(_WORD, min_size=2, max_size=6).map(" ".join).map(str.capitalize
 
 
 @given(st.lists(_LINE, min_size=1, max_size=6), _LINE, st.data())
-def test_a_mended_plan_is_one_and_stays_as_it_is(
+def test_a_repaired_plan_is_one_and_stays_as_it_is(
     prompts: list[str], objective: str, data: st.DataObject
 ) -> None:
     lines: list[str] = []
@@ -239,7 +241,7 @@ def test_a_mended_plan_is_one_and_stays_as_it_is(
         said = f" (needs {', '.join(map(str, sorted(needs)))})" if needs else ""
         agent = data.draw(st.sampled_from(["Judge", "Tea Expert", "Coffee Expert"]))
         lines.append(f"{number}. {agent}: {prompt}{said}")
-    plan, _ = mended(read_lines("\n".join(lines), objective))
+    plan, _ = repair_plan(read_lines("\n".join(lines), objective))
     assert TaskIR.model_validate(plan.model_dump()) == plan
     assert [step.id for step in plan.steps] == [f"S{n}" for n in range(1, len(plan.steps) + 1)]
-    assert mended(plan) == (plan, ())
+    assert repair_plan(plan) == (plan, ())

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.task_ir import Step
 from prefect_swarm.tasks.planner.local.line_format import read_lines, write_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import mended
-from prefect_swarm.tasks.planner.local.repair.typos import corrected, said_once
+from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
+from prefect_swarm.tasks.planner.local.repair.typos import correct_typos, remove_repeated_phrases
 
 DRINKS = "I want three cocktail recipes (gin, rum, mezcal), and the cost of every recipe"
 FILES = "Read our FAQ (faq.md) and README.md, then make parseDate pass test_dates.py"
 NOTES = "Speaker notes for both slides of a talk for beginners, 60 words a slide"
 SLUGS = "Write `slugify` and `deslugify` in TypeScript, each with its own jest tests"
 
-Mend = Callable[[Sequence[Step], str], tuple[list[Step], list[str]]]
+Repair = Callable[[Sequence[Step], str], tuple[list[Step], list[str]]]
 
 
-def _prompt(mend: Mend, prompt: str, objective: str) -> str:
-    steps, _ = mend(read_lines(f"1. Writer: {prompt}", objective).steps, objective)
+def _prompt(repair: Repair, prompt: str, objective: str) -> str:
+    steps, _ = repair(read_lines(f"1. Writer: {prompt}", objective).steps, objective)
     return steps[0].prompt
 
 
@@ -37,8 +37,8 @@ def _prompt(mend: Mend, prompt: str, objective: str) -> str:
         ("Write slugify in TypeScript, which slugify uses", SLUGS, "Write slugify in TypeScript"),
     ],
 )
-def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
-    assert _prompt(corrected, prompt, objective) == right
+def test_a_typo_is_corrected(prompt: str, objective: str, right: str) -> None:
+    assert _prompt(correct_typos, prompt, objective) == right
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_slip_is_taken_back(prompt: str, objective: str, right: str) -> None:
     ],
 )
 def test_what_the_objective_may_mean_stays(prompt: str, objective: str) -> None:
-    assert _prompt(corrected, prompt, objective) == prompt
+    assert _prompt(correct_typos, prompt, objective) == prompt
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_what_the_objective_may_mean_stays(prompt: str, objective: str) -> None:
     ],
 )
 def test_what_a_prompt_says_twice_is_said_once(prompt: str, right: str) -> None:
-    assert _prompt(said_once, prompt, NOTES) == right
+    assert _prompt(remove_repeated_phrases, prompt, NOTES) == right
 
 
 @pytest.mark.parametrize(
@@ -86,26 +86,28 @@ def test_what_a_prompt_says_twice_is_said_once(prompt: str, right: str) -> None:
     ],
 )
 def test_what_only_looks_said_twice_stays(prompt: str, objective: str) -> None:
-    assert _prompt(said_once, prompt, objective) == prompt
+    assert _prompt(remove_repeated_phrases, prompt, objective) == prompt
 
 
 @given(st.lists(st.sampled_from(["red", "blue", "red,", "green"]), min_size=1, max_size=14))
 def test_what_was_said_once_stays(said: list[str]) -> None:
-    once = _prompt(said_once, f"Paint {' '.join(said)} walls", NOTES)
-    assert _prompt(said_once, once, NOTES) == once
+    once = _prompt(remove_repeated_phrases, f"Paint {' '.join(said)} walls", NOTES)
+    assert _prompt(remove_repeated_phrases, once, NOTES) == once
 
 
-def test_a_mended_plan_tells_what_was_taken_back() -> None:
+def test_a_repaired_plan_says_what_was_corrected() -> None:
     text = "1. Chef: Work out the cost ofgin\n2. Chef: Work out the cost of rum"
-    plan, notes = mended(read_lines(text, DRINKS))
+    plan, notes = repair_plan(read_lines(text, DRINKS))
     assert write_lines(plan) == text.replace("ofgin", "of gin")
-    assert notes == ("S1 had a slip of the pen: “Work out the cost ofgin”",)
+    assert notes == ("S1 had a typo: “Work out the cost ofgin”",)
 
 
 def test_a_limit_that_was_put_back_is_not_said_again() -> None:
     text = "1. Writer: Describe the red cup in 9 words, under 9 words\n2. Writer: Draw the blue cup"
-    plan, notes = mended(read_lines(text, "Describe the red cup, under 9 words; draw the blue cup"))
+    plan, notes = repair_plan(
+        read_lines(text, "Describe the red cup, under 9 words; draw the blue cup")
+    )
     assert plan.steps[0].prompt == "Describe the red cup in under 9 words"
     assert notes[1:] == (
-        "S1 said something twice: “Describe the red cup in under 9 words, under 9 words”",
+        "S1 repeated a phrase: “Describe the red cup in under 9 words, under 9 words”",
     )

@@ -1,0 +1,17 @@
+"""The base of the package's immutable data."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = ["Frozen"]
+
+
+class Frozen(BaseModel):
+    """Data that can't be changed and has no unknown fields.
+
+    A class that reads what others wrote may set `extra` to `ignore`; one that a person fills in
+    sets `strict`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,0 +1,110 @@
+"""Attention within each example of a packed batch, and from each to the prefix they share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812 - its usual name
+from torch import Tensor
+
+from ..batches import Batch
+from .base import BaseShape
+from .operations import padded, unpadded
+
+__all__ = ["Heads", "attention", "split", "turns"]
+
+_SHORT = 512
+"""Tokens up to which all scores of a batch are held, in 16 bits: others would take gigabytes."""
+
+
+def turns(positions: Tensor, shape: BaseShape) -> Tensor:
+    """(rows, 1, head ÷ 2) complex numbers that turn each pair of a head by its position."""
+    share = torch.arange(0, shape.head, 2, device=positions.device) / shape.head
+    angles = positions[:, None] * shape.rope_base**-share
+    return torch.polar(torch.ones_like(angles), angles)[:, None]
+
+
+class Heads(NamedTuple):
+    """What a layer's attention reads: queries (rows, heads · head), the others of fewer heads."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+
+
+def split(qkv: Tensor, turn: Tensor, shape: BaseShape) -> Heads:
+    """Split the product of a layer's first matrices, and turn queries and keys.
+
+    Args:
+        qkv: (rows, heads + 2 · key heads, head), flattened to two dimensions.
+        turn: `turns` of the rows' positions.
+    """
+    queries = shape.heads * shape.head
+    both = queries + shape.kv_heads * shape.head
+    turned = _turned(qkv[:, :both], turn, shape.head)
+    return Heads(turned[:, :queries], turned[:, queries:], qkv[:, both:])
+
+
+def attention(read: Heads, batch: Batch, shape: BaseShape) -> Tensor:
+    """Mix the values of the rows into (rows, heads · head)."""
+    heads, kv_heads = shape.heads, shape.kv_heads
+    query, key, value = read
+    own = _own(query, key, value, batch, shape)
+    if not batch.prefix:
+        return own
+    first = F.scaled_dot_product_attention(
+        _heads(query[: batch.prefix], heads),
+        _heads(key[: batch.prefix], kv_heads),
+        _heads(value[: batch.prefix], kv_heads),
+        is_causal=True,
+        enable_gqa=True,
+    )
+    return torch.cat([first[0].transpose(0, 1).reshape(batch.prefix, -1), own])
+
+
+def _turned(x: Tensor, turn: Tensor, head: int) -> Tensor:
+    # There are no complex numbers of 16 bits.
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    pairs = torch.view_as_complex(wide.view(x.shape[0], -1, head // 2, 2))
+    return torch.view_as_real(pairs * turn).flatten(1).to(x)
+
+
+def _heads(rows: Tensor, heads: int) -> Tensor:
+    return rows.reshape(1, rows.shape[0], heads, -1).transpose(1, 2)
+
+
+def _own(query: Tensor, key: Tensor, value: Tensor, batch: Batch, shape: BaseShape) -> Tensor:
+    """Attention of the rows behind the prefix."""
+    kv_heads, head = shape.kv_heads, shape.head
+    group = shape.heads // kv_heads
+    examples, longest = batch.pad.shape
+    # Heads that share their keys are computed as one head with more queries.
+    queries = _padded(query, batch).view(examples, longest, kv_heads, group, head)
+    queries = queries.permute(0, 2, 3, 1, 4).reshape(examples, kv_heads, group * longest, head)
+    keys, values = _seen(key, batch, kv_heads), _seen(value, batch, kv_heads)
+    mixed = _mixed(queries, keys, values, batch.mask.repeat(group, 1).to(queries))
+    mixed = mixed.view(examples, kv_heads, group, longest, head).permute(0, 3, 1, 2, 4)
+    return unpadded(mixed.reshape(examples * longest, -1), batch.unpad)
+
+
+def _mixed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
+    """Scaled dot-product attention, whose fused form is half as fast in 16 bits."""
+    if key.dtype != torch.bfloat16 or key.shape[2] > _SHORT:
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    queries, keys, values = (x.flatten(0, 1) for x in (query, key, value))
+    scale = query.shape[-1] ** -0.5
+    scores = torch.baddbmm(mask.expand(len(queries), -1, -1), queries, keys.mT, alpha=scale)
+    return (scores.softmax(-1) @ values).view_as(query)
+
+
+def _seen(x: Tensor, batch: Batch, kv_heads: int) -> Tensor:
+    """(examples, key heads, prefix + longest, head) what each example may look at."""
+    examples, longest = batch.pad.shape
+    prefix = x[: batch.prefix].expand(examples, batch.prefix, x.shape[1])
+    seen = torch.cat([prefix, _padded(x, batch)], 1)
+    return seen.view(examples, batch.prefix + longest, kv_heads, -1).transpose(1, 2)
+
+
+def _padded(x: Tensor, batch: Batch) -> Tensor:
+    return padded(x, batch.pad, batch.unpad, batch.prefix)

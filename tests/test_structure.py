@@ -1,0 +1,77 @@
+"""The layout shows the architecture: arrows go one way, folders and files stay small."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+import pytest
+from source_tree import ROOT, Module, circles, imports, modules
+
+# A part may import the parts of earlier lines. What a line holds stands in ARCHITECTURE.md.
+LAYERS = (
+    {"errors", "files", "frozen", "text", "settings", "expression", "schema_check", "local_extra"},
+    {"output", "task_ir"},
+    {"gates"},
+    {"result"},
+    {"failure_policy", "runs"},
+    {"memory", "blocks"},
+    {"tasks"},
+    {"parl"},
+    {"flows"},
+    {"cli"},
+)
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+# flows/ is one idea, and stays flat: the flow, and what it is made of.
+CROWDED = {"flows": 25}
+
+
+def part_of(module: Module) -> str:
+    return module[0]
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m], ids=".".join)
+def test_arrows_go_one_way(module: Module) -> None:
+    own = LEVEL[part_of(module)]
+    wrong = {
+        ".".join(other)
+        for other in imports(module)
+        if other and part_of(other) != part_of(module) and LEVEL[part_of(other)] > own
+    }
+    assert not wrong
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert circles() == []
+
+
+def test_a_circle_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    arrows: dict[Module, set[Module]] = {("a",): {("b",)}, ("b",): {("c",)}, ("c",): {("b",)}}
+    monkeypatch.setattr("source_tree.modules", lambda: arrows)
+    monkeypatch.setattr("source_tree.imports", arrows.__getitem__)
+    assert circles() == [["b", "c"]]
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    names = Counter(
+        node.name
+        for path in modules().values()
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("module", modules(), ids=".".join)
+def test_no_file_has_more_than_400_lines(module: Module) -> None:
+    assert len(modules()[module].read_text("utf-8").splitlines()) <= 400
+
+
+def test_no_folder_has_more_than_20_modules() -> None:
+    counts = Counter(
+        path.parent.relative_to(ROOT).as_posix()
+        for path in modules().values()
+        if path.name != "__init__.py"
+    )
+    crowded = {folder: count for folder, count in counts.items() if count > 20}
+    assert all(count <= CROWDED.get(folder, 20) for folder, count in crowded.items())
