@@ -139,9 +139,8 @@ def test_a_worker_runs_them(tmp_path: Path) -> None:
         "--param",
         f"options={json.dumps(OPTIONS)}",
     )
-    one = _start(
-        "swarm/swarm", {"objective": "Be it", "plan": json.dumps(PLAN), "options": OPTIONS}
-    )
+    plan = json.dumps({**PLAN, "objective": "Be it"})
+    one = _start("swarm/swarm", {"objective": "Be it", "plan": plan, "options": OPTIONS})
     batch = _start(
         "swarm-batch/swarm-batch",
         {"input_path": str(jobs), "output_path": str(results), "options": OPTIONS},
