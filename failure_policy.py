@@ -124,7 +124,8 @@ def load_policy(path: Path) -> Policy:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The policy {path} can't be read: {error}.", "Check the path.") from None
     except yaml.YAMLError as error:
-        raise InputError(f"The policy {path} is no YAML: {error}.", "Mend it.") from None
+        problem = f"The policy {path} is not valid YAML: {error}."
+        raise InputError(problem, "Fix the file.") from None
     try:
         return Policy.model_validate(data or {})
     except ValidationError as error:

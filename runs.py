@@ -132,7 +132,7 @@ def find_run(name: str) -> RunFolder:
     except (json.JSONDecodeError, ValidationError) as error:
         raise RunNotFoundError(
             f"The files of run {name!r} in {run.folder} are damaged: {error}.",
-            "Remove the damaged file; resuming the run writes it anew.",
+            "Remove the damaged file; resuming the run writes it again.",
         ) from None
     if name.strip() not in (run.run_id, flow_run_id, flow_run_id.replace("-", "")):
         raise RunNotFoundError(

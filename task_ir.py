@@ -265,7 +265,7 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
         problems = "; ".join(describe(error, data))
         raise PlanError(
             f"The plan{where} breaks a rule: {problems}.",
-            "Mend it; docs/task_ir.schema.json has the language.",
+            "Fix it; docs/task_ir.schema.json has the language.",
             text,
         ) from None
 

@@ -99,7 +99,7 @@ def planner_adapter_of(name: str) -> Path | None:
 
 
 def forget_models() -> None:
-    """Make every model anew when it is next asked for, as after a block was edited."""
+    """Make every model again when it is next asked for, as after a block was edited."""
     _resolved.clear()
 
 

@@ -211,7 +211,7 @@ class Execution:
             for record in last
         )
         kinds: list[OutputKind] = [record.step.output.kind for record in last]
-        # What gates have passed no model writes anew.
+        # What gates have passed, no model writes again.
         if len(outputs) <= 1 or any(kind != "text" for kind in kinds):
             return as_they_are(outputs, kinds), Usage(), ""
         request = synthesis(

@@ -26,7 +26,7 @@ class SwarmOptions(Frozen):
     )
     worker: str | None = Field(default=None, description="Model of the cheapest tier.")
     coder: str | None = Field(default=None, description="Model of the middle tier.")
-    architect: str | None = Field(default=None, description="Model of the dearest tier.")
+    architect: str | None = Field(default=None, description="Model of the most expensive tier.")
     orchestrator: str | None = Field(
         default=None, description="Model that plans and joins the answer."
     )

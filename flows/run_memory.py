@@ -27,7 +27,7 @@ from .task_run import run_task
 
 __all__ = ["Memories", "recalled_for", "store_of"]
 
-_logger = logging.getLogger("prefect.swarm.memory")
+_logger = logging.getLogger("prefect_swarm.memory")
 
 
 async def store_of(options: SwarmOptions) -> Store | None:

@@ -69,7 +69,7 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     DELEGATE where nobody else is there. Where the memory knows that this action mostly fails, and
     that a later one of the rule does better, that one comes first. It always ends: each action of a
     rule is taken once, tiers are only climbed, and there is a last attempt. A step that was
-    replaced begins its rules anew.
+    replaced begins its rules again.
 
     Args:
         history: The step's failed attempts, oldest first; at least one.
@@ -138,7 +138,7 @@ def _with_memory(
 
 
 def _counts(one: Mitigation) -> str:
-    return f"{one.action} mended {one.worked} of {one.tried}"
+    return f"{one.action} repaired {one.worked} of {one.tried}"
 
 
 def _is_open(action: Action, last: Failure, bounds: Bounds) -> bool:
@@ -216,7 +216,7 @@ def _above(tier: Tier, ladder: tuple[Tier, ...]) -> Tier | None:
 def feedback(history: Sequence[Failure]) -> str:
     """What the next attempt is told: what was wrong, the newest first, nothing twice, bounded.
 
-    What broke on the way to a model is left out: it is nothing that the model could mend.
+    What broke on the way to a model is left out: it is nothing that the model could repair.
     """
     said = [one.message for one in history if one.category is not Category.INFRASTRUCTURE]
     distinct = list(dict.fromkeys(reversed(said)))

@@ -32,7 +32,7 @@ def test_an_empty_file_is_the_default(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("rules: [", "is no YAML"),
+        ("rules: [", "is not valid YAML"),
         ("rules:\n  LOGIK: [RETRY]\n", "LOGIK"),
         ("rules:\n  LOGIC: [PRAY]\n", "PRAY"),
         ("rules:\n  BUDGET: [RETRY]\n", "BUDGET can't be retried"),

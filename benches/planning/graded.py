@@ -103,7 +103,7 @@ def to_json(results: Sequence[Measured], **about: str | int | None) -> str:
 
 
 def from_json(text: str, wanted: Sequence[Wanted]) -> list[Measured]:
-    """Mend and grade the plans that `to_json` wrote once more, by the objectives as they are now.
+    """Repair and grade the plans that `to_json` wrote once more, by the objectives as they are now.
 
     Plans whose objective isn't among `wanted` any more are left out.
     """

@@ -130,7 +130,7 @@ def _read(line: str, where: str) -> Wanted:
         return Wanted.model_validate_json(line)
     except ValidationError as error:
         problems = "; ".join(describe(error))
-        raise InputError(f"{where} is no objective: {problems}.", "Mend the line.") from None
+        raise InputError(f"{where} is no objective: {problems}.", "Fix the line.") from None
 
 
 def _check(graph: Sequence[Expected]) -> None:

@@ -1,4 +1,4 @@
-"""LoRA adapters: which one planning wears, and whether an adapter fits a model file."""
+"""LoRA adapters: which one is applied in planning, and whether an adapter fits a model file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def planner_adapter(model: Path) -> Path | None:
 
 
 def why_without(model: Path) -> str:
-    """Say why a model file plans without the shipped adapter; empty if it wears it or none is."""
+    """Say why a model file plans without the shipped adapter; empty if it is applied or absent."""
     if not _SHIPPED.exists() or planner_adapter(model) is not None:
         return ""
     return f"The planner's adapter is for {PLANNER_BASE}; {model.name} plans without it."

@@ -1,4 +1,4 @@
-"""Progress as a display that is drawn anew several times a second, for terminals."""
+"""Progress as a display that is drawn again several times a second, for terminals."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ One `ask` is taken at random, and all of them mean the same plan: its steps, in 
     {x|first}                           first, last, rest, most (all but the last), prev; n counts
     <a|b|>                              alternatives; \< \{ \| are the plain signs, \n a line break
 
-What is chosen by `with` is chosen once an example; alternatives are drawn anew at each place, but
+What is chosen by `with` is chosen once an example; alternatives are drawn again at each place, but
 alike for all entries of a step or a list. No entry of a list comes twice in one example. Then
 `registers` decide how a person says it, without touching what came from a slot.
 """

@@ -52,7 +52,7 @@ def train(
         practice: Learn from plans of its own, compared with each other by what they are worth
             beside the pairs' plans; None to learn the pairs' plans. Wants an adapter that plans.
         resume: Go on with the run that the folder holds; a round of practice that was broken off
-            is written anew.
+            is written again.
         show: Called with each report, if given.
 
     Raises:

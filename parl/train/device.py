@@ -53,7 +53,7 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 def keep_memory() -> None:
     """Let the C library reuse large blocks.
 
-    By default it maps each anew, and the kernel has to clear every page again at its first use.
+    By default it maps each again, and the kernel has to clear every page again at its first use.
     """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)

@@ -16,7 +16,7 @@ ACTIONS: Mapping[Action, str] = {
     "SAMPLE": "several candidates at once, the first to pass wins",
     "ESCALATE": "asked on a higher tier, with another model",
     "DELEGATE": "given to another agent",
-    "REPLAN": "written anew by the orchestrator, or done without",
+    "REPLAN": "written again by the orchestrator, or done without",
     "SKIP": "done without",
     "FAIL": "given up",
 }

@@ -56,7 +56,7 @@ def test_what_never_helped_is_passed_over_for_what_did(swarm_home: Path) -> None
     decision = after.steps[0].attempts[0].decision
     assert decision is not None
     assert decision.rule == "LOGIC: THINK_HARDER (by memory)"
-    assert "THINK_HARDER mended 4 of 4 such failures, RETRY mended 0 of 4" in decision.reason
+    assert "THINK_HARDER repaired 4 of 4 such failures, RETRY repaired 0 of 4" in decision.reason
     assert after.recall is not None
     known = {(one.action, one.worked, one.tried) for one in after.recall.mitigations}
     assert known == {("RETRY", 0, 4), ("THINK_HARDER", 4, 4)}

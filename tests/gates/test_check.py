@@ -114,7 +114,7 @@ def test_the_same_content_is_checked_once(cache: GateCache) -> None:
     assert not again.required
 
 
-def test_another_content_question_or_tool_is_checked_anew(cache: GateCache) -> None:
+def test_another_content_question_or_tool_is_checked_again(cache: GateCache) -> None:
     gate = Scripted()
     result(gate, subject("abc"), cache=cache)
     result(gate, subject("abcd"), cache=cache)

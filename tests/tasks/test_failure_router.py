@@ -126,7 +126,7 @@ def test_a_rule_can_end_a_step_by_itself() -> None:
     assert (decision.action, decision.tier) == ("SKIP", None)
 
 
-def test_a_step_that_was_replaced_begins_its_rules_anew() -> None:
+def test_a_step_that_was_replaced_begins_its_rules_again() -> None:
     before = [Failure(Category.CODE, "worker", "old", revision=0)] * 4
     decision = route([*before, Failure(Category.CODE, "worker", "new", revision=1)], POLICY, MANY)
     assert decision.action == "RETRY"
@@ -162,7 +162,7 @@ def test_what_has_mended_such_failures_comes_before_what_has_not() -> None:
     first = route(failing(None), POLICY, bounds)
     assert (first.action, first.samples) == ("SAMPLE", POLICY.samples)
     assert first.rule == "CODE: SAMPLE (by memory)"
-    assert first.reason.endswith("SAMPLE mended 5 of 6 such failures, RETRY mended 0 of 6")
+    assert first.reason.endswith("SAMPLE repaired 5 of 6 such failures, RETRY repaired 0 of 6")
     led: list[Action | None] = [None]
     while (decision := route(failing(*led), POLICY, bounds)).tier and decision.action != "REPLAN":
         led.append(decision.action)

@@ -84,7 +84,7 @@ def _texts(folder: Traversable, kind: str, errors: list[InputError]) -> Iterator
         try:
             yield name, file.read_text("utf-8")
         except UnicodeDecodeError:
-            errors.append(InputError(f"{name} is no UTF-8 text.", "Save it anew."))
+            errors.append(InputError(f"{name} is not UTF-8 text.", "Save it as UTF-8."))
 
 
 def _files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:

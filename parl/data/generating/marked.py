@@ -53,7 +53,7 @@ class Marked:
         return _MARKS.sub(lambda match: self.slot(match[0]).text, self.text)
 
     def tidy(self) -> None:
-        """Mend what alternatives leave behind: spaces, `a` before a vowel, the first capital."""
+        """Repair what alternatives leave behind: spaces, `a` before a vowel, the first capital."""
         for pattern, instead in _SPACES:
             self.text = pattern.sub(instead, self.text)
         self.text = _BEFORE_STOP.sub("", self.text.strip())

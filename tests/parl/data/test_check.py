@@ -107,4 +107,4 @@ def test_a_file_that_is_no_text_is_an_error(
     (tmp_path / "patterns").mkdir()
     (tmp_path / "words" / "a.txt").write_bytes(b"\xff\xfe")
     assert main(["check", "--folder", str(tmp_path)]) == 1
-    assert "words/a.txt is no UTF-8 text." in capsys.readouterr().out
+    assert "words/a.txt is not UTF-8 text." in capsys.readouterr().out

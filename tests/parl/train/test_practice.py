@@ -141,7 +141,7 @@ def test_a_run_that_was_broken_off_between_rounds_ends_as_if_it_had_not_been(
     assert all(torch.equal(one, other) for one, other in pairs)
 
 
-def test_a_round_that_was_broken_off_is_written_anew(run: Callable[..., TrainResult]) -> None:
+def test_a_round_that_was_broken_off_is_written_again(run: Callable[..., TrainResult]) -> None:
     run(steps=3)
     assert run(steps=6, resume=True).steps == 6
 

@@ -96,7 +96,7 @@ def test_a_step_stays_that_another_needs_or_that_only_sounds_like_nothing(text: 
     assert _repaired(text, "Something else") == (text, ())
 
 
-def test_the_steps_that_stay_are_numbered_anew() -> None:
+def test_the_steps_that_stay_are_numbered_again() -> None:
     text = """\
 1. Developer: Write class Stack
 2. Tester: Write no tests for class Stack (needs 1)
