@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -13,18 +13,15 @@ from prefect.client.schemas.objects import State
 from ..errors import BudgetExceededError, NoPlanError, StepWaivedError, SwarmError
 from ..gates import Material
 from ..result import Action, Attempt, Decision, Usage, excerpt
-from ..runs import RunFolder
 from ..task_ir import Tier
 from ..tasks.failure_router import Bounds, Failure, feedback, route
 from ..tasks.race import race
 from ..tasks.subagent.form_grammar import form_grammar
 from ..tasks.subagent.output_requirements import output_requirements
 from ..tasks.subagent.request import SubagentRequest, Upstream
-from .budget import Ledger
 from .candidate import Candidate, Candidates
-from .compile import CompiledPlan
+from .context import RunContext
 from .events import AttemptFinished, Launch
-from .options import SwarmOptions
 from .records import StepRecord, keep
 from .replanning import Replacements
 from .run_memory import Memories
@@ -40,36 +37,23 @@ class Attempts:
     """Runs attempts, and keeps what all of a run's attempts share.
 
     Attributes:
-        key: Begins the cache key of each attempt: flow run and plan.
-        again: How often each step was begun again after its run had failed;
-            see `RunFolder.begin_again`.
-        inputs: The plan's own inputs, which steps without upstream read.
         waits_for: The Prefect state that a step without upstream waits for; the plan's.
-        ledger: What the run may still spend.
         memories: Where what ended is remembered.
     """
 
-    plan: CompiledPlan
-    run: RunFolder
-    flow_run_id: str
-    key: str
-    options: SwarmOptions
-    records: Mapping[str, StepRecord]
+    context: RunContext
     waits_for: State[Any] | None
-    ledger: Ledger
     replacements: Replacements
     memories: Memories
-    inputs: tuple[Upstream, ...] = ()
-    again: Mapping[str, int] = field(default_factory=dict[str, int])
     _candidates: Candidates = field(init=False)
 
     def __post_init__(self) -> None:
-        limit = asyncio.Semaphore(self.options.gate_concurrency)
-        self._candidates = Candidates(self.ledger, limit)
+        limit = asyncio.Semaphore(self.context.options.gate_concurrency)
+        self._candidates = Candidates(self.context.ledger, limit)
 
     async def run_attempt(self, launch: Launch) -> AttemptFinished:
         """Run one attempt to its end and decide what follows."""
-        record = self.records[launch.step]
+        record = self.context.records[launch.step]
         decision = record.attempts[-1].decision if record.attempts else None
         try:
             if decision is not None:
@@ -100,13 +84,13 @@ class Attempts:
             record.revision += 1
             record.best, record.progress = "", (False, 0)
         elif decision.action == "DELEGATE":
-            other = self.options.policy.delegates[record.step.output.kind]
-            instructions = self.plan.instructions_for(other.system_prompt)
+            other = self.context.options.policy.delegates[record.step.output.kind]
+            instructions = self.context.plan.instructions_for(other.system_prompt)
             record.step = replace(
                 record.step, agent=other.name, instructions=instructions, persona=""
             )
         if record.change:
-            keep(self.run, record, "running")
+            keep(self.context.run, record, "running")
 
     async def _make(
         self, record: StepRecord, launch: Launch, decision: Decision | None
@@ -114,14 +98,14 @@ class Attempts:
         """Return all candidates of an attempt that came to an end, the one that counts first."""
         number = decision.samples if decision else 1
         if number == 1:
-            request = await self.ledger.reserve(self._request(record, launch, decision))
+            request = await self.context.ledger.reserve(self._request(record, launch, decision))
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
-        name = f"{self.key}.{launch.step}.{launch.attempt}"
+        name = f"{self.context.key}.{launch.step}.{launch.attempt}"
         with race(name) as won:
 
             async def draw(n: int) -> Candidate:
                 asked = self._request(record, launch, decision, sample=n, race_name=name)
-                request = await self.ledger.reserve(asked)
+                request = await self.context.ledger.reserve(asked)
                 label = f"attempt {launch.attempt} · sample {n} of {number}"
                 candidate = await self._candidate(record, request, label)
                 if candidate.category is None:
@@ -154,20 +138,20 @@ class Attempts:
         sample: int = 0,
         race_name: str = "",
     ) -> SubagentRequest:
-        step, options, policy = record.step, self.options, self.options.policy
+        step, options, policy = record.step, self.context.options, self.context.options.policy
         tier = cast("Tier", launch.tier)
         schema = step.output.json_schema
-        again = self.again.get(step.id, 0)
-        key = f"{self.key}.{step.id}{f'-{again}' if again else ''}.{launch.attempt}"
-        limits = options.call_limits()
+        again = self.memories.again.get(step.id, 0)
+        key = f"{self.context.key}.{step.id}{f'-{again}' if again else ''}.{launch.attempt}"
         action = decision.action if decision else None
+        temperature, room = options.temperature, options.max_output_tokens
         if action in ("SAMPLE", "THINK_HARDER"):
-            limits["temperature"] = policy.sample_temperature
+            temperature = policy.sample_temperature
         if action == "THINK_HARDER":
-            limits["max_output_tokens"] = int(options.max_output_tokens * policy.harder_tokens)
+            room = int(room * policy.harder_tokens)
         return SubagentRequest(
             key=f"{key}.{sample}" if sample else key,
-            run=self.flow_run_id,
+            run=self.context.flow_run_id,
             step=step.id,
             agent=step.agent,
             attempt=launch.attempt,
@@ -176,7 +160,7 @@ class Attempts:
             instructions=step.instructions,
             prompt=step.prompt,
             lesson=step.lesson,
-            upstream=self._upstream(step.upstream) if step.upstream else self.inputs,
+            upstream=self._upstream(step.upstream) if step.upstream else self.context.inputs,
             feedback="" if action == "SAMPLE" else _feedback(record, decision),
             previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
             sample=sample,
@@ -185,13 +169,15 @@ class Attempts:
             output_requirements=output_requirements(step.output),
             grammar=form_grammar(step.output),
             output_schema=json.dumps(schema, sort_keys=True) if schema else "",
+            max_input_chars=options.max_input_chars,
+            max_output_tokens=room,
+            temperature=temperature,
             seed=options.seed + launch.attempt - 1 + sample * _SEEDS_APART,
             timeout_s=step.timeout_s,
-            **limits,
         )
 
     def _upstream(self, ids: Sequence[str]) -> tuple[Upstream, ...]:
-        above = [self.records[name] for name in ids]
+        above = [self.context.records[name] for name in ids]
         return tuple(
             Upstream(step=record.step.id, agent=record.step.agent, text=record.text)
             for record in above
@@ -200,8 +186,8 @@ class Attempts:
 
     def _materials(self, record: StepRecord) -> tuple[Material, ...]:
         if not record.step.upstream:
-            return tuple(Material(name=one.agent, text=one.text) for one in self.inputs)
-        above = [self.records[name] for name in record.step.upstream]
+            return tuple(Material(name=one.agent, text=one.text) for one in self.context.inputs)
+        above = [self.context.records[name] for name in record.step.upstream]
         return tuple(
             Material(name=one.step.id, kind=one.step.output.kind, text=one.text)
             for one in above
@@ -210,7 +196,7 @@ class Attempts:
 
     def _edges(self, record: StepRecord) -> list[State[Any] | None]:
         upstream = record.step.upstream
-        edges = [state for name in upstream for state in self.records[name].states]
+        edges = [state for name in upstream for state in self.context.records[name].states]
         return [*edges, *record.states] if edges or record.states else [self.waits_for]
 
     async def _conclude(
@@ -231,7 +217,7 @@ class Attempts:
             record.attempts.append(attempt)
             record.text = best.artifact
             record.category, record.reason = None, ""
-            record.output_ref = self.run.write(f"outputs/{launch.step}.txt", best.artifact)
+            record.output_ref = self.context.run.write(f"outputs/{launch.step}.txt", best.artifact)
             return AttemptFinished(launch.step, "succeeded")
         if best.artifact and best.progress >= record.progress and best.progress[0]:
             record.best, record.progress = best.artifact, best.progress
@@ -244,10 +230,12 @@ class Attempts:
         return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
 
     def _route(self, record: StepRecord, attempt: Attempt) -> Decision:
-        policy = self.options.policy
+        policy = self.context.options.policy
         bounds = Bounds(
             max_attempts=record.step.max_attempts,
-            ladder=self.options.ladder(record.step.max_tier, self.plan.task_type, record.step.tier),
+            ladder=self.context.options.ladder(
+                record.step.max_tier, self.context.plan.task_type, record.step.tier
+            ),
             optional=record.step.optional,
             replans_left=self.replacements.left,
             can_delegate=record.step.output.kind in policy.delegates,

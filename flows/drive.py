@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import Category
 from .attempt import Attempts
-from .compile import CompiledPlan
+from .context import RunContext
 from .control import Progress, RunControl
 from .events import (
     AttemptFinished,
@@ -25,7 +25,7 @@ from .events import (
     Skip,
     StepStatus,
 )
-from .records import StepRecord, keep
+from .records import keep
 from .schedule import Schedule
 
 __all__ = ["Driver"]
@@ -44,11 +44,9 @@ _ENDINGS: Mapping[str, Any] = {
 class Driver:
     """Drives one plan. `drive` returns when every step is over, or all that ran is cancelled."""
 
-    plan: CompiledPlan
-    records: Mapping[str, StepRecord]
+    context: RunContext
     attempts: Attempts
     control: RunControl
-    limits: ConcurrencyLimits
     tell: Callable[[Progress], None]
     clock: Callable[[], float] = time.time
     _schedule: Schedule = field(init=False)
@@ -57,7 +55,10 @@ class Driver:
     )
 
     def __post_init__(self) -> None:
-        self._schedule = Schedule(self.limits)
+        options = self.context.options
+        self._schedule = Schedule(
+            ConcurrencyLimits(options.max_concurrency, {**options.tier_concurrency})
+        )
 
     @property
     def statuses(self) -> dict[str, StepStatus]:
@@ -69,7 +70,9 @@ class Driver:
         cancel = asyncio.create_task(self.control.cancel.wait())
         watched: set[asyncio.Task[bool]] = {cancel}
         try:
-            status = await self._carry_out(self._schedule.advance(PlanExtended(self.plan.steps)))
+            status = await self._carry_out(
+                self._schedule.advance(PlanExtended(self.context.plan.steps))
+            )
             while status is None:
                 done, _ = await asyncio.wait(
                     {*self._running.values(), *watched}, return_when=asyncio.FIRST_COMPLETED
@@ -100,14 +103,14 @@ class Driver:
 
     def _event(self, step: str, task: asyncio.Task[AttemptFinished]) -> AttemptFinished:
         if task.cancelled():
-            self.records[step].reason = "cancelled"
+            self.context.records[step].reason = "cancelled"
             return AttemptFinished(step, "cancelled")
         if error := task.exception():
             # SIGTERM, raised in what the step just did: it is meant for the run.
             if not isinstance(error, Exception):
                 raise error
             # A full disk, a server that went away: it costs this step, not what others have done.
-            record = self.records[step]
+            record = self.context.records[step]
             record.category = Category.INFRASTRUCTURE
             record.reason = f"{record.category}: {error!r}"
             return AttemptFinished(step, "failed")
@@ -131,17 +134,17 @@ class Driver:
         return status
 
     def _skip(self, step: str, cause: str, category: Category) -> None:
-        record = self.records[step]
+        record = self.context.records[step]
         record.category = category
         record.reason = f"{category}: {cause} did not succeed"
         self._keep(step)
         self._say("skipped", step, record.reason)
 
     def _keep(self, step: str) -> None:
-        keep(self.attempts.run, self.records[step], self.statuses[step])
+        keep(self.context.run, self.context.records[step], self.statuses[step])
 
     def _tell_end(self, event: AttemptFinished) -> None:
-        record = self.records[event.step]
+        record = self.context.records[event.step]
         attempt = record.attempts[-1] if record.attempts else None
         self.tell(
             Progress(

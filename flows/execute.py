@@ -23,9 +23,10 @@ from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
 from .budget import Budget, Ledger
 from .compile import CompiledPlan
+from .context import RunContext
 from .control import Progress, RunControl
 from .drive import Driver
-from .events import ConcurrencyLimits, RunStatus, StepStatus
+from .events import RunStatus, StepStatus
 from .options import SwarmOptions
 from .records import StepRecord, frontier, keep, step_results, step_runs
 from .replanning import Replacements
@@ -54,45 +55,28 @@ class Execution:
     started_at: float
     store: Store | None = None
     recall: Recall | None = None
-    _records: dict[str, StepRecord] = field(init=False)
-    _ledger: Ledger = field(init=False)
+    _context: RunContext = field(init=False)
     _replacements: Replacements = field(init=False)
     _memories: Memories = field(init=False)
 
     def __post_init__(self) -> None:
-        self._records = {step.id: StepRecord(step) for step in self.plan.steps}
-        self._ledger = Ledger(
+        ledger = Ledger(
             budget=Budget(self.options.max_tokens, self.options.timeout_s),
             started_at=self.started_at,
             spent=self.source.planning.usage.tokens,
         )
-        self._replacements = Replacements(
-            plan=self.plan,
-            key=self._key,
-            flow_run_id=self.flow_run_id,
-            model=self.options.model_of("orchestrator"),
-            limits={
-                **self.options.call_limits(),
-                "seed": self.options.seed,
-                "timeout_s": self.options.step_timeout_s,
-            },
-            ledger=self._ledger,
-            left=self.options.policy.replans,
+        records = {step.id: StepRecord(step) for step in self.plan.steps}
+        self._context = RunContext(
+            self.plan, self.run, self.flow_run_id, self.options, records, ledger
         )
+        self._replacements = Replacements(self._context, left=self.options.policy.replans)
         self._memories = Memories(
+            self._context,
             store=self.store,
-            plan=self.plan,
-            flow_run_id=self.flow_run_id,
-            namespace=self.options.namespace,
             agents=self.source.plan.agents,
             again=self.run.begun_again(),
             mitigations=self.recall.mitigations if self.recall else (),
         )
-
-    @property
-    def _key(self) -> str:
-        """What the cache keys of this run and plan begin with."""
-        return f"{self.flow_run_id}.{self.plan.content_hash[:16]}"
 
     async def run_to_end(self) -> SwarmResult:
         """Return the result, its pages made.
@@ -101,7 +85,7 @@ class Execution:
             RunCancelledError: The run was cancelled; what had finished is kept.
         """
         self.run.write("plan.json", self.plan.to_json())
-        page = DagPage(self.plan, self._records, lambda: driver.statuses, self.run.run_id)
+        page = DagPage(self.plan, self._context.records, lambda: driver.statuses, self.run.run_id)
         driver = self._driver(_both(self.control, page))
         page.start()
         self.control.listener(Progress("planned", time.time(), plan=self.plan))
@@ -120,36 +104,14 @@ class Execution:
         return result
 
     def _driver(self, tell: Callable[[Progress], None]) -> Driver:
-        attempts = Attempts(
-            plan=self.plan,
-            run=self.run,
-            flow_run_id=self.flow_run_id,
-            key=self._key,
-            options=self.options,
-            records=self._records,
-            waits_for=self.planned,
-            ledger=self._ledger,
-            replacements=self._replacements,
-            memories=self._memories,
-            inputs=tuple(Upstream(agent=name, text=text) for name, text in self.plan.inputs),
-            again=self._memories.again,
-        )
-        return Driver(
-            plan=self.plan,
-            records=self._records,
-            attempts=attempts,
-            control=self.control,
-            limits=ConcurrencyLimits(
-                self.options.max_concurrency, {**self.options.tier_concurrency}
-            ),
-            tell=tell,
-        )
+        attempts = Attempts(self._context, self.planned, self._replacements, self._memories)
+        return Driver(self._context, attempts, self.control, tell)
 
     async def _leave(
         self, page: DagPage, statuses: Mapping[str, StepStatus], error: BaseException
     ) -> None:
         """Write down and show what happened in a run that ends early; it has no result."""
-        for name, record in self._records.items():
+        for name, record in self._context.records.items():
             if record.attempts or record.reason:
                 keep(self.run, record, statuses[name])
         why = f"It was left early{f': {error}' if str(error) else '.'}"
@@ -158,11 +120,11 @@ class Execution:
         await asyncio.gather(page.close(frozenset()), publish_timeline(told))
 
     async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
-        last = frontier(self.plan, self._records)
+        last = frontier(self.plan, self._context.records)
         answer, usage, trouble = await self._answer(last)
         if trouble and status == "completed":
             status = "partial"
-        records = list(self._records.values())
+        records = list(self._context.records.values())
         problems = [
             f"{record.step.id}: {record.reason}"
             for record in records
@@ -185,7 +147,7 @@ class Execution:
         problem: str,
     ) -> SwarmResult:
         """Write down what a run came to; `answering` is what the answer took."""
-        records = list(self._records.values())
+        records = list(self._context.records.values())
         asked = (self.source.planning.usage, self._replacements.usage, answering)
         made = (attempt.usage for record in records for attempt in record.attempts)
         return SwarmResult(
@@ -218,17 +180,13 @@ class Execution:
             self.plan.objective,
             outputs,
             done_when=self.source.plan.definition_of_done,
-            key=self._key,
+            key=self._context.key,
             run=self.flow_run_id,
             model=self.options.model_of("orchestrator"),
-            limits={
-                **self.options.call_limits(),
-                "seed": self.options.seed,
-                "timeout_s": self.options.step_timeout_s,
-            },
+            limits=self._context.limits,
         )
         try:
-            request = await self._ledger.reserve(request)
+            request = await self._context.ledger.reserve(request)
         except BudgetExceededError as error:
             return as_they_are(outputs, kinds), Usage(), f"The answer could not be written: {error}"
         self.control.listener(Progress("synthesising", time.time()))

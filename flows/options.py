@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field, PositiveInt
 
@@ -12,6 +11,7 @@ from ..errors import ModelError
 from ..failure_policy import Policy
 from ..frozen import Frozen
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
+from ..tasks.subagent.request import CallLimits
 
 __all__ = ["SwarmOptions"]
 
@@ -103,13 +103,15 @@ class SwarmOptions(Frozen):
                 seen.setdefault(_served(self.model_of(tier)), tier)
         return tuple(seen.values())
 
-    def call_limits(self) -> dict[str, Any]:
-        """Return what bounds every call, by the names of a `SubagentRequest`'s fields."""
-        return {
-            "max_input_chars": self.max_input_chars,
-            "max_output_tokens": self.max_output_tokens,
-            "temperature": self.temperature,
-        }
+    def call_limits(self) -> CallLimits:
+        """Return what bounds every call of a run."""
+        return CallLimits(
+            max_input_chars=self.max_input_chars,
+            max_output_tokens=self.max_output_tokens,
+            temperature=self.temperature,
+            seed=self.seed,
+            timeout_s=self.step_timeout_s,
+        )
 
 
 def _served(name: str) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..errors import NoPlanError, StepWaivedError
 from ..result import Usage
 from ..tasks.planner.local.line_format import system_prompt
 from ..tasks.replan import read_replacement, replacement_request, replan
 from ..tasks.subagent.request import SubagentResult
-from .budget import Ledger
-from .compile import CompiledPlan, CompiledStep
+from .compile import CompiledStep
+from .context import RunContext
 from .records import StepRecord
 from .task_run import run_task
 
@@ -24,17 +22,10 @@ class Replacements:
     """Replaces steps, at most `left` times more.
 
     Attributes:
-        key: Begins the cache key of each question: flow run and plan.
-        limits: What bounds every call of the run, by the names of a request's fields.
         usage: What all questions took so far.
     """
 
-    plan: CompiledPlan
-    key: str
-    flow_run_id: str
-    model: str
-    limits: Mapping[str, Any]
-    ledger: Ledger
+    context: RunContext
     left: int
     usage: Usage = field(default_factory=Usage)
 
@@ -47,19 +38,19 @@ class Replacements:
             StepWaivedError: It does without the step.
         """
         self.left -= 1
-        step = record.step
+        context, step = self.context, record.step
         failures = [one.error or str(one.category) for one in reversed(record.attempts)]
-        request = await self.ledger.reserve(
+        request = await context.ledger.reserve(
             replacement_request(
-                self.plan.objective,
+                context.plan.objective,
                 step.id,
                 step.agent,
                 step.prompt,
                 failures,
-                key=f"{self.key}.{step.id}.replan.{record.revision + 1}",
-                run=self.flow_run_id,
-                model=self.model,
-                limits=self.limits,
+                key=f"{context.key}.{step.id}.replan.{record.revision + 1}",
+                run=context.flow_run_id,
+                model=context.options.model_of("orchestrator"),
+                limits=context.limits,
             )
         )
         tokens: int | None = None
@@ -77,7 +68,7 @@ class Replacements:
                 self.usage += result.usage
                 record.note(usage=result.usage, duration_s=result.work_s)
         finally:
-            self.ledger.settle(request.key, tokens)
+            context.ledger.settle(request.key, tokens)
         record.states = (state,)
         if result is None:
             raise NoPlanError(
@@ -88,7 +79,7 @@ class Replacements:
         found = read_replacement(result.text, step.agent, step.prompt)
         if not found.agent:
             raise StepWaivedError(f"The orchestrator does without {step.id}: {found.prompt}")
-        instructions = self.plan.instructions_for(system_prompt(found.agent))
+        instructions = context.plan.instructions_for(system_prompt(found.agent))
         return replace(
             step,
             agent=found.agent,

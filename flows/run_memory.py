@@ -20,7 +20,8 @@ from ..result import Attempt, Mitigation, Recall, ShownAttempt
 from ..task_ir import Agent, TaskIR, Tier
 from ..tasks.recall import recall, recall_request
 from ..tasks.remember import AttemptContext, episode_of, task_type_of
-from .compile import CompiledPlan, CompiledStep
+from .compile import CompiledStep
+from .context import RunContext
 from .options import SwarmOptions
 from .records import StepRecord
 from .task_run import run_task
@@ -91,10 +92,8 @@ class Memories:
         mitigations: What was done about failures in earlier runs, as it was recalled.
     """
 
+    context: RunContext
     store: Store | None
-    plan: CompiledPlan
-    flow_run_id: str
-    namespace: str
     agents: Sequence[Agent] = ()
     again: Mapping[str, int] = field(default_factory=dict[str, int])
     mitigations: tuple[Mitigation, ...] = ()
@@ -132,29 +131,33 @@ class Memories:
         ]
         try:
             return await asyncio.to_thread(
-                after_run, self.store, self.namespace, self.flow_run_id, invented
+                after_run,
+                self.store,
+                self.context.options.namespace,
+                self.context.flow_run_id,
+                invented,
             )
         except MemoryStoreError as error:
             _logger.warning("Nothing is learned from the run: %s", error)
             return ()
 
     def _task_type(self, step: CompiledStep) -> str:
-        return task_type_of(self.plan.task_type, step.output.kind)
+        return task_type_of(self.context.plan.task_type, step.output.kind)
 
     def _context(self, record: StepRecord, told: Sequence[ShownAttempt] = ()) -> AttemptContext:
         step = record.step
         examples = (EpisodeKey(one.run, one.step, one.attempt) for one in told)
         return AttemptContext(
-            namespace=self.namespace,
-            run=self.flow_run_id,
+            namespace=self.context.options.namespace,
+            run=self.context.flow_run_id,
             step=step.id,
-            objective=self.plan.objective,
-            task_type=self.plan.task_type,
+            objective=self.context.plan.objective,
+            task_type=self.context.plan.task_type,
             output=step.output.kind,
             prompt=step.prompt,
             persona=step.persona or step.agent,
             upstream=step.upstream,
-            downstream=tuple(one.id for one in self.plan.steps if step.id in one.upstream),
+            downstream=tuple(one.id for one in self.context.plan.steps if step.id in one.upstream),
             used=tuple(dict.fromkeys((*step.used, *examples))),
             again=self.again.get(step.id, 0),
         )

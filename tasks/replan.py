@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..errors import NoPlanError
 from ..result import excerpt
 from .planner.local.line_format import WORDS
-from .subagent.request import SubagentRequest
+from .subagent.request import CallLimits, SubagentRequest
 from .subagent.task import subagent
 
 __all__ = [
@@ -61,13 +60,13 @@ def replacement_request(
     key: str,
     run: str,
     model: str,
-    limits: Mapping[str, Any],
+    limits: CallLimits,
 ) -> SubagentRequest:
     """Return the request to the orchestrator to replace a step.
 
     Args:
         failures: What was wrong with its attempts, the newest first.
-        limits: What bounds every call of the run, by the names of a request's fields.
+        limits: What bounds the call.
     """
     evidence = excerpt("\n".join(f"- {failure}" for failure in failures), EVIDENCE_CHARS)
     parts = (
@@ -87,7 +86,7 @@ def replacement_request(
         instructions=_INSTRUCTIONS,
         prompt="\n\n".join(parts),
         grammar=GRAMMAR,
-        **limits,
+        **dict(limits),
     )
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ..task_ir import OutputKind
-from .subagent.request import SubagentRequest, Upstream
+from .subagent.request import CallLimits, SubagentRequest, Upstream
 from .subagent.task import subagent
 
 __all__ = ["as_they_are", "synthesis", "synthesise"]
@@ -28,13 +27,13 @@ def synthesis(
     key: str,
     run: str,
     model: str,
-    limits: Mapping[str, Any],
+    limits: CallLimits,
 ) -> SubagentRequest:
     """Return the request to the orchestrator to answer an objective from these outputs.
 
     Args:
         done_when: What the plan calls done.
-        limits: What bounds every call of the run, by the names of a request's fields.
+        limits: What bounds the call.
     """
     return SubagentRequest(
         key=f"{key}.answer.1",
@@ -54,7 +53,7 @@ def synthesis(
             ]
         ),
         upstream=outputs,
-        **limits,
+        **dict(limits),
     )
 
 

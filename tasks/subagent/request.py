@@ -13,7 +13,7 @@ from ...result import Usage, excerpt
 from ...task_ir import OutputKind, TierName
 from .text_budget import cut, shares
 
-__all__ = ["SubagentRequest", "SubagentResult", "Upstream", "prompt_of"]
+__all__ = ["CallLimits", "SubagentRequest", "SubagentResult", "Upstream", "prompt_of"]
 
 
 class Upstream(Frozen):
@@ -27,8 +27,25 @@ class Upstream(Frozen):
     text: str
 
 
-class SubagentRequest(Frozen):
-    """All that one attempt depends on.
+class CallLimits(Frozen):
+    """What bounds a model's call.
+
+    Attributes:
+        max_input_chars: Characters of upstream texts that it reads, their labels included.
+        temperature: Of sampling; None is the model's own.
+        seed: Of sampling, where the model is local.
+        timeout_s: Seconds it may take.
+    """
+
+    max_input_chars: int = 4000
+    max_output_tokens: int = 256
+    temperature: float | None = None
+    seed: int = 0
+    timeout_s: float = 300.0
+
+
+class SubagentRequest(CallLimits):
+    """All that one attempt depends on, its limits among it.
 
     `key` names it across processes, by flow run, plan, step and attempt; `run` is the flow run.
     """
@@ -54,11 +71,6 @@ class SubagentRequest(Frozen):
     output_requirements: tuple[str, ...] = Field(
         default=(), description="What else its gates will look at."
     )
-    max_input_chars: int = 4000
-    max_output_tokens: int = 256
-    temperature: float | None = None
-    seed: int = 0
-    timeout_s: float = 300.0
 
     @property
     def name(self) -> str:

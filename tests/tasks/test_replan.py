@@ -15,6 +15,7 @@ from prefect_swarm.tasks.replan import (
     read_replacement,
     replacement_request,
 )
+from prefect_swarm.tasks.subagent.request import CallLimits
 from prefect_swarm.tasks.subagent.task import answer
 
 
@@ -66,7 +67,7 @@ def test_what_the_orchestrator_is_shown_is_bounded() -> None:
         key="k",
         run="r",
         model="m",
-        limits={},
+        limits=CallLimits(),
     )
     assert "Reader: Read it" in asked.prompt
     assert "Objective: Find out" in asked.prompt
@@ -92,7 +93,7 @@ def test_whatever_the_grammar_admits_is_read(name: str, prompt: str) -> None:
 @pytest.mark.model
 @pytest.mark.parametrize("seed", range(3))
 def test_the_embedded_model_writes_a_line_that_can_be_read(seed: int, swarm_home: Path) -> None:
-    limits = {"seed": seed, "temperature": 1.5, "max_output_tokens": 24}
+    limits = CallLimits(seed=seed, temperature=1.5, max_output_tokens=24)
     asked = replacement_request(
         "Find out",
         "S1",
