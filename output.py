@@ -1,4 +1,4 @@
-"""What a step of a plan has to produce."""
+"""What a step of a plan has to produce, and what it produced."""
 
 from __future__ import annotations
 
@@ -21,7 +21,17 @@ from .expression import expression_problem
 from .frozen import Frozen
 from .schema_check import schema_problem
 
-__all__ = ["Example", "Form", "Output", "OutputKind", "PlanPart", "Text", "Texts", "as_tuple"]
+__all__ = [
+    "Example",
+    "Form",
+    "Output",
+    "OutputKind",
+    "PlanPart",
+    "StepOutput",
+    "Text",
+    "Texts",
+    "as_tuple",
+]
 
 OutputKind = Literal["text", "json", "python", "shell", "files"]
 Form = Literal["one_line", "number", "yes_no", "list", "table"]
@@ -125,6 +135,20 @@ class Output(PlanPart):
         if problem := schema_problem(self.json_schema):
             raise ValueError(problem)
         return self
+
+
+class StepOutput(Frozen):
+    """A text that later steps and their gates read: what a step produced, or an input of the plan.
+
+    Attributes:
+        name: The step's id, or the input's name.
+        agent: The agent that produced it; "" for an input of the plan.
+    """
+
+    name: str
+    agent: str = ""
+    kind: OutputKind = "text"
+    text: str
 
 
 def _as_json(value: Any, depth: int = 0) -> Any:

@@ -11,18 +11,17 @@ from typing import Any, cast
 from prefect.client.schemas.objects import State
 
 from ..errors import BudgetExceededError, NoPlanError, StepWaivedError, SwarmError
-from ..gates import Material
 from ..result import Action, Attempt, Decision, Usage, excerpt
 from ..task_ir import Tier
 from ..tasks.failure_router import Bounds, Failure, feedback, route
 from ..tasks.race import race
 from ..tasks.subagent.form_grammar import form_grammar
 from ..tasks.subagent.output_requirements import output_requirements
-from ..tasks.subagent.request import SubagentRequest, Upstream
+from ..tasks.subagent.request import SubagentRequest
 from .candidate import Candidate, Candidates
 from .context import RunContext
 from .events import AttemptFinished, Launch
-from .records import StepRecord, keep
+from .records import StepRecord, save_step
 from .replanning import Replacements
 from .run_memory import Memories
 
@@ -37,12 +36,10 @@ class Attempts:
     """Runs attempts, and keeps what all of a run's attempts share.
 
     Attributes:
-        waits_for: The Prefect state that a step without upstream waits for; the plan's.
         memories: Where what ended is remembered.
     """
 
     context: RunContext
-    waits_for: State[Any] | None
     replacements: Replacements
     memories: Memories
     _candidates: Candidates = field(init=False)
@@ -54,19 +51,19 @@ class Attempts:
     async def run_attempt(self, launch: Launch) -> AttemptFinished:
         """Run one attempt to its end and decide what follows."""
         record = self.context.records[launch.step]
-        decision = record.attempts[-1].decision if record.attempts else None
+        decision = record.decision
         try:
             if decision is not None:
                 await self._prepare(record, decision)
             candidates = await self._make(record, launch, decision)
         except StepWaivedError as error:
-            record.category, record.reason = None, str(error)
+            record.end(str(error))
             return AttemptFinished(launch.step, "waived")
         except NoPlanError as error:
-            record.reason += f" {error}"
+            record.add_reason(str(error))
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
         except SwarmError as error:
-            record.category, record.reason = error.category, f"{error.category}: {error}"
+            record.end(str(error), error.category)
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
         return await self._conclude(record, launch, candidates)
 
@@ -76,21 +73,17 @@ class Attempts:
             await asyncio.sleep(decision.delay_s)
         if decision.action == "REPLAN":
             try:
-                record.step = await self.replacements.replaced(record)
+                step = await self.replacements.replacement_for(record)
             except SwarmError as error:
                 record.note(outcome=str(error))
                 raise
-            record.note(outcome=f"{record.step.agent}: {record.step.prompt}")
-            record.revision += 1
-            record.best, record.progress = "", (False, 0)
+            record.note(outcome=f"{step.agent}: {step.prompt}")
+            record.replace_step(step)
         elif decision.action == "DELEGATE":
             other = self.context.options.policy.delegates[record.step.output.kind]
-            instructions = self.context.plan.instructions_for(other.system_prompt)
-            record.step = replace(
-                record.step, agent=other.name, instructions=instructions, persona=""
-            )
+            record.delegate(other.name, self.context.plan.instructions_for(other.system_prompt))
         if record.change:
-            keep(self.context.run, record, "running")
+            save_step(self.context.run, record, "running")
 
     async def _make(
         self, record: StepRecord, launch: Launch, decision: Decision | None
@@ -115,19 +108,17 @@ class Attempts:
             drawn = await asyncio.gather(
                 *(draw(n) for n in range(1, number + 1)), return_exceptions=True
             )
-        made = [one for one in drawn if isinstance(one, Candidate)]
-        broken = [one for one in drawn if isinstance(one, BaseException)]
+        made = [drawing for drawing in drawn if isinstance(drawing, Candidate)]
+        broken = [drawing for drawing in drawn if isinstance(drawing, BaseException)]
         # What the budget has no room for isn't drawn; only if that is all of them it is a failure.
-        if not made or not all(isinstance(one, BudgetExceededError) for one in broken):
+        if not made or not all(isinstance(error, BudgetExceededError) for error in broken):
             raise broken[0]
-        return sorted(made, key=lambda one: (one.category is None, one.progress), reverse=True)
+        return sorted(made, key=lambda made: (made.category is None, made.progress), reverse=True)
 
     async def _candidate(
         self, record: StepRecord, request: SubagentRequest, label: str
     ) -> Candidate:
-        return await self._candidates.make(
-            record.step, request, self._materials(record), self._edges(record), label
-        )
+        return await self._candidates.make(record.step, request, self._edges(record), label)
 
     def _request(
         self,
@@ -141,7 +132,7 @@ class Attempts:
         step, options, policy = record.step, self.context.options, self.context.options.policy
         tier = cast("Tier", launch.tier)
         schema = step.output.json_schema
-        again = self.memories.again.get(step.id, 0)
+        again = self.context.begun_again.get(step.id, 0)
         key = f"{self.context.key}.{step.id}{f'-{again}' if again else ''}.{launch.attempt}"
         action = decision.action if decision else None
         temperature, room = options.temperature, options.max_output_tokens
@@ -160,7 +151,7 @@ class Attempts:
             instructions=step.instructions,
             prompt=step.prompt,
             lesson=step.lesson,
-            upstream=self._upstream(step.upstream) if step.upstream else self.context.inputs,
+            upstream=self.context.upstream_of(step),
             feedback="" if action == "SAMPLE" else _feedback(record, decision),
             previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
             sample=sample,
@@ -176,28 +167,10 @@ class Attempts:
             timeout_s=step.timeout_s,
         )
 
-    def _upstream(self, ids: Sequence[str]) -> tuple[Upstream, ...]:
-        above = [self.context.records[name] for name in ids]
-        return tuple(
-            Upstream(step=record.step.id, agent=record.step.agent, text=record.text)
-            for record in above
-            if record.text is not None
-        )
-
-    def _materials(self, record: StepRecord) -> tuple[Material, ...]:
-        if not record.step.upstream:
-            return tuple(Material(name=one.agent, text=one.text) for one in self.context.inputs)
-        above = [self.context.records[name] for name in record.step.upstream]
-        return tuple(
-            Material(name=one.step.id, kind=one.step.output.kind, text=one.text)
-            for one in above
-            if one.text is not None
-        )
-
     def _edges(self, record: StepRecord) -> list[State[Any] | None]:
         upstream = record.step.upstream
         edges = [state for name in upstream for state in self.context.records[name].states]
-        return [*edges, *record.states] if edges or record.states else [self.waits_for]
+        return [*edges, *record.states] if edges or record.states else [self.context.plan_state]
 
     async def _conclude(
         self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
@@ -211,20 +184,13 @@ class Attempts:
         self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
         best = candidates[0]
-        record.states = best.states
         attempt = _attempt(record, launch, candidates)
         if best.category is None:
-            record.attempts.append(attempt)
-            record.text = best.artifact
-            record.category, record.reason = None, ""
-            record.output_ref = self.context.run.write(f"outputs/{launch.step}.txt", best.artifact)
+            ref = self.context.run.write(f"outputs/{launch.step}.txt", best.artifact)
+            record.succeed(attempt, best.artifact, ref, best.states)
             return AttemptFinished(launch.step, "succeeded")
-        if best.artifact and best.progress >= record.progress and best.progress[0]:
-            record.best, record.progress = best.artifact, best.progress
         decision = self._route(record, attempt)
-        record.attempts.append(attempt.model_copy(update={"decision": decision}))
-        record.category = best.category
-        record.reason = f"{best.category}: {best.error} ({decision.reason})"
+        record.fail(attempt, decision, best.artifact, best.progress, best.states)
         if decision.tier is not None:
             return AttemptFinished(launch.step, "retry", decision.tier)
         return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
@@ -247,19 +213,19 @@ class Attempts:
 
 
 def _feedback(record: StepRecord, decision: Decision | None) -> str:
-    said = feedback([one for one in _failures(record) if one.revision == record.revision])
-    told = decision.told if decision else None
-    return f"{said}\n{told.text}" if told else said
+    failures = [failure for failure in _failures(record) if failure.revision == record.revision]
+    example = decision.told if decision else None
+    return f"{feedback(failures)}\n{example.text}" if example else feedback(failures)
 
 
 def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
     attempts = [*record.attempts, *([last] if last else [])]
-    led: list[Action | None] = [None]
-    led.extend(one.decision.action if one.decision else None for one in attempts)
+    led_to: list[Action | None] = [None]
+    led_to.extend(attempt.decision.action if attempt.decision else None for attempt in attempts)
     return [
-        Failure(one.category, one.tier, one.error or "", action, one.revision)
-        for one, action in zip(attempts, led, strict=False)
-        if one.category is not None
+        Failure(attempt.category, attempt.tier, attempt.error or "", action, attempt.revision)
+        for attempt, action in zip(attempts, led_to, strict=False)
+        if attempt.category is not None
     ]
 
 
@@ -273,16 +239,16 @@ def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
         samples=len(candidates),
         tier=cast("Tier", launch.tier),
         model=result.model,
-        started_at=min(one.result.started_at for one in candidates),
+        started_at=min(candidate.result.started_at for candidate in candidates),
         ended_at=result.ended_at,
         queue_s=result.queue_s,
-        usage=sum((one.result.usage for one in candidates), Usage()),
+        usage=sum((candidate.result.usage for candidate in candidates), Usage()),
         category=best.category,
         error=best.error,
-        extraction=best.extraction.rule,
+        extraction=result.extraction,
         gates=tuple(
             result.model_copy(update={"repaired": None, "diff": excerpt(result.diff, _DIFF_CHARS)})
             for result in (best.pipeline_result.results if best.pipeline_result else ())
         ),
-        tokens_saved=sum(one.result.tokens_saved for one in candidates),
+        tokens_saved=sum(candidate.result.tokens_saved for candidate in candidates),
     )

@@ -1,4 +1,4 @@
-"""One candidate for a step's artifact: budget, subagent, extraction, gates."""
+"""One candidate for a step's artifact: budget, subagent, gates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ..errors import Category, SwarmError
 from ..gates import (
     Gate,
     GateResult,
-    Material,
     PipelineResult,
     Subject,
     build_pipeline,
@@ -23,7 +22,6 @@ from ..gates import (
     run_pipeline,
 )
 from ..tasks.gate import Inspection, gate
-from ..tasks.subagent.extraction import Extraction, extract
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import subagent
 from .budget import Ledger
@@ -43,7 +41,6 @@ class Candidate:
     """
 
     result: SubagentResult
-    extraction: Extraction
     pipeline_result: PipelineResult | None
     states: tuple[State[Any], ...]
 
@@ -68,7 +65,7 @@ class Candidate:
     @property
     def artifact(self) -> str:
         """The artifact, with all repairs."""
-        return self.pipeline_result.artifact if self.pipeline_result else self.extraction.artifact
+        return self.pipeline_result.artifact if self.pipeline_result else self.result.text
 
     @property
     def progress(self) -> tuple[bool, int]:
@@ -89,7 +86,6 @@ class Candidates:
         self,
         step: CompiledStep,
         request: SubagentRequest,
-        materials: Sequence[Material],
         wait_for: Sequence[State[Any] | None],
         label: str,
     ) -> Candidate:
@@ -107,13 +103,10 @@ class Candidates:
             tokens = None if uncounted else result.usage.tokens
         finally:
             self.ledger.settle(request.key, tokens)
-        extraction = extract(result.text, step.output.kind)
         if result.category is not None or not step.gates:
-            return Candidate(result, extraction, None, (state,))
-        pipeline_result, states = await self._check(
-            step, request, extraction, materials, state, label
-        )
-        return Candidate(result, extraction, pipeline_result, states)
+            return Candidate(result, None, (state,))
+        pipeline_result, states = await self._check(step, request, result.text, state, label)
+        return Candidate(result, pipeline_result, states)
 
     async def _ask(
         self,
@@ -141,40 +134,41 @@ class Candidates:
         self,
         step: CompiledStep,
         request: SubagentRequest,
-        extraction: Extraction,
-        materials: Sequence[Material],
-        asked: State[Any],
+        artifact: str,
+        answered: State[Any],
         label: str,
     ) -> tuple[PipelineResult, tuple[State[Any], ...]]:
-        states: dict[str, tuple[State[Any], ...]] = {"": (asked,)}
+        states: dict[str, tuple[State[Any], ...]] = {"": (answered,)}
 
-        async def check(one: Gate, subject: Subject, required: bool) -> GateResult:
+        async def check_gate(checked: Gate, subject: Subject, required: bool) -> GateResult:
             inspection = Inspection(
                 key=request.cache_key(),
-                gate=one.name,
+                gate=checked.name,
                 required=required,
                 race=request.race,
                 subject=subject,
             )
-            name = f"{step.id} · gate {one.name} · {label}"
-            before = next((s for stage, s in reversed(states.items()) if stage != one.stage), ())
-            if one.stage == "light":
+            name = f"{step.id} · gate {checked.name} · {label}"
+            before = next(
+                (s for stage, s in reversed(states.items()) if stage != checked.stage), ()
+            )
+            if checked.stage == "light":
                 async with self.gates:
                     state, content = await run_task(gate, inspection, name=name, wait_for=before)
             else:
                 state, content = await run_task(gate, inspection, name=name, wait_for=before)
-            states[one.stage] = (*states.get(one.stage, ()), state)
+            states[checked.stage] = (*states.get(checked.stage, ()), state)
             if isinstance(content, dict):
                 return GateResult.model_validate(content)
-            return GateResult.broken(one.name, repr(content), required=required)
+            return GateResult.broken(checked.name, repr(content), required=required)
 
         subject = Subject(
-            artifact=extraction.artifact,
+            artifact=artifact,
             output=step.output,
             prompt=step.prompt,
-            materials=tuple(materials),
+            upstream=request.upstream,
         )
-        pipeline_result = await run_pipeline(build_pipeline(step.gates), subject, check)
+        pipeline_result = await run_pipeline(build_pipeline(step.gates), subject, check_gate)
         return pipeline_result, [*states.values()][-1]
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+from prefect.client.schemas.objects import State
+
+from ..output import StepOutput
 from ..runs import RunFolder
-from ..tasks.subagent.request import CallLimits, Upstream
+from ..tasks.subagent.request import CallLimits
 from .budget import Ledger
-from .compile import CompiledPlan
+from .compile import CompiledPlan, CompiledStep
 from .options import SwarmOptions
 from .records import StepRecord
 
@@ -23,6 +27,9 @@ class RunContext:
         flow_run_id: Prefect's id of the flow run.
         records: What is known of each step, by its id; a record changes, the mapping doesn't.
         ledger: What the run may still spend.
+        plan_state: The Prefect state that steps without upstream wait for.
+        begun_again: How often each step was begun again after its run had failed; see
+            `RunFolder.begin_again`.
     """
 
     plan: CompiledPlan
@@ -31,6 +38,8 @@ class RunContext:
     options: SwarmOptions
     records: Mapping[str, StepRecord]
     ledger: Ledger
+    plan_state: State[Any] | None = None
+    begun_again: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @property
     def key(self) -> str:
@@ -38,9 +47,16 @@ class RunContext:
         return f"{self.flow_run_id}.{self.plan.content_hash[:16]}"
 
     @property
-    def inputs(self) -> tuple[Upstream, ...]:
+    def inputs(self) -> tuple[StepOutput, ...]:
         """The plan's own inputs, which steps without upstream read."""
-        return tuple(Upstream(agent=name, text=text) for name, text in self.plan.inputs)
+        return tuple(StepOutput(name=name, text=text) for name, text in self.plan.inputs)
+
+    def upstream_of(self, step: CompiledStep) -> tuple[StepOutput, ...]:
+        """Return what a step reads: the outputs of the steps before it, or the plan's inputs."""
+        if not step.upstream:
+            return self.inputs
+        outputs = (self.records[name].output for name in step.upstream)
+        return tuple(output for output in outputs if output is not None)
 
     @property
     def limits(self) -> CallLimits:

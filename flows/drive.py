@@ -25,7 +25,7 @@ from .events import (
     Skip,
     StepStatus,
 )
-from .records import keep
+from .records import save_step
 from .schedule import Schedule
 
 __all__ = ["Driver"]
@@ -96,23 +96,21 @@ class Driver:
             del self._running[step]
             event = self._event(step, task)
             commands = self._schedule.advance(event)
-            self._keep(step)
-            self._tell_end(event)
+            self._save(step)
+            self._report_end(event)
             status = await self._carry_out(commands) or status
         return status
 
     def _event(self, step: str, task: asyncio.Task[AttemptFinished]) -> AttemptFinished:
         if task.cancelled():
-            self.context.records[step].reason = "cancelled"
+            self.context.records[step].end("cancelled")
             return AttemptFinished(step, "cancelled")
         if error := task.exception():
             # SIGTERM, raised in what the step just did: it is meant for the run.
             if not isinstance(error, Exception):
                 raise error
             # A full disk, a server that went away: it costs this step, not what others have done.
-            record = self.context.records[step]
-            record.category = Category.INFRASTRUCTURE
-            record.reason = f"{record.category}: {error!r}"
+            self.context.records[step].end(repr(error), Category.INFRASTRUCTURE)
             return AttemptFinished(step, "failed")
         return task.result()
 
@@ -121,7 +119,7 @@ class Driver:
         for command in commands:
             match command:
                 case Launch(step, attempt, tier):
-                    self._say("launched", step, f"attempt {attempt} on {tier}")
+                    self._report("launched", step, f"attempt {attempt} on {tier}")
                     self._running[step] = asyncio.create_task(self.attempts.run_attempt(command))
                     # Or steps that start together would all ask their models after the last one.
                     await asyncio.sleep(0)
@@ -135,15 +133,14 @@ class Driver:
 
     def _skip(self, step: str, cause: str, category: Category) -> None:
         record = self.context.records[step]
-        record.category = category
-        record.reason = f"{category}: {cause} did not succeed"
-        self._keep(step)
-        self._say("skipped", step, record.reason)
+        record.end(f"{cause} did not succeed", category)
+        self._save(step)
+        self._report("skipped", step, record.reason)
 
-    def _keep(self, step: str) -> None:
-        keep(self.context.run, self.context.records[step], self.statuses[step])
+    def _save(self, step: str) -> None:
+        save_step(self.context.run, self.context.records[step], self.statuses[step])
 
-    def _tell_end(self, event: AttemptFinished) -> None:
+    def _report_end(self, event: AttemptFinished) -> None:
         record = self.context.records[event.step]
         attempt = record.attempts[-1] if record.attempts else None
         self.tell(
@@ -156,5 +153,5 @@ class Driver:
             )
         )
 
-    def _say(self, kind: Any, step: str, text: str) -> None:
+    def _report(self, kind: Any, step: str, text: str) -> None:
         self.tell(Progress(kind=kind, at=self.clock(), step=step, text=text))

@@ -15,10 +15,9 @@ from ..memory.store import Store
 from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import RunFolder
-from ..task_ir import OutputKind
 from ..tasks.planner.task import Planned
-from ..tasks.subagent.request import SubagentResult, Upstream
-from ..tasks.synthesise import as_they_are, synthesis, synthesise
+from ..tasks.subagent.request import SubagentResult
+from ..tasks.synthesise import join_outputs, synthesis, synthesise
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
 from .budget import Budget, Ledger
@@ -28,7 +27,7 @@ from .control import Progress, RunControl
 from .drive import Driver
 from .events import RunStatus, StepStatus
 from .options import SwarmOptions
-from .records import StepRecord, frontier, keep, step_results, step_runs
+from .records import StepRecord, frontier, save_step, step_results, step_runs
 from .replanning import Replacements
 from .run_memory import Memories
 from .task_run import run_task
@@ -41,7 +40,7 @@ class Execution:
     """One run of one plan.
 
     Attributes:
-        planned: The Prefect state that the first steps wait for.
+        plan_state: The Prefect state that the first steps wait for.
         store: The memory that the run has, if any, and what it made of the plan.
     """
 
@@ -51,7 +50,7 @@ class Execution:
     run: RunFolder
     flow_run_id: str
     control: RunControl
-    planned: State[Any] | None
+    plan_state: State[Any] | None
     started_at: float
     store: Store | None = None
     recall: Recall | None = None
@@ -67,14 +66,20 @@ class Execution:
         )
         records = {step.id: StepRecord(step) for step in self.plan.steps}
         self._context = RunContext(
-            self.plan, self.run, self.flow_run_id, self.options, records, ledger
+            self.plan,
+            self.run,
+            self.flow_run_id,
+            self.options,
+            records,
+            ledger,
+            self.plan_state,
+            self.run.begun_again(),
         )
         self._replacements = Replacements(self._context, left=self.options.policy.replans)
         self._memories = Memories(
             self._context,
             store=self.store,
             agents=self.source.plan.agents,
-            again=self.run.begun_again(),
             mitigations=self.recall.mitigations if self.recall else (),
         )
 
@@ -104,7 +109,7 @@ class Execution:
         return result
 
     def _driver(self, tell: Callable[[Progress], None]) -> Driver:
-        attempts = Attempts(self._context, self.planned, self._replacements, self._memories)
+        attempts = Attempts(self._context, self._replacements, self._memories)
         return Driver(self._context, attempts, self.control, tell)
 
     async def _leave(
@@ -113,11 +118,11 @@ class Execution:
         """Write down and show what happened in a run that ends early; it has no result."""
         for name, record in self._context.records.items():
             if record.attempts or record.reason:
-                keep(self.run, record, statuses[name])
+                save_step(self.run, record, statuses[name])
         why = f"It was left early{f': {error}' if str(error) else '.'}"
         problem = f"{why} Go on with: prefect-swarm resume {self.run.run_id}"
-        told = self._result("unfinished", statuses, Usage(), problem=problem)
-        await asyncio.gather(page.close(frozenset()), publish_timeline(told))
+        result = self._result("unfinished", statuses, Usage(), problem=problem)
+        await asyncio.gather(page.close(frozenset()), publish_timeline(result))
 
     async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
         last = frontier(self.plan, self._context.records)
@@ -128,7 +133,7 @@ class Execution:
         problems = [
             f"{record.step.id}: {record.reason}"
             for record in records
-            if record.text is None and driver.statuses[record.step.id] == "failed"
+            if record.output is None and driver.statuses[record.step.id] == "failed"
         ]
         taught = await self._memories.conclude(records)
         problem = excerpt(" ".join([*problems, trouble]).strip(), 2000)
@@ -148,7 +153,7 @@ class Execution:
     ) -> SwarmResult:
         """Write down what a run came to; `answering` is what the answer took."""
         records = list(self._context.records.values())
-        asked = (self.source.planning.usage, self._replacements.usage, answering)
+        orchestrated = (self.source.planning.usage, self._replacements.usage, answering)
         made = (attempt.usage for record in records for attempt in record.attempts)
         return SwarmResult(
             run_id=self.run.run_id,
@@ -159,8 +164,8 @@ class Execution:
             content_hash=self.plan.content_hash,
             planning=self.source.planning,
             steps=step_results(records, statuses),
-            metrics=measure(step_runs(records), sum(one.requests for one in asked)),
-            cost=Cost.of(sum((*asked[1:], *made), asked[0])),
+            metrics=measure(step_runs(records), sum(usage.requests for usage in orchestrated)),
+            cost=Cost.of(sum((*orchestrated, *made), Usage())),
             recall=self.recall,
             taught=taught,
             problem=problem,
@@ -168,14 +173,10 @@ class Execution:
 
     async def _answer(self, last: tuple[StepRecord, ...]) -> tuple[str, Usage, str]:
         """Return the answer, what it took, and what went wrong with it."""
-        outputs = tuple(
-            Upstream(step=record.step.id, agent=record.step.agent, text=record.text or "")
-            for record in last
-        )
-        kinds: list[OutputKind] = [record.step.output.kind for record in last]
+        outputs = tuple(record.output for record in last if record.output is not None)
         # What gates have passed, no model writes again.
-        if len(outputs) <= 1 or any(kind != "text" for kind in kinds):
-            return as_they_are(outputs, kinds), Usage(), ""
+        if len(outputs) <= 1 or any(output.kind != "text" for output in outputs):
+            return join_outputs(outputs), Usage(), ""
         request = synthesis(
             self.plan.objective,
             outputs,
@@ -188,25 +189,25 @@ class Execution:
         try:
             request = await self._context.ledger.reserve(request)
         except BudgetExceededError as error:
-            return as_they_are(outputs, kinds), Usage(), f"The answer could not be written: {error}"
+            return join_outputs(outputs), Usage(), f"The answer could not be written: {error}"
         self.control.listener(Progress("synthesising", time.time()))
-        asked = run_task(
+        answering = run_task(
             synthesise,
             request,
             name="Answer · orchestrator",
             wait_for=[state for record in last for state in record.states],
         )
-        _, content = await self.control.unless_cancelled(asked)
+        _, content = await self.control.unless_cancelled(answering)
         if not isinstance(content, dict):
             return (
-                as_they_are(outputs, kinds),
+                join_outputs(outputs),
                 Usage(),
                 f"The answer could not be written: {content!r}",
             )
         result = SubagentResult.model_validate(content)
         if result.category is not None:
             trouble = f"The answer could not be written: {result.error}"
-            return as_they_are(outputs, kinds), result.usage, trouble
+            return join_outputs(outputs), result.usage, trouble
         return result.text, result.usage, ""
 
 

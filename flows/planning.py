@@ -14,13 +14,13 @@ from ..tasks.planner.task import Planned, PlanRequest, decompose
 from .options import SwarmOptions
 from .task_run import run_task
 
-__all__ = ["planned"]
+__all__ = ["plan_for"]
 
 _PLANNERS: tuple[TierName, ...] = ("orchestrator", "coder")
 """Who plans; what the first can't, the next may if it is another model."""
 
 
-async def planned(
+async def plan_for(
     objective: str, plan: TaskIR | None, options: SwarmOptions, flow_run_id: str
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, and the Prefect state of what wrote it.

@@ -4,43 +4,50 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from prefect.client.schemas.objects import State
 
 from ..errors import Category
+from ..output import StepOutput
 from ..parl.metrics import StepRun, critical_path, slacks
-from ..result import Attempt, StepResult, excerpt
+from ..result import Attempt, Decision, StepResult, excerpt
 from ..runs import RunFolder
 from .compile import CompiledPlan, CompiledStep
 from .events import StepStatus
 
-__all__ = ["StepRecord", "frontier", "keep", "step_result", "step_results", "step_runs"]
+__all__ = ["StepRecord", "frontier", "save_step", "step_result", "step_results", "step_runs"]
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class StepRecord:
-    """One step's history.
+    """One step's history. Everybody reads it; it changes through its own methods alone.
 
     Attributes:
-        step: As it is now: a step that is replaced or given to somebody else changes.
+        step: As it is now: a step that is replaced or delegated changes.
         planned: As it was in the plan.
         revision: How often it was replaced.
+        output: What it produced, once it has succeeded.
+        output_ref: The file that has all of it.
+        category: What kind of failure its last attempt was; None if it was none.
+        reason: Why it failed or was skipped; "" if it didn't and wasn't.
         best: The artifact that got furthest through the gates so far, as `progress` says.
         states: The Prefect states that whatever comes next waits for.
     """
 
     step: CompiledStep
-    attempts: list[Attempt] = field(default_factory=list[Attempt])
-    revision: int = 0
-    best: str = ""
-    progress: tuple[bool, int] = (False, 0)
-    states: tuple[State[Any], ...] = ()
-    text: str | None = None
-    output_ref: str | None = None
-    category: Category | None = None
-    reason: str = ""
+    attempts: list[Attempt] = field(init=False, default_factory=list[Attempt])
+    revision: int = field(init=False, default=0)
+    best: str = field(init=False, default="")
+    progress: tuple[bool, int] = field(init=False, default=(False, 0))
+    states: tuple[State[Any], ...] = field(init=False, default=())
+    output: StepOutput | None = field(init=False, default=None)
+    output_ref: str | None = field(init=False, default=None)
+    category: Category | None = field(init=False, default=None)
+    reason: str = field(init=False, default="")
     planned: CompiledStep = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,16 +56,72 @@ class StepRecord:
     @property
     def change(self) -> str:
         """How it became another step than planned, in words; "" if it didn't."""
-        mine = [one for one in self.attempts if one.revision == self.revision]
-        given = any(one.agent != self.step.agent for one in mine)
-        ways = ["replaced"] if self.revision else []
-        return ", ".join([*ways, f"given to {self.step.agent}"] if given else ways)
+        current = [attempt for attempt in self.attempts if attempt.revision == self.revision]
+        delegated = any(attempt.agent != self.step.agent for attempt in current)
+        changes = ["replaced"] if self.revision else []
+        return ", ".join([*changes, f"given to {self.step.agent}"] if delegated else changes)
 
     @property
     def before(self) -> str:
         """Who was to do what before it changed; "" if it didn't."""
         planned = self.planned
         return excerpt(f"{planned.agent}: {planned.prompt}") if self.change else ""
+
+    @property
+    def decision(self) -> Decision | None:
+        """What the last attempt's failure led to; None if there is no attempt, or it succeeded."""
+        return self.attempts[-1].decision if self.attempts else None
+
+    def succeed(
+        self, attempt: Attempt, artifact: str, output_ref: str, states: Sequence[State[Any]]
+    ) -> None:
+        """Take an attempt that passed all gates; its artifact is the step's output."""
+        self.attempts.append(attempt)
+        self.states = tuple(states)
+        self.output_ref = output_ref
+        self.output = StepOutput(
+            name=self.step.id, agent=self.step.agent, kind=self.step.output.kind, text=artifact
+        )
+        self.category, self.reason = None, ""
+
+    def fail(
+        self,
+        attempt: Attempt,
+        decision: Decision,
+        artifact: str,
+        progress: tuple[bool, int],
+        states: Sequence[State[Any]],
+    ) -> None:
+        """Take an attempt that failed, what it led to, and how far its artifact got."""
+        self.attempts.append(attempt.model_copy(update={"decision": decision}))
+        self.states = tuple(states)
+        if artifact and progress[0] and progress >= self.progress:
+            self.best, self.progress = artifact, progress
+        self.category = attempt.category
+        self.reason = f"{attempt.category}: {attempt.error} ({decision.reason})"
+
+    def end(self, reason: str, category: Category | None = None) -> None:
+        """Note why nothing more is tried, or nothing was."""
+        self.category = category
+        self.reason = f"{category}: {reason}" if category else reason
+
+    def add_reason(self, reason: str) -> None:
+        """Note what else went wrong after the last attempt had failed."""
+        self.reason = f"{self.reason} {reason}"
+
+    def replace_step(self, step: CompiledStep) -> None:
+        """Go on with another step under the same id; what the old one made counts no more."""
+        self.step = step
+        self.revision += 1
+        self.best, self.progress = "", (False, 0)
+
+    def delegate(self, agent: str, instructions: str) -> None:
+        """Give the step to another agent."""
+        self.step = replace(self.step, agent=agent, instructions=instructions, persona="")
+
+    def wait_for(self, state: State[Any]) -> None:
+        """Have whatever comes next wait for this state alone."""
+        self.states = (state,)
 
     def note(self, **found: object) -> None:
         """Add to the last decision what came of it."""
@@ -86,8 +149,8 @@ def step_runs(records: Sequence[StepRecord]) -> tuple[StepRun, ...]:
 
 def frontier(plan: CompiledPlan, records: Mapping[str, StepRecord]) -> tuple[StepRecord, ...]:
     """Return the succeeded steps that no other succeeded step reads: what an answer is made of."""
-    done = [record for record in records.values() if record.text is not None]
-    if plan.final_step is not None and records[plan.final_step].text is not None:
+    done = [record for record in records.values() if record.output is not None]
+    if plan.final_step is not None and records[plan.final_step].output is not None:
         return (records[plan.final_step],)
     read = {name for record in done for name in record.step.upstream}
     return tuple(record for record in done if record.step.id not in read)
@@ -130,19 +193,16 @@ def step_result(
         category=record.category,
         attempts=tuple(record.attempts),
         output_ref=record.output_ref,
-        excerpt=excerpt(record.text or ""),
+        excerpt=excerpt(record.output.text if record.output else ""),
         slack_s=slack_s,
         critical=critical,
     )
 
 
-_logger = logging.getLogger(__name__)
+def save_step(run: RunFolder, record: StepRecord, status: StepStatus) -> None:
+    """Write how far a step is, with its attempts, their gates and decisions, into its file.
 
-
-def keep(run: RunFolder, record: StepRecord, status: StepStatus) -> None:
-    """Write down how far a step is, with its attempts, their gates and decisions.
-
-    It is for people alone: what a resumed run needs is in Prefect's cache.
+    The file is for people alone: what a resumed run needs is in Prefect's cache.
     """
     try:
         run.write_step(step_result(record, status))

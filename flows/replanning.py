@@ -29,7 +29,7 @@ class Replacements:
     left: int
     usage: Usage = field(default_factory=Usage)
 
-    async def replaced(self, record: StepRecord) -> CompiledStep:
+    async def replacement_for(self, record: StepRecord) -> CompiledStep:
         """Return the step that takes a failed one's place, under its id.
 
         Raises:
@@ -39,7 +39,8 @@ class Replacements:
         """
         self.left -= 1
         context, step = self.context, record.step
-        failures = [one.error or str(one.category) for one in reversed(record.attempts)]
+        attempts = reversed(record.attempts)
+        failures = [attempt.error or str(attempt.category) for attempt in attempts]
         request = await context.ledger.reserve(
             replacement_request(
                 context.plan.objective,
@@ -69,21 +70,21 @@ class Replacements:
                 record.note(usage=result.usage, duration_s=result.work_s)
         finally:
             context.ledger.settle(request.key, tokens)
-        record.states = (state,)
+        record.wait_for(state)
         if result is None:
             raise NoPlanError(
                 f"The orchestrator could not be asked for a replacement: {content!r}."
             )
         if result.category is not None:
             raise NoPlanError(f"The orchestrator wrote no replacement: {result.error}")
-        found = read_replacement(result.text, step.agent, step.prompt)
-        if not found.agent:
-            raise StepWaivedError(f"The orchestrator does without {step.id}: {found.prompt}")
-        instructions = context.plan.instructions_for(system_prompt(found.agent))
+        replacement = read_replacement(result.text, step.agent, step.prompt)
+        if not replacement.agent:
+            raise StepWaivedError(f"The orchestrator does without {step.id}: {replacement.prompt}")
+        instructions = context.plan.instructions_for(system_prompt(replacement.agent))
         return replace(
             step,
-            agent=found.agent,
-            prompt=found.prompt,
+            agent=replacement.agent,
+            prompt=replacement.prompt,
             instructions=instructions,
             persona="",
             lesson="",

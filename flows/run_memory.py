@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from prefect.client.schemas.objects import State
@@ -26,7 +26,7 @@ from .options import SwarmOptions
 from .records import StepRecord
 from .task_run import run_task
 
-__all__ = ["Memories", "recalled_for", "store_of"]
+__all__ = ["Memories", "recall_for", "store_of"]
 
 _logger = logging.getLogger("prefect_swarm.memory")
 
@@ -45,12 +45,12 @@ async def store_of(options: SwarmOptions) -> Store | None:
         return None
 
 
-async def recalled_for(
+async def recall_for(
     plan: TaskIR,
     options: SwarmOptions,
     store: Store | None,
     flow_run_id: str,
-    planned: State[Any] | None,
+    plan_state: State[Any] | None,
 ) -> tuple[Recall | None, State[Any] | None]:
     """Return what the memory makes of a plan, and the state that the steps wait for then.
 
@@ -60,7 +60,7 @@ async def recalled_for(
         InputError: A persona of the user's is wrong.
     """
     if store is None:
-        return None, planned
+        return None, plan_state
 
     def ladder(tier: Tier) -> tuple[Tier, ...]:
         return options.ladder(plan.escalation.max_tier, plan.task_type, tier)
@@ -73,7 +73,7 @@ async def recalled_for(
         namespace=options.namespace,
         seed=options.seed,
     )
-    state, content = await run_task(recall, request, name="Recall", wait_for=[planned])
+    state, content = await run_task(recall, request, name="Recall", wait_for=[plan_state])
     if isinstance(content, dict):
         return Recall.model_validate(content), state
     if isinstance(content, InputError):
@@ -88,21 +88,19 @@ class Memories:
 
     Attributes:
         agents: Those of the plan, as the planner made them up.
-        again: How often each step was begun again after its run had failed.
         mitigations: What was done about failures in earlier runs, as it was recalled.
     """
 
     context: RunContext
     store: Store | None
     agents: Sequence[Agent] = ()
-    again: Mapping[str, int] = field(default_factory=dict[str, int])
     mitigations: tuple[Mitigation, ...] = ()
 
     def symptom(self, record: StepRecord, attempt: Attempt) -> str:
         """Return what a failed attempt looks like to the memory; "" without one."""
         if not self.mitigations:
             return ""
-        return symptom_text(episode_of(self._context(record), attempt, record.attempts, ""))
+        return symptom_text(episode_of(self._attempt_context(record), attempt, record.attempts, ""))
 
     async def remember(
         self, record: StepRecord, attempt: Attempt, before: Sequence[Attempt], artifact: str
@@ -110,9 +108,9 @@ class Memories:
         """Write an attempt that has ended into the log."""
         if self.store is None:
             return
-        led = before[-1].decision if before else None
-        told = (led.told,) if led and led.told else ()
-        episode = episode_of(self._context(record, told), attempt, before, artifact)
+        decision = before[-1].decision if before else None
+        examples = (decision.told,) if decision and decision.told else ()
+        episode = episode_of(self._attempt_context(record, examples), attempt, before, artifact)
         try:
             # An attempt that has ended is written even if its run is being cancelled.
             await asyncio.shield(asyncio.to_thread(self.store.remember, episode))
@@ -126,7 +124,7 @@ class Memories:
         prompts = {agent.name: agent.system_prompt for agent in self.agents}
         invented = [
             InventedAgent(step.agent, prompts[step.agent], self._task_type(step), step.persona)
-            for step in (record.step for record in records if record.text is not None)
+            for step in (record.step for record in records if record.output is not None)
             if step.agent in prompts
         ]
         try:
@@ -144,9 +142,11 @@ class Memories:
     def _task_type(self, step: CompiledStep) -> str:
         return task_type_of(self.context.plan.task_type, step.output.kind)
 
-    def _context(self, record: StepRecord, told: Sequence[ShownAttempt] = ()) -> AttemptContext:
+    def _attempt_context(
+        self, record: StepRecord, examples: Sequence[ShownAttempt] = ()
+    ) -> AttemptContext:
         step = record.step
-        examples = (EpisodeKey(one.run, one.step, one.attempt) for one in told)
+        shown_keys = (EpisodeKey(shown.run, shown.step, shown.attempt) for shown in examples)
         return AttemptContext(
             namespace=self.context.options.namespace,
             run=self.context.flow_run_id,
@@ -157,7 +157,9 @@ class Memories:
             prompt=step.prompt,
             persona=step.persona or step.agent,
             upstream=step.upstream,
-            downstream=tuple(one.id for one in self.context.plan.steps if step.id in one.upstream),
-            used=tuple(dict.fromkeys((*step.used, *examples))),
-            again=self.again.get(step.id, 0),
+            downstream=tuple(
+                other.id for other in self.context.plan.steps if step.id in other.upstream
+            ),
+            used=tuple(dict.fromkeys((*step.used, *shown_keys))),
+            again=self.context.begun_again.get(step.id, 0),
         )

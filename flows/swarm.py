@@ -25,8 +25,8 @@ from .execute import Execution
 from .gate_preflight import check_gates
 from .lock import exclusive
 from .options import SwarmOptions
-from .planning import planned
-from .run_memory import recalled_for, store_of
+from .planning import plan_for
+from .run_memory import recall_for, store_of
 from .termination import terminable
 
 __all__ = ["PlanParameter", "swarm"]
@@ -102,11 +102,11 @@ async def _result(
     flow_run_id = str(flow_run.id)
     await _check_models(options, orchestrated=is_orchestrated(plan))
     started = time.time()
-    planning = planned(objective, plan, options, flow_run_id)
+    planning = plan_for(objective, plan, options, flow_run_id)
     chosen, state = await control.unless_cancelled(planning)
     defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
     store = await store_of(options)
-    recalled, state = await recalled_for(chosen.plan, options, store, flow_run_id, state)
+    recalled, state = await recall_for(chosen.plan, options, store, flow_run_id, state)
     compiled = compile_plan(chosen.plan, defaults, recall=recalled)
     await check_gates(compiled)
     execution = Execution(
@@ -116,7 +116,7 @@ async def _result(
         run=run,
         flow_run_id=flow_run_id,
         control=control,
-        planned=state,
+        plan_state=state,
         started_at=started,
         store=store,
         recall=recalled,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..output import StepOutput
 from .cache import GateCache
 from .check import check
-from .gate import STAGES, Gate, Material, Stage, Subject
+from .gate import STAGES, Gate, Stage, Subject
 from .pipeline import GatePipeline, PipelineResult, build_pipeline, run_pipeline
 from .registry import find_gate, gates
 from .result import Diagnostic, Finding, GateResult, GateStatus, format_diagnostics
@@ -20,9 +21,9 @@ __all__ = [
     "GatePipeline",
     "GateResult",
     "GateStatus",
-    "Material",
     "PipelineResult",
     "Stage",
+    "StepOutput",
     "Subject",
     "build_pipeline",
     "check",

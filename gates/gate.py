@@ -6,31 +6,26 @@ import hashlib
 from typing import Literal, Protocol
 
 from ..frozen import Frozen
-from ..task_ir import Output, OutputKind
+from ..output import Output, OutputKind, StepOutput
 from .result import Finding
 
-__all__ = ["STAGES", "Gate", "Material", "Stage", "Subject"]
+__all__ = ["STAGES", "Gate", "Stage", "Subject"]
 
 Stage = Literal["repair", "light", "unit", "integration"]
 STAGES: tuple[Stage, ...] = ("repair", "light", "unit", "integration")
 """When a gate's turn is: repairs one after another, light ones side by side, then tests."""
 
 
-class Material(Frozen):
-    """An artifact, or an input, that the artifact under test was made from. `name` is its step."""
-
-    name: str
-    kind: OutputKind = "text"
-    text: str
-
-
 class Subject(Frozen):
-    """All that a gate may look at: nothing else decides what it finds."""
+    """All that a gate may look at: nothing else decides what it finds.
+
+    `upstream` is what the artifact was made from: outputs of earlier steps, or the plan's inputs.
+    """
 
     artifact: str
     output: Output = Output()
     prompt: str = ""
-    materials: tuple[Material, ...] = ()
+    upstream: tuple[StepOutput, ...] = ()
 
     @property
     def digest(self) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..task_ir import OutputKind
-from .subagent.request import CallLimits, SubagentRequest, Upstream
+from ..output import StepOutput
+from .subagent.request import CallLimits, SubagentRequest
 from .subagent.task import subagent
 
-__all__ = ["as_they_are", "synthesis", "synthesise"]
+__all__ = ["join_outputs", "synthesis", "synthesise"]
 
 synthesise = subagent.with_options(name="synthesise")
 
@@ -21,7 +21,7 @@ _INSTRUCTIONS = (
 
 def synthesis(
     objective: str,
-    outputs: tuple[Upstream, ...],
+    outputs: tuple[StepOutput, ...],
     *,
     done_when: Sequence[str] = (),
     key: str,
@@ -57,18 +57,18 @@ def synthesis(
     )
 
 
-def as_they_are(outputs: Sequence[Upstream], kinds: Sequence[OutputKind]) -> str:
+def join_outputs(outputs: Sequence[StepOutput]) -> str:
     """Return one output as it stands, or several under their steps' names, code in blocks."""
     if len(outputs) < 2:
-        return "".join(given.text for given in outputs)
+        return "".join(output.text for output in outputs)
     return "\n\n".join(
-        f"## {given.step} · {given.agent}\n\n{_shown(given.text, kind)}"
-        for given, kind in zip(outputs, kinds, strict=True)
+        f"## {output.name} · {output.agent}\n\n{_in_markdown(output)}" for output in outputs
     )
 
 
-def _shown(text: str, kind: OutputKind) -> str:
-    if kind not in ("python", "shell", "json"):
-        return text
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text) or [""]))
-    return f"{fence}{kind}\n{text.rstrip()}\n{fence}"
+def _in_markdown(output: StepOutput) -> str:
+    if output.kind not in ("python", "shell", "json"):
+        return output.text
+    longest = max(map(len, re.findall(r"`+", output.text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{output.kind}\n{output.text.rstrip()}\n{fence}"

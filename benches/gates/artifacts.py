@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from prefect_swarm.gates import Material, Subject
+from prefect_swarm.gates import StepOutput, Subject
 from prefect_swarm.task_ir import Output, OutputKind
 
 __all__ = ["asked_form", "joined", "python_prompt", "subject_of", "tested"]
@@ -119,7 +119,7 @@ def subject_of(kind: OutputKind, n: int) -> Subject:
     return Subject(
         artifact=text,
         output=Output.model_validate({"kind": kind, **output}),
-        materials=(Material(name="notes", text="What was said."),) if kind == "text" else (),
+        upstream=(StepOutput(name="notes", text="What was said."),) if kind == "text" else (),
     )
 
 
@@ -131,9 +131,9 @@ def tested(n: int) -> Subject:
 
 def joined(n: int) -> Subject:
     """Return a Python artifact that imports what its step read, and tests both together."""
-    read = Material(name=f"customer_{n}", kind="python", text=_PYTHON.format(n=n))
+    read = StepOutput(name=f"customer_{n}", kind="python", text=_PYTHON.format(n=n))
     text = _JOINED.format(n=n)
-    return Subject(artifact=text, output=Output(kind="python"), materials=(read,))
+    return Subject(artifact=text, output=Output(kind="python"), upstream=(read,))
 
 
 def asked_form(n: int) -> Subject:

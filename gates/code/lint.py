@@ -38,7 +38,7 @@ class Lint:
         return f"{tool_version('ruff', 'ruff')} {','.join(RULES)} -{','.join(_ALLOWED)}"
 
     async def check(self, subject: Subject) -> Finding:
-        """Lint the artifact; names that its Python materials define are known."""
+        """Lint the artifact; names that the Python it was made from defines are known."""
         if without_code(subject.artifact):
             return fault(Category.FORMAT, NO_CODE)
         options = ["check", "--isolated", "--no-cache", "--output-format=json", "--quiet"]
@@ -68,6 +68,6 @@ class Lint:
 
 def _defined(subject: Subject) -> set[str]:
     """Names that the unit gate puts within reach of tests that don't import them."""
-    texts = [material.text for material in subject.materials if material.kind == "python"]
+    texts = [output.text for output in subject.upstream if output.kind == "python"]
     facts = [read(text) for text in texts]
     return {name for fact in facts if isinstance(fact, Facts) for name in fact.lines}

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...errors import Category
+from ...output import StepOutput
 from ...task_ir import OutputKind
 from ..code.empty_code import without_code
-from ..gate import Material, Stage, Subject
+from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from .file_blocks import FileBlock, file_blocks
 from .inspection import Facts, read
@@ -66,18 +67,21 @@ class _Files:
 
 
 def _collect(subject: Subject) -> _Files:
-    """Take the artifact's files and its materials'; of two with one path the artifact's counts."""
+    """Take the artifact's files and those of earlier steps.
+
+    Of two files with the same path the artifact's counts.
+    """
     files = _Files()
-    own = Material(name="artifact", kind=subject.output.kind, text=subject.artifact)
-    for material in (own, *subject.materials):
-        if material.kind == "python":
-            block = FileBlock("", material.text, 0)
-            _add_python(files, material.name, block, own=material is own)
-        elif material.kind == "files":
-            found = file_blocks(material.text)
-            if material is own:
+    own = StepOutput(name="artifact", kind=subject.output.kind, text=subject.artifact)
+    for output in (own, *subject.upstream):
+        if output.kind == "python":
+            block = FileBlock("", output.text, 0)
+            _add_python(files, output.name, block, own=output is own)
+        elif output.kind == "files":
+            found = file_blocks(output.text)
+            if output is own:
                 files.problems += found.problems
-            _add_blocks(files, material.name, found.files, own=material is own)
+            _add_blocks(files, output.name, found.files, own=output is own)
     return files
 
 

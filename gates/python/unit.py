@@ -24,7 +24,7 @@ __all__ = ["Unit"]
 
 @dataclass(frozen=True)
 class Unit:
-    """Examples, the artifact's own tests, and those of it among its materials."""
+    """Examples, the artifact's own tests, and the tests of it that earlier steps wrote."""
 
     name: str = "unit"
     about: str = "Python that gives what its examples say and passes its tests"
@@ -58,9 +58,9 @@ class Unit:
 
 def _pieces(subject: Subject, facts: Facts) -> list[Piece]:
     others = [
-        Piece(material.name, material.text, of_material)
-        for material in subject.materials
-        if material.kind == "python" and isinstance(of_material := read(material.text), Facts)
+        Piece(output.name, output.text, of_material)
+        for output in subject.upstream
+        if output.kind == "python" and isinstance(of_material := read(output.text), Facts)
     ]
     return [Piece("artifact", subject.artifact, facts, own=True), *others]
 

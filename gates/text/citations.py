@@ -30,8 +30,8 @@ class Citations:
         return "1"
 
     async def check(self, subject: Subject) -> Finding:
-        """Look up every name in square brackets among the materials."""
-        there = {material.name.casefold() for material in subject.materials}
+        """Look up every name in square brackets among the names of what the step has read."""
+        there = {output.name.casefold() for output in subject.upstream}
         if not there:
             return Finding(status="skipped")
         found: list[Diagnostic] = []
@@ -48,6 +48,6 @@ class Citations:
         if found:
             return fault(Category.LOGIC, *found[:5])
         if not cited:
-            names = ", ".join(f"[{material.name}]" for material in subject.materials[:5])
+            names = ", ".join(f"[{output.name}]" for output in subject.upstream[:5])
             return fault(Category.FORMAT, f"cite what you read, as {names}")
         return Finding(status="passed")

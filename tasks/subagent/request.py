@@ -9,22 +9,12 @@ from pydantic import Field
 
 from ...errors import Category
 from ...frozen import Frozen
+from ...output import OutputKind, StepOutput
 from ...result import Usage, excerpt
-from ...task_ir import OutputKind, TierName
+from ...task_ir import TierName
 from .text_budget import cut, shares
 
-__all__ = ["CallLimits", "SubagentRequest", "SubagentResult", "Upstream", "prompt_of"]
-
-
-class Upstream(Frozen):
-    """A text that a step may read: a finished step's output, or an input of the plan by its name.
-
-    `step` is None for an input, and `agent` its name.
-    """
-
-    step: str | None = None
-    agent: str
-    text: str
+__all__ = ["CallLimits", "SubagentRequest", "SubagentResult", "prompt_of"]
 
 
 class CallLimits(Frozen):
@@ -59,7 +49,7 @@ class SubagentRequest(CallLimits):
     model: str
     instructions: str
     prompt: str
-    upstream: tuple[Upstream, ...] = ()
+    upstream: tuple[StepOutput, ...] = ()
     feedback: str = ""
     previous: str = Field(default="", description="The best attempt so far, to go on from.")
     sample: int = Field(default=0, description="Its number among the samples of its race.")
@@ -84,9 +74,15 @@ class SubagentRequest(CallLimits):
 
 
 class SubagentResult(Frozen):
-    """How an attempt at a request ended. `category` is None if it succeeded."""
+    """How an attempt at a request ended. `category` is None if it succeeded.
+
+    Attributes:
+        text: The artifact, taken out of what the model wrote; the transcript has all that it wrote.
+        extraction: The rule by which it was taken out.
+    """
 
     text: str = ""
+    extraction: str = ""
     model: str
     started_at: float
     ended_at: float
@@ -134,10 +130,10 @@ def prompt_of(request: SubagentRequest) -> str:
     return "\n\n".join(parts)
 
 
-def _readings(given: Sequence[Upstream], limit: int) -> list[str]:
+def _readings(given: Sequence[StepOutput], limit: int) -> list[str]:
     labels = [_label(text) for text in given]
     if sum(map(len, labels)) > limit // 2:
-        labels = [f"{text.step or text.agent}: " for text in given]
+        labels = [f"{text.name}: " for text in given]
     room = limit - sum(len(label) + 2 for label in labels)
     lengths = shares([len(text.text) for text in given], room)
     return [
@@ -146,7 +142,7 @@ def _readings(given: Sequence[Upstream], limit: int) -> list[str]:
     ]
 
 
-def _label(text: Upstream) -> str:
-    if text.step is None:
-        return f"Input {text.agent}:\n"
-    return f"Result of {text.step} ({text.agent}):\n"
+def _label(text: StepOutput) -> str:
+    if not text.agent:
+        return f"Input {text.name}:\n"
+    return f"Result of {text.name} ({text.agent}):\n"

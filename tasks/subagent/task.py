@@ -140,8 +140,10 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         f"transcripts/{request.name}.json",
         ModelMessagesTypeAdapter.dump_json([prompt, response]).decode(),
     )
+    extraction = extract((response.text or "").strip(), request.output)
     result = SubagentResult(
-        text=(response.text or "").strip(),
+        text=extraction.artifact,
+        extraction=extraction.rule,
         model=model.model_name,
         started_at=started,
         ended_at=time.time(),
@@ -155,7 +157,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
             request.max_output_tokens - response.usage.output_tokens,
         )
         return _with(result, stopped, tokens_saved=stopped.saved)
-    if extract(result.text, request.output).artifact.strip():
+    if result.text.strip():
         return result
     nothing = EmptyOutputError(
         f"{model.model_name} answered {request.step} with nothing.",

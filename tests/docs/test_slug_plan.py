@@ -9,8 +9,8 @@ from docs_pages import ROOT
 from prefect_swarm.gates import (
     Gate,
     GateResult,
-    Material,
     PipelineResult,
+    StepOutput,
     Subject,
     build_pipeline,
     check,
@@ -46,8 +46,8 @@ UNQUOTED = SCRIPT.replace("python3", "cd $1\npython3")
 
 def through(step: str, artifact: str, *read: str) -> PipelineResult:
     asked = next(one for one in PLAN.steps if one.id == step)
-    materials = tuple(Material(name="S1", kind="python", text=text) for text in read)
-    subject = Subject(artifact=artifact, output=asked.output, materials=materials)
+    upstream = tuple(StepOutput(name="S1", kind="python", text=text) for text in read)
+    subject = Subject(artifact=artifact, output=asked.output, upstream=upstream)
 
     async def one(gate: Gate, given: Subject, required: bool) -> GateResult:
         return await check(gate, given, required=required)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from prefect_swarm.gates import Finding, Gate, GateResult, Material, Subject, check, find_gate
+from prefect_swarm.gates import Finding, Gate, GateResult, StepOutput, Subject, check, find_gate
 from prefect_swarm.task_ir import Output, OutputKind
 
 
 def subject(artifact: str, kind: OutputKind = "text", **fields: Any) -> Subject:
-    materials = tuple(Material(name=name, text=text) for name, text in fields.pop("read", ()))
+    upstream = tuple(StepOutput(name=name, text=text) for name, text in fields.pop("read", ()))
     output = Output.model_validate({"kind": kind, **fields}, strict=False)
-    return Subject(artifact=artifact, output=output, materials=materials)
+    return Subject(artifact=artifact, output=output, upstream=upstream)
 
 
 def found(gate: str, artifact: str, kind: OutputKind = "text", **fields: Any) -> Finding:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from gate_checks import found
 from prefect_swarm.errors import Category
-from prefect_swarm.gates import Material, Subject, find_gate
+from prefect_swarm.gates import StepOutput, Subject, find_gate
 from prefect_swarm.task_ir import Output
 
 
@@ -91,9 +91,11 @@ def test_lint_does_not_read_a_configuration_from_where_it_runs(
 
 def test_lint_knows_what_the_artifact_is_put_together_with() -> None:
     tests = "def test_it():\n    assert slugify('A') == 'a'\n"
-    code = Material(name="S1", kind="python", text="def slugify(text):\n    return text.lower()\n")
+    code = StepOutput(
+        name="S1", kind="python", text="def slugify(text):\n    return text.lower()\n"
+    )
     alone = Subject(artifact=tests, output=Output(kind="python"))
-    beside = alone.model_copy(update={"materials": (code,)})
+    beside = alone.model_copy(update={"upstream": (code,)})
     assert asyncio.run(find_gate("lint").check(alone)).status == "failed"
     assert asyncio.run(find_gate("lint").check(beside)).status == "passed"
 

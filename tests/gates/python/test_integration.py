@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from prefect_swarm.errors import Category
-from prefect_swarm.gates.gate import Material, Subject
+from prefect_swarm.gates import StepOutput, Subject
 from prefect_swarm.gates.python.integration import Integration
 from prefect_swarm.gates.result import Finding
 from prefect_swarm.task_ir import Output, OutputKind
@@ -18,8 +18,8 @@ ALL = {"parser.py": PARSE, "sums.py": TOTAL, "test_sums.py": TESTS}
 def found(
     artifact: str, *others: str, kind: OutputKind = "python", other: OutputKind = "python"
 ) -> Finding:
-    given = [Material(name=f"S{n}", kind=other, text=text) for n, text in enumerate(others, 1)]
-    subject = Subject(artifact=artifact, output=Output(kind=kind), materials=tuple(given))
+    given = [StepOutput(name=f"S{n}", kind=other, text=text) for n, text in enumerate(others, 1)]
+    subject = Subject(artifact=artifact, output=Output(kind=kind), upstream=tuple(given))
     return asyncio.run(Integration().check(subject))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import Category
-from prefect_swarm.gates.gate import Material, Subject
+from prefect_swarm.gates import StepOutput, Subject
 from prefect_swarm.gates.python import trial as python_trial
 from prefect_swarm.gates.python.unit import Unit
 from prefect_swarm.gates.result import Finding
@@ -29,11 +29,11 @@ CHEATS_OF_EXAMPLES = [
 
 
 def found(artifact: str, *tests: str, examples: Sequence[Example] = ()) -> Finding:
-    materials = [
-        Material(name=f"S{n}", kind="python", text=text) for n, text in enumerate(tests, 1)
+    upstream = [
+        StepOutput(name=f"S{n}", kind="python", text=text) for n, text in enumerate(tests, 1)
     ]
     output = Output(kind="python", examples=tuple(examples))
-    subject = Subject(artifact=artifact, output=output, materials=tuple(materials))
+    subject = Subject(artifact=artifact, output=output, upstream=tuple(upstream))
     return asyncio.run(Unit().check(subject))
 
 

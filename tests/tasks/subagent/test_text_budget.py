@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.tasks.subagent.request import SubagentRequest, Upstream, prompt_of
+from prefect_swarm.output import StepOutput
+from prefect_swarm.tasks.subagent.request import SubagentRequest, prompt_of
 from prefect_swarm.tasks.subagent.text_budget import cut, shares
 
 lengths = st.lists(st.integers(0, 5000), max_size=30)
@@ -38,7 +39,7 @@ def test_a_cut_text_says_how_much_is_missing() -> None:
 
 @given(st.integers(1, 300), st.integers(100, 8000))
 def test_everything_read_stays_within_the_bound(count: int, limit: int) -> None:
-    upstream = tuple(Upstream(step=f"S{n}", agent="Reader", text="y" * 900) for n in range(count))
+    upstream = tuple(StepOutput(name=f"S{n}", agent="Reader", text="y" * 900) for n in range(count))
     request = SubagentRequest(
         key="k",
         run="r",
