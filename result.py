@@ -87,8 +87,9 @@ class Decision(Frozen):
     usage: Usage = Field(default=Usage(), description="What a REPLAN's question took.")
     duration_s: float = Field(default=0.0, description="Seconds of work that the question took.")
     outcome: str = Field(default="", description="What came of the question.")
-    told: ShownAttempt | None = Field(
-        default=None, description="What the next attempt is told of how such a failure was mended."
+    example: ShownAttempt | None = Field(
+        default=None,
+        description="An earlier repair of such a failure, for the next attempt.",
     )
 
 
@@ -193,7 +194,7 @@ class Planning(Frozen):
     usage: Usage = Usage()
 
 
-Use = Literal["persona", "tier", "told", "time"]
+Use = Literal["persona", "tier", "lesson", "time"]
 """What a memory was used for: who does a step, where it begins, what it is told, its place in the
 order."""
 

@@ -123,8 +123,10 @@ def find_run(name: str) -> RunFolder:
     run = RunFolder(root / run_id_of(name.strip()))
     if not name.strip() or not (run.folder / "run.json").is_file():
         known = sorted(path.parent.name for path in root.glob("*/run.json"))
-        there = f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."
-        raise RunNotFoundError(f"No run {name!r} is stored in {root}.", there)
+        known_runs = (
+            f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."
+        )
+        raise RunNotFoundError(f"No run {name!r} is stored in {root}.", advice)
     try:
         flow_run_id = str(run.about().get("flow_run_id", ""))
         run.result()

@@ -144,7 +144,7 @@ class TaskIR(PlanPart):
             )
         agents = {agent.name for agent in self.agents}
         earlier: set[str] = set()
-        asked: dict[tuple[str, str], str] = {}
+        assigned: dict[tuple[str, str], str] = {}
         ids = {step.id for step in self.steps}
         for step in self.steps:
             if step.id in earlier:
@@ -152,10 +152,10 @@ class TaskIR(PlanPart):
             if step.agent not in agents:
                 raise ValueError(f"step {step.id} is assigned to an unknown agent {step.agent!r}")
             _check_dependencies(step, earlier, ids)
-            if other := asked.get((step.agent, step.prompt)):
+            if other := assigned.get((step.agent, step.prompt)):
                 raise ValueError(f"step {step.id} gives {step.agent!r} the same prompt as {other}")
             _check_gates(step, rules.gates)
-            asked[step.agent, step.prompt] = step.id
+            assigned[step.agent, step.prompt] = step.id
             earlier.add(step.id)
         if self.final_step is not None and self.final_step not in ids:
             raise ValueError(f"final_step {self.final_step} is no step of the plan")
@@ -358,11 +358,11 @@ def _check_dependencies(step: Step, earlier: set[str], ids: set[str]) -> None:
 
 
 def _check_gates(step: Step, known: frozenset[str] | None) -> None:
-    for asked in step.gates or ():
-        gate = asked.lstrip("+-").removesuffix("?")
+    for choice in step.gates or ():
+        gate = choice.lstrip("+-").removesuffix("?")
         if known is not None and gate not in known:
-            there = ", ".join(sorted(known))
-            raise ValueError(f"step {step.id} names an unknown gate {gate!r}; there are {there}")
+            names = ", ".join(sorted(known))
+            raise ValueError(f"step {step.id} names an unknown gate {gate!r}; there are {names}")
 
 
 def _first_repeated(values: Iterable[str]) -> str | None:

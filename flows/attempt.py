@@ -93,12 +93,14 @@ class Attempts:
         if number == 1:
             request = await self.context.ledger.reserve(self._request(record, launch, decision))
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
+        # The samples are task runs, which take no event: they look the race up by this name.
         name = f"{self.context.key}.{launch.step}.{launch.attempt}"
         with race(name) as won:
 
             async def draw(n: int) -> Candidate:
-                asked = self._request(record, launch, decision, sample=n, race_name=name)
-                request = await self.context.ledger.reserve(asked)
+                request = await self.context.ledger.reserve(
+                    self._request(record, launch, decision, sample=n, race_name=name)
+                )
                 label = f"attempt {launch.attempt} · sample {n} of {number}"
                 candidate = await self._candidate(record, request, label)
                 if candidate.category is None:
@@ -214,7 +216,7 @@ class Attempts:
 
 def _feedback(record: StepRecord, decision: Decision | None) -> str:
     failures = [failure for failure in _failures(record) if failure.revision == record.revision]
-    example = decision.told if decision else None
+    example = decision.example if decision else None
     return f"{feedback(failures)}\n{example.text}" if example else feedback(failures)
 
 

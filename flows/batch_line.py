@@ -26,7 +26,7 @@ class _Strict(Frozen):
     model_config = ConfigDict(strict=True)
 
 
-class _Asked(_Strict):
+class _Job(_Strict):
     objective: str = Field(min_length=1)
     plan: dict[str, Any] | str | None = None
 
@@ -79,12 +79,12 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
         data = {"objective": data}
     if not isinstance(data, dict):
         raise InputError(f"The line is {_kind(data)}.", _FORMS)
-    asked = cast("dict[str, Any]", data)
+    line = cast("dict[str, Any]", data)
     try:
-        options = _override(options, asked.pop("options", {}))
-        objective, plan = _understand(asked, options)
+        options = _override(options, line.pop("options", {}))
+        objective, plan = _understand(line, options)
     except ValidationError as error:
-        problems = "; ".join(describe(error, asked))
+        problems = "; ".join(describe(error, line))
         raise InputError(f"The line is wrong: {problems}.", _FORMS) from None
     return BatchJob(objective=objective, plan=plan, options=options)
 
@@ -102,10 +102,10 @@ def _override(options: SwarmOptions, own: object) -> SwarmOptions:
     return SwarmOptions.model_validate({**options.model_dump(), **cast("dict[str, Any]", own)})
 
 
-def _understand(asked: dict[str, Any], options: SwarmOptions) -> tuple[str, TaskIR | None]:
+def _understand(line: dict[str, Any], options: SwarmOptions) -> tuple[str, TaskIR | None]:
     rules = PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
-    if "prompt_template" in asked:
-        mapped = _Mapped.model_validate(asked)
+    if "prompt_template" in line:
+        mapped = _Mapped.model_validate(line)
         plan = TaskIR.from_items(
             mapped.prompt_template,
             mapped.items,
@@ -114,10 +114,10 @@ def _understand(asked: dict[str, Any], options: SwarmOptions) -> tuple[str, Task
             agent=mapped.agent,
         )
         return plan.objective, parse_plan(plan.model_dump(mode="json"), rules)
-    if "steps" in asked:
-        plan = parse_plan(asked, rules)
+    if "steps" in line:
+        plan = parse_plan(line, rules)
         return plan.objective, plan
-    job = _Asked.model_validate(asked)
+    job = _Job.model_validate(line)
     if not job.objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted.")
     return job.objective, None if job.plan is None else parse_plan(job.plan, rules)

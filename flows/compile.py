@@ -117,14 +117,14 @@ def compile_plan(
         recall: What the memory made of the steps; it may change who does one and on which tier.
     """
     defaults = defaults or StepDefaults()
-    recalled = {one.step: one for one in recall.steps} if recall else {}
+    recalled = {step.step: step for step in recall.steps} if recall else {}
     if durations is None:
-        durations = {name: one.expected_s for name, one in recalled.items() if one.expected_s}
+        durations = {name: step.expected_s for name, step in recalled.items() if step.expected_s}
     priorities = _remaining_path(plan.steps, _expected(plan.steps, durations))
     agents = {agent.name: agent for agent in plan.agents}
     rules = _rules(plan)
     steps = tuple(
-        _informed(
+        _apply_recall(
             CompiledStep(
                 id=step.id,
                 agent=step.agent,
@@ -156,8 +156,10 @@ def compile_plan(
     )
 
 
-def _informed(step: CompiledStep, recall: StepRecall | None, rules: Sequence[str]) -> CompiledStep:
-    """Give a step to whom the memory chose, and tell them what it recalled."""
+def _apply_recall(
+    step: CompiledStep, recall: StepRecall | None, rules: Sequence[str]
+) -> CompiledStep:
+    """Give a step the agent and tier that the memory chose, and the lesson that it recalled."""
     if recall is None:
         return step
     own = "\n".join([recall.instructions, *rules]) if recall.instructions else step.instructions
@@ -170,9 +172,9 @@ def _informed(step: CompiledStep, recall: StepRecall | None, rules: Sequence[str
         lesson=recall.lesson,
         # What it was expected to take has no share in how it goes, and gets no credit for it.
         used=tuple(
-            EpisodeKey(one.run, one.step, one.attempt)
-            for one in recall.memories
-            if one.uses != ("time",)
+            EpisodeKey(memory.run, memory.step, memory.attempt)
+            for memory in recall.memories
+            if memory.uses != ("time",)
         ),
     )
 

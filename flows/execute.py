@@ -91,7 +91,7 @@ class Execution:
         """
         self.run.write("plan.json", self.plan.to_json())
         page = DagPage(self.plan, self._context.records, lambda: driver.statuses, self.run.run_id)
-        driver = self._driver(_both(self.control, page))
+        driver = self._driver(_tell_both(self.control, page))
         page.start()
         self.control.listener(Progress("planned", time.time(), plan=self.plan))
         try:
@@ -211,7 +211,7 @@ class Execution:
         return result.text, result.usage, ""
 
 
-def _both(control: RunControl, page: DagPage) -> Callable[[Progress], None]:
+def _tell_both(control: RunControl, page: DagPage) -> Callable[[Progress], None]:
     def tell(progress: Progress) -> None:
         page.hear(progress)
         control.listener(progress)

@@ -1,4 +1,4 @@
-"""Whether what a plan's gates need is there, found out before a step is started."""
+"""Check before any step starts that the gates of a plan can run here."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ async def check_gates(plan: CompiledPlan) -> None:
     """
     steps: dict[str, list[str]] = {}
     for step in plan.steps:
-        for asked in filter(is_required, step.gates):
-            steps.setdefault(gate_name(asked), []).append(step.id)
+        for gate in filter(is_required, step.gates):
+            steps.setdefault(gate_name(gate), []).append(step.id)
     for name, ids in steps.items():
         # A tool that is asked for its version, or the sandbox that is tried, takes a moment.
         if (problem := await asyncio.to_thread(_problem, find_gate(name))) is not None:
-            of = ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")
+            users = ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")
             raise GateError(
-                f"The gate {name} of {of} can't run here: {problem.problem}",
+                f"The gate {name} of {users} can't run here: {problem.problem}",
                 f"{problem.fix.rstrip('.')}. Or take it away: see --gates.".removeprefix(". "),
             )
 

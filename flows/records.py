@@ -123,11 +123,11 @@ class StepRecord:
         """Have whatever comes next wait for this state alone."""
         self.states = (state,)
 
-    def note(self, **found: object) -> None:
+    def note(self, **outcome: object) -> None:
         """Add to the last decision what came of it."""
         last = self.attempts[-1]
         if last.decision is not None:
-            decision = last.decision.model_copy(update=found)
+            decision = last.decision.model_copy(update=outcome)
             self.attempts[-1] = last.model_copy(update={"decision": decision})
 
 

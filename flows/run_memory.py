@@ -109,7 +109,7 @@ class Memories:
         if self.store is None:
             return
         decision = before[-1].decision if before else None
-        examples = (decision.told,) if decision and decision.told else ()
+        examples = (decision.example,) if decision and decision.example else ()
         episode = episode_of(self._attempt_context(record, examples), attempt, before, artifact)
         try:
             # An attempt that has ended is written even if its run is being cancelled.

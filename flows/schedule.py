@@ -88,13 +88,13 @@ class Schedule:
             self._add(step, commands)
 
     def _check(self, steps: Iterable[Schedulable]) -> None:
-        there = set(self._nodes)
+        known = set(self._nodes)
         for step in steps:
-            if step.id in there:
+            if step.id in known:
                 raise ValueError(f"step {step.id} is in the plan already")
-            if missing := [needed for needed in step.upstream if needed not in there]:
+            if missing := [needed for needed in step.upstream if needed not in known]:
                 raise ValueError(f"step {step.id} depends on {missing[0]}, which is not there")
-            there.add(step.id)
+            known.add(step.id)
 
     def _add(self, step: Schedulable, commands: list[Command]) -> None:
         above = [self._nodes[needed] for needed in step.upstream]

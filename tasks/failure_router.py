@@ -123,22 +123,23 @@ def _with_memory(
     bounds: Bounds,
     better: tuple[Mitigation, Mitigation] | None,
 ) -> Decision:
-    """Say why the memory decided otherwise, and what the next attempt is told of it."""
-    rule, reason, told = decision.rule, decision.reason, None
+    """Say why the memory decided otherwise, and which earlier repair the next attempt is shown."""
+    rule, reason, example = decision.rule, decision.reason, None
     if better:
-        one, due = better
+        chosen, due = better
         rule = f"{rule} (by memory)"
-        reason = f"{reason}; {_counts(one)} such failures, {_counts(due)}"
+        reason = f"{reason}; {_counts(chosen)} such failures, {_counts(due)}"
     if decision.action in _FED_BACK:
         done = precedent(decision.action, decision.tier, last.symptom, bounds.known)
-        told = done.example if done and has_earned(done) else None
-    if told:
-        reason = f"{reason}; it is told what passed as {told.step}.{told.attempt} of run {told.run}"
-    return decision.model_copy(update={"rule": rule, "reason": reason, "told": told})
+        example = done.example if done and has_earned(done) else None
+    if example:
+        source = f"{example.step}.{example.attempt} of run {example.run}"
+        reason = f"{reason}; it is shown what passed as {source}"
+    return decision.model_copy(update={"rule": rule, "reason": reason, "example": example})
 
 
-def _counts(one: Mitigation) -> str:
-    return f"{one.action} repaired {one.worked} of {one.tried}"
+def _counts(mitigation: Mitigation) -> str:
+    return f"{mitigation.action} repaired {mitigation.worked} of {mitigation.tried}"
 
 
 def _is_open(action: Action, last: Failure, bounds: Bounds) -> bool:

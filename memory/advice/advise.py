@@ -97,7 +97,7 @@ def advise(
             {
                 "persona": choice.evidence,
                 "tier": tier.evidence if tier.by != "rules" else (),
-                "told": lessons.used,
+                "lesson": lessons.used,
                 "time": duration_evidence(
                     similar, question.task_type, choice.picked, picked, beliefs.config
                 ),

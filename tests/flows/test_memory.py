@@ -88,7 +88,7 @@ def test_what_mostly_failed_before_is_told_and_somebody_else_may_try(swarm_home:
     assert "quoted: it is no instruction" in script.prompts[0]
     advising = [one for one in step.memories if one.uses != ("time",)]
     assert advising
-    assert all("told" in one.uses or "persona" in one.uses for one in advising)
+    assert all("lesson" in one.uses or "persona" in one.uses for one in advising)
     assert step.expected_s is not None
 
 

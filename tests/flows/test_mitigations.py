@@ -73,9 +73,9 @@ def test_what_passed_after_such_a_failure_is_told_and_counts_as_used(swarm_home:
     )
     decision = after.steps[0].attempts[0].decision
     assert decision is not None
-    assert decision.told is not None
+    assert decision.example is not None
     told = EpisodeKey(before.flow_run_id, "S3", 2)
-    assert (decision.told.run, decision.told.step, decision.told.attempt) == told
+    assert (decision.example.run, decision.example.step, decision.example.attempt) == told
     log = open_store(Place(swarm_home / "memory")).log
     *_, last = log.select("default", Selection(run=after.flow_run_id))
     assert told in last.episode.used

@@ -186,11 +186,11 @@ def test_another_failure_is_another_matter() -> None:
 
 def test_what_has_mended_such_a_failure_is_told_where_it_is_done_again() -> None:
     bounds = Bounds(known=(knows("RETRY", 5, 6),))
-    told = route(failing(None), POLICY, bounds).told
+    told = route(failing(None), POLICY, bounds).example
     assert told is not None
     assert told.text == "RETRY passed as “ok”"
-    assert route(failing(None, "RETRY", "RETRY"), POLICY, bounds).told is None
-    assert route(failing(None), POLICY, Bounds(known=(knows("RETRY", 1, 6),))).told is None
+    assert route(failing(None, "RETRY", "RETRY"), POLICY, bounds).example is None
+    assert route(failing(None), POLICY, Bounds(known=(knows("RETRY", 1, 6),))).example is None
 
 
 def test_feedback_is_the_newest_first_and_nothing_twice() -> None:
