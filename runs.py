@@ -123,7 +123,7 @@ def find_run(name: str) -> RunFolder:
     run = RunFolder(root / run_id_of(name.strip()))
     if not name.strip() or not (run.folder / "run.json").is_file():
         known = sorted(path.parent.name for path in root.glob("*/run.json"))
-        known_runs = (
+        advice = (
             f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."
         )
         raise RunNotFoundError(f"No run {name!r} is stored in {root}.", advice)

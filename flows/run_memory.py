@@ -69,6 +69,7 @@ async def recall_for(
         plan,
         ladder,
         run=flow_run_id,
+        # The recall task finds the store, which `store_of` has opened in this process, by its key.
         place=store.place.key,
         namespace=options.namespace,
         seed=options.seed,

@@ -86,6 +86,7 @@ async def recall(request: dict[str, Any], name: str) -> dict[str, Any]:  # noqa:
 
 
 def _ask(request: RecallRequest) -> Recall:
+    # A task run is given no open database, only its key; the flow opened it in this process.
     store = find_open_store(request.place)
     episodes = store.log.count(request.namespace)
     registry = anticipate_agents(request.questions, store.personas.registry(request.namespace))

@@ -62,6 +62,19 @@ def test_a_class_name_has_one_meaning() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+@pytest.mark.parametrize("module", [m for m in modules() if m[:1] == ("flows",)], ids=".".join)
+def test_a_record_changes_through_its_own_methods(module: Module) -> None:
+    tree = ast.parse(modules()[module].read_text("utf-8"))
+    changed = [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and ast.unparse(node.value).split(".")[-1].split("[")[0] in ("record", "records")
+    ]
+    assert changed == []
+
+
 @pytest.mark.parametrize("module", modules(), ids=".".join)
 def test_no_file_has_more_than_400_lines(module: Module) -> None:
     assert len(modules()[module].read_text("utf-8").splitlines()) <= 400
