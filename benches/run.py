@@ -17,6 +17,7 @@ from machine import describe_machine
 BENCHES = (
     "makespan",
     "scheduler_cost",
+    "startup",
     "prefect_overhead",
     "langgraph_shapes",
     "engine",
