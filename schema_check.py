@@ -17,20 +17,38 @@ from referencing.jsonschema import DRAFT202012
 
 __all__ = ["schema_problem"]
 
+_DEEPEST = 64
+"""Levels of lists and objects; far fewer than exhaust the stack of any Python we run on."""
 _REFERENCES = ("$ref", "$dynamicRef")
+_TOO_DEEP = "the output's JSON Schema is nested too deeply"
 
 
 def schema_problem(schema: dict[str, Any]) -> str:
-    """Say why a text is no JSON Schema 2020-12 that can be applied; nothing if it is one."""
+    """Say why a schema can't be applied as JSON Schema 2020-12; "" if it can."""
+    if _is_too_deep(schema):
+        return _TOO_DEEP
     try:
         Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownMemberType]
         to_json(schema)
         return next(_bad_references(schema), "")
     except (RecursionError, ValueError):
-        return "the output's JSON Schema is nested too deeply"
+        return _TOO_DEEP
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path)) or "its top level"
         return f"the output's JSON Schema is wrong at {where}: {error.message}"
+
+
+def _is_too_deep(schema: dict[str, Any]) -> bool:
+    level: list[Any] = [schema]
+    for _ in range(_DEEPEST):
+        level = [value for parent in level for value in _children(parent)]
+    return bool(level)
+
+
+def _children(parent: Any) -> list[Any]:
+    if isinstance(parent, dict):
+        return [*cast("dict[str, Any]", parent).values()]
+    return cast("list[Any]", parent) if isinstance(parent, list) else []
 
 
 def _bad_references(schema: dict[str, Any]) -> Iterator[str]:

@@ -11,13 +11,20 @@ from pydantic import BaseModel
 from raw_plans import plan, problem, step
 
 
-@pytest.mark.parametrize("depth", [400, 900])
+@pytest.mark.parametrize("depth", [70, 400, 900])
 @pytest.mark.parametrize("keyword", ["not", "default"])
 def test_a_schema_nested_too_deeply_is_refused(keyword: str, depth: int) -> None:
     schema: dict[str, Any] = {}
     for _ in range(depth):
         schema = {keyword: schema}
     assert "nested too deeply" in problem(plan(step(1, output={"kind": "json", "schema": schema})))
+
+
+def test_a_schema_of_many_levels_is_taken() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(25):
+        schema = {"properties": {"part": schema}}
+    assert parse_plan(plan(step(1, output={"kind": "json", "schema": schema})))
 
 
 def python_step(number: int, *examples: dict[str, Any]) -> dict[str, Any]:
