@@ -85,8 +85,8 @@ class LlamaCpp(Block):
         """The model, ready for a pydantic-ai agent; its file loads at the first request.
 
         Raises:
-            InputError: There is no llama.cpp.
-            ModelError: The file is missing or can't be a model, or the adapter can't be one.
+            InputError: llama.cpp is not installed.
+            ModelError: The model file or the adapter is missing or not valid.
         """
         from pydantic_ai.settings import ModelSettings
 

@@ -1,4 +1,4 @@
-"""From the name of a model, as settings and plans write it, to the model."""
+"""Models by their names, as settings and plans write them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ __all__ = [
     "resolve_model",
 ]
 
+# Put in and found by `resolve_model` alone. Task runs get a model's name, since Prefect pickles
+# their parameters and a model holds clients and engines; here those of one process find the same
+# model.
 _resolved: dict[str, Model] = {}
+# Put in by `override_models`, found by `resolve_model` in the task runs that are started inside.
 _overrides: ContextVar[Mapping[str, Model]] = ContextVar("model_overrides")
 
 
@@ -67,19 +71,19 @@ async def resolve_model(name: str, tier: str) -> Model:
         tier: The tier it is for; a model that `override_models` gave it comes first.
 
     Raises:
-        InputError: The name has none of the forms, or is a local one and llama.cpp is missing.
-        ModelError: It is well-formed, but the file, block, key or package is not there.
+        InputError: The name has none of the forms, or is local and llama.cpp is not installed.
+        ModelError: It is well-formed, but the file, block, key or package is missing.
     """
     if (override := _overrides.get({}).get(tier)) is not None:
         return override
     if name not in _resolved:
         try:
-            made = await _make(name)
+            made = await _make_model(name)
         except ModelError as error:
             raise type(error)(f"Tier {tier}: {error.problem}", error.fix) from None
         except InputError as error:
             raise InputError(f"Tier {tier}: {error.problem}", error.fix) from None
-        # Two at once may have made it; all go on with the first.
+        # Two calls may have made it at the same time; all use the first.
         _resolved.setdefault(name, made)
     return _resolved[name]
 
@@ -87,37 +91,37 @@ async def resolve_model(name: str, tier: str) -> Model:
 def planner_adapter_of(name: str) -> Path | None:
     """The adapter that the model of a name plans with, as far as its name tells.
 
-    None for a model that someone else serves, a block, and what can't be had.
+    None for a remote model, a block, and a model that can't be loaded.
     """
     kind, _, path = name.partition(":")
     try:
         if name == "demo" or (kind == "llamacpp" and path):
-            return _local(path or None).planner_adapter
+            return _local_model(path or None).planner_adapter
     except (InputError, ModelError):
-        pass  # Asking for the model says what is wrong.
+        pass  # `resolve_model` reports what is wrong.
     return None
 
 
 def forget_models() -> None:
-    """Make every model again when it is next asked for, as after a block was edited."""
+    """Drop all models, so that edited blocks are read again."""
     _resolved.clear()
 
 
-async def _make(name: str) -> Model:
+async def _make_model(name: str) -> Model:
     if name == "demo":
-        return _local(None)
+        return _local_model(None)
     kind, _, rest = name.partition(":")
     if kind == "llamacpp" and rest:
-        return _local(rest)
+        return _local_model(rest)
     if kind == "block":
-        return await _from_block(rest)
+        return await _load_from_block(rest)
     model, at, base_url = name.partition("@")
     if at and "://" in base_url:
         return remote_model(model, base_url=base_url)
     return remote_model(name)
 
 
-def _local(path: str | None) -> LlamaCppModel:
+def _local_model(path: str | None) -> LlamaCppModel:
     from .llama import demo_model_path
     from .llama.model import LlamaCppModel
 
@@ -125,13 +129,13 @@ def _local(path: str | None) -> LlamaCppModel:
     return LlamaCppModel(path or demo_model_path())
 
 
-async def _from_block(reference: str) -> Model:
+async def _load_from_block(reference: str) -> Model:
     from prefect.blocks.core import Block, UnknownBlockType
 
     slug, _, block_name = reference.partition("/")
     if not slug or not block_name:
         raise InputError(
-            f"The model block:{reference} names no block.",
+            f"The model block:{reference} is not a block's name.",
             "Write block:TYPE/NAME, such as block:llama-cpp/my-model.",
         )
     try:
@@ -143,6 +147,6 @@ async def _from_block(reference: str) -> Model:
         ) from None
     if not callable(getattr(block, "get_model", None)):
         raise InputError(
-            f"The block {reference} is no model.", "Name a llama-cpp or swarm-model block."
+            f"The block {reference} is not a model.", "Name a llama-cpp or swarm-model block."
         )
     return block.get_model()

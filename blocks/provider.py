@@ -1,4 +1,4 @@
-"""The block for a model that someone else serves."""
+"""The block for a remote model."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ModelProvider(Block):
         """The model, ready for a pydantic-ai agent; nothing is sent before the first request.
 
         Raises:
-            InputError: The name or the base URL makes no sense.
+            InputError: The name or the base URL is not valid.
             ModelError: The provider lacks a key or its package is not installed.
         """
         key = self.api_key.get_secret_value() if self.api_key else None

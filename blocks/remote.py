@@ -1,4 +1,4 @@
-"""Models that someone else serves, through pydantic-ai."""
+"""Remote models, through pydantic-ai."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODEL_FORMS = (
 
 
 def remote_model(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Model:
-    """Make a client for a served model; nothing is sent before its first request.
+    """Make a client for a remote model; nothing is sent before its first request.
 
     Args:
         name: A pydantic-ai name such as `anthropic:claude-sonnet-4-5`. With a base URL,
@@ -29,12 +29,12 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
         api_key: Its key, if not in the provider's environment variable.
 
     Raises:
-        InputError: The name or the base URL makes no sense.
+        InputError: The name or the base URL is not valid.
         ModelError: The provider lacks a key or its package is not installed.
     """
     if base_url and not base_url.startswith(("http://", "https://")):
         raise InputError(
-            f"The base URL {base_url!r} of the model {name!r} is no web address.",
+            f"The base URL {base_url!r} of the model {name!r} is not a web address.",
             "Write it like http://localhost:8000/v1.",
         )
     provider, _, model = name.partition(":")
@@ -55,7 +55,7 @@ def _is_provider(name: str) -> bool:
     except ValueError:
         return False
     except ImportError:
-        pass  # It is one whose package is missing.
+        pass  # A known provider whose package is not installed.
     return True
 
 

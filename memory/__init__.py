@@ -1,1 +1,1 @@
-"""Episodic memory: what a swarm did and how it ended, and what the next one makes of it."""
+"""Episodic memory: what a swarm did and how it ended, and what later runs make of it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .store import Place, Store
 
-__all__ = ["configured_place", "opened"]
+__all__ = ["configured_place", "open_configured_store"]
 
 
 def configured_place(embedder: str = "wordllama") -> Place:
@@ -21,11 +21,11 @@ def configured_place(embedder: str = "wordllama") -> Place:
 
 
 @contextmanager
-def opened(embedder: str = "wordllama") -> Generator[Store]:
+def open_configured_store(embedder: str = "wordllama") -> Generator[Store]:
     """Open the memory that the settings name, and close it.
 
     Raises:
-        InputError: The embedder's name is none.
+        InputError: There is no embedder of that name.
         MemoryStoreError: The memory can't be opened.
     """
     from .embedding.factory import make_embedder

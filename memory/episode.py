@@ -29,7 +29,7 @@ SCHEMA_VERSION = 1
 
 
 class EpisodeKey(NamedTuple):
-    """Names an attempt among all there ever were."""
+    """Identifies an attempt within a namespace."""
 
     run: str
     step: str
@@ -40,7 +40,7 @@ class EpisodeKey(NamedTuple):
 
 
 class GateOutcome(Frozen):
-    """What one gate said of the attempt's artifact."""
+    """The result of one gate on the attempt's artifact."""
 
     gate: str
     status: Literal["passed", "failed", "skipped", "error"]
@@ -48,7 +48,7 @@ class GateOutcome(Frozen):
 
 
 class Episode(Frozen):
-    """One attempt at one step: who tried what, how, and what came of it.
+    """One attempt at one step: who tried what, how, and with which result.
 
     Times are seconds since the Unix epoch, UTC. Texts are bounded by whoever writes the episode.
 
@@ -59,9 +59,9 @@ class Episode(Frozen):
         prompt: The step's prompt, which is what similar steps are found by.
         cause: What led to this attempt; None for a step's first.
         decision: What its failure led to; None if it succeeded.
-        category, error: What kind of failure it was and what was said of it; None and "" if none.
-        gates: What its gates said, in their order.
-        reward, terms: What it was worth, and the terms whose sum that is.
+        category, error: The kind of failure and its message; None and "" if it succeeded.
+        gates: The results of its gates, in their order.
+        reward, terms: Its reward, and the terms whose sum that is.
         upstream, downstream: Steps whose outputs it read, and that read its output.
         used: Memories that were shown to it or that chose for it.
         excerpt: The beginning of its artifact; `artifact` is the SHA-256 of the whole.
@@ -102,12 +102,12 @@ class Episode(Frozen):
 
     @property
     def key(self) -> EpisodeKey:
-        """What it is known by, within its namespace."""
+        """Its key within its namespace."""
         return EpisodeKey(self.run, self.step, self.attempt)
 
     @property
     def digest(self) -> str:
-        """What its prompt's embedding is kept under."""
+        """The key of its prompt's embedding."""
         return digest_of(self.prompt)
 
 
@@ -119,7 +119,7 @@ class LogEntry(NamedTuple):
 
 
 class Selection(Frozen):
-    """Which episodes are meant; all conditions have to hold, and there has to be one.
+    """Conditions on episodes; all have to hold. To forget, at least one is needed.
 
     Attributes:
         run, step, persona: Equal to this.

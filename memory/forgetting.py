@@ -1,4 +1,4 @@
-"""Forgetting: episodes and all that was made of them are removed for good."""
+"""Forgetting: episodes and all that was derived from them are removed for good."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import MemoryStoreError
-from .configured import opened
-from .selecting import Meant, meant_by, selected
+from .configured import open_configured_store
+from .selecting import ResolvedSelection, make_selection, resolve_selection
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .persona.store import PersonaStore
     from .store import Store
 
-__all__ = ["Forgotten", "forget", "forget_meant"]
+__all__ = ["Forgotten", "forget", "forget_selection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Forgotten:
         episodes: How many.
         personas: The invented personas that went with them.
         decisions: How many decisions about personas went or changed.
-        generation: The index that was built without them; None if there was none to build again.
+        generation: The index that was built without them; None if there was no index.
     """
 
     episodes: int = 0
@@ -46,17 +46,18 @@ def forget(
     namespace: str = "default",
     embedder: str = "wordllama",
 ) -> Forgotten:
-    """Remove episodes for good, from the memory that the settings name; nobody is asked.
+    """Remove episodes for good, from the memory that the settings name, without confirmation.
 
-    All conditions have to hold, and there has to be one. With the episodes go their vectors, the
+    At least one condition is needed, and all have to hold. With the episodes go their vectors, the
     generations of the index that have them, what was learned of them, and their keys in decisions
     about personas; see docs/memory.md. It blocks until the index is built again.
 
     Args:
-        run: All of this run: its flow run's id, or the short one that commands print.
+        run: All of this run: its flow run's id, or the short id that commands print.
         step: Of this step.
-        persona: By this persona. An invented one goes, too, if this is the only condition.
-        before: Ended before this time; one without a time zone is this machine's.
+        persona: By this persona. If it is invented and this is the only condition, it is removed
+            too.
+        before: Ended before this time; without a time zone it is this machine's local time.
         containing: Prompt, objective, error or excerpt has this text, in any case. So do reasons of
             decisions, which lose it, and prompts of invented personas, which go if this is the only
             condition.
@@ -66,23 +67,23 @@ def forget(
             `PROVIDER:MODEL`.
 
     Raises:
-        InputError: No condition, an empty one, one besides `everything`, a short name that several
-            runs have, or an unknown embedder.
+        InputError: No condition, an empty one, one together with `everything`, a short id that
+            several runs have, or an unknown embedder.
         MemoryStoreError: The memory can't be read or written; the same call made again goes on.
     """
-    which = selected(run, step, persona, before, containing, everything=everything)
-    with opened(embedder) as store:
-        return forget_meant(store, meant_by(store, namespace, which))
+    which = make_selection(run, step, persona, before, containing, everything=everything)
+    with open_configured_store(embedder) as store:
+        return forget_selection(store, resolve_selection(store, namespace, which))
 
 
-def forget_meant(store: Store, meant: Meant) -> Forgotten:
-    """Remove what is meant, and all that was made of it; killed, the same call finishes it.
+def forget_selection(store: Store, meant: ResolvedSelection) -> Forgotten:
+    """Remove a resolved selection and all that was derived from it; a killed call can be repeated.
 
     Raises:
         MemoryStoreError: The memory can't be written, or a reader keeps its bytes.
     """
     if not meant:
-        # An earlier call may have been killed in its middle.
+        # An earlier call may have been killed halfway.
         store.log.vacuum()
         _finish(store)
         return Forgotten()
@@ -92,7 +93,7 @@ def forget_meant(store: Store, meant: Meant) -> Forgotten:
     return Forgotten(len(gone), meant.personas, decisions, _finish(store))
 
 
-def _forget_decisions(store: PersonaStore, meant: Meant) -> int:
+def _forget_decisions(store: PersonaStore, meant: ResolvedSelection) -> int:
     """Remove the personas, and from what was decided of others the keys and the text."""
     if meant.which.everything:
         return store.forget(meant.namespace)
@@ -102,8 +103,8 @@ def _forget_decisions(store: PersonaStore, meant: Meant) -> int:
 
 
 def _finish(store: Store) -> int | None:
-    """Build the index again, if it has what was forgotten; return its number, None without one."""
-    from .index.build import built
+    """Rebuild the index if there is one, and return its number."""
+    from .index.build import build_index
     from .index.generation import read_pointer
     from .learning.storage import clear_beliefs
 
@@ -111,10 +112,10 @@ def _finish(store: Store) -> int | None:
     if read_pointer(store.place.folder) is None:
         return None
     try:
-        return built(store).generation
+        return build_index(store).generation
     except MemoryStoreError as error:
         raise MemoryStoreError(
-            f"The episodes are gone from the log, but the index that was made of them is still on "
-            f"the disk: {error.problem}",
+            "The episodes are gone from the log, but the index that was built from them is still "
+            f"on the disk: {error.problem}",
             "Build it again: prefect-swarm memory rebuild",
         ) from error

@@ -1,6 +1,6 @@
 """What the memory needs of a log, an embedder, a vector index and a graph.
 
-Every implementation passes the conformance suite in `tests/memory/conformance`.
+Every implementation passes the conformance suite in `tests/support/memory/conformance`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Vectors = NDArray[np.float32]
 
 
 class EpisodeLog(Protocol):
-    """The truth: append-only rows that any number of processes write at once.
+    """The source of truth: append-only rows that any number of processes write at once.
 
     All calls are safe from any thread and process, block, and raise `MemoryStoreError` where the
     store can't be opened, read or written.
     """
 
     def append(self, episodes: Iterable[Episode]) -> int:
-        """Write episodes, all or none, and return how many are new; a key that is there stays.
+        """Write episodes, all or none; return how many are new. Existing keys are not overwritten.
 
         Raises:
             InputError: A number is not finite, or has more than 63 bits.
@@ -42,17 +42,17 @@ class EpisodeLog(Protocol):
         ...
 
     def at(self, positions: Sequence[int]) -> dict[int, Episode]:
-        """The episodes at those positions that are still there."""
+        """The episodes at those positions; forgotten ones are left out."""
         ...
 
     def last_position(self) -> int:
-        """The highest position ever given, 0 if none; what was forgotten counts."""
+        """The highest position ever assigned, forgotten episodes included; 0 if none."""
         ...
 
     def count(self, namespace: str | None = None) -> int: ...
 
     def select(self, namespace: str, which: Selection) -> list[LogEntry]:
-        """The entries that are meant, by position; without a condition all of the namespace."""
+        """The entries that match, by position; without a condition all of the namespace."""
         ...
 
     def forget(self, namespace: str, which: Selection) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ class EpisodeLog(Protocol):
         ...
 
     def keep_vectors(self, embedder: str, rows: Mapping[str, NDArray[np.float32]]) -> None:
-        """Keep embeddings of prompts that episodes have; what is there already stays.
+        """Keep embeddings of prompts that episodes have; existing ones are not overwritten.
 
         What no episode has is not kept: its text may have been forgotten in the meantime.
         """
@@ -92,7 +92,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Kind, model and its version: what may be compared has the same name."""
+        """Kind, model and version: only vectors of the same name may be compared."""
         ...
 
     @property
@@ -116,7 +116,7 @@ class VectorIndex(Protocol):
     def add(self, positions: Sequence[int], vectors: Vectors) -> None: ...
 
     def search(self, vector: NDArray[np.float32], k: int) -> list[Match]:
-        """The k most similar, best first; equal ones by position."""
+        """The k most similar, best first; ties by position."""
         ...
 
     def positions(self) -> frozenset[int]: ...

@@ -1,4 +1,4 @@
-"""What people call a run, and the flow run's id that it is remembered under."""
+"""Short names of runs, and the flow run ids that the memory knows them by."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from .episode import Selection
 if TYPE_CHECKING:
     from .protocols import EpisodeLog
 
-__all__ = ["run_named", "runs_called", "short_run"]
+__all__ = ["find_run_id", "find_run_ids", "short_run"]
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def runs_called(log: EpisodeLog, namespace: str, name: str) -> list[str]:
-    """Return the flow runs' ids that a name may mean: an id, or the short one commands print."""
+def find_run_ids(log: EpisodeLog, namespace: str, name: str) -> list[str]:
+    """Return the flow run ids that a name may mean: an id, or the short id that commands print."""
     if log.select(namespace, Selection(run=name)):
         return [name]
     asked = name.replace("-", "").lower()
     return [run for run in _runs(log, namespace) if asked in (short_run(run), run.replace("-", ""))]
 
 
-def run_named(log: EpisodeLog, namespace: str, name: str) -> str:
-    """Return the flow run's id that a run is remembered under.
+def find_run_id(log: EpisodeLog, namespace: str, name: str) -> str:
+    """Return the flow run id that a name means.
 
     Raises:
-        InputError: There is none, or several have that short name.
+        InputError: No run has that name, or several have that short id.
     """
-    found = runs_called(log, namespace, name)
+    found = find_run_ids(log, namespace, name)
     if len(found) == 1:
         return found[0]
     if found:
@@ -38,7 +38,7 @@ def run_named(log: EpisodeLog, namespace: str, name: str) -> str:
     last = ", ".join([short_run(run) for run in _runs(log, namespace)][-5:])
     raise InputError(
         f"The memory of namespace {namespace!r} has nothing of a run {name!r}.",
-        f"The last ones are {last}." if last else "It is empty.",
+        f"The last runs are {last}." if last else "It is empty.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Conditions of a person's, and what they mean in a memory."""
+"""What a person asks to forget, and which episodes and personas that is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from .episode import LogEntry, Selection
-from .run_names import run_named, runs_called
+from .run_names import find_run_id, find_run_ids
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from .persona.store import PersonaStore
     from .store import Store
 
-__all__ = ["Meant", "meant_by", "selected"]
+__all__ = ["ResolvedSelection", "make_selection", "resolve_selection"]
 
 
 @dataclass(frozen=True, slots=True)
-class Meant:
-    """What a selection means in a memory as it is now.
+class ResolvedSelection:
+    """What a selection matches in a memory as it is now.
 
     Attributes:
-        namespace, which: Whose, and the selection, with the run's whole id.
+        namespace, which: The namespace, and the selection with the run's full id.
         entries: The episodes.
         personas: The invented personas that go with them.
     """
@@ -37,7 +37,7 @@ class Meant:
         return bool(self.entries or self.personas)
 
 
-def selected(
+def make_selection(
     run: str | None,
     step: str | None,
     persona: str | None,
@@ -50,7 +50,7 @@ def selected(
     """Return a selection of these conditions; `mark` stands before their names in errors.
 
     Raises:
-        InputError: There is none, one is empty, or one stands beside `everything`.
+        InputError: No condition, an empty one, or one together with `everything`.
     """
     from .log.rows import check_forgettable
 
@@ -61,49 +61,54 @@ def selected(
     if everything and (before is not None or any(given.values())):
         raise InputError(
             f"{mark}everything was given with a condition.",
-            "Nothing was removed. Give the one or the other.",
+            "Nothing was removed. Give either a condition or everything.",
         )
-    time = None if before is None else _seconds(before, mark)
+    time = None if before is None else _to_timestamp(before, mark)
     which = Selection.model_validate({**given, "before": time, "everything": everything})
     check_forgettable(which)
     return which
 
 
-def meant_by(store: Store, namespace: str, which: Selection) -> Meant:
-    """Look up what would be forgotten; nothing is changed.
+def resolve_selection(store: Store, namespace: str, which: Selection) -> ResolvedSelection:
+    """Return what a selection would forget; nothing is changed.
 
     Raises:
         InputError: Several runs have that short name.
         MemoryStoreError: The memory can't be read.
     """
-    if which.run is not None and runs_called(store.log, namespace, which.run):
-        which = which.model_copy(update={"run": run_named(store.log, namespace, which.run)})
+    if which.run is not None and find_run_ids(store.log, namespace, which.run):
+        which = which.model_copy(update={"run": find_run_id(store.log, namespace, which.run)})
     entries = store.log.select(namespace, which)
-    return Meant(namespace, which, tuple(entries), _invented(store.personas, namespace, which))
+    return ResolvedSelection(
+        namespace, which, tuple(entries), _invented_personas(store.personas, namespace, which)
+    )
 
 
-def _seconds(time: datetime, mark: str) -> float:
+def _to_timestamp(time: datetime, mark: str) -> float:
     try:
         return time.timestamp()
     except (ValueError, OverflowError, OSError):
-        raise InputError(f"{mark}before is out of range: {time}.", "Give a later one.") from None
+        raise InputError(f"{mark}before is out of range: {time}.", "Give a later time.") from None
 
 
-def _invented(store: PersonaStore, namespace: str, which: Selection) -> tuple[str, ...]:
+def _invented_personas(store: PersonaStore, namespace: str, which: Selection) -> tuple[str, ...]:
     """Name the invented personas that go with the episodes, their prompts and evidence too.
 
-    That is all of them if everything goes, the one that is named, and those whose prompt has the
-    text that is to go. With a second condition it is none: that is about episodes.
+    All of them if everything is forgotten, the named one, and those whose prompt contains the
+    forgotten text. With a second condition none, since that selects episodes only.
     """
     from .log.rows import mentions
 
     known = store.registry(namespace).known
-    invented = {name: one.persona for name, one in known.items() if one.origin == "invented"}
+    invented = [entry.persona for entry in known.values() if entry.origin == "invented"]
     if which == Selection(everything=True):
-        return tuple(invented)
+        return tuple(persona.name for persona in invented)
     if which.persona is not None and which == Selection(persona=which.persona):
-        return tuple(name for name in invented if name == which.persona)
+        return tuple(persona.name for persona in invented if persona.name == which.persona)
     if which.containing is not None and which == Selection(containing=which.containing):
-        said = {name: (name, one.title, one.instructions) for name, one in invented.items()}
-        return tuple(name for name in said if mentions(which.containing, said[name]))
+        return tuple(
+            persona.name
+            for persona in invented
+            if mentions(which.containing, (persona.name, persona.title, persona.instructions))
+        )
     return ()

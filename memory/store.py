@@ -1,4 +1,4 @@
-"""One memory as a process has it: opened once for each place, shared by all its runs."""
+"""The memory of a place, opened once in a process and shared by its runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Place:
     Attributes:
         folder: Holds the log, where it is a file, and what is derived from it.
         dsn: Address of the PostgreSQL server that holds the log; "" for the file.
-        embedder: What makes the vectors; see `embedder.make_embedder`.
+        embedder: What makes the vectors; see `make_embedder`.
     """
 
     folder: Path
@@ -39,7 +39,7 @@ class Place:
 
     @property
     def key(self) -> str:
-        """Names it within a process, without the password that the address may have."""
+        """Identifies it in a process, without the password that the address may have."""
         text = f"{self.folder}\n{self.dsn}\n{self.embedder}"
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -61,7 +61,7 @@ class Store:
         self._personas: PersonaStore | None = None
 
     def remember(self, episode: Episode) -> bool:
-        """Write an episode for good; False if it was there already.
+        """Write an episode for good; False if it was written before.
 
         Raises:
             MemoryStoreError: It can't be written.
@@ -103,15 +103,15 @@ class Store:
             MemoryStoreError: The log can't be read, or the embedder fails.
         """
         matches = self.reader.search(namespace, text, k)
-        there = self.log.at([match.position for match in matches])
+        episodes = self.log.at([match.position for match in matches])
         return tuple(
-            (LogEntry(match.position, there[match.position]), match.similarity)
+            (LogEntry(match.position, episodes[match.position]), match.similarity)
             for match in matches
-            if match.position in there
+            if match.position in episodes
         )
 
     def beliefs(self, namespace: str) -> Beliefs:
-        """Return what the log makes one believe, all of it.
+        """Return the beliefs that follow from the whole log.
 
         Raises:
             MemoryStoreError: The log can't be read.
@@ -127,7 +127,7 @@ class Store:
             return catch_up(self.log, beliefs)
 
     def keep_beliefs(self, namespace: str) -> None:
-        """Keep what is believed, for the next process.
+        """Save the beliefs for later processes.
 
         Raises:
             MemoryStoreError: The log can't be read, or the file not be written.
@@ -138,8 +138,8 @@ class Store:
         with self._learning:
             write_beliefs(self.place.folder, beliefs, self._beliefs[namespace][0])
 
-    def alike(self, first: Episode, second: Episode) -> float:
-        """Similarity of two prompts by the embeddings that are kept; 0 where one isn't."""
+    def prompt_similarity(self, first: Episode, second: Episode) -> float:
+        """Similarity of two prompts by the kept embeddings; 0 if one is missing."""
         if first.digest == second.digest:
             return 1.0
         found = self.log.vectors(self.embedder.name, [first.digest, second.digest])
@@ -156,7 +156,7 @@ class Store:
         return consolidate(self.log, self.place.folder, self.embedder, full=full)
 
     def close(self) -> None:
-        """Give connections and files back."""
+        """Close connections and files."""
         if self._reader is not None:
             self._reader.close()
         if self._personas is not None:
@@ -174,12 +174,16 @@ def _open_log(place: Place) -> EpisodeLog:
     return SqliteLog(place.folder / _LOG)
 
 
+# Put in by `open_store`, which the flow calls (`flows/run_memory.py`); found by `find_open_store`,
+# which the recall task calls (`tasks/recall.py`). The store can't be a parameter of the task run:
+# Prefect serializes parameters, and a store holds open connections and locks. So the task gets
+# `Place.key`.
 _stores: dict[Place, Store] = {}
 _lock = threading.Lock()
 
 
 def open_store(place: Place) -> Store:
-    """Return the store of that place, opened at the first call.
+    """Return the store of that place, opened at the first call and kept for `find_open_store`.
 
     Raises:
         MemoryStoreError: It can't be opened.
@@ -191,10 +195,10 @@ def open_store(place: Place) -> Store:
 
 
 def find_open_store(key: str) -> Store:
-    """Return the store of that place's key.
+    """Return the store that `open_store` opened in this process, by its place's key.
 
     Raises:
-        MemoryStoreError: This process has none open.
+        MemoryStoreError: This process has no such store open.
     """
     with _lock:
         for place, store in _stores.items():

@@ -1,4 +1,4 @@
-"""How far a plan agrees with the plan that was wanted: steps, edges and words. Pure."""
+"""Compare a plan with the wanted plan: steps, edges and words. Pure."""
 
 from __future__ import annotations
 
@@ -11,60 +11,67 @@ from .assignment import assign
 
 __all__ = ["Agreement", "agreement"]
 
-_FINE = 1000  # words are shared in thousandths
+_SCALE = 1000
+"""`assign` takes whole numbers: word overlap is counted in thousandths."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far one plan agrees.
+    """How well a plan matches the wanted plan.
 
     Attributes:
         readable: There is a plan.
-        exact: It has the wanted steps and edges, and each step says half of the wanted words.
-        right: Edges of the plan that are wanted.
-        said: Edges of the plan.
-        wanted: Edges that are wanted.
-        faithful: Share of the wanted steps' words that their steps say, 0..1.
-        words: F1 of the words of paired steps, so that what is said beyond them counts too.
+        exact: It has the wanted steps and edges, and each step has half of the wanted words.
+        matched_edges: Edges of the plan that are wanted.
+        plan_edges: All edges of the plan.
+        wanted_edges: All edges of the wanted plan.
+        faithful: Recall of the wanted steps' words in the steps paired with them, 0..1.
+        word_f1: F1 of the same words, so that words added to a step count too.
     """
 
     readable: bool
     exact: bool
-    right: int
-    said: int
-    wanted: int
+    matched_edges: int
+    plan_edges: int
+    wanted_edges: int
     faithful: float
-    words: float
+    word_f1: float
 
 
 def agreement(plan: TaskIR | None, wanted: TaskIR) -> Agreement:
-    """Pair the steps by their words and compare what they say and need."""
-    expected = _needs(wanted.steps)
-    edges = sum(map(len, expected))
+    """Pair the steps by their words; compare their words and dependencies."""
+    wanted_needs = _needs(wanted.steps)
+    wanted_edges = sum(map(len, wanted_needs))
     if plan is None:
-        return Agreement(False, False, 0, 0, edges, 0.0, 0.0)
-    needs = _needs(plan.steps)
-    here = [words(step.prompt) for step in wanted.steps]
-    there = [words(step.prompt) for step in plan.steps]
-    pairs = assign([[_likeness(one, other) for other in there] for one in here]).pairs
-    right = sum(
-        pairs[need] in needs[pairs[step]]
-        for step, upstream in enumerate(expected)
+        return Agreement(False, False, 0, 0, wanted_edges, 0.0, 0.0)
+    plan_needs = _needs(plan.steps)
+    wanted_words = [words(step.prompt) for step in wanted.steps]
+    plan_words = [words(step.prompt) for step in plan.steps]
+    similarities = [[_similarity(left, right) for right in plan_words] for left in wanted_words]
+    pairs = assign(similarities).pairs
+    matched_edges = sum(
+        pairs[need] in plan_needs[pairs[step]]
+        for step, upstream in enumerate(wanted_needs)
         for need in upstream
         if step in pairs and need in pairs
     )
-    said = sum(map(len, needs))
-    kept = [
-        len(here[step] & there[pairs[step]]) if step in pairs else 0 for step in range(len(here))
+    plan_edges = sum(map(len, plan_needs))
+    shared_counts = [
+        len(step_words & plan_words[pairs[step]]) if step in pairs else 0
+        for step, step_words in enumerate(wanted_words)
     ]
     exact = (
-        len(needs) == len(expected)
-        and right == edges == said
-        and all(2 * count >= len(wanted) for count, wanted in zip(kept, here, strict=True))
+        len(plan_needs) == len(wanted_needs)
+        and matched_edges == wanted_edges == plan_edges
+        and all(
+            2 * count >= len(step_words)
+            for count, step_words in zip(shared_counts, wanted_words, strict=True)
+        )
     )
-    asked, told, same = sum(map(len, here)), sum(map(len, there)), sum(kept)
-    faithful, shared = same / max(1, asked), 2 * same / max(1, asked + told)
-    return Agreement(True, exact, right, said, edges, faithful, shared)
+    wanted_total, plan_total = sum(map(len, wanted_words)), sum(map(len, plan_words))
+    faithful = sum(shared_counts) / max(1, wanted_total)
+    word_f1 = 2 * sum(shared_counts) / max(1, wanted_total + plan_total)
+    return Agreement(True, exact, matched_edges, plan_edges, wanted_edges, faithful, word_f1)
 
 
 def _needs(steps: Sequence[Step]) -> list[frozenset[int]]:
@@ -72,5 +79,5 @@ def _needs(steps: Sequence[Step]) -> list[frozenset[int]]:
     return [frozenset(places[need] for need in step.depends_on) for step in steps]
 
 
-def _likeness(one: frozenset[str], other: frozenset[str]) -> int:
-    return _FINE * len(one & other) // max(1, len(one | other))
+def _similarity(left: frozenset[str], right: frozenset[str]) -> int:
+    return _SCALE * len(left & right) // max(1, len(left | right))

@@ -1,8 +1,7 @@
-"""Pair rows with columns so that the pairs weigh the most: the Hungarian method, exact in O(n³).
+"""Maximum-weight assignment of rows to columns: the Hungarian method, exact in O(n³).
 
-Fourteen steps have 87 thousand million pairings; this looks at none of them twice. It also leaves
-prices that tell which pairs occur in some best pairing, so that among equally good ones another
-condition can choose.
+Fourteen steps have 87 thousand million pairings, too many to try them all. The method's prices also
+show which pairs occur in some best pairing, so that the caller can choose among equally good ones.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ from dataclasses import dataclass
 
 __all__ = ["Pairing", "assign"]
 
-_FAR: int = 1 << 60
+_INFINITY: int = 1 << 60
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """A best pairing.
+    """A best pairing: an assignment of maximum weight.
 
     Attributes:
         pairs: Row to column; pairs that weigh nothing are left out.
-        tight: For each row, the columns that it has in some best pairing, those that weigh nothing
-            left out. Where there are as many rows as columns, every way of giving each row one of
-            them, no column twice, is a best pairing.
+        tight: For each row, the columns that it has in some best pairing, without those that weigh
+            nothing. With as many rows as columns, every choice of one of them for each row, no
+            column twice, is a best pairing.
     """
 
     pairs: dict[int, int]
@@ -34,7 +33,7 @@ def assign(weights: Sequence[Sequence[int]]) -> Pairing:
     """Pair each row with at most one column and each column with at most one row.
 
     Args:
-        weights: What a pair weighs, 0 or more; rows of one length.
+        weights: Weight of each pair, 0 or more; all rows have the same length.
     """
     rows, columns = len(weights), max((len(row) for row in weights), default=0)
     size = max(rows, columns)
@@ -70,15 +69,15 @@ class _Prices:
     def enter(self, row: int) -> None:
         """Give a row its column, moving others along the cheapest path to a free one."""
         size = len(self._costs)
-        least: list[int] = [_FAR] * size  # the slack at which a column is reached
+        least: list[int] = [_INFINITY] * size  # the slack at which a column is reached
         before = [-1] * size  # the column from whose holder it is reached
         reached: list[int] = []
         column = -1
         while column < 0 or self.holder[column] < size:
             if column >= 0:
                 reached.append(column)
-            asking = self.holder[column] if column >= 0 else row
-            column = self._next(asking, column, reached, least, before)
+            asking_row = self.holder[column] if column >= 0 else row
+            column = self._next_column(asking_row, column, reached, least, before)
             gap = least[column]
             self._rows[row] += gap
             for other in reached:
@@ -90,12 +89,12 @@ class _Prices:
             self.holder[column] = self.holder[previous] if previous >= 0 else row
             column = previous
 
-    def _next(
-        self, asking: int, via: int, reached: list[int], least: list[int], before: list[int]
+    def _next_column(
+        self, asking_row: int, via: int, reached: list[int], least: list[int], before: list[int]
     ) -> int:
         free = [column for column in range(len(self._costs)) if column not in reached]
         for column in free:
-            slack = self.slack(asking, column)
+            slack = self.slack(asking_row, column)
             if slack < least[column]:
                 least[column], before[column] = slack, via
         return min(free, key=lambda column: least[column])

@@ -1,4 +1,4 @@
-"""What a local model's plans are worth on pairs of objective and plan, made as they are served."""
+"""Score a local model's plans on pairs of objective and wanted plan, generated as in production."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["Evaluation", "evaluate"]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A planner's figures over some pairs.
+    """A planner's scores over some pairs.
 
     Attributes:
-        plans: Pairs that were tried.
-        readable: Share that gave a plan.
-        exact: Share that gave the wanted steps and edges.
-        edge_f1: Precision and recall of all edges together, as one.
-        faithful: Mean share of the wanted words that the paired steps say.
-        seconds: A plan's, on average.
+        plans: Number of pairs.
+        readable: Share of objectives that got a plan.
+        exact: Share of plans with the wanted steps and edges.
+        edge_f1: F1 over the edges of all plans together.
+        faithful: Mean share of the wanted words that the paired steps have.
+        seconds: Mean seconds for one plan.
     """
 
     plans: int
@@ -37,7 +37,7 @@ class Evaluation:
 
     @property
     def score(self) -> float:
-        """What adapters are compared by, 0..1: the mean of exact, edges and words."""
+        """The score that adapters are compared by, 0..1: the mean of exact, edges and words."""
         return (self.exact + self.edge_f1 + self.faithful) / 3
 
 
@@ -51,33 +51,33 @@ async def evaluate(
     """Plan every objective through the engine, one after another.
 
     Args:
-        pairs: Objective and the wanted plan in lines; at least one.
-        model: It plans with its planner's adapter, if it has one.
-        samples: The most plans to write for one objective.
+        pairs: Objectives and their wanted plans in lines; at least one.
+        model: Plans with its planner adapter, if it has one.
+        samples: The most plans to generate for one objective.
 
     Raises:
         PlanError: A wanted plan can't be read.
     """
-    began = clock()
-    found: list[Agreement] = []
+    start = clock()
+    results: list[Agreement] = []
     for objective, lines in pairs:
         wanted = read_lines(lines, objective)
         try:
             plan = (await draft_plan(objective, model, samples=samples)).plan
         except PlanError:
             plan = None
-        found.append(agreement(plan, wanted))
-    return _figures(found, clock() - began)
+        results.append(agreement(plan, wanted))
+    return _average(results, clock() - start)
 
 
-def _figures(found: Sequence[Agreement], seconds: float) -> Evaluation:
-    count = len(found)
-    edges = sum(one.said + one.wanted for one in found)
+def _average(results: Sequence[Agreement], seconds: float) -> Evaluation:
+    count = len(results)
+    edges = sum(result.plan_edges + result.wanted_edges for result in results)
     return Evaluation(
         plans=count,
-        readable=sum(one.readable for one in found) / count,
-        exact=sum(one.exact for one in found) / count,
-        edge_f1=2 * sum(one.right for one in found) / edges if edges else 1.0,
-        faithful=sum(one.faithful for one in found) / count,
+        readable=sum(result.readable for result in results) / count,
+        exact=sum(result.exact for result in results) / count,
+        edge_f1=2 * sum(result.matched_edges for result in results) / edges if edges else 1.0,
+        faithful=sum(result.faithful for result in results) / count,
         seconds=seconds / count,
     )

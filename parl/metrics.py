@@ -1,4 +1,4 @@
-"""How much of the critical path a run really cut. Pure.
+"""Metrics of a run: critical steps, critical path, slack, parallelism and speedup. Pure.
 
 CriticalSteps = Σ_t (S_main(t) + max_i S_sub,i(t)) is Kimi K2.5's measure (arXiv 2602.02276),
 stage by stage. A run here has no stages to wait for, so the inner maximum becomes the longest path
@@ -18,11 +18,11 @@ __all__ = ["StepRun", "critical_path", "measure", "slacks"]
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """What was measured of one step that ran.
+    """Measurements of one step that ran.
 
     Attributes:
         upstream: Ids of the steps it waited for; those that never ran are ignored.
-        work_s: Seconds of work over all its attempts, waiting for a model's turn left out.
+        work_s: Seconds of work over all its attempts, without the time it waited for a model.
         calls: Model calls over all its attempts.
     """
 
@@ -44,8 +44,8 @@ def measure(runs: Sequence[StepRun], orchestrator_calls: int) -> Metrics:
     seconds = {run.id: run.work_s for run in runs}
     calls = {run.id: float(run.calls) for run in runs}
     work_s = sum(seconds.values())
-    path_s = max(_through(runs, seconds)[0].values(), default=0.0)
-    longest_calls = max(_through(runs, calls)[0].values(), default=0.0)
+    path_s = max(_longest_paths(runs, seconds)[0].values(), default=0.0)
+    longest_calls = max(_longest_paths(runs, calls)[0].values(), default=0.0)
     first = min((run.started_at for run in runs), default=0.0)
     makespan_s = max((run.ended_at for run in runs), default=0.0) - first
     return Metrics(
@@ -61,7 +61,7 @@ def measure(runs: Sequence[StepRun], orchestrator_calls: int) -> Metrics:
 def slacks(runs: Sequence[StepRun]) -> dict[str, float]:
     """Seconds each step could have taken longer without a longer critical path."""
     seconds = {run.id: run.work_s for run in runs}
-    head, tail = _through(runs, seconds)
+    head, tail = _longest_paths(runs, seconds)
     longest = max(head.values(), default=0.0)
     return {
         run.id: max(0.0, longest - head[run.id] - tail[run.id] + seconds[run.id]) for run in runs
@@ -71,7 +71,7 @@ def slacks(runs: Sequence[StepRun]) -> dict[str, float]:
 def critical_path(runs: Sequence[StepRun]) -> tuple[str, ...]:
     """Ids of the steps of one longest path by seconds of work, in order."""
     seconds = {run.id: run.work_s for run in runs}
-    head, _ = _through(runs, seconds)
+    head, _ = _longest_paths(runs, seconds)
     upstream = {run.id: [name for name in run.upstream if name in seconds] for run in runs}
     path: list[str] = []
     choice = [run.id for run in runs]
@@ -81,10 +81,10 @@ def critical_path(runs: Sequence[StepRun]) -> tuple[str, ...]:
     return tuple(reversed(path))
 
 
-def _through(
+def _longest_paths(
     runs: Sequence[StepRun], weight: Mapping[str, float]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Weigh the longest path that ends with each step, and the one that starts with it."""
+    """Return the weight of the longest path that ends with each step, and that starts with it."""
     head: dict[str, float] = {}
     for run in runs:
         before = [head[name] for name in run.upstream if name in head]

@@ -1,4 +1,4 @@
-"""A user's own training pairs: JSONL, an objective and its plan a line."""
+"""Read a user's own training pairs: JSONL, one objective and its plan on each line."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ def read_pairs(path: Path) -> list[tuple[str, str]]:
     `TaskIR` as an object, as `prefect-swarm plan --json` prints it.
 
     Raises:
-        InputError: The file can't be read or holds no pair, or a line is no pair; it says which.
+        InputError: The file can't be read or has no pairs, or a line is not a pair.
     """
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The file {path} can't be read: {error}.", "Check its path.") from None
-    pairs = [_pair(f"{path}:{n}", line) for n, line in enumerate(lines, 1) if line.strip()]
+    pairs = [_read_pair(f"{path}:{n}", line) for n, line in enumerate(lines, 1) if line.strip()]
     if not pairs:
-        raise InputError(f"The file {path} holds no pair.", _FORM)
+        raise InputError(f"The file {path} has no pairs.", _FORMAT)
     return pairs
 
 
-_FORM = 'Write {"objective": "…", "plan": "1. Name: What to do\\n2. …"} on each line.'
+_FORMAT = 'Write {"objective": "…", "plan": "1. Name: What to do\\n2. …"} on each line.'
 
 
-def _pair(place: str, line: str) -> tuple[str, str]:
+def _read_pair(place: str, line: str) -> tuple[str, str]:
     try:
-        row = json.loads(line)
+        value = json.loads(line)
     except ValueError as error:
-        raise InputError(f"{place} is not valid JSON: {error}.", _FORM) from None
-    given = cast("dict[str, Any]", row) if isinstance(row, dict) else {}
-    objective, plan = given.get("objective"), given.get("plan")
+        raise InputError(f"{place} is not valid JSON: {error}.", _FORMAT) from None
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    objective, plan = fields.get("objective"), fields.get("plan")
     if not isinstance(objective, str) or not objective.strip():
-        raise InputError(f"{place} has no objective.", _FORM)
+        raise InputError(f"{place} has no objective.", _FORMAT)
     try:
         if isinstance(plan, dict):
-            said = cast("dict[str, Any]", plan)
-            return objective, write_lines(flat(parse_plan({"objective": objective, **said})))
+            plan_fields = cast("dict[str, Any]", plan)
+            return objective, write_lines(flat(parse_plan({"objective": objective, **plan_fields})))
         if isinstance(plan, str):
             return objective, write_lines(read_lines(plan, objective))
     except PlanError as error:
         raise InputError(f"The plan of {place} can't be read: {error.problem}", error.fix) from None
-    raise InputError(f"{place} has no plan.", _FORM)
+    raise InputError(f"{place} has no plan.", _FORMAT)

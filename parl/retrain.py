@@ -1,4 +1,4 @@
-"""Train an adapter and put it in place: data, training, the choice on what is served, the guard."""
+"""Train an adapter, evaluate its checkpoints as they will be served, and install the best one."""
 
 from __future__ import annotations
 
@@ -14,24 +14,32 @@ from ..errors import InputError, WorseAdapterError
 from ..text import plural
 from .data.generating.generate import Part, generate
 from .evaluate import Evaluation, evaluate
-from .train import Practice, TrainConfig, TrainingReport, averaged, export, train, trains_on
+from .train import (
+    Practice,
+    TrainConfig,
+    TrainingReport,
+    average_adapters,
+    export,
+    train,
+    training_device,
+)
 
 __all__ = ["RetrainOutcome", "TrainingSource", "retrain"]
 
 Pairs = Sequence[tuple[str, str]]
-_TRIED = 3
-"""Checkpoints that are tried on what is served: the best by loss and the last ones."""
+_CANDIDATES = 3
+"""Checkpoints that are evaluated as they will be served: the best by loss and the last ones."""
 
 
 @dataclass(frozen=True)
 class TrainingSource:
-    """What is learnt from.
+    """Where the training and evaluation pairs come from.
 
     Attributes:
-        generated: Pairs of the generator; 0 for none.
-        own: The user's own pairs; every tenth is kept for the evaluation.
-        seed: Of the generator.
-        judged: Generated pairs, from patterns that aren't trained on, that plans are judged by.
+        generated: Number of generated training pairs; 0 for none.
+        own: The user's own pairs; every tenth is held out for the evaluation.
+        seed: Seed of the generator.
+        judged: Number of generated pairs for the evaluation, from patterns that aren't trained on.
     """
 
     generated: int = 12_000
@@ -39,29 +47,29 @@ class TrainingSource:
     seed: int = 0
     judged: int = 80
 
-    def learnt(self) -> list[tuple[str, str]]:
+    def training_pairs(self) -> list[tuple[str, str]]:
         """Pairs to train on."""
         own = [pair for n, pair in enumerate(self.own) if n % 10 != 9]
         return [*self._generate("train", self.generated), *own]
 
-    def held_back(self) -> list[tuple[str, str]]:
-        """Pairs to judge by."""
+    def held_out_pairs(self) -> list[tuple[str, str]]:
+        """Pairs to evaluate on."""
         own = list(self.own[9::10])
         return [*self._generate("development", min(self.judged, self.generated)), *own]
 
     def _generate(self, part: Part, count: int) -> list[tuple[str, str]]:
-        made = generate(self.seed, count, part=part) if count else []
-        return [(pair.objective, pair.plan) for pair in made]
+        pairs = generate(self.seed, count, part=part) if count else []
+        return [(pair.objective, pair.plan) for pair in pairs]
 
 
 @dataclass(frozen=True)
 class RetrainOutcome:
-    """What a retraining came to.
+    """Scores before and after a retraining.
 
     Attributes:
-        before: What planned so far: the adapter in place, or the model without one.
-        after: The new adapter.
-        file: Where it is.
+        before: Of the current planner: the installed adapter, or the model without an adapter.
+        after: Of the new adapter.
+        file: The new adapter's file.
     """
 
     before: Evaluation
@@ -87,14 +95,14 @@ def retrain(
 
     Args:
         base: A GGUF file of the llama architecture.
-        folder: Where the run's state and the new adapter lie until the end.
-        target: Where the adapter is wanted; what is there is what it has to beat.
-        start: An adapter to go on from instead of a new one, of at most that rank; the mean of
-            both is tried, too.
-        practice: Learn from plans of its own, which wants an adapter that plans: `start`, else what
-            plans now.
-        resume: Go on with the run in `folder`.
-        force: Replace a better adapter too.
+        folder: Where the run's state and the new adapter are kept until the end.
+        target: Where to install the adapter; it has to beat the adapter that is there.
+        start: An adapter to continue from instead of a new one, of at most the same rank; the mean
+            of the old and the new adapter is evaluated too.
+        practice: Learn from the model's own plans. This needs an adapter that can plan: `start`, or
+            else the current one.
+        resume: Continue the run in `folder`.
+        force: Replace the old adapter even if it is better.
 
     Raises:
         InputError: The `train` extra, the device, a pair, the run to resume or an adapter to
@@ -102,22 +110,22 @@ def retrain(
         ModelError: The base can't be read, or is not of the llama architecture.
         WorseAdapterError: The new adapter scores lower; it stays in `folder`.
     """
-    device = trains_on(config)
-    held_back = source.held_back()
-    if not held_back:
+    device = training_device(config)
+    held_out_pairs = source.held_out_pairs()
+    if not held_out_pairs:
         raise InputError(
-            f"{len(source.own)} pairs leave none to judge by.",
+            f"{len(source.own)} pairs leave none to evaluate on.",
             "Give ten pairs or more, or let some be generated.",
         )
     if practice is not None and start is None:
-        start = _planner(base, target)
-    say(f"Judging what plans now on {plural(len(held_back), 'objective')}")
-    now = target if target.is_file() else "default"
-    before = asyncio.run(evaluate(held_back, LlamaCppModel(base, planner_adapter=now)))
+        start = _current_adapter(base, target)
+    say(f"Evaluating the current planner on {plural(len(held_out_pairs), 'objective')}")
+    current = target if target.is_file() else "default"
+    before = asyncio.run(evaluate(held_out_pairs, LlamaCppModel(base, planner_adapter=current)))
     say(f"Training on {device}")
     result = train(
-        source.learnt(),
-        held_back,
+        source.training_pairs(),
+        held_out_pairs,
         config,
         folder,
         base=base,
@@ -126,33 +134,38 @@ def retrain(
         resume=resume,
         show=show,
     )
-    tried = dict.fromkeys([result.best, *result.checkpoints[1 - _TRIED :]])
+    candidates = dict.fromkeys([result.best, *result.checkpoints[1 - _CANDIDATES :]])
     if start is not None:
-        tried[averaged(result.best, start, base=base)] = None
+        candidates[average_adapters(result.best, start, base=base)] = None
     best: tuple[Evaluation, Path] | None = None
-    for checkpoint in tried:
+    for checkpoint in candidates:
         file = export(checkpoint, folder / f"{checkpoint.stem}.gguf")
-        found = asyncio.run(evaluate(held_back, LlamaCppModel(base, planner_adapter=file)))
-        say(f"{checkpoint.stem}: {found.exact:.0%} of the plans exact, score {found.score:.3f}")
-        if best is None or found.score > best[0].score:
-            best = found, file
+        evaluation = asyncio.run(
+            evaluate(held_out_pairs, LlamaCppModel(base, planner_adapter=file))
+        )
+        say(
+            f"{checkpoint.stem}: {evaluation.exact:.0%} of the plans exact, "
+            f"score {evaluation.score:.3f}"
+        )
+        if best is None or evaluation.score > best[0].score:
+            best = evaluation, file
     assert best is not None, "training keeps at least one adapter"  # noqa: S101
     after, file = best
     if after.score < before.score and not force:
         raise WorseAdapterError(
-            f"The new adapter scores {after.score:.3f}, what plans now {before.score:.3f}.",
-            f"It is kept in {file}; --force puts it in place all the same.",
+            f"The new adapter scores {after.score:.3f}, the current planner {before.score:.3f}.",
+            f"It is kept in {file}; --force installs it all the same.",
         )
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(file, target)
     return RetrainOutcome(before, after, target)
 
 
-def _planner(base: Path, target: Path) -> Path:
+def _current_adapter(base: Path, target: Path) -> Path:
     adapter = target if target.is_file() else planner_adapter(base)
     if adapter is None:
         raise InputError(
-            f"Nothing plans over {base} yet, so there is nothing to practise.",
+            f"There is no planner adapter for {base} yet, so there is nothing to practise.",
             "Train an adapter without --practice first, or give one with --start.",
         )
     return adapter

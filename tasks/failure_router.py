@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ..errors import Category
 from ..failure_policy import Policy
-from ..memory.advice.mitigation import better_mitigation, has_earned, precedent
+from ..memory.advice.mitigation import better_mitigation, is_proven, precedent
 from ..result import Action, Decision, Mitigation, excerpt
 from ..task_ir import TIERS, Tier
 
@@ -131,7 +131,7 @@ def _with_memory(
         reason = f"{reason}; {_counts(chosen)} such failures, {_counts(due)}"
     if decision.action in _FED_BACK:
         done = precedent(decision.action, decision.tier, last.symptom, bounds.known)
-        example = done.example if done and has_earned(done) else None
+        example = done.example if done and is_proven(done) else None
     if example:
         source = f"{example.step}.{example.attempt} of run {example.run}"
         reason = f"{reason}; it is shown what passed as {source}"

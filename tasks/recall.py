@@ -99,7 +99,7 @@ def _ask(request: RecallRequest) -> Recall:
             else (),
             beliefs,
             registry,
-            store.alike,
+            store.prompt_similarity,
             run=request.run,
             seed=request.seed,
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from left_open import close_what_was_left_open
+from left_open import close_leaked_files
 
 _FORGOTTEN = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_UI_URL")
 _home = pytest.StashKey[str]()
@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    close_what_was_left_open()
+    close_leaked_files()
     shutil.rmtree(config.stash[_home], ignore_errors=True)
 
 

@@ -73,12 +73,12 @@ def _start(deployment: str, parameters: dict[str, Any]) -> UUID:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def deployed(prefect_server: None) -> None:
+def deploy(prefect_server: None) -> None:
     _prefect("work-pool", "create", "swarm", "--type", "process", "--overwrite")
     _prefect("deploy", "--all")
 
 
-def _work() -> None:
+def _run_worker() -> None:
     """Let a worker run what is due; it ends by itself."""
     _prefect("worker", "start", "--pool", "swarm", "--run-once")
 
@@ -140,20 +140,20 @@ def test_a_worker_runs_them(tmp_path: Path) -> None:
         f"options={json.dumps(OPTIONS)}",
     )
     plan = json.dumps({**PLAN, "objective": "Be it"})
-    one = _start("swarm/swarm", {"objective": "Be it", "plan": plan, "options": OPTIONS})
+    second_run = _start("swarm/swarm", {"objective": "Be it", "plan": plan, "options": OPTIONS})
     batch = _start(
         "swarm-batch/swarm-batch",
         {"input_path": str(jobs), "output_path": str(results), "options": OPTIONS},
     )
 
-    _work()
+    _run_worker()
 
     runs = _ask(lambda client: client.read_flow_runs())
     # Other tests share the server, and may have asked for the same.
     names = {run.name: run for run in runs if run.deployment_id is not None}
     for name in ("Be polite", "Be it"):
         assert names[name].state_name == "Completed", names[name].state
-    result = find_run(str(one)).result()
+    result = find_run(str(second_run)).result()
     assert result is not None
     assert result.answer
     assert [step.status for step in result.steps] == ["succeeded", "succeeded"]

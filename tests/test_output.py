@@ -47,8 +47,8 @@ def test_an_example_that_can_not_be_evaluated_is_refused_with_its_place(
     call: str, why: str
 ) -> None:
     good = {"call": "f(0)", "gives": 0}
-    said = problem(plan(step(1), python_step(2, good, {"call": call, "gives": 1})))
-    assert f"step S2.output.examples.1.call: {why}" in said
+    message = problem(plan(step(1), python_step(2, good, {"call": call, "gives": 1})))
+    assert f"step S2.output.examples.1.call: {why}" in message
 
 
 @pytest.mark.parametrize("call", ["f(1)", "[f(n) for n in range(3)]", "(x := f(1)) + x", " f(2) "])
@@ -57,8 +57,8 @@ def test_an_example_is_any_expression(call: str) -> None:
     assert ir.steps[0].output.examples[0].call == call.strip()
 
 
-def nested(depth: int) -> list[Any]:
-    return [nested(depth - 1)] if depth else []
+def nested_list(depth: int) -> list[Any]:
+    return [nested_list(depth - 1)] if depth else []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def nested(depth: int) -> list[Any]:
         (float("nan"), "its value is not valid JSON: nan"),
         ([1e999], "its value is not valid JSON: inf"),
         ("\ud800", "its value is not valid JSON"),
-        (nested(41), "nested too deeply"),
+        (nested_list(41), "nested too deeply"),
         (["long"] * 30_000, "over 100000 characters"),
         ({1: 2}, "its value is not valid JSON: 1 is a key"),
         ({1, 2}, "its value is not valid JSON: set"),
@@ -75,9 +75,9 @@ def nested(depth: int) -> list[Any]:
     ids=["no number", "infinity", "no Unicode", "deep", "large", "key", "set"],
 )
 def test_an_example_of_what_nothing_could_give_is_refused(gives: Any, why: str) -> None:
-    said = problem(plan(python_step(1, {"call": "f()", "gives": gives})))
-    assert "step S1.output.examples.0.gives: " in said
-    assert why in said
+    message = problem(plan(python_step(1, {"call": "f()", "gives": gives})))
+    assert "step S1.output.examples.0.gives: " in message
+    assert why in message
 
 
 def test_an_examples_tuple_is_a_list() -> None:
@@ -102,9 +102,9 @@ def test_an_examples_tuple_is_a_list() -> None:
     ids=["to nothing", "elsewhere", "to itself", "in a circle", "a pattern"],
 )
 def test_a_schema_that_can_not_be_applied_is_refused(schema: dict[str, Any], why: str) -> None:
-    said = problem(plan(step(1, output={"kind": "json", "schema": schema})))
-    assert "step S1.output: the output's JSON Schema" in said
-    assert why in said
+    message = problem(plan(step(1, output={"kind": "json", "schema": schema})))
+    assert "step S1.output: the output's JSON Schema" in message
+    assert why in message
 
 
 def test_a_schema_may_refer_to_its_own_parts() -> None:

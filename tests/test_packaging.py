@@ -80,7 +80,7 @@ def contents(wheel: Path) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def install_folder(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that holds the installed wheel and nothing else."""
     target = tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -88,9 +88,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def run_away_from_the_checkout(code: str, installed: Path, cwd: Path) -> list[str]:
+def run_outside_the_checkout(code: str, install_folder: Path, cwd: Path) -> list[str]:
     command: list[str | Path] = [sys.executable, "-W", "error::ImportWarning", "-c", code]
-    return output_of(command, cwd=cwd, PYTHONPATH=str(installed)).splitlines()
+    return output_of(command, cwd=cwd, PYTHONPATH=str(install_folder)).splitlines()
 
 
 def test_every_package_folder_is_declared() -> None:
@@ -170,15 +170,16 @@ def test_the_wheel_holds_nothing_but_the_package(contents: set[str]) -> None:
 
 
 @pytest.mark.slow
-def test_every_package_imports_from_the_wheel(installed: Path, tmp_path: Path) -> None:
+def test_every_package_imports_from_the_wheel(install_folder: Path, tmp_path: Path) -> None:
     code = f"""
 from importlib import import_module
 for name in {declared_packages()!r}:
     print(import_module(name).__file__)
 """
-    files = run_away_from_the_checkout(code, installed, tmp_path)
+    files = run_outside_the_checkout(code, install_folder, tmp_path)
     assert [Path(file) for file in files] == [
-        installed.joinpath(*package.split("."), "__init__.py") for package in declared_packages()
+        install_folder.joinpath(*package.split("."), "__init__.py")
+        for package in declared_packages()
     ]
 
 
@@ -191,21 +192,21 @@ for name in {declared_packages()!r}:
     ],
 )
 def test_the_entry_points_lead_into_the_wheel(
-    group: str, name: str, value: str, installed: Path, tmp_path: Path
+    group: str, name: str, value: str, install_folder: Path, tmp_path: Path
 ) -> None:
     code = f"""
 from importlib import import_module
 from importlib.metadata import distributions
-(wheel,) = distributions(name="prefect-swarm", path=[{str(installed)!r}])
+(wheel,) = distributions(name="prefect-swarm", path=[{str(install_folder)!r}])
 (point,) = wheel.entry_points.select(group={group!r}, name={name!r})
 print(point.value)
 print(import_module(point.module).__file__)
 """
-    declared, file = run_away_from_the_checkout(code, installed, tmp_path)
+    declared, file = run_outside_the_checkout(code, install_folder, tmp_path)
     assert declared == value
-    assert Path(file).is_relative_to(installed)
+    assert Path(file).is_relative_to(install_folder)
 
 
 @pytest.mark.slow
-def test_the_command_is_installed(installed: Path) -> None:
-    assert (installed / "bin" / "prefect-swarm").exists()
+def test_the_command_is_installed(install_folder: Path) -> None:
+    assert (install_folder / "bin" / "prefect-swarm").exists()

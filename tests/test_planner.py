@@ -1,4 +1,4 @@
-"""The planner that ships: the embedded model with its adapter plans what a newcomer may ask."""
+"""The planner that ships: the embedded model with its adapter plans what a new user may ask."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MAY_FAIL = 1
 
 
 @pytest.fixture(autouse=True)
-def _no_engine_outlives_a_test() -> Iterator[None]:
+def _close_engines() -> Iterator[None]:
     yield
     close_engines()
 
@@ -55,7 +55,7 @@ def test_the_shipped_adapter_is_made_for_the_embedded_model() -> None:
     assert adapter.stat().st_size <= 10_000_000
 
 
-def test_it_plans_what_a_newcomer_may_ask() -> None:
+def test_it_plans_what_a_new_user_may_ask() -> None:
     async def failures() -> list[str]:
         model = LlamaCppModel(demo_model_path())
         drafts = {objective: await draft_plan(objective, model) for objective in PLANS}

@@ -128,8 +128,8 @@ def test_it_is_refused_with_the_place_and_the_reason(data: dict[str, Any], words
 
 def test_an_unknown_gate_is_refused_where_the_gates_are_known() -> None:
     rules = PlanRules(gates=frozenset({"schema", "lint"}))
-    said = problem(plan(step(1, gates=["schema", "vibes"])), rules)
-    assert "step S1 names an unknown gate 'vibes'; there are lint, schema" in said
+    message = problem(plan(step(1, gates=["schema", "vibes"])), rules)
+    assert "step S1 names an unknown gate 'vibes'; there are lint, schema" in message
 
 
 def test_more_steps_than_the_limit_are_refused() -> None:
@@ -160,9 +160,9 @@ def test_a_steps_values_are_not_converted_either(strange: dict[str, Any]) -> Non
 
 
 def test_every_problem_of_a_plan_is_named_at_once() -> None:
-    said = problem(plan(step(1, prompt=""), step(2, optional="no")))
-    assert "step S1.prompt" in said
-    assert "step S2.optional" in said
+    message = problem(plan(step(1, prompt=""), step(2, optional="no")))
+    assert "step S1.prompt" in message
+    assert "step S2.optional" in message
 
 
 def test_a_bad_entry_is_not_reported_as_a_missing_one_too() -> None:
@@ -222,9 +222,9 @@ def test_the_schema_in_the_docs_is_the_languages() -> None:
 
 def test_a_template_gives_one_independent_step_an_item() -> None:
     ir = TaskIR.from_items("Translate {item}; {item} again", ["sea", "sky"])
-    prompts = [one.prompt for one in ir.steps]
+    prompts = [planned.prompt for planned in ir.steps]
     assert prompts == ["Translate sea; sea again", "Translate sky; sky again"]
-    assert all(not one.depends_on for one in ir.steps)
+    assert all(not planned.depends_on for planned in ir.steps)
     assert ir.final_step is None
 
 
@@ -239,7 +239,7 @@ def test_the_items_go_to_the_agent_that_is_named() -> None:
     agent = Agent(name="P" * 80, system_prompt="You prove.", tier="coder")
     ir = TaskIR.from_items("Prove {item}", ["a", "b"], agent=agent, join="Compare")
     assert ir.agents[0] == agent
-    assert {one.agent for one in ir.steps[:2]} == {agent.name}
+    assert {planned.agent for planned in ir.steps[:2]} == {agent.name}
 
 
 def test_as_many_items_as_allowed_and_a_join_are_a_plan() -> None:
@@ -309,7 +309,7 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
         *steps,
         agents=agents,
         inputs=draw(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=2)),
-        final_step=draw(st.none() | st.sampled_from([one["id"] for one in steps])),
+        final_step=draw(st.none() | st.sampled_from([planned["id"] for planned in steps])),
     )
 
 
@@ -325,7 +325,7 @@ def test_a_valid_plan_survives_being_written_and_read(data: dict[str, Any]) -> N
 def test_a_dependency_on_a_step_that_does_not_come_before_is_refused(
     data: dict[str, Any], draw: st.DataObject
 ) -> None:
-    ids = [one["id"] for one in data["steps"]]
+    ids = [planned["id"] for planned in data["steps"]]
     at = draw.draw(st.integers(0, len(ids) - 1))
     data["steps"][at]["depends_on"] = [draw.draw(st.sampled_from(ids[at:]))]
     assert f"step {ids[at]} depends on" in problem(data)

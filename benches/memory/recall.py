@@ -139,11 +139,11 @@ def measure(size: int, folder: Path) -> dict[str, Any]:
     reader = Reader(log, folder, embedder)
     dice = random.Random(7)
     queries = embedder.embed([prompt(dice) for _ in range(QUERIES)])
-    reader.nearest("default", queries[0], K)
+    reader.search_vector("default", queries[0], K)
     wall, cpu, found = [], [], []
     for query in queries:
         began, used = time.perf_counter(), time.thread_time()
-        found.append(reader.nearest("default", query, K))
+        found.append(reader.search_vector("default", query, K))
         wall.append(1000 * (time.perf_counter() - began))
         cpu.append(1000 * (time.thread_time() - used))
     status = reader.status()

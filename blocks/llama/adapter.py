@@ -11,13 +11,15 @@ from .gguf import check_gguf, read_strings
 
 __all__ = [
     "ANOTHER",
+    "LARGEST_BASE",
     "PLANNER_BASE",
+    "SHIPPED_ADAPTER",
     "check_adapter",
     "check_base",
     "file_hash",
+    "missing_adapter_reason",
     "own_adapter",
     "planner_adapter",
-    "why_without",
 ]
 
 PLANNER_BASE = "SmolLM2-135M-Instruct.Q4_1"
@@ -25,15 +27,15 @@ PLANNER_BASE = "SmolLM2-135M-Instruct.Q4_1"
 ANOTHER = "Use the model it was made for, or plan without an adapter (--no-adapter)."
 """What to do about an adapter that doesn't fit."""
 
-_SHIPPED = Path(__file__).parents[2] / "parl" / "adapters" / "smollm2-135m-planner.gguf"
+SHIPPED_ADAPTER = Path(__file__).parents[2] / "parl" / "adapters" / "smollm2-135m-planner.gguf"
 _BASE = "swarm.base.sha256"
 _NOUN = "adapter"
-_LARGEST_BASE = 256 * 2**20
+LARGEST_BASE = 256 * 2**20
 """Bytes. No larger file is the base of the shipped adapter; hashing 40 GB would take a minute."""
 
 
 def own_adapter(model: Path) -> Path:
-    """Where an adapter lies that was trained here for a model file; there may be none."""
+    """Path of the adapter that was trained here for a model file; it need not exist."""
     from ...settings import home
 
     return home() / "adapters" / f"{model.stem}.gguf"
@@ -47,34 +49,34 @@ def planner_adapter(model: Path) -> Path | None:
     """
     if (own := own_adapter(model)).exists():
         return check_adapter(own)
-    if not _SHIPPED.exists() or model.stat().st_size > _LARGEST_BASE:
+    if not SHIPPED_ADAPTER.exists() or model.stat().st_size > LARGEST_BASE:
         return None
-    adapter = check_adapter(_SHIPPED)
+    adapter = check_adapter(SHIPPED_ADAPTER)
     return adapter if file_hash(model) == read_strings(adapter, _NOUN).get(_BASE) else None
 
 
-def why_without(model: Path) -> str:
+def missing_adapter_reason(model: Path) -> str:
     """Say why a model file plans without the shipped adapter; empty if it is applied or absent."""
-    if not _SHIPPED.exists() or planner_adapter(model) is not None:
+    if not SHIPPED_ADAPTER.exists() or planner_adapter(model) is not None:
         return ""
     return f"The planner's adapter is for {PLANNER_BASE}; {model.name} plans without it."
 
 
 def check_adapter(path: str | Path) -> Path:
-    """Refuse what can't be a LoRA adapter.
+    """Check that a file is a LoRA adapter.
 
     Returns:
         The file's real path.
 
     Raises:
-        ModelError: It is missing, no whole GGUF file, or not an adapter of this kind.
+        ModelError: It is missing, incomplete, not GGUF, or not a LoRA adapter.
     """
     path = check_gguf(path, _NOUN, "Check the path, or plan without an adapter (--no-adapter).")
-    said = read_strings(path, _NOUN)
-    kinds = said.get("general.type", "model"), said.get("adapter.type", "nothing")
+    header = read_strings(path, _NOUN)
+    kinds = header.get("general.type", "model"), header.get("adapter.type", "nothing")
     if kinds != ("adapter", "lora"):
         raise ModelError(
-            f"The file {path} is no LoRA adapter: its general.type is {kinds[0]!r} and its "
+            f"The file {path} is not a LoRA adapter: its general.type is {kinds[0]!r} and its "
             f"adapter.type {kinds[1]!r}.",
             "Give a GGUF file that holds a LoRA adapter, or plan without one (--no-adapter).",
         )
@@ -82,7 +84,7 @@ def check_adapter(path: str | Path) -> Path:
 
 
 def check_base(adapter: Path, model: Path) -> None:
-    """Refuse an adapter that says it was made for another file; one that doesn't say is let in.
+    """Check that an adapter wasn't made for another model; one that doesn't say is accepted.
 
     Raises:
         ModelError: The hashes differ.
@@ -97,7 +99,7 @@ def check_base(adapter: Path, model: Path) -> None:
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal: about 0.1 s for 90 MB, and once a process."""
+    """The SHA-256 of a file, in hexadecimal: about 0.1 s for 90 MB, computed once in a process."""
     stat = path.stat()
     return _hash(path, stat.st_size, stat.st_mtime_ns)
 

@@ -1,4 +1,4 @@
-"""What goes into the local engine and what comes out of it."""
+"""Requests to the local engine, and its answers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class EngineConfig:
             model was trained for. Memory is reserved for `n_slots` times as many.
         n_threads: Threads that compute; None takes every core this process may use.
         n_slots: The most requests decoded together.
-        seed: The seed of a request that names none.
-        adapter: A GGUF file with a LoRA adapter that every answer is written with. Engines of one
+        seed: The seed of requests without one.
+        adapter: A GGUF file with a LoRA adapter that is applied to every answer. Engines of one
             file with different adapters, or none, share its weights.
     """
 
@@ -44,10 +44,10 @@ class EngineConfig:
     adapter: Path | None = None
 
     def __post_init__(self) -> None:
-        _at_least("n_ctx", self.n_ctx, 1)
-        _at_least("n_slots", self.n_slots, 1)
+        _require_at_least("n_ctx", self.n_ctx, 1)
+        _require_at_least("n_slots", self.n_slots, 1)
         if self.n_threads is not None:
-            _at_least("n_threads", self.n_threads, 1)
+            _require_at_least("n_threads", self.n_threads, 1)
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class GenerateRequest:
         seed: Same request, same seed: same text. None takes the engine's seed.
         stop: The text ends before the first of these.
         grammar: GBNF that the text obeys; its start rule is `root`.
-        watch: Given the text so far now and then, says why it needn't be gone on with; empty for
-            as long as it is worth it. Called in the engine's thread: quick, and it never raises.
+        watch: Called with the text so far every few tokens; returns why to stop, or "" to go on.
+            It runs in the engine's thread, so it must be quick and must not raise.
     """
 
     messages: tuple[Message, ...] = ()
@@ -93,10 +93,10 @@ class GenerateRequest:
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):
             raise InputError("A request has to have messages or a prompt.", "Give one of the two.")
-        _at_least("max_tokens", self.max_tokens, 1)
-        _at_least("temperature", self.temperature, 0)
-        _at_least("top_k", self.top_k, 0)
-        _at_least("repeat_penalty", self.repeat_penalty, 1)
+        _require_at_least("max_tokens", self.max_tokens, 1)
+        _require_at_least("temperature", self.temperature, 0)
+        _require_at_least("top_k", self.top_k, 0)
+        _require_at_least("repeat_penalty", self.repeat_penalty, 1)
         if not 0 < self.top_p <= 1:
             raise InputError(f"top_p is {self.top_p}.", "Give more than 0 and at most 1.")
 
@@ -112,7 +112,7 @@ class GeneratedText:
         output_tokens: Tokens the model wrote.
         finish: `stop` when the model, a stop string or the grammar ended it, `length` when it
             reached `max_tokens`, `aborted` when `watch` did.
-        why: What `watch` said.
+        why: What `watch` returned.
         queue_s: Seconds from the call until its first token was being processed.
         duration_s: Seconds from then until the end.
     """
@@ -127,7 +127,7 @@ class GeneratedText:
     why: str = ""
 
 
-def _at_least(name: str, value: float, least: int) -> None:
+def _require_at_least(name: str, value: float, least: int) -> None:
     # `not >=` refuses NaN too.
     if not value >= least:
         raise InputError(f"{name} is {value}.", f"Give {least} or more.")

@@ -18,12 +18,12 @@ from .chat import ChatTemplate
 from .jobs import Job, TextBuffer
 from .native import BATCH_TOKENS, BatchToken, Native
 from .sampling import Sampler
-from .slots import ActiveRequest, Slot, place, worth_waiting
+from .slots import ActiveRequest, Slot, place, should_wait
 
 __all__ = ["WATCHED_TOKENS", "Batcher"]
 
 WATCHED_TOKENS = 16
-"""Tokens from one look at what is being written to the next."""
+"""Tokens between two calls of a request's `watch`."""
 
 
 class Batcher:
@@ -43,7 +43,7 @@ class Batcher:
         )
 
     @property
-    def busy(self) -> bool:
+    def has_work(self) -> bool:
         """Whether a step would do anything."""
         return bool(self._waiting) or any(slot.run for slot in self._slots)
 
@@ -51,18 +51,18 @@ class Batcher:
         """Queue a job, or answer it at once with the error in it."""
         try:
             self._waiting.append((job, self._prompt_tokens(job)))
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it is the caller's answer
+        except Exception as error:  # noqa: BLE001 - whatever is wrong, the caller gets it
             job.reply(error)
 
     def step(self) -> None:
-        """Let in what can start, compute a token of each answer and a part of one prompt."""
+        """Start what fits, compute a token of each answer and a part of one prompt."""
         self._drop_cancelled()
         self._admit()
         self._write()
         self._read()
 
     def fail(self, error: BaseException) -> None:
-        """Answer everything that is under way or queued with an error, and forget all state."""
+        """Answer every running and queued job with an error, and clear all state."""
         jobs = [job for job, _ in self._waiting]
         self._waiting.clear()
         for slot in self._slots:
@@ -99,7 +99,7 @@ class Batcher:
     def _admit(self) -> None:
         while self._waiting and any(slot.run is None for slot in self._slots):
             job, prompt = self._waiting[0]
-            if self._native.can_rewind and worth_waiting(self._slots, prompt):
+            if self._native.can_rewind and should_wait(self._slots, prompt):
                 return
             self._waiting.popleft()
             self._start(job, prompt)
@@ -108,7 +108,7 @@ class Batcher:
         seed = self._seed if job.request.seed is None else job.request.seed
         try:
             sampler = Sampler(self._native, job.request, seed)
-        except Exception as error:  # noqa: BLE001 - a bad grammar is the caller's answer
+        except Exception as error:  # noqa: BLE001 - a bad grammar is reported to the caller
             job.reply(error)
             return
         slot, keep, source = place(self._slots, prompt, reuse=self._native.can_rewind)
@@ -122,7 +122,7 @@ class Batcher:
         )
 
     def _write(self) -> None:
-        """Compute the next token of every answer that has begun."""
+        """Compute the next token of every answer that has started."""
         rows: list[tuple[Slot, ActiveRequest]] = []
         entries: list[BatchToken] = []
         for slot in self._slots:
@@ -165,20 +165,20 @@ class Batcher:
             saved = run.job.request.max_tokens - run.written
             run.job.reply(EarlyAbortError(error.problem, error.fix, saved))
             return
-        if self._native.ends(token):
+        if self._native.is_end_token(token):
             self._finish(slot, run, "stop")
             return
         run.written += 1
         run.next = token
         if run.text.add(self._native.piece(token)):
             self._finish(slot, run, "stop")
-        elif why := self._hopeless(run):
+        elif why := self._abort_reason(run):
             self._finish(slot, run, "aborted", why)
         elif run.written >= run.job.request.max_tokens:
             self._finish(slot, run, "length")
 
     @staticmethod
-    def _hopeless(run: ActiveRequest) -> str:
+    def _abort_reason(run: ActiveRequest) -> str:
         watch = run.job.request.watch
         return watch(run.text.text) if watch and run.written % WATCHED_TOKENS == 0 else ""
 

@@ -1,7 +1,4 @@
-"""The process-wide engines: one for each model file and configuration, each with its own thread.
-
-An engine is looked up, never held in a block and never pickled.
-"""
+"""The process-wide engines: one for each model file and configuration, each with its own thread."""
 
 from __future__ import annotations
 
@@ -28,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine", "close_engines", "get_engine"]
 
+# Put in and found by `get_engine`, which `LlamaCppModel` calls at each request. A model can't hold
+# its engine: several models share one, a request's adapter decides which one it is, and blocks and
+# task parameters have to be serializable, which a thread is not.
 _engines: dict[tuple[Path, EngineConfig], Engine] = {}
 _lock = threading.Lock()
 
@@ -36,7 +36,7 @@ def get_engine(path: str | Path, config: EngineConfig | None = None) -> Engine:
     """The engine of a model file; loads nothing before its first request.
 
     Raises:
-        ModelError: The file can't be a model, or its adapter can't be one.
+        ModelError: The model file or its adapter is not valid.
     """
     config = config or EngineConfig()
     if config.adapter is not None:
@@ -49,7 +49,7 @@ def get_engine(path: str | Path, config: EngineConfig | None = None) -> Engine:
 
 
 def close_engines() -> None:
-    """End every engine's thread and give its memory back; requests under way get an error."""
+    """Stop every engine's thread and free its memory; running requests get an error."""
     with _lock:
         engines = list(_engines.values())
         _engines.clear()
@@ -128,18 +128,18 @@ class Engine:
             raise
 
     def _run(self, batcher: Batcher) -> None:
-        while self._take_in(batcher):
+        while self._receive_jobs(batcher):
             try:
                 batcher.step()
             except Exception as error:  # noqa: BLE001 - the callers get it, the engine goes on
                 batcher.fail(_step_error(self.path, error))
         batcher.fail(_closed_error(self.path))
 
-    def _take_in(self, batcher: Batcher) -> bool:
+    def _receive_jobs(self, batcher: Batcher) -> bool:
         """Move new jobs to the batcher, waiting for one only when there is nothing to do."""
         try:
             while True:
-                job = self._inbox.get(block=not batcher.busy)
+                job = self._inbox.get(block=not batcher.has_work)
                 if job is None:
                     return False
                 batcher.add(job)
@@ -164,7 +164,7 @@ def _reply_to(
         try:
             loop.call_soon_threadsafe(settle, outcome)
         except RuntimeError:
-            return  # The loop has been closed: nobody waits any more.
+            return  # The loop is closed, so the caller no longer waits.
 
     return reply
 
@@ -187,14 +187,14 @@ def _closed_error(path: Path) -> ModelError:
     return ModelError(f"The engine of {path} was closed.", "Ask get_engine for it again.")
 
 
-def _start_afresh() -> None:
-    """In a forked child: threads don't survive a fork, and the lock may have been held by one."""
+def _reset_after_fork() -> None:
+    """In a forked child: threads don't survive a fork, and a thread may have held the lock."""
     global _lock
     _lock = threading.Lock()
     _engines.clear()
 
 
-# A thread that is inside llama.cpp while the interpreter takes itself apart can crash the process.
+# A thread that is inside llama.cpp while the interpreter shuts down can crash the process.
 atexit.register(close_engines)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_afresh)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -19,11 +19,11 @@ _UINT32, _STRING, _ARRAY = 4, 8, 9
 
 
 class _DamagedError(Exception):
-    """The file's own figures lead outside of it."""
+    """A length or offset in the file points outside of it."""
 
 
 def demo_model_path() -> Path:
-    """The small model of the `demo` extra, found without importing the package that carries it.
+    """The small model of the `demo` extra, found without importing the package that contains it.
 
     Raises:
         ModelError: The extra is not installed.
@@ -38,7 +38,7 @@ def demo_model_path() -> Path:
 
 
 def check_model_file(path: str | Path) -> Path:
-    """Refuse what can't be a whole model file.
+    """Check that a file is a complete model file.
 
     Returns:
         The file's real path.
@@ -50,12 +50,12 @@ def check_model_file(path: str | Path) -> Path:
 
 
 def check_gguf(path: str | Path, noun: str, if_missing: str) -> Path:
-    """Refuse what can't be a whole GGUF file.
+    """Check that a file is a complete GGUF file.
 
     Args:
         path: Where it should be.
-        noun: What to call it.
-        if_missing: What to do where there is none.
+        noun: What to call it in errors.
+        if_missing: What to advise if it is missing.
 
     Returns:
         The file's real path.
@@ -79,7 +79,7 @@ def check_gguf(path: str | Path, noun: str, if_missing: str) -> Path:
 
 
 def read_strings(path: Path, noun: str) -> Mapping[str, str]:
-    """Return the texts in the header of a file that `check_gguf` let through, by their keys."""
+    """Return the texts in the header of a file that passed `check_gguf`, by key."""
     stat = path.stat()
     return _read(path, stat.st_size, stat.st_mtime_ns, noun)
 

@@ -1,4 +1,4 @@
-"""A request on its way through the engine, and the text it has become so far."""
+"""A request in the engine, and the text written for it so far."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Job:
     """One request and where its answer goes. `reply` may be called from any thread, once.
 
     Attributes:
-        submitted: When it was asked, in seconds of the engine's clock.
-        cancelled: Set when nobody waits any more; the engine drops it at its next step.
+        submitted: When it was submitted, in seconds of the engine's clock.
+        cancelled: Set when the caller no longer waits; the engine drops it at its next step.
     """
 
     request: GenerateRequest
@@ -34,7 +34,7 @@ class TextBuffer:
     _bytes: bytearray = field(default_factory=bytearray)
 
     def add(self, piece: bytes) -> bool:
-        """Append; when that completes a stop string, cut the text before it and say so."""
+        """Append; return whether that completed a stop string, and cut the text before it."""
         stops = [text.encode() for text in self.stop if text]
         start = max(0, len(self._bytes) - max(map(len, stops), default=0))
         self._bytes += piece

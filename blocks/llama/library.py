@@ -1,4 +1,4 @@
-"""The llama.cpp library, loaded so that its threads wait well."""
+"""The llama.cpp library, loaded so that idle threads soon sleep; see `openmp`."""
 
 from __future__ import annotations
 

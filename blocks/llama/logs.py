@@ -54,13 +54,13 @@ def clear_errors() -> None:
 
 
 def first_error() -> str:
-    """The first error since `clear_errors`: it has the reason, later ones say that it failed."""
+    """The first error since `clear_errors`: it has the reason, later errors only its effects."""
     line = _errors.lines[0] if _errors.lines else "it gave no reason"
     return line.rpartition("error loading model: ")[2].rstrip(".")
 
 
 def capture_stderr(call: Callable[[], _T]) -> tuple[_T, str]:
-    """Run a short call whose C code prints to stderr; hand back what it printed.
+    """Run a short call whose C code prints to stderr; return what it printed, too.
 
     The grammar parser is the one place where llama.cpp prints past its log.
     """

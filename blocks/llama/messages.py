@@ -22,7 +22,7 @@ __all__ = ["to_chat"]
 
 
 def to_chat(messages: Sequence[ModelMessage], instructions: str = "") -> tuple[Message, ...]:
-    """Turn a history into system, user and assistant turns; neighbours of one role become one.
+    """Turn a history into system, user and assistant turns; neighbours of one role are merged.
 
     Raises:
         InputError: It holds something that is not text, such as an image or a tool call.
@@ -36,7 +36,7 @@ def to_chat(messages: Sequence[ModelMessage], instructions: str = "") -> tuple[M
             turns.append(Message("assistant", "".join(texts)))
     # Chat templates take a system turn only in the first place.
     system = [turn for turn in turns if turn.role == "system"]
-    return tuple(_joined([*system, *(turn for turn in turns if turn.role != "system")]))
+    return tuple(_merge_neighbours([*system, *(turn for turn in turns if turn.role != "system")]))
 
 
 def _request_turn(part: ModelRequestPart) -> Message:
@@ -63,7 +63,7 @@ def _texts(content: Iterable[UserContent]) -> str:
     return "\n\n".join(texts)
 
 
-def _joined(turns: Iterable[Message]) -> Iterable[Message]:
+def _merge_neighbours(turns: Iterable[Message]) -> Iterable[Message]:
     last: Message | None = None
     for turn in turns:
         if not turn.content:

@@ -17,7 +17,7 @@ from pydantic_ai.usage import RequestUsage
 
 from ...errors import InputError, StepTimeoutError
 from ...local_extra import require_llama_cpp
-from .adapter import check_adapter, planner_adapter, why_without
+from .adapter import check_adapter, missing_adapter_reason, planner_adapter
 from .api import EngineConfig, GeneratedText, GenerateRequest
 from .engine import get_engine
 from .gguf import check_model_file
@@ -25,8 +25,8 @@ from .messages import to_chat
 
 __all__ = ["LlamaCppModel", "LlamaCppSettings"]
 
-# Beside the bare engine the one with an adapter gets few requests, at most the further plans of one
-# objective at once: its cache need not be as large.
+# The engine with an adapter gets few requests, at most the further plans of one objective at once,
+# so its cache can be smaller than that of the engine without.
 _ADAPTER_SLOTS = 3
 
 _PROFILE = ModelProfile(
@@ -53,11 +53,11 @@ class LlamaCppSettings(ModelSettings, total=False):
     """Divides the logits of what was written lately; 1 is none. Free text alone is penalised."""
 
     llamacpp_adapter: str
-    """A GGUF file with a LoRA adapter that this answer alone is written with."""
+    """A GGUF file with a LoRA adapter that is applied to this answer alone."""
 
     llamacpp_watch: Callable[[str], str]
-    """Given the text so far now and then, says why it needn't be gone on with; see
-    `GenerateRequest.watch`. A text that is stopped so has `aborted` among its provider details."""
+    """Called with the text so far every few tokens, returns why to stop; see
+    `GenerateRequest.watch`. A stopped text has `aborted` among its provider details."""
 
 
 class LlamaCppModel(Model):
@@ -96,12 +96,12 @@ class LlamaCppModel(Model):
             path: A GGUF file of a model that is tuned for chat.
             config: How it is served; models with the same file and config share one engine.
             settings: Defaults for its requests.
-            planner_adapter: The LoRA adapter that it writes plans with, and nothing else; by
-                default the config's, or the shipped one, if it is made for this file.
+            planner_adapter: The LoRA adapter that is applied to plans only; by default the
+                config's, or the shipped one if it is made for this file.
 
         Raises:
-            InputError: There is no llama.cpp.
-            ModelError: The file can't be a model, or the adapter can't be one.
+            InputError: llama.cpp is not installed.
+            ModelError: The model file or the adapter is not valid.
         """
         require_llama_cpp()
         super().__init__(settings=settings, profile=_PROFILE)
@@ -133,7 +133,7 @@ class LlamaCppModel(Model):
 
     @property
     def planner_adapter(self) -> Path | None:
-        """The adapter that a plan is asked for with, by the setting `llamacpp_adapter`.
+        """The adapter to plan with; a request applies it by the setting `llamacpp_adapter`.
 
         Raises:
             ModelError: The shipped adapter is damaged.
@@ -144,10 +144,10 @@ class LlamaCppModel(Model):
         return chosen
 
     @property
-    def why_without_adapter(self) -> str:
-        """Why it plans without the shipped adapter, in a sentence; empty if nobody need know."""
+    def missing_adapter_reason(self) -> str:
+        """Why it plans without the shipped adapter, in a sentence; "" if that is as configured."""
         shipped = self._planner_adapter == "default" and self._config.adapter is None
-        return why_without(self._path) if shipped else ""
+        return missing_adapter_reason(self._path) if shipped else ""
 
     async def request(
         self,
@@ -174,23 +174,25 @@ class LlamaCppModel(Model):
         request = _to_request(messages, instructions, settings or {}, parameters)
         seconds = (settings or {}).get("timeout")
         try:
+            # `get_engine` keeps the engines of this process: the first request makes it, others
+            # find it.
             async with asyncio.timeout(seconds if isinstance(seconds, int | float) else None):
-                done = await get_engine(self._path, self._served(settings)).generate(request)
+                done = await get_engine(self._path, self._engine_config(settings)).generate(request)
         except TimeoutError:
             raise StepTimeoutError(
                 f"The local model {self.model_name} did not answer within {seconds} s.",
                 "Give it more time or a lower max_tokens.",
             ) from None
-        return self._response(done)
+        return self._to_response(done)
 
-    def _served(self, settings: ModelSettings | None) -> EngineConfig:
+    def _engine_config(self, settings: ModelSettings | None) -> EngineConfig:
         adapter = cast("LlamaCppSettings", settings or {}).get("llamacpp_adapter")
         if not adapter:
             return self._config
         slots = min(self._config.n_slots, _ADAPTER_SLOTS)
         return replace(self._config, adapter=Path(adapter), n_slots=slots)
 
-    def _response(self, done: GeneratedText) -> ModelResponse:
+    def _to_response(self, done: GeneratedText) -> ModelResponse:
         usage = RequestUsage(
             input_tokens=done.input_tokens,
             cache_read_tokens=done.cached_tokens,
@@ -233,7 +235,7 @@ def _to_request(
 
 
 def _json_grammar(given: LlamaCppSettings, parameters: ModelRequestParameters) -> str | None:
-    """A grammar for JSON; what it lets through too much, whoever asked still refuses."""
+    """A grammar for JSON; what it allows beyond the schema is for the caller to refuse."""
     from llama_cpp.llama_grammar import json_schema_to_gbnf
 
     make = cast("Callable[[str], str]", json_schema_to_gbnf)
@@ -243,5 +245,5 @@ def _json_grammar(given: LlamaCppSettings, parameters: ModelRequestParameters) -
         return None
     try:
         return make(schema)
-    except Exception:  # noqa: BLE001 - a schema that no grammar is made for is asked for in words
+    except Exception:  # noqa: BLE001 - without a grammar the prompt still has the schema in words
         return None

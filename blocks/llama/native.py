@@ -1,6 +1,6 @@
 """One context over a loaded model: with `weights` and `sampling`, all that calls llama.cpp.
 
-Import it late: it loads the shared library. Everything here belongs to the one thread that made it.
+Import it late: it loads the shared library. Use a context only in the thread that made it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .weights import lora_adapter, shared_model
 __all__ = ["BatchToken", "Native"]
 
 BATCH_TOKENS = 128
-"""Tokens computed in one call: it bounds how long a cancellation, or a neighbour, has to wait."""
+"""Tokens computed in one call: it bounds how long a cancellation or another request waits."""
 
 
 class BatchToken(NamedTuple):
@@ -40,7 +40,7 @@ class Native:
         """Load the weights, unless another context has, and reserve the context.
 
         Raises:
-            ModelError: The file can't be loaded, is no text generator, its adapter doesn't fit it,
+            ModelError: The file can't be loaded or can't generate text, its adapter doesn't fit it,
                 or memory is short.
         """
         logs.install()
@@ -54,7 +54,7 @@ class Native:
             self.context = self._make_context()
             closing.callback(lib.llama_free, self.context)
             if adapter is not None:
-                self._wear(adapter)
+                self._apply_adapter(adapter)
             self._memory = self._find_memory()
             self._batch = lib.llama_batch_init(BATCH_TOKENS, 0, 1)
             closing.callback(lib.llama_batch_free, self._batch)
@@ -98,7 +98,7 @@ class Native:
         return list(tokens[:count])
 
     def piece(self, token: int) -> bytes:
-        """The bytes a token stands for; none for a special token."""
+        """The bytes that a token represents; empty for a special token."""
         size = 64
         while True:
             buffer = ctypes.create_string_buffer(size)
@@ -107,7 +107,7 @@ class Native:
                 return buffer.raw[:count]
             size = -count
 
-    def ends(self, token: int) -> bool:
+    def is_end_token(self, token: int) -> bool:
         """Whether the token ends a generation."""
         return lib.llama_vocab_is_eog(self.vocab, token)
 
@@ -149,7 +149,7 @@ class Native:
         lib.llama_memory_clear(self._memory, True)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._closing.close()
 
     def _special_text(self, token: lib.llama_token) -> str:
@@ -164,7 +164,7 @@ class Native:
         check_base(path, self._path)
         return closing.enter_context(lora_adapter(self._model, path))
 
-    def _wear(self, adapter: lib.llama_adapter_lora_p) -> None:
+    def _apply_adapter(self, adapter: lib.llama_adapter_lora_p) -> None:
         adapters = (lib.llama_adapter_lora_p_ctypes * 1)(adapter)
         full = (ctypes.c_float * 1)(1.0)
         if code := cast("Any", lib).llama_set_adapters_lora(self.context, adapters, 1, full):
@@ -187,8 +187,8 @@ class Native:
         context = lib.llama_init_from_model(self._model, params)
         if not context:
             raise ModelError(
-                f"There is no room for {config.n_slots} times {self.n_ctx} tokens of context over "
-                f"{self._path}: {logs.first_error()}.",
+                f"There is not enough memory for {config.n_slots} times {self.n_ctx} tokens of "
+                f"context over {self._path}: {logs.first_error()}.",
                 "Give a smaller n_ctx, fewer n_slots or a smaller model.",
             )
         return context
@@ -199,6 +199,6 @@ class Native:
             raise ModelError(
                 f"The model {self._path} can't continue a text: it is an embedding or encoder "
                 "model.",
-                "Give a decoder model, best one tuned for chat.",
+                "Use a decoder model, preferably tuned for chat.",
             )
         return memory

@@ -1,4 +1,4 @@
-"""How the threads of llama.cpp and torch, OpenMP's, wait: they spin shortly, then sleep.
+"""How the OpenMP threads of llama.cpp and torch wait: they spin shortly, then sleep.
 
 By default they spin on, and a busy neighbour (a gate, a search, another engine) makes every token
 many times slower: on 2 busy cores, 2 tokens a second spinning and 30 sleeping. Threads that sleep
@@ -22,7 +22,7 @@ _WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
 def sleeping_threads() -> Generator[None]:
     """Import what computes with OpenMP within this: it reads the settings once, when it is loaded.
 
-    Who has set one of them decides alone.
+    If the user has set one of them, nothing is changed.
     """
     ours = not any(name in os.environ for name in _WAITING)
     if ours:
@@ -31,6 +31,6 @@ def sleeping_threads() -> Generator[None]:
         yield
     finally:
         if ours:
-            # Child processes are not to inherit our choice.
+            # Child processes must not inherit our choice.
             for name in _WAITING:
                 os.environ.pop(name, None)

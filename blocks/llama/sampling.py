@@ -17,8 +17,8 @@ from .native import Native
 __all__ = ["Sampler"]
 
 _PENALTY_TOKENS = 128
-_LIKELY = 256
-"""Tokens that a grammar looks at before it looks at all."""
+_LIKELY_TOKENS = 256
+"""Likeliest tokens that are tried under a grammar before the whole vocabulary is."""
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
@@ -49,14 +49,14 @@ class Sampler:
         token = lib.llama_sampler_sample(self._chain, self._native.context, row)
         if self._grammar is None:
             return token
-        # Filtering the whole vocabulary is slow, and most samples obey the grammar anyhow.
+        # Filtering the whole vocabulary is slow, and most samples obey the grammar anyway.
         if not self._allows(self._grammar, token):
             token = self._sample_under(self._grammar, row)
         lib.llama_sampler_accept(self._grammar, token)
         return token
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._closing.close()
 
     @staticmethod
@@ -70,8 +70,8 @@ class Sampler:
         size = self._native.n_vocab
         pointer = lib.llama_get_logits_ith(self._native.context, row)
         logits = np.ctypeslib.as_array(pointer, shape=(size,))
-        # Milliseconds over a whole vocabulary; and what a grammar allows is rarely unlikely.
-        few = min(_LIKELY, size)
+        # The whole vocabulary takes milliseconds, and what a grammar allows is rarely unlikely.
+        few = min(_LIKELY_TOKENS, size)
         likely = np.argpartition(logits, -few)[-few:]
         for ids in (likely, np.arange(size)):
             candidates = np.zeros(len(ids), dtype=_CANDIDATE)

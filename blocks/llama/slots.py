@@ -11,13 +11,13 @@ from .jobs import Job, TextBuffer
 if TYPE_CHECKING:
     from .sampling import Sampler
 
-__all__ = ["ActiveRequest", "Placement", "Slot", "place", "worth_waiting"]
+__all__ = ["ActiveRequest", "Placement", "Slot", "place", "should_wait"]
 
 WORTH_COPYING = 32
-"""Tokens of a common beginning that pay for copying another slot's cache, or waiting for it."""
+"""Tokens of a common prefix from which copying another slot's cache, or waiting, pays off."""
 FRESH_TOKENS = 2
 """Tokens at a prompt's end that are always computed: the last for its logits, and one beside it
-because a lone token takes another path through llama.cpp, with other rounding."""
+because a single token takes another path through llama.cpp, with other rounding."""
 
 
 @dataclass
@@ -25,7 +25,7 @@ class ActiveRequest:
     """A request that holds a slot.
 
     Attributes:
-        cached: Tokens of the prompt that were there before it began.
+        cached: Tokens of the prompt that were in the cache when it started.
         started: When it got its slot, in seconds of the engine's clock.
         written: Tokens it has written so far.
         next: The token it wrote last, which is to be computed next.
@@ -46,8 +46,8 @@ class Slot:
     """A sequence with a cache of its own.
 
     Attributes:
-        tokens: The prompt's tokens in the cache. Written tokens are never reused: computed one by
-            one they differ from the same tokens in a prompt by rounding.
+        tokens: The prompt's tokens in the cache. Generated tokens are never reused: computed singly
+            they differ by rounding from the same tokens in a prompt.
         run: The request that holds it.
     """
 
@@ -74,25 +74,25 @@ def place(slots: Sequence[Slot], prompt: Sequence[int], *, reuse: bool) -> Place
     """
     reusable = prompt[:-FRESH_TOKENS] if reuse else ()
     free = [slot for slot in slots if slot.run is None]
-    own = max(free, key=lambda slot: (_common(slot.tokens, reusable), -len(slot.tokens)))
-    best = max(slots, key=lambda slot: _common(slot.tokens, reusable))
-    kept, copied = _common(own.tokens, reusable), _common(best.tokens, reusable)
+    own = max(free, key=lambda slot: (_common_prefix(slot.tokens, reusable), -len(slot.tokens)))
+    best = max(slots, key=lambda slot: _common_prefix(slot.tokens, reusable))
+    kept, copied = _common_prefix(own.tokens, reusable), _common_prefix(best.tokens, reusable)
     if copied - kept < WORTH_COPYING:
         return Placement(own, kept, None)
     return Placement(min(free, key=lambda slot: len(slot.tokens)), copied, best)
 
 
-def worth_waiting(slots: Sequence[Slot], prompt: Sequence[int]) -> bool:
+def should_wait(slots: Sequence[Slot], prompt: Sequence[int]) -> bool:
     """Whether a busy slot will soon hold much more of this prompt's beginning than any does now."""
-    held = max(_common(slot.tokens, prompt) for slot in slots)
-    coming = max((_common(slot.run.prompt, prompt) for slot in slots if slot.run), default=0)
+    held = max(_common_prefix(slot.tokens, prompt) for slot in slots)
+    coming = max((_common_prefix(slot.run.prompt, prompt) for slot in slots if slot.run), default=0)
     return coming - held >= WORTH_COPYING
 
 
-def _common(held: Sequence[int], wanted: Sequence[int]) -> int:
+def _common_prefix(held: Sequence[int], wanted: Sequence[int]) -> int:
     length = 0
-    for one, other in zip(held, wanted, strict=False):
-        if one != other:
+    for token, wanted_token in zip(held, wanted, strict=False):
+        if token != wanted_token:
             break
         length += 1
     return length

@@ -24,21 +24,23 @@ _Key = tuple[Path, int, int]
 
 
 @dataclass
-class _Loaded:
+class _SharedModel:
     """A model and how many contexts use it."""
 
     model: lib.llama_model_p
     users: int = 0
 
 
-_loaded: dict[_Key, _Loaded] = {}
-# Held while a file loads: two contexts that want the same one load it once.
+# Put in and found by `shared_model` alone. Each engine makes its context in a thread of its own,
+# and engines don't know of each other, so they meet here by the file.
+_loaded: dict[_Key, _SharedModel] = {}
+# Held while a file loads: two contexts over the same file load it once.
 _lock = threading.Lock()
 
 
 @contextmanager
 def shared_model(path: Path) -> Generator[lib.llama_model_p]:
-    """Use the model of a file, loading it if nothing else uses it; the last to leave frees it.
+    """Use the model of a file: the first user loads it, the last user frees it.
 
     Raises:
         ModelError: llama.cpp can't load it.
@@ -46,7 +48,7 @@ def shared_model(path: Path) -> Generator[lib.llama_model_p]:
     with _lock:
         stat = path.stat()
         key = path, stat.st_size, stat.st_mtime_ns
-        loaded = _loaded.get(key) or _Loaded(_load(path))
+        loaded = _loaded.get(key) or _SharedModel(_load(path))
         loaded.users += 1
         _loaded[key] = loaded
     try:
@@ -61,7 +63,7 @@ def shared_model(path: Path) -> Generator[lib.llama_model_p]:
 
 @contextmanager
 def lora_adapter(model: lib.llama_model_p, path: Path) -> Generator[lib.llama_adapter_lora_p]:
-    """Load an adapter for one context over a model. The context goes first, then the adapter.
+    """Load an adapter for one context over a model. Close the context before this.
 
     Raises:
         ModelError: llama.cpp refuses it.
@@ -86,12 +88,12 @@ def _load(path: Path) -> lib.llama_model_p:
     if not model:
         raise ModelError(
             f"llama.cpp can't load the model file {path}: {logs.first_error()}.",
-            "Download it again; if it is whole, this llama.cpp may be too old for it.",
+            "Download it again; if it is complete, this llama.cpp may be too old for it.",
         )
     return model
 
 
-def _start_afresh() -> None:
+def _reset_after_fork() -> None:
     """In a forked child: the contexts are the parent's, and the lock may have been held."""
     global _lock
     _lock = threading.Lock()
@@ -99,4 +101,4 @@ def _start_afresh() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_afresh)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from ...memory.configured import opened
-from ...memory.index.build import built
+from ...memory.configured import open_configured_store
+from ...memory.index.build import build_index
 from ...text import plural
 from ..command import AsJson, command
 from ..output.printing import print_json, print_text
@@ -24,8 +24,8 @@ memory_app = typer.Typer(no_args_is_help=True, help="What is remembered of earli
 
 def rebuild(embedder: EmbedderName = "wordllama", as_json: AsJson = False) -> int:
     """Build the index again from the log: vectors and graph, of all namespaces."""
-    with opened(embedder) as store:
-        done = built(store, full=True)
+    with open_configured_store(embedder) as store:
+        done = build_index(store, full=True)
     if as_json:
         damage = str(done.damage) if done.damage else None
         print_json({**done._asdict(), "damage": damage})
@@ -41,7 +41,7 @@ def rebuild(embedder: EmbedderName = "wordllama", as_json: AsJson = False) -> in
 
 def vacuum(as_json: AsJson = False) -> int:
     """Write the log again, without the space that nothing uses; of all namespaces."""
-    with opened() as store:
+    with open_configured_store() as store:
         before = bytes_of(store.place.folder)["total"]
         store.log.vacuum()
         after = bytes_of(store.place.folder)["total"]

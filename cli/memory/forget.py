@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...errors import InputError
-from ...memory.configured import opened
+from ...memory.configured import open_configured_store
 from ...memory.run_names import short_run
 from ...text import one_line, plural
 from ..command import AsJson
@@ -19,7 +19,7 @@ from ..output.printing import print_json, print_table, print_text
 from .options import EmbedderName, Namespace
 
 if TYPE_CHECKING:
-    from ...memory.selecting import Meant
+    from ...memory.selecting import ResolvedSelection
 
 __all__ = ["asks", "forget"]
 
@@ -46,13 +46,13 @@ def forget(
     as_json: AsJson = False,
 ) -> int:
     """Remove episodes for good: texts, vectors, graph, evidence. All conditions have to hold."""
-    from ...memory.forgetting import forget_meant
-    from ...memory.selecting import meant_by, selected
+    from ...memory.forgetting import forget_selection
+    from ...memory.selecting import make_selection, resolve_selection
 
     time = None if before is None else _time(before)
-    which = selected(run, step, persona, time, containing, everything=everything, mark="--")
-    with opened(embedder) as store:
-        meant = meant_by(store, namespace, which)
+    which = make_selection(run, step, persona, time, containing, everything=everything, mark="--")
+    with open_configured_store(embedder) as store:
+        meant = resolve_selection(store, namespace, which)
         if meant and not yes:
             if as_json or not asks():
                 raise InputError(
@@ -64,7 +64,7 @@ def forget(
             if not _agreed():
                 print_text("Nothing was removed.")
                 return 1
-        done = forget_meant(store, meant)
+        done = forget_selection(store, meant)
     if as_json:
         told = asdict(done)
         print_json({"forgotten": told.pop("episodes"), **told})
@@ -86,7 +86,7 @@ def _time(text: str) -> datetime:
         ) from None
 
 
-def _show(meant: Meant) -> None:
+def _show(meant: ResolvedSelection) -> None:
     runs = Counter(short_run(entry.episode.run) for entry in meant.entries)
     first = {short_run(entry.episode.run): entry.episode for entry in reversed(meant.entries)}
     print_table(

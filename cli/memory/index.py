@@ -39,7 +39,7 @@ def index_of(store: Store) -> Generator[Index]:
     Raises:
         MemoryStoreError: The log can't be read.
     """
-    from ...memory.index.generation import Damage, open_current, why_void
+    from ...memory.index.generation import Damage, open_current, void_reason
 
     found = open_current(store.place.folder)
     if found is None:
@@ -48,7 +48,7 @@ def index_of(store: Store) -> Generator[Index]:
         yield Index(damage=str(found))
     else:
         try:
-            yield Index(found, void=why_void(found.manifest, store.log, store.log.forgotten()))
+            yield Index(found, void=void_reason(found.manifest, store.log, store.log.forgotten()))
         finally:
             found.close()
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...memory.configured import opened
+from ...memory.configured import open_configured_store
 from ...text import one_line
 from ..command import AsJson, command
 from ..output.printing import print_json, print_section, print_table, print_text
 from .options import Namespace, entries_of
 
 if TYPE_CHECKING:
-    from ...memory.persona.registry import Change, DecisionEvidence, Known
+    from ...memory.persona.registry import Change, DecisionEvidence, KnownPersona
     from ...memory.store import Store
 
 __all__ = ["persona_app", "personas"]
@@ -37,7 +37,7 @@ persona_app = typer.Typer(no_args_is_help=True, help="One persona: see and decid
 
 def personas(namespace: Namespace = "default", as_json: AsJson = False) -> int:
     """List the personas there are: where from, their status, and what speaks for and against."""
-    with opened() as store:
+    with open_configured_store() as store:
         known = store.personas.registry(namespace).known
         attempts = _attempts(store, namespace)
     told: list[dict[str, Any]] = [
@@ -66,7 +66,7 @@ def personas(namespace: Namespace = "default", as_json: AsJson = False) -> int:
 
 def show_persona(name: Name, namespace: Namespace = "default", as_json: AsJson = False) -> int:
     """Show a persona whole, its record, and every decision about it with its evidence."""
-    with opened() as store:
+    with open_configured_store() as store:
         known = store.personas.registry(namespace).find(name)
         record = _record(_attempts(store, namespace), known.persona.name)
     if as_json:
@@ -81,7 +81,7 @@ def show_persona(name: Name, namespace: Namespace = "default", as_json: AsJson =
         ("also called", ", ".join(persona.aliases)),
         ("version", str(persona.version)),
         ("attempts", f"{record['attempts']:,}, of which {record['succeeded']:,} succeeded"),
-        ("held", "a person has decided; no review changes it" if known.held else ""),
+        ("held", "a person has decided; no review changes it" if known.is_held else ""),
         ("instructions", persona.instructions),
     ):
         if said:
@@ -103,7 +103,7 @@ def _act(name: str, about: str) -> Callable[..., int]:
         from ...memory.persona import decisions as registry_acts
 
         decide = getattr(registry_acts, name)
-        with opened() as store:
+        with open_configured_store() as store:
             change = store.personas.decide(
                 namespace, lambda registry: decide(registry, name_, at=time.time(), reason=reason)
             )
@@ -127,15 +127,15 @@ def _record(attempts: Counter[tuple[str, bool]], name: str) -> dict[str, int]:
     return {"attempts": good + attempts[name, False], "succeeded": good}
 
 
-def _told(known: Known) -> dict[str, Any]:
+def _told(known: KnownPersona) -> dict[str, Any]:
     found = [change.evidence for change in known.changes if change.evidence]
     return {
         "name": known.persona.name,
         "title": known.persona.title,
         "status": known.status,
         "origin": known.origin,
-        "held": known.held,
-        "why": known.why,
+        "held": known.is_held,
+        "why": known.reason,
         "evidence": found[-1].model_dump(mode="json") if found else None,
     }
 

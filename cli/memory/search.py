@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ...errors import InputError
-from ...memory.configured import opened
+from ...memory.configured import open_configured_store
 from ...text import one_line
 from ..command import AsJson
 from ..output.printing import print_json, print_table, print_text
@@ -26,7 +26,7 @@ def search(
     """Find the attempts whose prompts are most like a text, the newest included."""
     if not text.strip():
         raise InputError("The text is empty.", "Say what to look for.")
-    with opened(embedder) as store:
+    with open_configured_store(embedder) as store:
         found = store.similar(namespace, text, limit)
     if as_json:
         rows = [

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import InputError
-from ...memory.configured import opened
+from ...memory.configured import open_configured_store
 from ...memory.episode import Episode, EpisodeKey, LogEntry, Selection
-from ...memory.run_names import run_named
+from ...memory.run_names import find_run_id
 from ...text import duration, plural
 from ..command import AsJson
 from ..output.printing import print_json, print_section, print_text
@@ -34,7 +34,7 @@ def show(
     as_json: AsJson = False,
 ) -> int:
     """Show all of an episode: what was tried, its result, what it used and what repaired it."""
-    with opened() as store:
+    with open_configured_store() as store:
         if not store.log.count(namespace):
             if as_json:
                 print_json({"namespace": namespace, "episodes": []})
@@ -61,11 +61,11 @@ def _asked(store: Store, namespace: str, name: str) -> tuple[str, str | None, in
     """Take RUN/STEP.ATTEMPT apart."""
     head, slash, tail = name.strip().rpartition("/")
     if not slash:
-        return run_named(store.log, namespace, tail), None, None
+        return find_run_id(store.log, namespace, tail), None, None
     step, dot, number = tail.rpartition(".")
     if dot and not number.isdecimal():
         raise InputError(f"{name!r} names no attempt.", "Write it as RUN/STEP.ATTEMPT: 12ab/S1.2")
-    run = run_named(store.log, namespace, head)
+    run = find_run_id(store.log, namespace, head)
     return (run, step, int(number)) if dot else (run, tail, None)
 
 

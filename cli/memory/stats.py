@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...memory.configured import opened
+from ...memory.configured import open_configured_store
 from ...text import plural
 from ..command import AsJson
 from ..output.printing import print_json, print_table, print_text
@@ -31,7 +31,7 @@ def stats(
     as_json: AsJson = False,
 ) -> int:
     """Say how much is remembered, how it ended, and whether the index is whole."""
-    with opened() as store:
+    with open_configured_store() as store:
         told = _told(store, namespace)
     if as_json:
         print_json(told)

@@ -14,7 +14,7 @@ import typer
 from pydantic import ValidationError
 
 from ...errors import InputError
-from ...memory.configured import opened
+from ...memory.configured import open_configured_store
 from ...memory.episode import SCHEMA_VERSION, Episode
 from ...text import one_line, plural
 from ..command import AsJson
@@ -33,7 +33,7 @@ def export(
 ) -> int:
     """Write every episode of a namespace as JSON, one a line, in the order of the log."""
     count = 0
-    with opened() as store, _written(file) as out:
+    with open_configured_store() as store, _written(file) as out:
         for _, episode in entries_of(store.log, namespace):
             out.write(episode.model_dump_json().encode() + b"\n")
             count += 1
@@ -66,7 +66,7 @@ def read_in(
                 episodes.append(episode)
     if bad:
         raise InputError(_refused(file, bad), "Fix or remove them, and import it again.")
-    with opened() as store:
+    with open_configured_store() as store:
         new = store.log.append(episodes)
     if as_json:
         print_json({"read": len(episodes), "imported": new, "there_already": len(episodes) - new})

@@ -1,4 +1,4 @@
-"""What the memory makes of the steps of a plan: who does each, on which tier, told what. Pure."""
+"""Advice on a plan's steps: the persona, the tier and the lessons of each. Pure."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..persona.registry import Registry
 from .attribution import attribute_memories, duration_evidence
 from .lesson import Injection, injection, lesson
 from .persona_choice import choose_persona, step_rng
-from .ranking import Alike, MemoryCandidate, recall
+from .ranking import MemoryCandidate, PromptSimilarity, recall
 from .tier_choice import choose_tier
 
 __all__ = ["LESSONS_CHARS", "Question", "advise", "anticipate_agents"]
 
 LESSONS_CHARS = 640
-"""Characters of lessons that a step is told, at most."""
+"""Characters of the lessons in a step's prompt, at most."""
 _HARD = 0.5
-"""Share of like steps that succeeded in the end, below which something else is tried."""
+"""Share of similar steps that succeeded in the end, below which something else is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +50,17 @@ def advise(
     similar: Sequence[tuple[LogEntry, float]],
     beliefs: Beliefs,
     registry: Registry,
-    alike: Alike,
+    prompt_similarity: PromptSimilarity,
     *,
     run: str,
     seed: int = 0,
 ) -> StepRecall:
-    """Choose for one step; the same memory, run and seed choose the same.
+    """Choose for a step; the same memory, run and seed give the same choice.
 
     Args:
         similar: Attempts at similar steps and their similarity.
-        registry: `anticipate_agents`, of the whole plan.
-        alike: How similar two episodes' prompts are.
+        registry: The result of `anticipate_agents` for the whole plan.
+        prompt_similarity: Similarity of two episodes' prompts.
     """
     evidence = evidence_of(similar, beliefs.credited, beliefs.config)
     candidates = _candidates(question, registry, frozenset(outcome.persona for outcome in evidence))
@@ -78,7 +78,7 @@ def advise(
     )
     tier = choose_tier(question.ladder, evidence, expected, rng, config=beliefs.config)
     picked: Tier = next(rung for rung in question.ladder if rung == tier.picked)
-    lessons = _choose_lessons(similar, beliefs, alike) if is_hard else Injection("", ())
+    lessons = _choose_lessons(similar, beliefs, prompt_similarity) if is_hard else Injection("", ())
     pace = beliefs.duration(question.task_type, choice.picked, picked)
     persona = candidates[choice.picked]
     return StepRecall(
@@ -109,25 +109,25 @@ def advise(
 def _candidates(
     question: Question, registry: Registry, tried: frozenset[str]
 ) -> dict[str, Persona | None]:
-    """Return who may do a step, by name; the planner's own agent, as it was written, comes first.
+    """Return the personas that may do a step, by name; the planner's own agent comes first.
 
-    Then whom its name means, who did similar steps, and who is for such work alone: nearly all
-    personas are for texts, and nobody is tried on one who was never asked for anything like it.
+    Then the persona that its name means, those that did similar steps, and those for this kind of
+    work alone: nearly all personas are for texts, and a persona without a similar step isn't tried.
     """
-    there: dict[str, Persona | None] = {_own_name(question, registry): None}
+    found: dict[str, Persona | None] = {_own_name(question, registry): None}
     meant = registry.match(question.agent, question.system_prompt, question.task_type)
     is_text = question.task_type.endswith("/text")
-    for persona in registry.usable(question.task_type):
+    for persona in registry.usable_personas(question.task_type):
         special = not is_text and not any(task.endswith("/*") for task in persona.task_types)
         if special or persona == meant or persona.name in tried:
-            there.setdefault(persona.name, persona)
-    return there
+            found.setdefault(persona.name, persona)
+    return found
 
 
 def anticipate_agents(questions: Sequence[Question], registry: Registry) -> Registry:
     """Return the registry as if each agent of a plan had succeeded.
 
-    So every step knows what its own agent will be called, be it new for several kinds of output.
+    So every step knows the name of its agent, even if it is new for several kinds of output.
     """
     for question in questions:
         entered = invent(
@@ -138,16 +138,16 @@ def anticipate_agents(questions: Sequence[Question], registry: Registry) -> Regi
 
 
 def _own_name(question: Question, registry: Registry) -> str:
-    """Return what the planner's own agent is known by."""
-    known = registry.invented(question.agent, question.system_prompt, question.task_type)
+    """Return the name of the planner's own agent."""
+    known = registry.find_invented(question.agent, question.system_prompt, question.task_type)
     return known.persona.name if known else question.agent
 
 
 def _is_hard(evidence: Sequence[Evidence], config: LearningConfig) -> bool:
-    """Whether steps of this very kind mostly failed in the end: only then is anything else tried.
+    """Whether steps of this kind mostly failed in the end: only then is anything else tried.
 
-    What is merely related decides nothing here. Most of what a small model does fails now and then,
-    and to do without what sometimes works costs more than it teaches.
+    Merely related steps don't count. Most work of a small model fails now and then, and giving up
+    what sometimes works costs more than it teaches.
     """
     ended: dict[tuple[str, str], float] = {}
     for outcome in evidence:
@@ -158,20 +158,22 @@ def _is_hard(evidence: Sequence[Evidence], config: LearningConfig) -> bool:
 
 
 def _choose_lessons(
-    similar: Sequence[tuple[LogEntry, float]], beliefs: Beliefs, alike: Alike
+    similar: Sequence[tuple[LogEntry, float]], beliefs: Beliefs, prompt_similarity: PromptSimilarity
 ) -> Injection:
-    """Tell of such steps if one of them went well, unless being told hasn't helped so far.
+    """Return lessons if a similar step succeeded, unless such lessons haven't helped so far.
 
-    Failures alone make a prompt longer, and say little that the next failure wouldn't say as well.
+    Failures alone make a prompt longer and teach little.
     """
     candidates = [
         MemoryCandidate(entry, similarity, beliefs.q_of_memory(entry.episode.key))
         for entry, similarity in similar
         if similarity >= beliefs.config.near
     ]
-    untold = beliefs.config.initial_q
-    gained = [memory.q - untold for memory in candidates if memory.q != untold]
-    worked = any(memory.entry.episode.succeeded for memory in candidates)
-    if not worked or sum(gained) < 0:
+    initial_q = beliefs.config.initial_q
+    gains = [memory.q - initial_q for memory in candidates if memory.q != initial_q]
+    any_succeeded = any(memory.entry.episode.succeeded for memory in candidates)
+    if not any_succeeded or sum(gains) < 0:
         return Injection("", ())
-    return injection([lesson(memory) for memory in recall(candidates, alike)], LESSONS_CHARS)
+    return injection(
+        [lesson(memory) for memory in recall(candidates, prompt_similarity)], LESSONS_CHARS
+    )

@@ -1,4 +1,4 @@
-"""What follows from a run once it is over: personas, beliefs, indexes, and what to say of it."""
+"""Learning from a run after its end: personas, beliefs, indexes, and a summary."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..store import Store
 __all__ = ["TAIL", "InventedAgent", "after_run", "describe_attempts"]
 
 TAIL = 500
-"""Episodes beyond the index that are searched one by one, until it is worth a rebuild."""
+"""Episodes after the index that are searched exhaustively, before it is rebuilt."""
 _REVIEWED = 5000
 
 
 class InventedAgent(NamedTuple):
-    """An agent that a planner made up, as its step succeeded.
+    """An agent that a planner invented and whose step succeeded.
 
     Attributes:
         task_type: As an episode's.
-        persona: What the run's episodes call it.
+        persona: Its name in the run's episodes.
     """
 
     name: str
@@ -42,14 +42,17 @@ def after_run(
     *,
     clock: Callable[[], float] = time.time,
 ) -> tuple[str, ...]:
-    """Take in a run that is over, and return what it has taught, one sentence each.
+    """Learn from a run that has ended; return what was learned, in sentences.
 
     Raises:
-        MemoryStoreError: The memory can't be read or written; what was remembered is safe.
+        MemoryStoreError: The memory can't be read or written; the episodes are safe.
     """
     beliefs = store.beliefs(namespace)
     episodes = [entry.episode for entry in store.log.select(namespace, Selection(run=run))]
-    changes = [*_enter(store, namespace, agents, clock()), *_review(store, namespace, clock())]
+    changes = [
+        *_enter_agents(store, namespace, agents, clock()),
+        *_review(store, namespace, clock()),
+    ]
     if store.log.last_position() >= TAIL and store.reader.status().tail >= TAIL:
         store.consolidate()
     store.keep_beliefs(namespace)
@@ -60,7 +63,7 @@ def after_run(
 
 
 def describe_attempts(episodes: Sequence[Episode], beliefs: Beliefs) -> tuple[str, ...]:
-    """Say how a run's attempts ended, by persona and type of task, and what is believed now."""
+    """Describe how a run's attempts ended, by persona and task type, with the estimates now."""
     arms = dict.fromkeys((episode.persona, episode.task_type) for episode in episodes)
     sentences: list[str] = []
     for persona, task_type in arms:
@@ -76,7 +79,7 @@ def describe_attempts(episodes: Sequence[Episode], beliefs: Beliefs) -> tuple[st
     return tuple(sentences)
 
 
-def _enter(
+def _enter_agents(
     store: Store, namespace: str, agents: Sequence[InventedAgent], at: float
 ) -> list[Change]:
     entered: list[Change] = []

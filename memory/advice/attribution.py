@@ -1,4 +1,4 @@
-"""Which memories a step's advice rests on, and what each was used for. Pure."""
+"""Which memories a step's advice is based on, and what each was used for. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = 5
 def attribute_memories(
     similar: Sequence[tuple[LogEntry, float]], by_use: Mapping[Use, Collection[EpisodeKey]]
 ) -> tuple[Recalled, ...]:
-    """Return what was used of the similar attempts, each once, in their order."""
+    """Return the similar attempts that were used, each once, in their order."""
 
     def uses_of(key: EpisodeKey) -> tuple[Use, ...]:
         return tuple(use for use, keys in by_use.items() if key in keys)
@@ -44,9 +44,9 @@ def duration_evidence(
     tier: Tier,
     config: LearningConfig = DEFAULTS,
 ) -> tuple[EpisodeKey, ...]:
-    """Return the related attempts at such work on that tier, those by that persona first.
+    """Return the related attempts of that task type and tier, those by that persona first.
 
-    What such a step is expected to take rests on them; on others of its kind, too, less like it.
+    The expected duration is mainly based on them, and on less similar attempts of that type, too.
     """
     found = [
         entry.episode

@@ -1,8 +1,8 @@
-"""A memory as a model is shown it: short, attributed, and quoted so that it is only read. Pure.
+"""A memory as it is shown to a model: short, attributed, and quoted as data. Pure.
 
-What a memory says was written by models and users, of whom nothing is known. It stands between “
-and ”, which nothing inside can write, on one line, without anything that chat templates, Markdown
-or terminals give a meaning to.
+A memory's text was written by models and users, and is not trusted. It is put between “ and ”,
+which can't occur inside, on one line, without anything that chat templates, Markdown or terminals
+would interpret.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "Lesson",
     "injection",
     "lesson",
-    "quoted",
+    "quote",
     "repair_example",
 ]
 
@@ -45,42 +45,42 @@ _STEP_CHARS = 12
 
 
 class Lesson(NamedTuple):
-    """A memory's key and what is told of it."""
+    """A memory's key and its text in a prompt."""
 
     key: EpisodeKey
     text: str
 
 
 class Injection(NamedTuple):
-    """What a prompt is given of memories, and which these are."""
+    """The part of a prompt that has lessons, and the memories in it."""
 
     text: str
     used: tuple[EpisodeKey, ...]
 
 
 def lesson(recalled: RankedMemory) -> Lesson:
-    """Tell a memory: where it is from, why it is told, what was asked and what came of it."""
+    """Describe a memory: its source, its similarity, its prompt and its result."""
     episode = recalled.entry.episode
-    run = quoted(episode.run[:_RUN_CHARS], _RUN_CHARS + 2)
+    run = quote(episode.run[:_RUN_CHARS], _RUN_CHARS + 2)
     similar = f"{round(100 * recalled.similarity)} % similar"
-    source = f"run {run} step {quoted(episode.step, _STEP_CHARS)}, {similar}"
-    head = f"({source}) Asked {quoted(episode.prompt, _PROMPT_CHARS)}: "
+    source = f"run {run} step {quote(episode.step, _STEP_CHARS)}, {similar}"
+    head = f"({source}) Asked {quote(episode.prompt, _PROMPT_CHARS)}: "
     end = _describe_end(episode)
     result = episode.excerpt if episode.succeeded else episode.error
     room = LESSON_CHARS - len(head) - len(end) - 1
-    return Lesson(episode.key, f"{head}{end} {quoted(result, room)}" if result else head + end)
+    return Lesson(episode.key, f"{head}{end} {quote(result, room)}" if result else head + end)
 
 
 def repair_example(episode: Episode) -> str:
-    """Tell what passed after a failure: where it is from, and what it was."""
-    run = quoted(episode.run[:_RUN_CHARS], _RUN_CHARS + 2)
-    source = f"(run {run} step {quoted(episode.step, _STEP_CHARS)})"
+    """Describe what passed after a failure: its source and its excerpt."""
+    run = quote(episode.run[:_RUN_CHARS], _RUN_CHARS + 2)
+    source = f"(run {run} step {quote(episode.step, _STEP_CHARS)})"
     head = f"{INTRODUCTION}\n- {source} What had failed the same way passed as"
-    return f"{head} {quoted(episode.excerpt, len(INTRODUCTION) + LESSON_CHARS - len(head))}"
+    return f"{head} {quote(episode.excerpt, len(INTRODUCTION) + LESSON_CHARS - len(head))}"
 
 
 def injection(lessons: Sequence[Lesson], max_chars: int) -> Injection:
-    """Put as many lessons as fit, best first, below a line that says what they are."""
+    """Put as many lessons as fit, best first, below the introduction."""
     text, used = INTRODUCTION, list[EpisodeKey]()
     for chosen in lessons:
         longer = f"{text}\n- {chosen.text}"
@@ -91,29 +91,29 @@ def injection(lessons: Sequence[Lesson], max_chars: int) -> Injection:
     return Injection(text, tuple(used)) if used else Injection("", ())
 
 
-def quoted(text: str, limit: int) -> str:
+def quote(text: str, limit: int) -> str:
     """Quote a text in at most `limit` characters, at least 3, quotes included."""
     inside = max(limit, 3) - 2
-    # What is far beyond the limit need not be looked at; what is left out only shortens it.
-    plain = _plain(text[: 20 * inside + 200])
+    # Text far beyond the limit can't be in the result: replacing only shortens.
+    plain = _to_plain_text(text[: 20 * inside + 200])
     if len(plain) > inside:
         plain = f"{plain[: inside - 1].rstrip()}…"
     return f"“{plain}”"
 
 
-def _plain(text: str) -> str:
-    """One line without quotes, control characters, or marks that something gives a meaning to."""
-    # Wide and other compatible forms become the plain ones first, so that they are seen below.
+def _to_plain_text(text: str) -> str:
+    """One line without quotes, control characters, or marks that are interpreted somewhere."""
+    # Compatible forms, such as wide letters, become plain ones first, so that they are found below.
     text = unicodedata.normalize("NFKC", text)
-    text = "".join(_visible(character) for character in text)
+    text = "".join(_replace_invisible(character) for character in text)
     text = _QUOTES.sub("'", text).translate(_REPLACED)
-    # What is taken out may bring together what has to go, too.
+    # Removing a mark may bring the parts of another together.
     while (plainer := _MARKS.sub(" ", _SPEAKER.sub(r"\1 -", text))) != text:
         text = plainer
     return " ".join(text.split())
 
 
-def _visible(character: str) -> str:
+def _replace_invisible(character: str) -> str:
     category = unicodedata.category(character)
     if category in ("Cf", "Cs", "Co", "Cn"):
         return ""
@@ -121,7 +121,7 @@ def _visible(character: str) -> str:
 
 
 def _describe_end(episode: Episode) -> str:
-    persona = quoted(episode.persona, _NAME_CHARS)
+    persona = quote(episode.persona, _NAME_CHARS)
     if episode.succeeded:
         return f"{persona} ({episode.tier}) succeeded with"
     return f"{persona} ({episode.tier}) failed, {episode.category or 'UNKNOWN'}:"

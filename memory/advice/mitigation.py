@@ -1,8 +1,8 @@
-"""What has been done about failures, and when that is reason enough to do it again. Pure.
+"""Which mitigations have worked on failures, and when they replace the policy's. Pure.
 
-A mitigation is looked at where the very same failure has been met, else among all that the same
-gate found. It has to have been tried a few times, and earn its place by what came of it: the
-policy's own next action stays unless it is known to fail mostly, and another to do better.
+Mitigations are looked up for the same symptom, else for all symptoms of the same gate. Only those
+that were tried a few times count. The policy's next action stays unless it mostly failed and
+another did better.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from ...result import Action, Mitigation
 from ...task_ir import Tier
 from ..graph.rows import MitigationTally, Rows
 from ..learning.config import DEFAULTS, LearningConfig
-from ..learning.posterior import Posterior, better
+from ..learning.posterior import Posterior, probability_better
 
 __all__ = [
     "MAX_MITIGATIONS",
     "better_mitigation",
     "combine_mitigations",
-    "has_earned",
+    "is_proven",
     "latest_repairs_in",
     "mitigations_in",
     "precedent",
 ]
 
 MAX_MITIGATIONS = 60
-"""Mitigations that a run takes with it, at most; those that were tried most."""
+"""Mitigations that a run uses, at most; those that were tried most."""
 
 _CLIMB: Action = "ESCALATE"
 _EVEN = Posterior(0.5, float("inf"))
@@ -39,11 +39,13 @@ _EVEN = Posterior(0.5, float("inf"))
 def combine_mitigations(
     found: Iterable[Mitigation], config: LearningConfig = DEFAULTS
 ) -> tuple[Mitigation, ...]:
-    """Add up what is said of the same, also by gate, and keep what was tried often enough."""
+    """Add up equal mitigations, by symptom and by gate; keep those that were tried often enough."""
     tallies: dict[tuple[str, Action, str], MitigationTally] = defaultdict(MitigationTally)
     for mitigation in found:
         target = mitigation.target if mitigation.action == _CLIMB else ""
-        for symptom in dict.fromkeys(filter(None, (mitigation.symptom, _gate(mitigation.symptom)))):
+        for symptom in dict.fromkeys(
+            filter(None, (mitigation.symptom, _gate_prefix(mitigation.symptom)))
+        ):
             key = (symptom, mitigation.action, target)
             tallies[key] = tallies[key].plus(
                 MitigationTally(mitigation.tried, mitigation.worked, mitigation.recurred)
@@ -61,24 +63,24 @@ def better_mitigation(
     others: Sequence[Action],
     above: Tier | None,
     symptom: str,
-    there: Sequence[Mitigation],
+    known: Sequence[Mitigation],
     *,
     samples: int,
     config: LearningConfig = DEFAULTS,
 ) -> tuple[Mitigation, Mitigation] | None:
-    """Return what is better done about a symptom than what is due, and what is known of that.
+    """Return a better mitigation of a symptom than the due action, and the record of the due one.
 
-    Better is what repairs more for each text that is asked for. Everything a rule has is done
-    sooner or later, and in the order of success by cost the least is spent until something passes.
+    Better means more repairs per generated text. A rule's actions are all tried sooner or later,
+    and in the order of success by cost the least is spent until one works.
 
     Args:
-        others: What else the policy allows next.
+        others: The other actions that the policy allows next.
         above: The tier that ESCALATE would lead to.
-        there: As `combine_mitigations` gives it.
-        samples: Texts that a SAMPLE asks for.
+        known: The result of `combine_mitigations`.
+        samples: Texts that SAMPLE generates.
     """
-    for level in filter(None, (symptom, _gate(symptom))):
-        own = precedent(due, above, level, there)
+    for level in filter(None, (symptom, _gate_prefix(symptom))):
+        own = precedent(due, above, level, known)
         if own is None or own.tried < config.min_samples:
             continue
         if own.worked * 2 >= own.tried:
@@ -86,39 +88,42 @@ def better_mitigation(
         found = [
             mitigation
             for mitigation in (
-                precedent(action, above, level, there) for action in dict.fromkeys(others)
+                precedent(action, above, level, known) for action in dict.fromkeys(others)
             )
             if mitigation
             and mitigation.action != due
             and mitigation.worked
             and mitigation.tried >= config.min_samples
         ]
-        worth = [(_of_a_text(mitigation, samples), mitigation) for mitigation in found]
+        worth = [(_per_text_belief(mitigation, samples), mitigation) for mitigation in found]
         best = max(worth, key=lambda pair: pair[0].mean, default=None)
-        if best and better(best[0], _of_a_text(own, samples)) >= config.min_confidence:
+        if (
+            best
+            and probability_better(best[0], _per_text_belief(own, samples)) >= config.min_confidence
+        ):
             return best[1], own
     return None
 
 
 def precedent(
-    action: Action, above: Tier | None, symptom: str, there: Sequence[Mitigation]
+    action: Action, above: Tier | None, symptom: str, known: Sequence[Mitigation]
 ) -> Mitigation | None:
-    """What is known of one action on one symptom, None if nothing."""
+    """The record of an action on a symptom, or None."""
     target = above if action == _CLIMB else ""
-    for mitigation in there:
+    for mitigation in known:
         if (mitigation.symptom, mitigation.action, mitigation.target) == (symptom, action, target):
             return mitigation
     return None
 
 
-def has_earned(mitigation: Mitigation, config: LearningConfig = DEFAULTS) -> bool:
-    """Whether it works more often than not, as far as one can tell."""
+def is_proven(mitigation: Mitigation, config: LearningConfig = DEFAULTS) -> bool:
+    """Whether it works more often than not, with enough confidence."""
     often = mitigation.tried >= config.min_samples
-    return often and better(_belief(mitigation), _EVEN) >= config.min_confidence
+    return often and probability_better(_belief(mitigation), _EVEN) >= config.min_confidence
 
 
 def mitigations_in(rows: Rows, namespace: str) -> Iterator[Mitigation]:
-    """What was done about any symptom of a namespace, as these rows have it."""
+    """The mitigations of all symptoms of a namespace in these rows."""
     for (symptom, mitigation), tally in rows.tallies.items():
         space, text = json.loads(symptom)
         _, action, target = json.loads(mitigation)
@@ -127,7 +132,7 @@ def mitigations_in(rows: Rows, namespace: str) -> Iterator[Mitigation]:
 
 
 def latest_repairs_in(rows: Rows, namespace: str) -> Mapping[tuple[str, str], int]:
-    """As `queries.latest_repairs`, of these rows and all their symptoms."""
+    """Like `queries.latest_repairs`, for all symptoms in these rows."""
     positions: dict[tuple[str, str], int] = {}
     had = {attempt: json.loads(symptom) for attempt, symptom in rows.edges["HAS_SYMPTOM"]}
     for after, before in rows.edges["PRECEDED_BY"]:
@@ -138,19 +143,19 @@ def latest_repairs_in(rows: Rows, namespace: str) -> Mapping[tuple[str, str], in
     return positions
 
 
-def _gate(symptom: str) -> str:
-    """What all symptoms of a gate begin with; "" for one that no gate found."""
+def _gate_prefix(symptom: str) -> str:
+    """The prefix of all symptoms of the same gate; "" if no gate found it."""
     found = re.match(r"gate [\w-]+:", symptom)
     return found[0] if found else ""
 
 
 def _belief(mitigation: Mitigation) -> Posterior:
-    """From an even prior: what was never tried is as likely to work as not."""
+    """The posterior of its success rate, from an even prior."""
     return Posterior((1 + mitigation.worked) / (2 + mitigation.tried), 2 + mitigation.tried)
 
 
-def _of_a_text(mitigation: Mitigation, samples: int) -> Posterior:
-    """What is believed of one text of an action: of so many independent ones, one has to pass."""
+def _per_text_belief(mitigation: Mitigation, samples: int) -> Posterior:
+    """The belief about a single text: SAMPLE works if one of its independent texts passes."""
     belief = _belief(mitigation)
     if mitigation.action != "SAMPLE":
         return belief

@@ -1,4 +1,4 @@
-"""What a run takes with it of how failures were dealt with: the graph, and what came after it."""
+"""The mitigations that a run uses: from the graph, and from attempts after it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from ..graph.rows import rows_of
 from ..log.batches import read_batches
 from ..store import Store
 from .lesson import repair_example
-from .mitigation import combine_mitigations, has_earned, latest_repairs_in, mitigations_in
+from .mitigation import combine_mitigations, is_proven, latest_repairs_in, mitigations_in
 
 __all__ = ["precedents"]
 
 _LATEST = 5000
-"""Attempts that are gone through where the graph hasn't got them, latest first."""
+"""Attempts that are read if the graph doesn't have them yet; the latest."""
 
 
 def precedents(store: Store, namespace: str) -> tuple[Mitigation, ...]:
-    """Return what was done about failures, those that earned their place with an example.
+    """Return the known mitigations of failures; those that mostly work have an example.
 
     Raises:
         MemoryStoreError: The log or the graph can't be read.
     """
-    graph, end = store.reader.graphed()
+    graph, end = store.reader.graph_and_end()
     after = max(end, store.log.last_position() - _LATEST)
     rows, _ = rows_of([entry for batch in read_batches(store.log, after) for entry in batch])
     found = [
         *(all_mitigations(graph, namespace) if graph else ()),
         *mitigations_in(rows, namespace),
     ]
-    there = combine_mitigations(found)
+    combined = combine_mitigations(found)
     earned = {
-        (mitigation.symptom, mitigation.action) for mitigation in there if has_earned(mitigation)
+        (mitigation.symptom, mitigation.action) for mitigation in combined if is_proven(mitigation)
     }
     symptoms = sorted({symptom for symptom, _ in earned})
     positions = {
@@ -42,16 +42,16 @@ def precedents(store: Store, namespace: str) -> tuple[Mitigation, ...]:
     wanted = {pair: positions[pair] for pair in earned & positions.keys()}
     episodes = store.log.at(list(wanted.values()))
     return tuple(
-        _with_example(
+        _add_example(
             mitigation, episodes.get(wanted.get((mitigation.symptom, mitigation.action), 0))
         )
-        if has_earned(mitigation)
+        if is_proven(mitigation)
         else mitigation
-        for mitigation in there
+        for mitigation in combined
     )
 
 
-def _with_example(mitigation: Mitigation, episode: Episode | None) -> Mitigation:
+def _add_example(mitigation: Mitigation, episode: Episode | None) -> Mitigation:
     if episode is None or not episode.excerpt:
         return mitigation
     example = ShownAttempt(

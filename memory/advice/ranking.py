@@ -1,7 +1,7 @@
-"""Which memories a step is reminded of. Pure.
+"""Which memories are recalled for a step. Pure.
 
-Two phases (MemRL, arXiv 2601.03192): what is similar enough, no two of it nearly the same; then a
-ranking by similarity and by how much each memory has helped, both as z-scores.
+Two phases (MemRL, arXiv 2601.03192): memories that are similar enough, without near duplicates;
+then a ranking by similarity and by how much each memory has helped, both as z-scores.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from ..episode import Episode, LogEntry
 from ..learning.config import DEFAULTS, LearningConfig
 
-__all__ = ["Alike", "MemoryCandidate", "RankedMemory", "recall"]
+__all__ = ["MemoryCandidate", "PromptSimilarity", "RankedMemory", "recall"]
 
-Alike = Callable[[Episode, Episode], float]
+PromptSimilarity = Callable[[Episode, Episode], float]
 """Similarity of two episodes' prompts, -1 to 1."""
 
 _POOL = 10
@@ -27,7 +27,7 @@ class MemoryCandidate:
 
     Attributes:
         similarity: Of its prompt to the step's, -1 to 1.
-        q: What it was worth where it was used; `Beliefs.q_of_memory`.
+        q: Its value where it was used; `Beliefs.q_of_memory`.
     """
 
     entry: LogEntry
@@ -37,7 +37,7 @@ class MemoryCandidate:
 
 @dataclass(frozen=True, slots=True)
 class RankedMemory:
-    """A memory to be reminded of; the higher its score among those recalled with it, the better."""
+    """A recalled memory; scores are relative to the memories recalled with it."""
 
     entry: LogEntry
     similarity: float
@@ -46,22 +46,25 @@ class RankedMemory:
 
 
 def recall(
-    candidates: Iterable[MemoryCandidate], alike: Alike, config: LearningConfig = DEFAULTS
+    candidates: Iterable[MemoryCandidate],
+    prompt_similarity: PromptSimilarity,
+    config: LearningConfig = DEFAULTS,
 ) -> list[RankedMemory]:
-    """Return the memories that help most likely, best first; none if nothing passes the gate.
+    """Return the memories that most likely help, best first; none if none is similar enough.
 
     Args:
         candidates: In any order, each entry once.
-        alike: How similar two prompts are; asked of what passes the gate only.
+        prompt_similarity: Called only for memories that are similar enough.
     """
     passed = [candidate for candidate in candidates if candidate.similarity >= config.gate]
-    passed.sort(key=_by_nearness)
+    passed.sort(key=_nearness_key)
     kept = sorted(
-        _drop_duplicates(passed[: _POOL * config.candidates], alike, config), key=_by_nearness
+        _drop_duplicates(passed[: _POOL * config.candidates], prompt_similarity, config),
+        key=_nearness_key,
     )
     kept = kept[: config.candidates]
-    similarities = _z([candidate.similarity for candidate in kept])
-    values = _z([candidate.q for candidate in kept])
+    similarities = _z_scores([candidate.similarity for candidate in kept])
+    values = _z_scores([candidate.q for candidate in kept])
     ranked = [
         RankedMemory(
             candidate.entry,
@@ -75,16 +78,18 @@ def recall(
     return sorted(ranked, key=lambda memory: -memory.score)
 
 
-def _by_nearness(candidate: MemoryCandidate) -> tuple[float, int]:
+def _nearness_key(candidate: MemoryCandidate) -> tuple[float, int]:
     return (-candidate.similarity, -candidate.entry.position)
 
 
 def _drop_duplicates(
-    candidates: Sequence[MemoryCandidate], alike: Alike, config: LearningConfig
+    candidates: Sequence[MemoryCandidate],
+    prompt_similarity: PromptSimilarity,
+    config: LearningConfig,
 ) -> list[MemoryCandidate]:
-    """Leave out what is nearly the same as a better one.
+    """Leave out near duplicates of better memories.
 
-    Better is what has helped more, then what succeeded, then what is nearer, then what is newer.
+    Better has a higher q, then succeeded, then is more similar, then is newer.
     """
     kept: list[MemoryCandidate] = []
     for candidate in sorted(
@@ -92,21 +97,21 @@ def _drop_duplicates(
         key=lambda candidate: (
             -candidate.q,
             not candidate.entry.episode.succeeded,
-            *_by_nearness(candidate),
+            *_nearness_key(candidate),
         ),
     ):
         mine = candidate.entry.episode
         digest = mine.digest
         if not any(
             other.entry.episode.digest == digest
-            or alike(mine, other.entry.episode) > config.duplicate
+            or prompt_similarity(mine, other.entry.episode) > config.duplicate
             for other in kept
         ):
             kept.append(candidate)
     return kept
 
 
-def _z(values: Sequence[float]) -> list[float]:
+def _z_scores(values: Sequence[float]) -> list[float]:
     """Standard scores; all 0 where nothing varies."""
     if not values:
         return []

@@ -1,9 +1,8 @@
 """On which tier a step begins. Pure; the same log and seed give the same choice.
 
-Beginning on a tier costs its attempts, and those on the tiers above if they fail. Where a cheap
-tier nearly always fails, going there first is the more expensive way. Success rates are drawn from
-what is believed of each tier (Thompson sampling), so that a tier that was given up is tried again
-at times.
+Beginning on a tier costs its attempts, and those on the tiers above if they fail. If a cheap tier
+nearly always fails, starting there costs more. Success rates are drawn from the posterior of each
+tier (Thompson sampling), so that a tier that was given up is tried again at times.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ def choose_tier(
     """Choose the tier of a step's first attempt.
 
     Args:
-        ladder: The tiers it may have, cheapest first, at least one; the first is the plan's, below
-            which it never begins.
+        ladder: The tiers it may have, cheapest first, at least one; the first is the plan's, and
+            the step never begins below it.
         evidence: Attempts at similar steps, of any persona.
         expected: Success rate of all attempts so far, 0 to 1.
     """
@@ -50,23 +49,23 @@ def choose_tier(
             planned, "rules", "the plan's tier: too little is known of it on such steps"
         )
     means: dict[Tier, float] = {tier: belief.mean for tier, belief in beliefs.items()}
-    best: Tier = _cheapest(ladder, means, config)
+    best: Tier = _cheapest_tier(ladder, means, config)
     draws: list[Tier] = [
-        _cheapest(ladder, _draw_rates(beliefs, rng), config) for _ in range(_DRAWS)
+        _cheapest_tier(ladder, _draw_rates(beliefs, rng), config) for _ in range(_DRAWS)
     ]
     raised = sum(tier != planned for tier in draws) / _DRAWS
-    # The first draw is as good as any other.
+    # Any draw is a Thompson sample; the first is used.
     picked: Tier = draws[0] if explore else best
     if best == planned or raised < config.min_confidence:
-        # Going higher on a hunch would only cost: it is learned from escalations, too.
-        return _choice(planned, planned, beliefs, 1 - raised, evidence)
-    return _choice(picked, best, beliefs, raised if picked != planned else 1 - raised, evidence)
+        # Exploring higher tiers only costs: escalations already show their rates.
+        return _suggest(planned, planned, beliefs, 1 - raised, evidence)
+    return _suggest(picked, best, beliefs, raised if picked != planned else 1 - raised, evidence)
 
 
 def expected_cost(
     ladder: Sequence[Tier], rates: Mapping[Tier, float], config: LearningConfig = DEFAULTS
 ) -> float:
-    """What beginning on the first of these tiers costs, in units of `config.prices`."""
+    """Expected cost of beginning on the first of these tiers, in units of `config.prices`."""
     cost = config.failure_price
     for tier in reversed(ladder):
         rate = min(1.0, max(_LEAST, rates[tier]))
@@ -76,7 +75,9 @@ def expected_cost(
     return cost
 
 
-def _cheapest(ladder: Sequence[Tier], rates: Mapping[Tier, float], config: LearningConfig) -> Tier:
+def _cheapest_tier(
+    ladder: Sequence[Tier], rates: Mapping[Tier, float], config: LearningConfig
+) -> Tier:
     starts = range(len(ladder))
     return ladder[min(starts, key=lambda at: expected_cost(ladder[at:], rates, config))]
 
@@ -95,7 +96,7 @@ def _draw_rates(beliefs: Mapping[Tier, Posterior], rng: random.Random) -> dict[T
     }
 
 
-def _choice(
+def _suggest(
     picked: Tier,
     best: Tier,
     beliefs: Mapping[Tier, Posterior],

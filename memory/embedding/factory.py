@@ -1,4 +1,4 @@
-"""Any embedder by its name."""
+"""Embedders by name."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["make_embedder"]
 def make_embedder(name: str = "wordllama") -> Embedder:
     """Return the embedder of that name; nothing is loaded before its first use.
 
-    A process has one of each, however often it is asked for.
+    Each is made once in a process.
 
     Args:
         name: `wordllama`, `llamacpp:PATH` for a model file of llama.cpp, or a name that
             pydantic-ai knows an embedding model by, such as `openai:text-embedding-3-small`.
 
     Raises:
-        InputError: The name is none of these, or it needs llama.cpp and that is not there.
+        InputError: The name is none of these, or it needs llama.cpp, which is not installed.
     """
     kind, colon, rest = name.partition(":")
     if name == "wordllama":
@@ -35,6 +35,6 @@ def make_embedder(name: str = "wordllama") -> Embedder:
     if colon and kind and rest and kind not in ("wordllama", "llamacpp"):
         return RemoteEmbedder(name)
     raise InputError(
-        f"{name!r} names no embedder.",
+        f"There is no embedder {name!r}.",
         "Use wordllama, llamacpp:PATH or PROVIDER:MODEL.",
     )

@@ -21,18 +21,18 @@ __all__ = ["LlamaCppEmbedder"]
 _CONTEXT = 512
 """Tokens of a text that count; it is what most embedding models were trained with."""
 _SAMPLE = 1 << 20
-# Threads that spin while they wait would slow a neighbour many times; read when loaded.
+# Threads that spin while they wait slow other processes many times. Read when llama.cpp is loaded.
 _WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
 
 
 class LlamaCppEmbedder:
-    """Embeds by a GGUF file: pooled as the file says, else the mean of its tokens' vectors."""
+    """Embeds with a GGUF file: pooled as the file says, else by the mean of its token vectors."""
 
     def __init__(self, path: Path) -> None:
         """Take a model file; it loads at its first use.
 
         Raises:
-            InputError: There is no llama.cpp.
+            InputError: llama.cpp is not installed.
         """
         require_llama_cpp()
         self._path = path
@@ -68,17 +68,17 @@ class LlamaCppEmbedder:
             rows = np.zeros((len(texts), width), dtype=np.float32)
             for n, text in enumerate(texts):
                 if text.strip():
-                    rows[n] = self._one(model, text).reshape(-1, width).mean(axis=0)
+                    rows[n] = self._embed_text(model, text).reshape(-1, width).mean(axis=0)
         return unit_rows(rows, width)
 
     def close(self) -> None:
-        """Free the context; it is loaded again when it is asked for again."""
+        """Free the context; the next use loads it again."""
         with self._lock:
             if self._loaded is not None:
                 self._loaded.close()
                 self._loaded = None
 
-    def _one(self, model: Any, text: str) -> Vectors:
+    def _embed_text(self, model: Any, text: str) -> Vectors:
         try:
             # A NUL would end the text where C reads it.
             return np.asarray(model.embed(text.replace("\0", " ")), dtype=np.float32)
@@ -92,7 +92,7 @@ class LlamaCppEmbedder:
         if self._loaded is None:
             if not self._path.is_file():
                 raise MemoryStoreError(
-                    f"The embedding model {self._path} is not there.", "Check the path."
+                    f"The embedding model {self._path} doesn't exist.", "Check the path."
                 )
             self._loaded = _load(self._path)
         return self._loaded
@@ -122,12 +122,12 @@ def _load(path: Path) -> Any:
     except (ValueError, RuntimeError, AssertionError) as error:
         raise MemoryStoreError(
             f"The embedding model {path} can't be loaded: {error}.",
-            "Check that it is a whole GGUF file that this llama.cpp knows.",
+            "Check that it is a complete GGUF file that this llama.cpp knows.",
         ) from error
 
 
 def _fingerprint(path: Path) -> str:
-    """Tells files apart without reading gigabytes: what differs differs in its size or ends."""
+    """Hash the size, the first and the last bytes: telling files apart needs no more."""
     try:
         size = path.stat().st_size
         digest = hashlib.sha256(str(size).encode())

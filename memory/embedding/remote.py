@@ -1,4 +1,4 @@
-"""Any embedding model that pydantic-ai knows, by its name."""
+"""Embedding models of providers, through pydantic-ai."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .vectors import unit_rows
 __all__ = ["RemoteEmbedder"]
 
 _BATCH = 96
-"""Texts of one request; providers refuse more than that, the strictest from 97 on."""
+"""Texts of one request; the strictest provider refuses more."""
 _TIMEOUT_S = 60.0
 
 
 class RemoteEmbedder:
-    """Asks a provider. Its calls run on one event loop of their own, in a thread of its own.
+    """Asks a provider. All calls run on one event loop in a thread of its own.
 
-    So it can be called from any thread, whether or not a loop runs there, and the provider's
-    client stays on the loop it was made on.
+    So it can be called from any thread, also inside a running loop, and the provider's client stays
+    on the loop that it was made on.
     """
 
     def __init__(self, model: Any) -> None:
-        """Name the model; nothing is imported or asked yet.
+        """Take a model; nothing is imported or requested yet.
 
         Args:
             model: `PROVIDER:MODEL`, or a `pydantic_ai.embeddings.EmbeddingModel`.
@@ -50,7 +50,7 @@ class RemoteEmbedder:
         """How wide its vectors are; asks the provider once.
 
         Raises:
-            MemoryStoreError: The provider can't be asked.
+            MemoryStoreError: The request failed.
         """
         if self._width is None:
             self._width = len(self._ask(["dimension"])[0])
@@ -60,7 +60,7 @@ class RemoteEmbedder:
         """Shape (n, dimension); an empty text gives a row of zeros and is not sent.
 
         Raises:
-            MemoryStoreError: The provider can't be asked, or answers with something else.
+            MemoryStoreError: The request failed, or the answer has the wrong shape.
         """
         width = self.dimension
         rows = np.zeros((len(texts), width), dtype=np.float32)
@@ -77,7 +77,7 @@ class RemoteEmbedder:
         return unit_rows(rows, width)
 
     def _ask(self, texts: list[str]) -> Sequence[Sequence[float]]:
-        embedder, loop = self._ready()
+        embedder, loop = self._connect()
         call = asyncio.run_coroutine_threadsafe(embedder.embed_documents(texts), loop)
         try:
             answer = call.result(_TIMEOUT_S).embeddings
@@ -94,7 +94,7 @@ class RemoteEmbedder:
             )
         return answer
 
-    def _ready(self) -> tuple[Any, asyncio.AbstractEventLoop]:
+    def _connect(self) -> tuple[Any, asyncio.AbstractEventLoop]:
         with self._lock:
             if self._embedder is None:
                 self._embedder = _open(self._model)
@@ -114,6 +114,6 @@ def _open(model: Any) -> Any:
         return Embedder(infer_embedding_model(model))
     except (UserError, ValueError, ImportError) as error:
         raise InputError(
-            f"The embedding model {model} can't be had: {error}.",
+            f"The embedding model {model} can't be loaded: {error}.",
             "Check its name, its key, and that its provider's package is installed.",
         ) from error

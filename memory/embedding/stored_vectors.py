@@ -1,4 +1,4 @@
-"""The vectors of episodes' prompts: those the log keeps, and the missing ones made and kept."""
+"""The vectors of episodes' prompts: read from the log, missing ones embedded and stored there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..episode import LogEntry
 from ..protocols import Embedder, EpisodeLog, Vectors
 
-__all__ = ["PromptVectors", "by_namespace", "prompt_vectors"]
+__all__ = ["PromptVectors", "group_by_namespace", "prompt_vectors"]
 
 _BATCH = 256
 
@@ -34,7 +34,7 @@ def prompt_vectors(
     name, width = embedder.name, embedder.dimension
     texts = {entry.episode.digest: entry.episode.prompt for entry in entries}
     kept = log.vectors(name, list(texts))
-    # What was cut or is of another width is not a vector of this embedder's.
+    # A vector of another width isn't this embedder's.
     known = {digest: row for digest, row in kept.items() if row.shape == (width,)}
     missing = [digest for digest in texts if digest not in known]
     for start in range(0, len(missing), _BATCH):
@@ -48,8 +48,8 @@ def prompt_vectors(
     return PromptVectors(rows, len(missing))
 
 
-def by_namespace(entries: Sequence[LogEntry]) -> dict[str, list[int]]:
-    """Which of the entries are of each namespace, by their numbers from 0."""
+def group_by_namespace(entries: Sequence[LogEntry]) -> dict[str, list[int]]:
+    """The indexes of the entries of each namespace."""
     found: dict[str, list[int]] = defaultdict(list)
     for n, entry in enumerate(entries):
         found[entry.episode.namespace].append(n)

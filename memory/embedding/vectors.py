@@ -1,4 +1,4 @@
-"""Vectors as every embedder hands them out: rows of length 1."""
+"""Vectors as every embedder returns them: rows of length 1."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class WordLlama:
     """The mean of a text's token vectors, 256 wide, from weights inside the package wordllama.
 
     Only the package's data is used. Importing its code would set up the root logger, and it pads
-    the texts of a batch to one length, so that a vector depended on its neighbours.
+    the texts of a batch to one length, which makes a vector depend on the other texts.
     """
 
     dimension = 256
@@ -48,7 +48,7 @@ class WordLlama:
         tokenizer, table = self._load()
         rows = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for n, text in enumerate(texts):
-            # One at a time: a batch starts threads, and those don't survive a fork.
+            # Singly: a batch starts threads, which don't survive a fork.
             encoded: Any = tokenizer.encode(text if text.strip() else "", add_special_tokens=False)
             ids = np.asarray(encoded.ids, dtype=np.int64)
             if ids.size:
@@ -69,7 +69,7 @@ def _read_package() -> tuple[Any, Vectors]:
     load_file: Any = cast("Any", safetensors.numpy).load_file
     spec = find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
-        raise MemoryStoreError("The package wordllama is not there.", "pip install wordllama")
+        raise MemoryStoreError("The package wordllama is not installed.", "pip install wordllama")
     folder = Path(spec.submodule_search_locations[0])
     try:
         tokenizer: Any = Tokenizer.from_file(str(folder / _TOKENIZER))

@@ -1,4 +1,4 @@
-"""A database file of Kuzu's, open in this process; the only file that imports kuzu."""
+"""A Kuzu database file, open in this process; the only file that imports kuzu."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST_BYTES = 1 << 36
 
 
 class Database:
-    """A file of Kuzu's, open in this process. What writes it is `GraphProcess`.
+    """A Kuzu file, open in this process. `GraphProcess` writes such files.
 
     Args:
         path: The file. It is made if need be, unless it is opened read-only.
@@ -49,25 +49,27 @@ class Database:
         """Rows of a statement's answer, by column.
 
         Raises:
-            MemoryStoreError: It is refused.
+            MemoryStoreError: Kuzu refuses the statement.
         """
         try:
             answer: Any = self._connection.execute(cypher, dict(parameters))
             names = cast("list[str]", answer.get_column_names())
-            found = [dict(zip(names, map(_plain, row), strict=True)) for row in answer.get_all()]
+            found = [
+                dict(zip(names, map(_as_integer, row), strict=True)) for row in answer.get_all()
+            ]
             answer.close()
         except (RuntimeError, ValueError) as error:
             raise MemoryStoreError(
                 f"The graph could not answer {cypher!r}: {error}.",
-                "Check the question; rebuild the memory's index if it was right.",
+                "Check the query; if it is right, rebuild the memory's index.",
             ) from error
         return found
 
     def close(self) -> None:
-        """Write what is still in memory, and let go of the file."""
+        """Write what is still in memory, and close the file."""
         self._connection.close()
         self._database.close()
 
 
-def _plain(value: Any) -> Any:
+def _as_integer(value: Any) -> Any:
     return int(value) if isinstance(value, Decimal) and value == value.to_integral() else value

@@ -1,4 +1,4 @@
-"""The graph in Kuzu: its tables, and how episodes get into them."""
+"""The graph in Kuzu: its tables, and how episodes are added."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import MemoryStoreError
 from .database import Database
 from .process import GraphProcess
-from .rows import EDGES, NODES, Before, MitigationTally, Rows, StepKey, node_id, rows_of
+from .rows import EDGES, NODES, LatestAttempt, MitigationTally, Rows, StepKey, node_id, rows_of
 
 if TYPE_CHECKING:
     # The process that writes needs no episodes, and they take long to import.
@@ -26,12 +26,12 @@ _COUNTS: Mapping[str, tuple[str, ...]] = {
     "MITIGATED_BY": ("tried", "worked"),
     "RECURRED_AFTER": ("times",),
 }
-"""Edges from Symptom to Mitigation and their counts; the last two only where that was so."""
+"""Edges from Symptom to Mitigation and their counts; the last two only where the count isn't 0."""
 
 _SHARED_EDGES = ("PART_OF", "DERIVED_FROM", "FOUND_BY")
 """Edges that a later attempt may bring again; the others start at the attempt itself."""
 
-# An empty text would be read as NULL, were nothing else said to be.
+# Without NULL_STRINGS an empty text would be read as NULL.
 _COPY = (
     "(HEADER=false, DELIM=',', QUOTE='\"', ESCAPE='\"', PARALLEL=false, AUTO_DETECT=false, "
     "NULL_STRINGS=['\u0001no text has this\u0001'])"
@@ -41,7 +41,7 @@ _COPY = (
 class KuzuGraph:
     """A `Graph` in one file: written by one process, then opened read-only by any number.
 
-    It is written by a process of its own, so that nothing of this one's memory gets into the file.
+    A process of its own writes it, so that nothing of this process's memory gets into the file.
 
     Args:
         path: The file. It is made if need be, unless it is opened read-only.
@@ -55,27 +55,27 @@ class KuzuGraph:
         self._path = path
         self._lock = threading.Lock()
         self._database = Database(path, read_only=True) if read_only else GraphProcess(path)
-        # Where nothing is yet, nothing has to be looked for.
-        self._empty = False if read_only else self._begin()
+        # In an empty graph there is nothing to look up.
+        self._empty = False if read_only else self._prepare()
 
     def add(self, entries: Sequence[LogEntry]) -> None:
-        """Add episodes that aren't in it; a step's attempts come in order, over any calls.
+        """Add new episodes; a step's attempts come in order, in one call or several.
 
-        Many at once are much quicker than one at a time.
+        Adding many at once is much quicker.
 
         Raises:
             MemoryStoreError: It can't be written; nothing was added.
         """
         if not entries:
             return
-        rows, _ = rows_of(entries, self._before(entries))
+        rows, _ = rows_of(entries, self._latest_attempts(entries))
         with (
             tempfile.TemporaryDirectory(dir=self._path.parent, prefix=".copy-") as folder,
-            self._at_once(),
+            self._transaction(),
         ):
             for kind, nodes in rows.nodes.items():
-                there = self._there(kind, nodes)
-                new = [(name, *values) for name, values in nodes.items() if name not in there]
+                existing = self._existing_ids(kind, nodes)
+                new = [(name, *values) for name, values in nodes.items() if name not in existing]
                 self._copy(kind, new, Path(folder))
             for kind, edges in rows.edges.items():
                 self._copy(kind, self._new_edges(kind, edges), Path(folder))
@@ -85,7 +85,7 @@ class KuzuGraph:
     def query(
         self, cypher: str, parameters: Mapping[str, Any] | None = None
     ) -> list[dict[str, Any]]:
-        """Rows of a question, by column.
+        """Rows of a query's answer, by column.
 
         Raises:
             MemoryStoreError: It isn't Cypher that this graph can answer, or it can't be read.
@@ -94,19 +94,19 @@ class KuzuGraph:
             return self._database.rows(cypher, parameters or {})
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Everything in it, in an order that depends on nothing but what it is."""
+        """All its rows, sorted."""
         found: dict[str, list[tuple[Any, ...]]] = {}
         for kind, columns in NODES.items():
             names = ", ".join(f"n.{name}" for name in ("id", "namespace", *columns))
-            found[kind] = self._sorted(f"MATCH (n:{kind}) RETURN {names}")
+            found[kind] = self._sorted_rows(f"MATCH (n:{kind}) RETURN {names}")
         kinds: dict[str, tuple[str, ...]] = {**dict.fromkeys(EDGES, ()), **_COUNTS}
         for kind, counts in kinds.items():
             names = ", ".join(("a.id", "b.id", *(f"e.{name}" for name in counts)))
-            found[kind] = self._sorted(f"MATCH (a)-[e:{kind}]->(b) RETURN {names}")
+            found[kind] = self._sorted_rows(f"MATCH (a)-[e:{kind}]->(b) RETURN {names}")
         return found
 
     def close(self) -> None:
-        """Write what is still in memory, and let go of the file.
+        """Write what is still in memory, and close the file.
 
         Raises:
             MemoryStoreError: It can't be written.
@@ -114,12 +114,12 @@ class KuzuGraph:
         with self._lock:
             self._database.close()
 
-    def _begin(self) -> bool:
-        """Make the tables if there are none; say whether that was so."""
+    def _prepare(self) -> bool:
+        """Make the tables if there are none; return whether they were made."""
         try:
             if self.query("CALL show_tables() RETURN name LIMIT 1"):
                 return False
-            with self._at_once():
+            with self._transaction():
                 self._make_tables()
         except BaseException:
             self.close()
@@ -127,19 +127,19 @@ class KuzuGraph:
         return True
 
     @contextmanager
-    def _at_once(self) -> Generator[None]:
-        """Write all that is written within this, or nothing; one write is quicker than many."""
+    def _transaction(self) -> Generator[None]:
+        """Write everything inside in one transaction."""
         self.query("BEGIN TRANSACTION")
         try:
             yield
         except BaseException:
-            # Some failures have ended the transaction themselves.
+            # Some failures end the transaction themselves.
             with suppress(MemoryStoreError):
                 self.query("ROLLBACK")
             raise
         self.query("COMMIT")
 
-    def _sorted(self, cypher: str) -> list[tuple[Any, ...]]:
+    def _sorted_rows(self, cypher: str) -> list[tuple[Any, ...]]:
         return sorted(tuple(row.values()) for row in self.query(cypher))
 
     def _make_tables(self) -> None:
@@ -153,7 +153,7 @@ class KuzuGraph:
             typed = "".join(f", {name} INT64" for name in counts)
             self.query(f"CREATE REL TABLE {kind}(FROM Symptom TO Mitigation{typed})")
 
-    def _before(self, entries: Sequence[LogEntry]) -> dict[StepKey, Before]:
+    def _latest_attempts(self, entries: Sequence[LogEntry]) -> dict[StepKey, LatestAttempt]:
         """The latest attempt of each of these steps that has one in the graph."""
         if self._empty:
             return {}
@@ -161,7 +161,7 @@ class KuzuGraph:
             node_id(e.namespace, e.run, e.step): StepKey(e.namespace, e.run, e.step)
             for _, e in entries
         }
-        found: dict[StepKey, Before] = {}
+        found: dict[StepKey, LatestAttempt] = {}
         positions: dict[StepKey, int] = {}
         for row in self.query(
             "UNWIND $ids AS wanted MATCH (s:Step {id: wanted})<-[:TRY_OF]-(a:Attempt) "
@@ -173,10 +173,10 @@ class KuzuGraph:
             key = keys[row["step"]]
             if row["position"] > positions.get(key, 0):
                 positions[key] = row["position"]
-                found[key] = Before(row["attempt"], row["number"], row["symptom"])
+                found[key] = LatestAttempt(row["attempt"], row["number"], row["symptom"])
         return found
 
-    def _there(self, kind: str, names: Iterable[str]) -> set[str]:
+    def _existing_ids(self, kind: str, names: Iterable[str]) -> set[str]:
         wanted = list(names)
         if self._empty or not wanted or kind == "Attempt":
             return set()
@@ -197,17 +197,17 @@ class KuzuGraph:
             "RETURN a.id AS source, b.id AS target",
             {"ids": sorted({source for source, _ in edges})},
         )
-        there = {(row["source"], row["target"]) for row in found}
-        return [edge for edge in edges if edge not in there]
+        existing = {(row["source"], row["target"]) for row in found}
+        return [edge for edge in edges if edge not in existing]
 
     def _add_tallies(self, rows: Rows, folder: Path) -> None:
         if not rows.tallies:
             return
         totals = dict(rows.tallies)
-        there = self._tallies({symptom for symptom, _ in totals})
-        old = [pair for pair in totals if pair in there]
+        existing = self._existing_tallies({symptom for symptom, _ in totals})
+        old = [pair for pair in totals if pair in existing]
         for pair in old:
-            totals[pair] = totals[pair].plus(there[pair])
+            totals[pair] = totals[pair].plus(existing[pair])
         for kind in _COUNTS if old else ():
             self.query(
                 "UNWIND $pairs AS pair MATCH (s:Symptom {id: pair[1]})"
@@ -220,7 +220,7 @@ class KuzuGraph:
         recurred = [(*pair, t.recurred) for pair, t in totals.items() if t.recurred]
         self._copy("RECURRED_AFTER", recurred, folder)
 
-    def _tallies(self, symptoms: set[str]) -> dict[tuple[str, str], MitigationTally]:
+    def _existing_tallies(self, symptoms: set[str]) -> dict[tuple[str, str], MitigationTally]:
         if self._empty:
             return {}
         found = self.query(
@@ -238,12 +238,12 @@ class KuzuGraph:
         path = folder / f"{kind}.csv"
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
-            writer.writerows([_written(value) for value in row] for row in rows)
+            writer.writerows([_csv_value(value) for value in row] for row in rows)
         if path.stat().st_size:
             quoted = str(path).replace("\\", "\\\\").replace("'", "\\'")
             self.query(f"COPY {kind} FROM '{quoted}' {_COPY}")
 
 
-def _written(value: Any) -> Any:
+def _csv_value(value: Any) -> Any:
     # The reader of CSV ends a text at a NUL.
     return value.replace("\0", "\ufffd") if isinstance(value, str) else value

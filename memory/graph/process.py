@@ -1,8 +1,8 @@
 """A graph's database in a process of its own: `python -m prefect_swarm.memory.graph.process PATH`.
 
-Kuzu writes whole pages, and the end of one that it doesn't fill is whatever the process had in that
-memory before: it may be a text that was forgotten, or a key. A process that has seen nothing but
-what it is to write has nothing else to give away.
+Kuzu writes whole pages, and fills up the last one with whatever was in that memory before, which
+may be a forgotten text or an API key. A process that only knows what it writes can't leak anything
+else.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLOSE = b"null\n"
 class GraphProcess:
     """A database that a process of its own has open for writing, for one caller at a time.
 
-    That process ends when it is closed, and at once if this one ends without that.
+    Closing ends that process. If this process ends without closing, it ends at once.
 
     Args:
         path: The file. It is made if need be.
@@ -39,7 +39,7 @@ class GraphProcess:
     """
 
     def __init__(self, path: Path) -> None:
-        # A session of its own: Ctrl-C is for who started this, who then ends it.
+        # A session of its own, so that Ctrl-C reaches only this process, which then ends the other.
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
             [sys.executable, "-P", "-m", __name__, str(path)],
             stdin=subprocess.PIPE,
@@ -81,9 +81,9 @@ class GraphProcess:
                 stdin.flush()
                 answer = stdout.readline()
         except OSError:
-            pass  # It has ended; there is no answer.
+            pass  # The process has ended without an answer.
         except BaseException:
-            # An answer that comes later would be taken for the next question's.
+            # A late answer would be taken for the next request's.
             self._end()
             raise
         if not answer.endswith(b"\n"):
@@ -101,15 +101,15 @@ class GraphProcess:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-        # It ends since its input is closed, however much it has to do.
+        # It ends because its input is closed, even in the middle of a statement.
         return self._process.wait()
 
 
 def serve(path: Path) -> None:
-    """Answer statements, one a line, until that to close comes or standard input ends."""
+    """Answer statements, one a line, until the close request or the end of standard input."""
     requests = SimpleQueue[bytes]()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
-    # What a library prints isn't taken for an answer.
+    # So that nothing that a library prints is taken for an answer.
     with os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(2, 1)
         for answer in _answers(path, requests):
@@ -142,7 +142,7 @@ def _refusal(error: MemoryStoreError) -> dict[str, str]:
 def _read(requests: SimpleQueue[bytes]) -> None:
     for line in sys.stdin.buffer:
         requests.put(line)
-    # Nobody is there for whom to go on, even in the midst of a statement.
+    # The parent has ended or closed the pipe: stop, even in the middle of a statement.
     os._exit(1)
 
 

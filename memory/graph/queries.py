@@ -1,4 +1,4 @@
-"""What the graph is asked: Cypher, and answers with types."""
+"""Queries to the graph: Cypher, and typed answers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class OutputSource(NamedTuple):
 
     Attributes:
         step: Its id.
-        distance: Steps between it and the output, at the nearest; 1 is read directly.
+        distance: Length of the shortest path to the output; 1 is read directly.
         attempt, succeeded, persona, model: Its last attempt; 0, False and "" if none is known.
     """
 
@@ -63,7 +63,7 @@ class OutputSource(NamedTuple):
 
 
 def mitigations(graph: Graph, namespace: str, symptom: str) -> list[Mitigation]:
-    """What has been done about a symptom, as `rows.symptom_text` words it; best first.
+    """The mitigations of a symptom, given as by `rows.symptom_text`; best first.
 
     Raises:
         MemoryStoreError: The graph can't be read.
@@ -74,7 +74,7 @@ def mitigations(graph: Graph, namespace: str, symptom: str) -> list[Mitigation]:
 
 
 def all_mitigations(graph: Graph, namespace: str) -> list[Mitigation]:
-    """All that has been done about any symptom, in no order.
+    """The mitigations of all symptoms, in no order.
 
     Raises:
         MemoryStoreError: The graph can't be read.
@@ -85,7 +85,7 @@ def all_mitigations(graph: Graph, namespace: str) -> list[Mitigation]:
 def latest_repairs(
     graph: Graph, namespace: str, symptoms: Sequence[str]
 ) -> dict[tuple[str, str], int]:
-    """The position of the latest attempt that an action led to, and that succeeded after a symptom.
+    """Positions of the latest attempts that succeeded after a symptom, for each action.
 
     Returns:
         Positions by symptom and action.
@@ -93,22 +93,22 @@ def latest_repairs(
     Raises:
         MemoryStoreError: The graph can't be read.
     """
-    asked = {"symptoms": [node_id(namespace, symptom) for symptom in symptoms]}
-    rows = graph.query(_REPAIRS, asked) if symptoms else []
+    parameters = {"symptoms": [node_id(namespace, symptom) for symptom in symptoms]}
+    rows = graph.query(_REPAIRS, parameters) if symptoms else []
     return {(row["symptom"], row["action"]): row["position"] for row in rows}
 
 
 def provenance(graph: Graph, namespace: str, run: str, step: str) -> list[OutputSource]:
-    """Everything that a step's output was derived from, the nearest first.
+    """All steps that a step's output was derived from, nearest first.
 
     Raises:
         MemoryStoreError: The graph can't be read.
     """
-    asked = {"run": node_id(namespace, run)}
+    parameters = {"run": node_id(namespace, run)}
     reads: dict[str, set[str]] = {}
-    for row in graph.query(_EDGES, asked):
+    for row in graph.query(_EDGES, parameters):
         reads.setdefault(row["step"], set()).add(row["source"])
-    last = {row.pop("step"): row for row in graph.query(_TRIES, asked)}
+    last = {row.pop("step"): row for row in graph.query(_TRIES, parameters)}
     distances, near, distance = {step: 0}, {step}, 0
     while near:
         distance += 1

@@ -1,6 +1,6 @@
-"""What episodes mean to the graph: nodes, edges, and how often a mitigation was tried and worked.
+"""The graph's nodes, edges and tallies of mitigations, read from episodes. Pure.
 
-Pure. `kuzu_graph` stores what comes out of here and gives back what it knows of earlier attempts.
+`kuzu` stores them, and provides the latest attempt of each step that is already in the graph.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EDGES",
     "NODES",
-    "Before",
+    "LatestAttempt",
     "MitigationTally",
     "Rows",
     "StepKey",
@@ -62,21 +62,21 @@ EDGES: Mapping[str, tuple[str, str]] = {
     "FOUND_BY": ("FailureMode", "Gate"),
     "HAS_SYMPTOM": ("Attempt", "Symptom"),
 }
-"""What they lead from and to. Those from Symptom to Mitigation have the counts of a tally."""
+"""Source and target of each kind. Edges from Symptom to Mitigation have the counts of a tally."""
 
 _TARGETED = ("ESCALATE", "DELEGATE")
 _NO_MITIGATION = ("SKIP", "FAIL")
 
 
 class StepKey(NamedTuple):
-    """Names a step among all there ever were."""
+    """Identifies a step in all namespaces."""
 
     namespace: str
     run: str
     step: str
 
 
-class Before(NamedTuple):
+class LatestAttempt(NamedTuple):
     """A step's latest attempt so far: its node, its number, and its symptom's node if it failed."""
 
     attempt: str
@@ -85,14 +85,14 @@ class Before(NamedTuple):
 
 
 class MitigationTally(NamedTuple):
-    """How often a mitigation followed a symptom, the next attempt succeeded, and had it again."""
+    """How often a mitigation was tried on a symptom, worked, and led to the same symptom again."""
 
     tried: int = 0
     worked: int = 0
     recurred: int = 0
 
     def plus(self, other: MitigationTally) -> MitigationTally:
-        """Both together."""
+        """The sum of both."""
         return MitigationTally(*(a + b for a, b in zip(self, other, strict=True)))
 
 
@@ -117,23 +117,23 @@ class Rows:
         return name
 
     def edge(self, kind: str, source: str, target: str) -> None:
-        """Add an edge, if it isn't there."""
+        """Add an edge once."""
         self.edges[kind][source, target] = None
 
 
 def node_id(namespace: str, *parts: Any) -> str:
-    """The id of a node: its parts as JSON, so that no two ever run together."""
+    """The id of a node: its parts as JSON, so that no two ids are equal by accident."""
     return json.dumps([namespace, *parts], separators=(",", ":"))
 
 
 def rows_of(
-    entries: Sequence[LogEntry], before: Mapping[StepKey, Before] | None = None
-) -> tuple[Rows, dict[StepKey, Before]]:
+    entries: Sequence[LogEntry], before: Mapping[StepKey, LatestAttempt] | None = None
+) -> tuple[Rows, dict[StepKey, LatestAttempt]]:
     """Read nodes, edges and tallies from episodes.
 
     Args:
         entries: A step's attempts in order; steps may be mixed.
-        before: The latest attempt of steps that have had attempts earlier.
+        before: The latest attempt of steps that had attempts before these entries.
 
     Returns:
         The rows of these entries alone, and the latest attempts with them.
@@ -150,7 +150,7 @@ def rows_of(
             rows.edge("PRECEDED_BY", name, last.attempt)
             if last.symptom is not None and episode.attempt > last.number:
                 _add_mitigation(rows, episode, last.symptom, symptom)
-        latest[key] = Before(name, episode.attempt, symptom)
+        latest[key] = LatestAttempt(name, episode.attempt, symptom)
     return rows, latest
 
 
@@ -189,7 +189,7 @@ def _add_attempt(rows: Rows, entry: LogEntry) -> tuple[str, str | None]:
         rows.node("Gate", space, gate)
     if episode.succeeded:
         return name, None
-    for category, gate in _modes(episode):
+    for category, gate in _failure_modes(episode):
         mode = rows.node("FailureMode", space, category, gate)
         rows.edge("FAILED_BY", name, mode)
         if gate:
@@ -200,15 +200,15 @@ def _add_attempt(rows: Rows, entry: LogEntry) -> tuple[str, str | None]:
 
 
 def symptom_text(episode: Episode) -> str:
-    """A failed episode's symptom; where nothing was said, how it failed."""
+    """A failed episode's symptom; without a message, its categories and gates."""
     symptom = symptom_of(episode.error, (episode.model, episode.persona))
     if symptom:
         return symptom
-    return "; ".join(f"{category} {gate}".strip() for category, gate in _modes(episode))
+    return "; ".join(f"{category} {gate}".strip() for category, gate in _failure_modes(episode))
 
 
-def _modes(episode: Episode) -> list[tuple[str, str]]:
-    """A failure's categories and the gates that found it; "" for what no gate was needed for."""
+def _failure_modes(episode: Episode) -> list[tuple[str, str]]:
+    """A failure's categories, each with the gate that found it, "" for none."""
     own = str(episode.category or "UNKNOWN")
     found = [
         (str(outcome.category or own), outcome.gate)
@@ -218,7 +218,9 @@ def _modes(episode: Episode) -> list[tuple[str, str]]:
     return sorted(set(found)) or [(own, "")]
 
 
-def _add_mitigation(rows: Rows, episode: Episode, had: str, has: str | None) -> None:
+def _add_mitigation(
+    rows: Rows, episode: Episode, symptom_before: str, symptom_after: str | None
+) -> None:
     action = episode.cause
     if action is None or action in _NO_MITIGATION:
         return
@@ -226,5 +228,5 @@ def _add_mitigation(rows: Rows, episode: Episode, had: str, has: str | None) -> 
     if action in _TARGETED:
         target = episode.tier if action == "ESCALATE" else episode.persona
     mitigation = rows.node("Mitigation", episode.namespace, action, target)
-    tally = MitigationTally(1, int(has is None), int(has == had))
-    rows.tallies[had, mitigation] = rows.tallies[had, mitigation].plus(tally)
+    tally = MitigationTally(1, int(symptom_after is None), int(symptom_after == symptom_before))
+    rows.tallies[symptom_before, mitigation] = rows.tallies[symptom_before, mitigation].plus(tally)

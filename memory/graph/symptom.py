@@ -1,4 +1,4 @@
-"""What a failure looked like, without what differs each time: the same mistake, the same text."""
+"""A failure's message without what differs each time: the same mistake gives the same text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["SYMPTOM_CHARS", "symptom_of"]
 
 SYMPTOM_CHARS = 240
 _READ = 8000
-"""Characters of a message that are looked at; gates say the most telling things first."""
+"""Characters of a message that are read; gates put the most important findings first."""
 
 # Hexadecimal and decimal figures, with what holds their digits together.
 _NUMBER = r"0x[0-9a-fA-F]+|\d+(?:[.,:_]\d+)*"
@@ -43,14 +43,14 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def symptom_of(error: str, names: Collection[str] = ()) -> str:
-    """Normalise a failure's message; "" for a message that says nothing.
+    """Normalise a failure's message; "" for an empty message.
 
-    Quoted texts, paths, calls, numbers, step ids and the given names are replaced; what gates found
-    in several places counts once, in an order that isn't that of the places.
+    Quoted texts, paths, calls, numbers, step ids and the given names are replaced; findings
+    are sorted, and equal ones counted once.
 
     Args:
         error: The message, such as an attempt's `error`.
-        names: What else is of this attempt alone: its model's and its persona's name.
+        names: Other texts that are replaced: the attempt's model and persona.
 
     Returns:
         At most `SYMPTOM_CHARS` characters on one line.

@@ -1,4 +1,4 @@
-"""Building the index, after another process that is at it."""
+"""Building the index, after waiting for another process that builds it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from ..store import Store
     from .consolidate import Consolidation
 
-__all__ = ["built"]
+__all__ = ["build_index"]
 
 _PATIENCE_S = 120.0
 _PAUSE_S = 0.2
 
 
-def built(store: Store, *, full: bool = False) -> Consolidation:
+def build_index(store: Store, *, full: bool = False) -> Consolidation:
     """Bring the index up to the log's end; wait while another process is doing so.
 
     Raises:
-        MemoryStoreError: It can't be built, or the other process takes too long.
+        MemoryStoreError: The index can't be built, or the other process takes too long.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while (done := store.consolidate(full=full)).status == "busy":

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ...errors import MemoryStoreError
-from ..embedding.stored_vectors import by_namespace, prompt_vectors
+from ..embedding.stored_vectors import group_by_namespace, prompt_vectors
 from ..episode import LogEntry
 from ..graph.kuzu import KuzuGraph
 from ..log.batches import read_batches
 from ..protocols import Embedder, EpisodeLog
 from .faiss import FaissIndex
-from .generation import GRAPH, Damage, Generation, Manifest, end_of, open_current, why_void
-from .generation_store import alone, clean, new_folder, next_number, publish, sweep
+from .generation import GRAPH, Damage, Generation, Manifest, end_of, open_current, void_reason
+from .generation_store import clean, consolidation_lock, new_folder, next_number, publish, sweep
 
 __all__ = ["Consolidation", "consolidate"]
 
 _GRAPH_PORTION = 10_000
-"""Entries that the graph gets at once: each time costs about 0.2 s, and each entry some memory."""
+"""Entries that are added to the graph at once: a call costs about 0.2 s, an entry some memory."""
 _TRIES = 5
 
 
@@ -29,13 +29,13 @@ class Consolidation(NamedTuple):
     """What a consolidation did.
 
     Attributes:
-        status: `built` a generation, left things `unchanged`, or another process is `busy` at it.
-        generation: The one that counts now; None if `busy`.
+        status: `built` a generation, left it `unchanged`, or another process is `busy` building.
+        generation: The current generation; None if `busy`.
         full: Whether it was built from scratch.
         episodes: How many are in it.
-        added: How many of them weren't in the one before, or all.
-        embedded: Texts that no vector was kept of.
-        damage: What was wrong with the one before, which this has repaired.
+        added: How many of them weren't in the previous generation.
+        embedded: Texts that had no stored vector.
+        damage: What was wrong with the previous generation, which is now repaired.
         seconds: How long it took.
     """
 
@@ -49,7 +49,7 @@ class Consolidation(NamedTuple):
     seconds: float = 0.0
 
 
-class _Built(NamedTuple):
+class _BuildResult(NamedTuple):
     episodes: int
     added: int
     embedded: int
@@ -60,25 +60,25 @@ class _Built(NamedTuple):
 def consolidate(
     log: EpisodeLog, folder: Path, embedder: Embedder, *, full: bool = False
 ) -> Consolidation:
-    """Bring the generation in `folder` up to the log's end, unless another process is doing so.
+    """Extend the generation in `folder` to the log's end, unless another process is doing so.
 
-    What is new is added to a copy of the last generation. It is built from scratch if there is
-    none, it is damaged or another log's, `full` is set, another embedder is used, or something was
-    forgotten; then the older ones are removed at once, since they have what was forgotten.
+    New entries are added to a copy of the last generation. It is built from scratch if there is no
+    last generation, it is damaged or another log's, `full` is set, the embedder is another, or
+    something was forgotten; then older generations, which hold that, are removed at once.
 
-    Killed at any moment it leaves the last generation as it was, and what it had begun to the next.
+    If it is killed, the last generation stays as it was, and the next call removes the remains.
 
     Raises:
         MemoryStoreError: The log, the embedder or the disk fails; the last generation stays.
     """
     began = time.monotonic()
-    with alone(folder) as ours:
+    with consolidation_lock(folder) as ours:
         if not ours:
             return Consolidation("busy")
         clean(folder)
-        base, damage = _last(folder)
+        base, damage = _open_base(folder)
         try:
-            done = _bring_up(log, folder, embedder, None if full else base)
+            done = _build_next(log, folder, embedder, None if full else base)
         finally:
             if base is not None:
                 base.close()
@@ -86,17 +86,17 @@ def consolidate(
     return done._replace(damage=damage, seconds=time.monotonic() - began)
 
 
-def _last(folder: Path) -> tuple[Generation | None, Damage | None]:
+def _open_base(folder: Path) -> tuple[Generation | None, Damage | None]:
     found = open_current(folder)
     return (None, found) if isinstance(found, Damage) else (found, None)
 
 
-def _bring_up(
+def _build_next(
     log: EpisodeLog, folder: Path, embedder: Embedder, base: Generation | None
 ) -> Consolidation:
     for _ in range(_TRIES):
         forgotten, last = log.forgotten(), log.last_position()
-        if base is not None and not _serves(base.manifest, log, embedder, forgotten):
+        if base is not None and not _is_usable(base.manifest, log, embedder, forgotten):
             base = None
         if base is not None and base.manifest.last_position == last:
             return Consolidation("unchanged", base.manifest.number, episodes=base.manifest.episodes)
@@ -123,19 +123,19 @@ def _bring_up(
             "built", manifest.number, base is None, built.episodes, built.added, built.embedded
         )
     raise MemoryStoreError(
-        f"Something was forgotten each time the index in {folder} was nearly built.",
-        "Try again when nobody removes episodes.",
+        f"Episodes were forgotten each time the index in {folder} was nearly built.",
+        "Try again when no process removes episodes.",
     )
 
 
-def _serves(base: Manifest, log: EpisodeLog, embedder: Embedder, forgotten: int) -> bool:
+def _is_usable(base: Manifest, log: EpisodeLog, embedder: Embedder, forgotten: int) -> bool:
     same = base.dimension == embedder.dimension
-    return same and not why_void(base, log, forgotten, embedder.name)
+    return same and not void_reason(base, log, forgotten, embedder.name)
 
 
 def _build(
     log: EpisodeLog, made: Path, embedder: Embedder, base: Generation | None, last: int
-) -> _Built:
+) -> _BuildResult:
     indexes: dict[str, FaissIndex] = {}
     begun, end = 0, ""
     if base is not None:
@@ -149,7 +149,7 @@ def _build(
     with closing(KuzuGraph(made / GRAPH)) as graph:
         waiting: list[LogEntry] = []
         for batch in read_batches(log, begun, last):
-            embedded += _index(log, embedder, batch, indexes)
+            embedded += _index_prompts(log, embedder, batch, indexes)
             added += len(batch)
             end = end_of(batch[-1])
             waiting += batch
@@ -160,14 +160,14 @@ def _build(
     folders = {name: f"vectors/{n}" for n, name in enumerate(sorted(indexes))}
     for name, where in folders.items():
         indexes[name].write(made / where)
-    return _Built(sum(map(len, indexes.values())), added, embedded, end, folders)
+    return _BuildResult(sum(map(len, indexes.values())), added, embedded, end, folders)
 
 
-def _index(
+def _index_prompts(
     log: EpisodeLog, embedder: Embedder, entries: list[LogEntry], indexes: dict[str, FaissIndex]
 ) -> int:
     rows, embedded = prompt_vectors(log, embedder, entries)
-    for namespace, numbers in by_namespace(entries).items():
+    for namespace, numbers in group_by_namespace(entries).items():
         index = indexes.setdefault(namespace, FaissIndex(embedder.dimension))
         index.add([entries[n].position for n in numbers], rows[numbers])
     return embedded

@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 
 from ...errors import MemoryStoreError
 from ..protocols import Match, Vectors
-from .similarity import best, similarities
+from .similarity import similarities, top_matches
 
 __all__ = ["EXACT_UP_TO", "FaissIndex"]
 
 EXACT_UP_TO = 20_000
-"""Distinct vectors that are searched one by one; that takes 1 to 2 ms at 256 dimensions."""
+"""Distinct vectors that are searched exhaustively; that takes 1 to 2 ms at 256 dimensions."""
 _TRAINED_ON = 16_384
 _GROWTH = 2
-"""How many times as many vectors make new codes."""
+"""Growth factor of the number of vectors after which codes are trained again."""
 _SAMPLES = 256
 _AT = 10
 _RECALL = 0.995
-"""Of the ten nearest, on samples; a margin above the 0.99 that is promised."""
+"""Share of the ten nearest to find on samples; a margin above the documented 0.99."""
 _FEWEST, _MOST = 128, 2048
-"""Candidates by codes; where more were needed, looking at all vectors is as quick."""
+"""Candidates by codes; if more are needed, searching all vectors is as quick."""
 _SLACK = 8
-"""More candidates than asked for, since FAISS rounds otherwise than `similarities`."""
+"""Additional candidates, since FAISS rounds differently from `similarities`."""
 
 Positions = NDArray[np.int64]
 
@@ -39,7 +39,7 @@ class _Codes(NamedTuple):
     Attributes:
         index: Searches by codes alone, 15 times as quick as by vectors.
         candidates: For ten results; as many times more for more.
-        trained: How many vectors there were when the code was chosen.
+        trained: How many vectors they were trained on.
     """
 
     index: Any
@@ -51,11 +51,11 @@ class FaissIndex:
     """Distinct vectors by row, and the positions that have each.
 
     Retries share their step's prompt, so equal vectors are the rule. Kept once, they cost nothing
-    in a search and can't crowd one another out of it.
+    in a search and can't displace other results.
 
-    It lies in a folder: `vectors.faiss`, `positions.npy` of shape (n, 2) with each position and its
-    row, and where there are many `codes.faiss` and `codes.npy`, the latter with two figures of
-    them. Reading is safe from any thread, adding is for one.
+    It is stored in a folder: `vectors.faiss`; `positions.npy` of shape (n, 2), each position and
+    its row; and for many vectors `codes.faiss` and `codes.npy`, the latter with two figures of
+    the codes. Any thread may read, one at a time may add.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -65,7 +65,7 @@ class FaissIndex:
         self._codes: _Codes | None = None
         self._pairs: Positions = np.empty((0, 2), dtype=np.int64)
         self._rows: dict[bytes, int] | None = {}
-        self._there: set[int] | None = None
+        self._known_positions: set[int] | None = None
         self._of_row: tuple[Positions, Positions] | None = None
 
     @classmethod
@@ -73,7 +73,7 @@ class FaissIndex:
         """Open what `write` wrote.
 
         Raises:
-            MemoryStoreError: It isn't there, or can't be read.
+            MemoryStoreError: It doesn't exist, or can't be read.
         """
         faiss = _faiss()
         try:
@@ -97,26 +97,26 @@ class FaissIndex:
         return self._dimension
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether a search looks at every vector."""
         return self._codes is None
 
     def add(self, positions: Sequence[int], vectors: Vectors) -> None:
-        """Add vectors of length 1; a position that is there stays as it is."""
-        if self._there is None:
-            self._there = set(self._pairs[:, 0].tolist())
-        there, rows = self._there, self._known_rows()
+        """Add vectors of length 1; positions that are already in it are skipped."""
+        if self._known_positions is None:
+            self._known_positions = set(self._pairs[:, 0].tolist())
+        known, rows = self._known_positions, self._row_numbers()
         fresh: list[Vectors] = []
         pairs: list[tuple[int, int]] = []
         for position, vector in zip(positions, vectors, strict=True):
-            if position in there:
+            if position in known:
                 continue
             key = _key(vector)
             if key not in rows:
                 rows[key] = len(rows)
                 fresh.append(vector)
             pairs.append((position, rows[key]))
-            there.add(position)
+            known.add(position)
         if fresh:
             new = np.ascontiguousarray(np.stack(fresh), dtype=np.float32)
             self._index.add(new)
@@ -127,9 +127,9 @@ class FaissIndex:
         self._of_row = None
 
     def search(self, vector: NDArray[np.float32], k: int) -> list[Match]:
-        """The k most similar, best first; equal ones by position.
+        """The k most similar, best first; ties by position.
 
-        Below `EXACT_UP_TO` distinct vectors they are the k most similar; above, 99 % of them are.
+        Up to `EXACT_UP_TO` distinct vectors the result is exact; above, 99 % of it are found.
         """
         count = int(self._index.ntotal)
         if k <= 0 or not count:
@@ -137,12 +137,12 @@ class FaissIndex:
         if not np.any(vector):
             return [Match(int(p), 0.0) for p in np.sort(self._pairs[:, 0])[:k]]
         query = np.ascontiguousarray(vector, dtype=np.float32).reshape(1, -1)
-        rows = self._near(query, k, count)
+        rows = self._candidate_rows(query, k, count)
         if not rows.size:
             return []
         exact = similarities(self._index.reconstruct_batch(rows), query[0])
-        positions, starts = self._by_row()
-        return best(
+        positions, starts = self._positions_by_row()
+        return top_matches(
             (
                 Match(int(position), float(similarity))
                 for row, similarity in zip(rows, exact, strict=True)
@@ -157,23 +157,23 @@ class FaissIndex:
 
     def vectors(self) -> dict[int, Vectors]:
         """Every position's vector."""
-        rows = self._all()
+        rows = self._all_vectors()
         return {int(position): rows[row] for position, row in self._pairs}
 
-    def settle(self) -> None:
-        """Make codes, or better ones, where there are too many vectors to look at all of them."""
+    def update_codes(self) -> None:
+        """Train codes if there are too many vectors for an exhaustive search."""
         count = int(self._index.ntotal)
         made_for = self._codes.trained if self._codes else 0
         if count > max(EXACT_UP_TO, _GROWTH * made_for):
-            self._codes = _codes_of(self._all())
+            self._codes = _make_codes(self._all_vectors())
 
     def write(self, path: Path) -> None:
-        """Write it to a new folder, codes made.
+        """Write it, with codes if needed, to a new folder.
 
         Raises:
             MemoryStoreError: It can't be written.
         """
-        self.settle()
+        self.update_codes()
         try:
             path.mkdir(parents=True)
             np.save(path / "positions.npy", self._pairs)
@@ -187,8 +187,8 @@ class FaissIndex:
                 f"The vectors can't be written to {path}: {error}.", "Check the disk."
             ) from error
 
-    def _near(self, query: Vectors, k: int, count: int) -> Positions:
-        """Rows among which the k nearest are."""
+    def _candidate_rows(self, query: Vectors, k: int, count: int) -> Positions:
+        """Rows that include the k nearest."""
         if self._codes is None:
             found = self._index.search(query, min(k + _SLACK, count))[1]
         else:
@@ -196,19 +196,19 @@ class FaissIndex:
             found = self._codes.index.search(query, min(candidates, count))[1]
         return cast("Positions", found[0][found[0] >= 0])
 
-    def _all(self) -> Vectors:
+    def _all_vectors(self) -> Vectors:
         count = int(self._index.ntotal)
         if not count:
             return np.empty((0, self._dimension), dtype=np.float32)
         return cast("Vectors", self._index.reconstruct_n(0, count))
 
-    def _known_rows(self) -> dict[bytes, int]:
+    def _row_numbers(self) -> dict[bytes, int]:
         if self._rows is None:
-            self._rows = {_key(vector): row for row, vector in enumerate(self._all())}
+            self._rows = {_key(vector): row for row, vector in enumerate(self._all_vectors())}
         return self._rows
 
-    def _by_row(self) -> tuple[Positions, Positions]:
-        # Made whole before it is kept: another thread may search meanwhile.
+    def _positions_by_row(self) -> tuple[Positions, Positions]:
+        # Complete before it is assigned: another thread may be searching.
         found = self._of_row
         if found is None:
             order = np.lexsort((self._pairs[:, 0], self._pairs[:, 1]))
@@ -221,7 +221,7 @@ class FaissIndex:
 def _faiss() -> Any:
     import faiss
 
-    # More threads wait for one another by spinning, which starves whatever runs beside.
+    # Several threads would wait for each other by spinning, which slows other processes.
     faiss.omp_set_num_threads(1)
     return faiss
 
@@ -234,12 +234,12 @@ def _read_codes(path: Path) -> _Codes | None:
 
 
 def _key(vector: Vectors) -> bytes:
-    # A zero has two forms that are one number.
+    # 0.0 and -0.0 are equal but have different bytes.
     return hashlib.blake2b((vector + np.float32(0)).tobytes(), digest_size=16).digest()
 
 
-def _codes_of(vectors: Vectors) -> _Codes | None:
-    """Codes of half a byte for each two dimensions; None where they would tell too little."""
+def _make_codes(vectors: Vectors) -> _Codes | None:
+    """Codes of half a byte for each two dimensions; None if they would be too coarse."""
     faiss = _faiss()
     count, dimension = vectors.shape
     if dimension % 2:
@@ -248,12 +248,12 @@ def _codes_of(vectors: Vectors) -> _Codes | None:
     index.pq.cp.seed = 1
     index.train(np.ascontiguousarray(vectors[:: max(1, count // _TRAINED_ON)]))
     index.add(vectors)
-    candidates = _enough(index, vectors)
+    candidates = _candidates_needed(index, vectors)
     return _Codes(index, candidates, count) if candidates else None
 
 
-def _enough(index: Any, vectors: Vectors) -> int:
-    """How many candidates the ten nearest of samples are well enough among; 0 if too many."""
+def _candidates_needed(index: Any, vectors: Vectors) -> int:
+    """How many candidates include enough of the ten nearest, on samples; 0 if too many."""
     queries = np.ascontiguousarray(vectors[:: max(1, len(vectors) // _SAMPLES)])
     flat: Any = _faiss().IndexFlatIP(vectors.shape[1])
     flat.add(vectors)

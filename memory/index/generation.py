@@ -1,7 +1,7 @@
 """A generation: what was derived from the log up to a position, in files that never change.
 
-`generations/<n>` holds it, `current` says which one counts and seals its manifest, which in turn
-seals every file. Whatever is cut, missing or changed is found when a generation is opened.
+`generations/<n>` holds it. `current` names the current one and has the hash of its manifest, which
+has the hashes of all other files. Opening a generation finds what is cut, missing or changed.
 """
 
 from __future__ import annotations
@@ -39,18 +39,21 @@ __all__ = [
 ]
 
 FORMAT = 1
-"""Version of a generation's layout; one of another is built again."""
+"""Version of a generation's layout; other versions are rebuilt."""
 GRAPH = "graph.kuzu"
 _MANIFEST = "manifest.json"
 _HEAD = 4096
 _BLOCK = 1 << 20
 
+# Generations whose files this process has hashed in full, by path and manifest; only
+# `_verify_files` adds and looks. Each reader opens a generation itself, and hashing all of it takes
+# seconds.
 _verified: set[tuple[str, str]] = set()
 _verifying = threading.Lock()
 
 
 class Seal(Frozen):
-    """What a file was when it was written: bytes, SHA-256 of its first 4 KiB, and of all of it."""
+    """A file's size, and the SHA-256 of its first 4 KiB and of all of it, when it was written."""
 
     size: int
     head: str
@@ -61,7 +64,7 @@ class Manifest(Frozen):
     """What a generation holds.
 
     Attributes:
-        embedder, dimension: What its vectors were made by, and their width.
+        embedder, dimension: The name of the embedder of its vectors, and their width.
         last_position: Everything in the log up to here is in it.
         end: Position and key of the last episode in it; "" if there is none.
         forgotten: The log's number when it was built; under another it is void.
@@ -83,12 +86,12 @@ class Manifest(Frozen):
 
 
 def end_of(entry: LogEntry | None) -> str:
-    """What tells one log's end from another's, or from the same log's after it lost its last."""
+    """Identifies the last entry of a log: another log's, or a truncated log's, differs."""
     return f"{entry.position} {entry.episode.namespace} {entry.episode.key}" if entry else ""
 
 
 def fits(manifest: Manifest, log: EpisodeLog) -> bool:
-    """Whether the last episode of a generation stands in the log where it stood.
+    """Whether the last episode of a generation is at its position in the log.
 
     Raises:
         MemoryStoreError: The log can't be read.
@@ -100,12 +103,12 @@ def fits(manifest: Manifest, log: EpisodeLog) -> bool:
     return episode is not None and end_of(LogEntry(position, episode)) == manifest.end
 
 
-def why_void(manifest: Manifest, log: EpisodeLog, forgotten: int, embedder: str = "") -> str:
-    """Say why a generation that is whole isn't to be used; "" if it is.
+def void_reason(manifest: Manifest, log: EpisodeLog, forgotten: int, embedder: str = "") -> str:
+    """Why an undamaged generation can't be used; "" if it can.
 
     Args:
         forgotten: The log's number now.
-        embedder: Whose vectors are wanted; "" for anybody's.
+        embedder: The embedder whose vectors are wanted; "" for any.
 
     Raises:
         MemoryStoreError: The log can't be read.
@@ -123,7 +126,7 @@ class Damage(NamedTuple):
     """Why a generation can't be read. The log has everything, and a rebuild repairs it.
 
     Attributes:
-        kind: `pointer`: what says which one counts is unreadable; `missing`: a file isn't there;
+        kind: `pointer`: the file `current` is unreadable; `missing`: a file doesn't exist;
             `size`, `checksum`: a file isn't as it was written; `version`: it was written by
             another version; `unreadable`: the file system or a library refuses it.
         path: Which file.
@@ -139,7 +142,7 @@ class Damage(NamedTuple):
 
 
 class Pointer(NamedTuple):
-    """Which generation counts, and the SHA-256 of its manifest."""
+    """The current generation, and the SHA-256 of its manifest."""
 
     number: int
     manifest: str
@@ -149,7 +152,7 @@ class Pointer(NamedTuple):
 
 
 class Generation:
-    """An open generation. It isn't removed before it is closed, unless its texts were forgotten."""
+    """An open generation. It isn't removed before `close`, unless its texts were forgotten."""
 
     def __init__(self, path: Path, manifest: Manifest, lock: int) -> None:
         self.path = path
@@ -161,7 +164,7 @@ class Generation:
         """The vectors of a namespace; None if it has none.
 
         Raises:
-            MemoryStoreError: They can't be read after all.
+            MemoryStoreError: They can't be read.
         """
         folder = self.manifest.namespaces.get(namespace)
         if folder is None:
@@ -174,12 +177,12 @@ class Generation:
         """The graph, opened read-only.
 
         Raises:
-            MemoryStoreError: It can't be opened after all.
+            MemoryStoreError: It can't be opened.
         """
         return KuzuGraph(self.path / GRAPH, read_only=True)
 
     def close(self) -> None:
-        """Let it be removed."""
+        """Release the lock, so that it may be removed."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -189,12 +192,12 @@ class Generation:
 
 
 def read_pointer(folder: Path) -> Pointer | Damage | None:
-    """Which generation of that memory counts; None if none was built yet."""
+    """Which generation of that memory is current; None if none was built yet."""
     path = folder / "current"
     try:
         text = path.read_text(encoding="ascii")
     except FileNotFoundError:
-        # Generations without a pointer: it was lost, or the very first one was just about to be.
+        # Generations without a pointer: it was lost, or the first one was just being published.
         lost = any((folder / "generations").glob("[0-9]*"))
         return Damage("pointer", str(path), "it isn't there") if lost else None
     except (OSError, UnicodeDecodeError) as error:
@@ -207,16 +210,15 @@ def read_pointer(folder: Path) -> Pointer | Damage | None:
 
 
 def open_current(folder: Path) -> Generation | Damage | None:
-    """Open the generation that counts, or say why not; None if none was built yet."""
+    """Open the current generation, or return why not; None if none was built yet."""
     pointer = read_pointer(folder)
     return open_generation(folder, pointer) if isinstance(pointer, Pointer) else pointer
 
 
 def open_generation(folder: Path, pointer: Pointer) -> Generation | Damage:
-    """Open a generation, or say why not.
+    """Open a generation, or return why not.
 
-    Sizes and beginnings of its files are looked at each time, and all of them at the first time in
-    a process.
+    Sizes and beginnings of its files are checked each time, all bytes the first time in a process.
     """
     path = folder / "generations" / str(pointer.number)
     try:
@@ -246,38 +248,38 @@ def _open_locked(path: Path, pointer: Pointer, lock: int) -> Generation | Damage
         return Damage("version", str(path / _MANIFEST), "it was written by another version")
     if manifest.format != FORMAT:
         return Damage("version", str(path / _MANIFEST), f"its format is {manifest.format}")
-    damage = _look(path, manifest, pointer)
+    damage = _verify_files(path, manifest, pointer)
     return damage or Generation(path, manifest, lock)
 
 
-def _look(path: Path, manifest: Manifest, pointer: Pointer) -> Damage | None:
+def _verify_files(path: Path, manifest: Manifest, pointer: Pointer) -> Damage | None:
     known = (str(path.resolve()), pointer.manifest)
     with _verifying:
-        wholly = known not in _verified
+        full = known not in _verified
         for name, seal in manifest.files.items():
-            if damage := _differs(path / name, seal, wholly):
+            if damage := _find_damage(path / name, seal, full):
                 return damage
         _verified.add(known)
     return None
 
 
-def _differs(path: Path, seal: Seal, wholly: bool) -> Damage | None:
+def _find_damage(path: Path, seal: Seal, full: bool) -> Damage | None:
     try:
         size = path.stat().st_size
         if size != seal.size:
             return Damage("size", str(path), f"it has {size:,} bytes, not {seal.size:,}")
-        now = seal_of(path, wholly=wholly)
+        now = seal_of(path, full=full)
     except FileNotFoundError:
         return Damage("missing", str(path), "it isn't there")
     except OSError as error:
         return Damage("unreadable", str(path), str(error))
-    if now.head != seal.head or (wholly and now.sha256 != seal.sha256):
+    if now.head != seal.head or (full and now.sha256 != seal.sha256):
         return Damage("checksum", str(path), "its bytes aren't those that were written")
     return None
 
 
-def seal_of(path: Path, *, wholly: bool = True) -> Seal:
-    """Seal a file as it is now; unless `wholly` only its beginning is read.
+def seal_of(path: Path, *, full: bool = True) -> Seal:
+    """Compute the seal of a file; unless `full`, only its beginning is hashed.
 
     Raises:
         OSError: It can't be read.
@@ -286,14 +288,14 @@ def seal_of(path: Path, *, wholly: bool = True) -> Seal:
     with path.open("rb") as file:
         block = file.read(_HEAD)
         head = hashlib.sha256(block).hexdigest()
-        while wholly and block:
+        while full and block:
             whole.update(block)
             block = file.read(_BLOCK)
         return Seal(size=os.fstat(file.fileno()).st_size, head=head, sha256=whole.hexdigest())
 
 
 def write_manifest(path: Path, manifest: Manifest) -> Pointer:
-    """Write the manifest of a generation whose other files are there; return what points to it.
+    """Write the manifest of a generation whose other files are complete; return its pointer.
 
     Raises:
         MemoryStoreError: It can't be written.

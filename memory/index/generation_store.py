@@ -1,4 +1,4 @@
-"""The folder that generations lie in: where a new one appears at once, and old ones go."""
+"""The folder of the generations: publishing a new one atomically, and removing old ones."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pydantic import ValidationError
 from ...errors import MemoryStoreError
 from .generation import Manifest, Pointer, seal_of, write_manifest
 
-__all__ = ["alone", "clean", "new_folder", "next_number", "publish", "sweep"]
+__all__ = ["clean", "consolidation_lock", "new_folder", "next_number", "publish", "sweep"]
 
 KEPT = 2
-"""Generations that stay: who has read the pointer may not have opened what it named."""
+"""Generations that are kept: a process may have read the pointer but not opened it yet."""
 
 
 @contextmanager
-def alone(folder: Path) -> Generator[bool]:
+def consolidation_lock(folder: Path) -> Generator[bool]:
     """Hold the consolidator's lock, which dies with the process; False if another holds it.
 
     Raises:
@@ -43,7 +43,7 @@ def alone(folder: Path) -> Generator[bool]:
 
 
 def new_folder(folder: Path) -> Path:
-    """An empty folder for a generation to be.
+    """Make an empty folder for a new generation.
 
     Raises:
         MemoryStoreError: It can't be made.
@@ -56,17 +56,17 @@ def new_folder(folder: Path) -> Path:
 
 
 def next_number(folder: Path) -> int:
-    """A number that no generation here has had."""
+    """The number after the highest here."""
     return max((number for number, _ in _generations(folder)), default=0) + 1
 
 
 def publish(folder: Path, made: Path, manifest: Manifest) -> Pointer:
-    """Seal the files in `made`, give it its place, and point to it; all or nothing is seen.
+    """Seal the files in `made`, move it into place, and point to it; readers see all or nothing.
 
     `manifest.files` is filled in here.
 
     Raises:
-        MemoryStoreError: It can't be written; the one before stays.
+        MemoryStoreError: It can't be written; the previous generation stays.
     """
     try:
         files = sorted(path for path in made.rglob("*") if path.is_file())
@@ -85,7 +85,7 @@ def publish(folder: Path, made: Path, manifest: Manifest) -> Pointer:
 
 
 def clean(folder: Path) -> None:
-    """Remove what a consolidator that was killed has left. Only for who holds the lock."""
+    """Remove the remains of a killed consolidator. The caller holds the lock."""
     for path in (folder / "generations").glob(".*"):
         shutil.rmtree(path, ignore_errors=True)
     for path in folder.glob(".current-*"):
@@ -93,20 +93,20 @@ def clean(folder: Path) -> None:
 
 
 def sweep(folder: Path, current: int, forgotten: int) -> None:
-    """Remove old generations that nobody reads.
+    """Remove old generations that no process reads.
 
     Args:
         folder: The memory's folder.
-        current: The generation that counts.
-        forgotten: The log's number. What was built under another has what was forgotten, and goes
-            even if it is read: who reads it asks the log for the number before each use.
+        current: The number of the current generation.
+        forgotten: The log's number. Generations of another number hold what was forgotten, and are
+            removed even if they are read: readers check the log's number before each use.
     """
     for number, path in sorted(_generations(folder), reverse=True):
         recent = current - KEPT < number
         kept = _forgotten_of(path) == forgotten and (recent or _is_read(path))
         if number == current or kept:
             continue
-        # It disappears as a whole, so that nobody opens what is half removed.
+        # Renamed first, so that no process opens a half-removed generation.
         hidden = path.with_name(f".gone-{number}")
         try:
             path.rename(hidden)

@@ -1,4 +1,4 @@
-"""Reading the memory: the newest generation and what the log has beyond it, never stale."""
+"""Reading the memory: the current generation, and the entries of the log that came after it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ...errors import MemoryStoreError
 from ..graph.kuzu import KuzuGraph
 from ..protocols import Embedder, EpisodeLog, Match
 from .faiss import FaissIndex
-from .generation import Damage, Generation, Pointer, open_generation, read_pointer, why_void
-from .similarity import best, search_tail
+from .generation import Damage, Generation, Pointer, open_generation, read_pointer, void_reason
+from .similarity import search_tail, top_matches
 from .unindexed import Tail
 
 __all__ = ["IndexStatus", "Reader"]
 
 
 class IndexStatus(NamedTuple):
-    """What a search stands on.
+    """What a search uses.
 
     Attributes:
-        generation: Its number; None if there is none that can be used.
+        generation: Its number; None if no generation can be used.
         indexed: Episodes in it.
-        tail: Episodes that are searched by brute force, besides.
-        void: Why a generation that is whole isn't used: its embedder, or something forgotten.
-        damage: Why there is none that can be read.
+        tail: Later episodes, which are searched by brute force.
+        void: Why an undamaged generation isn't used: its embedder, or something forgotten.
+        damage: Why the generation can't be read.
     """
 
     generation: int | None
@@ -41,8 +41,8 @@ class IndexStatus(NamedTuple):
 class Reader:
     """Searches the log through the newest generation; safe from any thread.
 
-    A generation that is damaged, of another embedder or older than the last forgetting isn't used:
-    everything is then searched by brute force from the log, until a consolidation has repaired it.
+    A generation that is damaged, of another embedder or older than the last forgetting isn't used.
+    Until a consolidation repairs it, the whole log is searched by brute force.
     """
 
     def __init__(self, log: EpisodeLog, folder: Path, embedder: Embedder) -> None:
@@ -58,17 +58,17 @@ class Reader:
         self._tail = Tail(log, embedder, 0)
 
     def search(self, namespace: str, text: str, k: int) -> list[Match]:
-        """The k episodes whose prompts are most like a text, best first; equal ones by position.
+        """The k episodes whose prompts are most like a text, best first; ties by position.
 
         Whatever was appended before the call is found.
 
         Raises:
             MemoryStoreError: The log can't be read, or the embedder fails.
         """
-        return self.nearest(namespace, self._embedder.embed([text])[0], k)
+        return self.search_vector(namespace, self._embedder.embed([text])[0], k)
 
-    def nearest(self, namespace: str, vector: NDArray[np.float32], k: int) -> list[Match]:
-        """The same for a vector of the embedder's.
+    def search_vector(self, namespace: str, vector: NDArray[np.float32], k: int) -> list[Match]:
+        """The same for a vector of this embedder.
 
         Raises:
             MemoryStoreError: The log can't be read, or the embedder fails.
@@ -76,28 +76,28 @@ class Reader:
         with self._lock:
             self._refresh()
             index = self._index(namespace)
-            positions, vectors = self._tail.of(namespace)
+            positions, vectors = self._tail.get(namespace)
         indexed = index.search(vector, k) if index else []
-        return best([*indexed, *search_tail(vectors, positions, vector, k)], k)
+        return top_matches([*indexed, *search_tail(vectors, positions, vector, k)], k)
 
     def graph(self) -> KuzuGraph | None:
-        """The generation's graph, which doesn't have what came after it; None without one."""
-        return self.graphed()[0]
+        """The generation's graph, without later episodes; None without a generation."""
+        return self.graph_and_end()[0]
 
-    def graphed(self) -> tuple[KuzuGraph | None, int]:
-        """The generation's graph, and the position up to which it has everything."""
+    def graph_and_end(self) -> tuple[KuzuGraph | None, int]:
+        """The generation's graph, and the position up to which it is complete."""
         with self._lock:
-            self._move()
+            self._switch_generation()
             if self._graph is None and self._generation is not None:
                 try:
                     self._graph = self._generation.graph()
                 except MemoryStoreError as error:
-                    self._set_aside(error)
+                    self._discard_generation(error)
             end = self._generation.manifest.last_position if self._generation else 0
             return self._graph, end
 
     def status(self) -> IndexStatus:
-        """What a search would stand on now.
+        """What a search would use now.
 
         Raises:
             MemoryStoreError: The log can't be read, or the embedder fails.
@@ -114,36 +114,36 @@ class Reader:
             )
 
     def close(self) -> None:
-        """Let go of the generation; the log stays open."""
+        """Close the generation; the log stays open."""
         with self._lock:
-            self._let_go()
+            self._release()
             self._seen = None
 
     def _refresh(self) -> None:
-        self._move()
+        self._switch_generation()
         self._tail.catch_up()
 
-    def _move(self) -> None:
-        """Go over to the generation that counts, if it is another than at the last time."""
+    def _switch_generation(self) -> None:
+        """Open the current generation if it has changed."""
         now = (read_pointer(self._folder), self._log.forgotten())
         while now != self._seen:
             self._seen = now
             self._open(*now)
-            # What the pointer named may have been removed meanwhile, by who has set another.
+            # A process that has set another pointer may have removed this generation meanwhile.
             now = (read_pointer(self._folder), self._log.forgotten())
 
     def _open(self, pointer: Pointer | Damage | None, forgotten: int) -> None:
-        self._let_go()
+        self._release()
         found = open_generation(self._folder, pointer) if isinstance(pointer, Pointer) else pointer
         if isinstance(found, Damage):
             self._damage = found
         elif found is not None:
-            self._void = why_void(found.manifest, self._log, forgotten, self._embedder.name)
+            self._void = void_reason(found.manifest, self._log, forgotten, self._embedder.name)
             if self._void:
                 found.close()
             else:
                 self._generation = found
-        self._begin_tail()
+        self._start_tail()
 
     def _index(self, namespace: str) -> FaissIndex | None:
         if self._generation is None:
@@ -151,24 +151,24 @@ class Reader:
         try:
             return self._generation.index(namespace)
         except MemoryStoreError as error:
-            self._set_aside(error)
+            self._discard_generation(error)
             self._tail.catch_up()
             return None
 
-    def _set_aside(self, error: MemoryStoreError) -> None:
-        """Do without a generation whose seals are right and that still can't be read."""
+    def _discard_generation(self, error: MemoryStoreError) -> None:
+        """Stop using a generation that can't be read although its seals are right."""
         path = str(self._generation.path) if self._generation else ""
-        self._let_go()
+        self._release()
         self._damage = Damage("unreadable", path, error.problem)
-        self._begin_tail()
+        self._start_tail()
 
-    def _begin_tail(self) -> None:
+    def _start_tail(self) -> None:
         begun = self._generation.manifest.last_position if self._generation else 0
         self._tail = Tail(self._log, self._embedder, begun)
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         if self._generation is not None:
             self._generation.close()
-        # Who still asks the graph keeps it open.
+        # Callers that still use the graph keep it open.
         self._generation = self._graph = None
         self._void, self._damage = "", None

@@ -1,8 +1,8 @@
-"""What a log's episodes make one believe: a fold in the order of the log. Pure.
+"""Beliefs that follow from a log's episodes: a fold in the order of the log. Pure.
 
-Beliefs can be written as JSON and go on from there. Folding a log in pieces, or a piece twice,
-gives what folding it whole gives. Only what an attempt really used is touched: its persona, its
-tier and the memories it was shown.
+Beliefs can be stored as JSON and continued. Folding a log in pieces, or a piece twice, gives the
+same as folding all of it. An attempt changes only what it used: its persona, its tier and the
+memories it was shown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Model(BaseModel):
 
 
 class Record(_Model):
-    """What an attempt has changed, so that blame found later can put it right.
+    """What an attempt has changed, so that blame found later can correct it.
 
     Attributes:
         shaping: λ at the time.
@@ -49,7 +49,7 @@ class OpenRun(_Model):
 
     Attributes:
         records: By `str(EpisodeKey)`.
-        silent: Attempts that have no record, since they say nothing of who tried.
+        silent: Attempts without a record, since they say nothing about who tried.
         failed: Whether a step has failed for good.
     """
 
@@ -62,8 +62,8 @@ class Beliefs(_Model):
     """What is believed of one namespace's personas, tiers and memories.
 
     Attributes:
-        config: The figures it was learned by; beliefs by others are to be folded again.
-        position: Of the last entry that was taken in, of any namespace.
+        config: The figures it was learned with; with others, the log has to be folded again.
+        position: Of the last entry that was folded, of any namespace.
         learned: Attempts that were learned from.
         won, lost: Attempts that succeeded and failed, of all; nothing is forgotten here.
         personas, tiers: By task type, then by name.
@@ -93,15 +93,15 @@ class Beliefs(_Model):
     open: dict[str, OpenRun] = Field(default_factory=dict[str, OpenRun])
 
     def learn(self, entry: LogEntry) -> None:
-        """Take in the next entry of the log; one that was taken in already changes nothing."""
+        """Learn from the next entry of the log; an entry that was learned from changes nothing."""
         if entry.position <= self.position:
             return
         self.position = entry.position
         episode = entry.episode
         if episode.namespace != self.namespace:
             return
-        self._pace(episode)
-        run, trace = self._touch_run(episode.run), Trace.of(episode)
+        self._learn_pace(episode)
+        run, trace = self._touch_run(episode.run), Trace.from_episode(episode)
         if not episode.succeeded and episode.category in SILENT:
             run.silent.append(trace)
         else:
@@ -111,24 +111,24 @@ class Beliefs(_Model):
             self._credit(run)
 
     def expected_rate(self) -> float:
-        """Success rate of all attempts: what is expected of what nothing is known of."""
+        """Success rate of all attempts, expected of whatever has none."""
         return Tally(self.won, self.lost).rate
 
     def persona(self, name: str) -> Tally:
         """A persona's outcomes, over all task types."""
-        return _sum(estimates[name] for estimates in self.personas.values() if name in estimates)
+        return _add_up(estimates[name] for estimates in self.personas.values() if name in estimates)
 
     def task_type(self, name: str) -> Tally:
         """A task type's outcomes, over all personas."""
-        return _sum(self.personas.get(name, {}).values())
+        return _add_up(self.personas.get(name, {}).values())
 
     def tallies(self, task_type: str) -> dict[str, Tally]:
-        """Outcomes of each persona on a task type, by name; the older ones count less."""
+        """Outcomes of each persona on a task type, by name; older outcomes count less."""
         estimates = self.personas.get(task_type, {})
         return {name: Tally(estimate.won, estimate.lost) for name, estimate in estimates.items()}
 
     def q_of_memory(self, key: EpisodeKey) -> float:
-        """Q of a memory; that of the unknown if it was never used."""
+        """Q of a memory; the initial Q if it was never used."""
         estimate = self.memories.get(str(key))
         return self.config.initial_q if estimate is None else estimate.q
 
@@ -146,7 +146,7 @@ class Beliefs(_Model):
         exact = [own] if own is not None else []
         return expected_duration([everywhere, here, exact], own.samples if own is not None else 0)
 
-    def _pace(self, episode: Episode) -> None:
+    def _learn_pace(self, episode: Episode) -> None:
         if not is_timed(episode.category):
             return
         by_tier = self.paces.setdefault(episode.task_type, {}).setdefault(episode.persona, {})
@@ -203,7 +203,7 @@ class Beliefs(_Model):
             del self.credited[next(iter(self.credited))]
 
     def _correct(self, record: Record, found: Credit | None) -> None:
-        """Make all estimates as if the attempt had been worth what was found; None: what it was."""
+        """Correct all estimates to the credit that was found; None restores the own outcome."""
         config, trace = self.config, record.trace
         own = float(trace.succeeded)
         success = own if found is None else found.success
@@ -229,6 +229,6 @@ class Beliefs(_Model):
             )
 
 
-def _sum(estimates: Iterable[ValueEstimate]) -> Tally:
+def _add_up(estimates: Iterable[ValueEstimate]) -> Tally:
     found = list(estimates)
     return Tally(sum(estimate.won for estimate in found), sum(estimate.lost for estimate in found))

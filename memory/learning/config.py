@@ -1,4 +1,4 @@
-"""All figures that learning, credit, choice and recall go by."""
+"""All figures of learning, credit, choice and recall."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _prices() -> dict[Tier, float]:
 
 
 class LearningConfig(Frozen):
-    """What a reward is made of, how fast beliefs move, and when they are trusted.
+    """The terms of a reward, how fast beliefs move, and when they are trusted.
 
     Rewards are those of one attempt; rates are shares of attempts that succeeded, 0 to 1.
     """
@@ -106,7 +106,7 @@ class LearningConfig(Frozen):
     )
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Self:
+    def _check_figures(self) -> Self:
         if set(self.prices) != set(TIERS) or min(self.prices.values()) <= 0:
             raise ValueError(f"prices has a positive price for each of {', '.join(TIERS)}")
         if not self.failure <= self.partial <= self.success:

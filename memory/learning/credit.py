@@ -1,14 +1,14 @@
-"""Who is to blame for a step that failed on what it was given. Pure.
+"""Who is to blame for a step that failed because of its input. Pure.
 
 A step failed on its input if it never succeeded and
 - an attempt failed as UPSTREAM, or
-- its `integration` gate failed where its own tests, if any, passed: what it made works alone, but
-  not together with what it was given, or
+- its `integration` gate failed where its own tests, if any, passed: its output works alone, but not
+  together with its input, or
 - every attempt that says something failed as LOGIC, and at least two different pairs of persona and
-  tier tried: whoever does it, it comes out wrong.
+  tier tried.
 
 Its attempts are then excused, and the accepted attempts of the steps it read take the blame, in
-equal shares, discounted for each step further up. A step that had failed itself has paid already.
+equal shares, discounted for each step further up. A step that failed itself is not blamed again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Trace(Frozen):
     reward: float
     upstream: tuple[str, ...] = ()
     apart: bool = False
-    """Whether it failed only together with what it was given."""
+    """Whether it failed only together with its input."""
 
     @property
     def is_last(self) -> bool:
@@ -48,7 +48,7 @@ class Trace(Frozen):
         return not self.succeeded and self.decision in _ENDS
 
     @classmethod
-    def of(cls, episode: Episode) -> Trace:
+    def from_episode(cls, episode: Episode) -> Trace:
         """Read an episode."""
         failed = {gate.gate for gate in episode.gates if gate.status == "failed"}
         return cls(
@@ -65,10 +65,10 @@ class Trace(Frozen):
 
 
 class Credit(Frozen):
-    """What an attempt is worth after all.
+    """An attempt's corrected outcome.
 
     Attributes:
-        success: Share of success, 0 to 1; None if it says nothing of who tried.
+        success: Share of success, 0 to 1; None if it says nothing about who tried.
         reward: As `LearningConfig` values it; None if nothing is to be learned from it.
     """
 
@@ -78,9 +78,9 @@ class Credit(Frozen):
 
 
 def credit(traces: Sequence[Trace], config: LearningConfig = DEFAULTS) -> dict[EpisodeKey, Credit]:
-    """Say which attempts of a run are worth something else than what they ended with, and why.
+    """Return the attempts of a run whose credit differs from their outcome, and why.
 
-    What isn't named is worth what it was. More of the run may change what is.
+    All others keep their outcome. Later attempts of the run may change the result.
     """
     steps: dict[str, list[Trace]] = {}
     for trace in sorted(traces, key=lambda trace: trace.key.attempt):
@@ -90,7 +90,7 @@ def credit(traces: Sequence[Trace], config: LearningConfig = DEFAULTS) -> dict[E
     for name, attempts in steps.items():
         excused, reason = _find_excused(attempts)
         shares = _blame_shares(name, steps, config) if excused else {}
-        # Where nobody else can have been at fault, it was the step's own.
+        # Without anyone else to blame, it was the step's own fault.
         if not shares:
             continue
         givers = ", ".join(step for step in _accepted_upstream(name, steps))
@@ -108,7 +108,7 @@ def credit(traces: Sequence[Trace], config: LearningConfig = DEFAULTS) -> dict[E
 
 
 def _find_excused(attempts: Sequence[Trace]) -> tuple[list[Trace], str]:
-    """The attempts of a step that failed on what it was given, and how one sees it."""
+    """The attempts of a step that failed because of its input, and the sign of that."""
     if any(trace.succeeded for trace in attempts) or not attempts[-1].is_last:
         return [], ""
     upstream = [trace for trace in attempts if trace.category == Category.UPSTREAM]

@@ -19,14 +19,14 @@ _UNTIMED = SILENT | {Category.EARLY_ABORT}
 
 
 class Duration(NamedTuple):
-    """Seconds that are expected, geometric mean, and of how many attempts just like it."""
+    """Expected seconds, a geometric mean, and how many attempts of the same kind it is based on."""
 
     seconds: float
     samples: int
 
 
 class Pace(BaseModel):
-    """A running mean of the logarithm of seconds; older ones count less."""
+    """A running mean of the logarithm of seconds; older attempts count less."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -35,7 +35,7 @@ class Pace(BaseModel):
     samples: int = 0
 
     def learn(self, seconds: float, half_life: float) -> None:
-        """Take in a duration."""
+        """Add a duration."""
         kept = 0.5 ** (1 / half_life)
         self.total = self.total * kept + math.log(max(seconds, _SHORTEST_S))
         self.weight = self.weight * kept + 1
@@ -43,14 +43,14 @@ class Pace(BaseModel):
 
 
 def is_timed(category: Category | None) -> bool:
-    """Whether an attempt that ended so says how long such ones take; None for a success."""
+    """Whether an attempt's duration is typical, by its category; None for a success."""
     return category not in _UNTIMED
 
 
 def expected_duration(levels: Iterable[Iterable[Pace]], samples: int) -> Duration | None:
-    """Expect a duration from paces, level by level, the widest first; None if there are none.
+    """Expect a duration from paces, level by level, the widest first; None without paces.
 
-    Each level is drawn to the one before it, the more the less it holds.
+    Each level is shrunk towards the previous one, the more the fewer samples it has.
     """
     mean: float | None = None
     for level in levels:

@@ -1,7 +1,7 @@
-"""One belief: a Q-value and counts that slowly forget. Both are linear in what they were told.
+"""One belief: a Q-value and counts that decay slowly. Both are linear in the outcomes.
 
-So what an outcome has turned out to be worth after all can be put right later, exactly: what is
-left of it by then is known from how many came after it.
+So an outcome can be corrected later, exactly: its remaining weight follows from the number of
+outcomes since.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Tally(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Success rate, drawn to one half while little is known."""
+        """Success rate, shrunk towards one half."""
         return (self.won + 1) / (self.won + self.lost + 2)
 
 
@@ -36,7 +36,7 @@ class Contribution(_Model):
         at: The estimate's samples with it.
         before: The estimate's Q before it.
         first: What Q was moved towards at first.
-        target: What it is as if Q had been moved towards; `before` if it is to leave no trace.
+        target: What Q counts as moved towards now; `before` leaves no trace.
         won, lost: What it has added to the counts.
     """
 
@@ -53,7 +53,7 @@ class ValueEstimate(_Model):
 
     Attributes:
         q: Expected reward.
-        won, lost: Outcomes, the older ones counting less; a Beta posterior's, less its prior.
+        won, lost: Outcomes, older ones counting less: a Beta posterior's counts without its prior.
         samples: Outcomes ever.
     """
 
@@ -63,7 +63,7 @@ class ValueEstimate(_Model):
     samples: int = 0
 
     def learn(self, target: float, success: float, alpha: float, half_life: float) -> Contribution:
-        """Take in an outcome: a reward to move towards, and a success from 0 to 1."""
+        """Learn from an outcome: a reward to move towards, and a success from 0 to 1."""
         kept, before = 0.5 ** (1 / half_life), self.q
         self.q += alpha * (target - self.q)
         self.won = self.won * kept + success
@@ -87,7 +87,7 @@ class ValueEstimate(_Model):
         alpha: float,
         half_life: float,
     ) -> Contribution:
-        """Make it as if that outcome had been another one."""
+        """Replace an earlier outcome by another."""
         age = self.samples - contribution.at
         kept = 0.5 ** (age / half_life)
         self.q += alpha * (1 - alpha) ** age * (target - contribution.target)

@@ -1,7 +1,7 @@
-"""What similar attempts say of a choice: outcomes, and how much each of them counts. Pure.
+"""What similar attempts say about a choice: outcomes and their weights. Pure.
 
-An attempt counts by how similar its step is, less the more comparable ones came after it, and
-hardly if the rate has visibly changed since.
+An attempt's weight rises with its similarity, falls with the number of later comparable attempts,
+and is small if the rate has changed since.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .config import DEFAULTS, LearningConfig
 from .credit import Credit
 from .reward import SILENT
 
-__all__ = ["Evidence", "Weighed", "evidence_of", "find_change", "ramp", "weigh"]
+__all__ = ["Evidence", "WeightedOutcome", "evidence_of", "find_change", "ramp", "weigh"]
 
 _position = itemgetter(1)
 _Arm = TypeVar("_Arm", bound=Hashable)
@@ -30,7 +30,7 @@ class Evidence(NamedTuple):
 
     Attributes:
         position: Its place in the log.
-        success: 1 or 0, or something between where another step had its share in a failure.
+        success: 1 or 0, or between where another step has a share in the failure.
     """
 
     key: EpisodeKey
@@ -41,8 +41,8 @@ class Evidence(NamedTuple):
     success: float
 
 
-class Weighed(NamedTuple):
-    """One outcome of an arm, and its weights as a related step and as one of the same kind."""
+class WeightedOutcome(NamedTuple):
+    """One outcome of an arm, and its weights as a related step and as a step of the same kind."""
 
     position: int
     success: float
@@ -55,7 +55,7 @@ def evidence_of(
     credited: Mapping[str, Credit] | None = None,
     config: LearningConfig = DEFAULTS,
 ) -> list[Evidence]:
-    """Read what similar attempts say, the most similar first, `config.neighbours` at most.
+    """Return the outcomes of similar attempts, the most similar first, at most `config.neighbours`.
 
     Args:
         similar: Entries of one namespace and their similarity.
@@ -91,8 +91,8 @@ def ramp(similarity: float, middle: float, width: float) -> float:
 
 def weigh(
     by_arm: Mapping[_Arm, Sequence[Evidence]], config: LearningConfig = DEFAULTS
-) -> dict[_Arm, list[Weighed]]:
-    """Say how much each outcome counts; arms keep their order, outcomes come newest first."""
+) -> dict[_Arm, list[WeightedOutcome]]:
+    """Weigh each outcome; arms keep their order, outcomes come newest first."""
     weighed = {arm: _age(found, config) for arm, found in by_arm.items()}
     changes = {arm: find_change(found, config) for arm, found in weighed.items()}
     last = max((at for at in changes.values() if at is not None), default=None)
@@ -101,10 +101,12 @@ def weigh(
     return {arm: _discount(found, changes[arm], last, config) for arm, found in weighed.items()}
 
 
-def find_change(newest_first: Sequence[Weighed], config: LearningConfig = DEFAULTS) -> int | None:
-    """Return the position from which on an arm's rate is another one, None if it isn't.
+def find_change(
+    newest_first: Sequence[WeightedOutcome], config: LearningConfig = DEFAULTS
+) -> int | None:
+    """Return the position from which an arm's rate has changed, None if it hasn't.
 
-    By the likelihood of two rates, one before and one after, against that of a single one.
+    By the likelihood of two rates, before and after, against that of a single rate.
     """
     total = sum(outcome.related for outcome in newest_first)
     if total < 2 * _LEAST:
@@ -130,29 +132,30 @@ def _likelihood(won: float, total: float) -> float:
     return won * math.log(rate) + (total - won) * math.log1p(-rate)
 
 
-def _age(found: Sequence[Evidence], config: LearningConfig) -> list[Weighed]:
-    aged: list[Weighed] = []
+def _age(found: Sequence[Evidence], config: LearningConfig) -> list[WeightedOutcome]:
+    aged: list[WeightedOutcome] = []
     newer, width = 0.0, config.ramp
-    # `ramp`, written out: this runs for every neighbour of every choice.
+    # `ramp`, inlined: this runs for every neighbour of every choice.
     wide, narrow = 0.5 - config.related / width, 0.5 - config.near / width
     for _, position, similarity, _, _, success in sorted(found, key=_position, reverse=True):
         related = min(1.0, max(0.0, similarity / width + wide))
         near = min(1.0, max(0.0, similarity / width + narrow))
         kept = 0.5 ** (newer / config.half_life)
-        aged.append(Weighed(position, success, related * kept, near * kept))
+        aged.append(WeightedOutcome(position, success, related * kept, near * kept))
         newer += related
     return aged
 
 
 def _discount(
-    found: Sequence[Weighed], own: int | None, last: int, config: LearningConfig
-) -> list[Weighed]:
-    """Let count less what is older than the arm's own change, or than the last one of any."""
-
+    found: Sequence[WeightedOutcome], own: int | None, last: int, config: LearningConfig
+) -> list[WeightedOutcome]:
+    """Reduce the weight of outcomes before the arm's own change, or else before any arm's last."""
     before, kept = (last, config.elsewhere) if own is None else (own, config.outdated)
     return [
         outcome
         if outcome.position >= before
-        else Weighed(outcome.position, outcome.success, outcome.related * kept, outcome.near * kept)
+        else WeightedOutcome(
+            outcome.position, outcome.success, outcome.related * kept, outcome.near * kept
+        )
         for outcome in found
     ]

@@ -1,8 +1,8 @@
-"""What is believed of each arm of a choice. Pure.
+"""The posterior of each arm of a choice. Pure.
 
 Three levels, each the prior of the next: the rate of all steps, the arm's outcomes on related
 steps, and those on steps of the same kind. So a persona that did well on related steps is expected
-to do well here, and few outcomes on this very kind of step are enough to know better.
+to do well here, and few outcomes on the same kind of step are enough to correct that.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from .config import DEFAULTS, LearningConfig
-from .evidence import Evidence, Weighed, weigh
+from .evidence import Evidence, WeightedOutcome, weigh
 
-__all__ = ["Posterior", "better", "posterior", "posteriors"]
+__all__ = ["Posterior", "posterior", "posteriors", "probability_better"]
 
 _Arm = TypeVar("_Arm", bound=Hashable)
 
@@ -27,8 +27,8 @@ class Posterior:
     Attributes:
         mean: Of the rate, 0 to 1.
         strength: Sum of both counts of the Beta distribution, prior included.
-        samples: Outcomes of the arm by their weight; what the prior is worth isn't among them.
-        attempts: Attempts that these are.
+        samples: Total weight of the arm's outcomes, without the prior.
+        attempts: Number of these outcomes.
     """
 
     mean: float
@@ -43,12 +43,12 @@ class Posterior:
 
 
 def posterior(
-    found: Sequence[Weighed], expected: float, config: LearningConfig = DEFAULTS
+    found: Sequence[WeightedOutcome], expected: float, config: LearningConfig = DEFAULTS
 ) -> Posterior:
-    """Say what an arm's outcomes make of what was expected of it.
+    """Return the posterior of an arm from its expected rate and its outcomes.
 
     Args:
-        expected: Success rate of what nothing is known of, 0 to 1.
+        expected: Success rate without any outcomes, 0 to 1.
     """
     related = related_won = near = near_won = 0.0
     for _, success, wide, narrow in found:
@@ -58,7 +58,7 @@ def posterior(
         near_won += narrow * success
     known = config.base_strength + related
     mean = (config.base_strength * expected + related_won) / known
-    # What related steps say of this kind is worth less than what they say of themselves.
+    # Related steps say less about this kind of step than about their own.
     prior = 1 / (1 / config.related_strength + 1 / known)
     strength = prior + near
     return Posterior((prior * mean + near_won) / strength, strength, related, len(found))
@@ -70,7 +70,7 @@ def posteriors(
     arm_of: Callable[[Evidence], _Arm],
     config: LearningConfig = DEFAULTS,
 ) -> dict[_Arm, Posterior]:
-    """Say what is believed of each arm; attempts of other arms don't count.
+    """Return the posterior of each arm; attempts of other arms don't count.
 
     Args:
         expected: Success rate that is expected of each arm, 0 to 1.
@@ -84,8 +84,8 @@ def posteriors(
     return {arm: posterior(weighed[arm], rate, config) for arm, rate in expected.items()}
 
 
-def better(first: Posterior, second: Posterior) -> float:
-    """Probability that the first rate is the higher one; normal approximation."""
+def probability_better(first: Posterior, second: Posterior) -> float:
+    """Probability that the first rate is higher; normal approximation."""
     spread = math.sqrt(first.variance + second.variance)
     difference = first.mean - second.mean
     if spread == 0:

@@ -1,7 +1,7 @@
-"""What an attempt was worth. Pure.
+"""The reward of an attempt. Pure.
 
-The figures are `LearningConfig`'s: an outcome, less something for each gate that failed and each
-tier that had been climbed. While little is known, a bonus for what was seldom tried is mixed in.
+It is the outcome's value less a penalty for each failed gate and each escalation, by
+`LearningConfig`. While little is known, a bonus for what was seldom tried is mixed in.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ __all__ = ["SILENT", "Outcome", "Reward", "outcome_of", "reward_of", "shape_rewa
 Outcome = Literal["success", "partial", "failure", "nothing"]
 
 SILENT = frozenset({Category.INFRASTRUCTURE, Category.BUDGET, Category.UPSTREAM})
-"""Failures that say nothing of who failed: a machine, a budget or another step was at fault."""
+"""Failures that say nothing about who failed: a machine, a budget or another step was at fault."""
 
 
 class Reward(NamedTuple):
-    """What an attempt was worth, and the terms whose sum that is, by name."""
+    """A reward, and the terms whose sum it is, by name."""
 
     value: float
     terms: Mapping[str, float]
@@ -32,7 +32,7 @@ class Reward(NamedTuple):
 def outcome_of(
     succeeded: bool, category: Category | None, gates: Sequence[GateOutcome] = ()
 ) -> Outcome:
-    """Say how an attempt ended.
+    """Classify how an attempt ended.
 
     It is `partial` if it failed, but more of its gates passed than failed, and `nothing` if its
     failure is one of `SILENT`.
@@ -54,7 +54,7 @@ def reward_of(
     escalations: int = 0,
     config: LearningConfig = DEFAULTS,
 ) -> Reward:
-    """Value an attempt; what says nothing is worth 0 and has no terms.
+    """Compute an attempt's reward; the outcome `nothing` gives 0 and no terms.
 
     Args:
         escalations: How often its step had been given to a higher tier before.

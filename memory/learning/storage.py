@@ -1,4 +1,4 @@
-"""Beliefs as a file: what a new process needn't learn from the whole log again."""
+"""Beliefs in a file, so that a new process needn't read the whole log again."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["catch_up", "clear_beliefs", "read_beliefs", "write_beliefs"]
 _FOLDER = "beliefs"
 
 
-class _Kept(BaseModel):
-    """`forgotten` is the log's number at the time; beliefs by another one are void."""
+class _StoredBeliefs(BaseModel):
+    """`forgotten` is the log's number at the time; under another number beliefs are void."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,7 +29,7 @@ class _Kept(BaseModel):
 
 
 def catch_up(log: EpisodeLog, beliefs: Beliefs) -> Beliefs:
-    """Learn from all that the log has beyond them, in place.
+    """Learn, in place, from all later entries of the log.
 
     Raises:
         MemoryStoreError: The log can't be read.
@@ -41,9 +41,9 @@ def catch_up(log: EpisodeLog, beliefs: Beliefs) -> Beliefs:
 
 
 def read_beliefs(folder: Path, namespace: str, forgotten: int) -> Beliefs:
-    """Return the beliefs that were kept; new ones where none were, or they are void or damaged."""
+    """Return the stored beliefs; new ones if they are missing, void or damaged."""
     try:
-        kept = _Kept.model_validate_json(_path(folder, namespace).read_bytes())
+        kept = _StoredBeliefs.model_validate_json(_path(folder, namespace).read_bytes())
     except (OSError, ValidationError):
         # They follow from the log, which is read again.
         return Beliefs(namespace=namespace)
@@ -52,7 +52,7 @@ def read_beliefs(folder: Path, namespace: str, forgotten: int) -> Beliefs:
 
 
 def write_beliefs(folder: Path, beliefs: Beliefs, forgotten: int) -> None:
-    """Keep beliefs, the whole file or nothing of it.
+    """Store beliefs, atomically.
 
     Raises:
         MemoryStoreError: The file can't be written.
@@ -61,17 +61,18 @@ def write_beliefs(folder: Path, beliefs: Beliefs, forgotten: int) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        kept = _Kept(forgotten=forgotten, beliefs=beliefs)
+        kept = _StoredBeliefs(forgotten=forgotten, beliefs=beliefs)
         temporary.write_text(kept.model_dump_json(), encoding="utf-8")
         temporary.replace(path)
     except OSError as error:
         raise MemoryStoreError(
-            f"What was learned can't be kept in {path}: {error}.", "Make room, or check the rights."
+            f"What was learned can't be written to {path}: {error}.",
+            "Free disk space, or check the permissions.",
         ) from error
 
 
 def clear_beliefs(folder: Path) -> None:
-    """Remove all that was kept."""
+    """Remove all stored beliefs."""
     for path in (folder / _FOLDER).glob("*"):
         path.unlink(missing_ok=True)
 

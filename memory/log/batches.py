@@ -1,4 +1,4 @@
-"""Going through a log without having all of it in memory."""
+"""Reading a log in batches, without having all of it in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BATCH = 1000
 def read_batches(
     log: EpisodeLog, after: int = 0, last: int | None = None
 ) -> Iterator[list[LogEntry]]:
-    """Yield the entries after a position, and up to `last` if given, some at a time, in order.
+    """Yield the entries after a position, and up to `last` if given, in batches, in order.
 
     Raises:
         MemoryStoreError: The log can't be read.

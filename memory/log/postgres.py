@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..episode import Episode, EpisodeKey, LogEntry, Selection
-from .postgres_connections import PATIENCE_S, Connection, PostgresConnections, quoted
+from .postgres_connections import PATIENCE_S, Connection, PostgresConnections, quote_name
 from .postgres_schema import LAYOUT, VectorType, layout_of, make_schema, vector_type
 from .postgres_text import escape_nul, restore_nul
 from .rows import (
@@ -26,7 +26,7 @@ from .rows import (
 
 __all__ = ["PostgresLog"]
 
-# `@` stands for the schema, `#in` and `#out` for the casts of vectors on their ways.
+# `@` stands for the schema, `#in` and `#out` for the casts of vectors that are written and read.
 _SELECT = "".join(["SELECT position, ", ", ".join(COLUMNS), " FROM @.episodes WHERE "])
 _INSERT = "".join([
     "INSERT INTO @.episodes (position, ", ", ".join(COLUMNS), ") VALUES (%s, ",
@@ -58,11 +58,11 @@ class PostgresLog:
     """An `EpisodeLog` in a schema of a PostgreSQL database, in UTF-8.
 
     Attributes:
-        vectors_are: `vector` (pgvector's) where the server has that extension, else `bytea`.
+        vector_kind: `vector` (pgvector's) where the server has that extension, else `bytea`.
 
     Args:
         dsn: Where the database is: `postgresql://user@host/name`, or `host=… dbname=…`.
-        schema: The schema; it and its tables are made if need be.
+        schema: The schema; it and its tables are created if missing.
         patience_s: How long a call waits for other writers.
 
     Raises:
@@ -70,13 +70,13 @@ class PostgresLog:
             newer version made the schema.
     """
 
-    vectors_are: VectorType
+    vector_kind: VectorType
 
     def __init__(
         self, dsn: str, schema: str = "prefect_swarm", patience_s: float = PATIENCE_S
     ) -> None:
         self._server = PostgresConnections(dsn, schema, patience_s)
-        self._quoted = quoted(schema).replace("%", "%%")
+        self._schema_name = quote_name(schema).replace("%", "%%")
         try:
             if self._server.read(lambda db: layout_of(db, schema)) != LAYOUT:
                 self._server.write(lambda db: make_schema(db, schema))
@@ -84,7 +84,7 @@ class PostgresLog:
         except BaseException:
             self._server.close()
             raise
-        self.vectors_are = kind
+        self.vector_kind = kind
         self._casts = ("", "") if kind == "bytea" else (f"::real[]::{type_name}", "::real[]")
 
     def append(self, episodes: Iterable[Episode]) -> int:
@@ -103,7 +103,7 @@ class PostgresLog:
         return self._server.write(add) if rows else 0
 
     def get(self, namespace: str, key: EpisodeKey) -> LogEntry | None:
-        """Return the entry of that key, None if there is none."""
+        """Return the entry with that key, or None."""
         where = "namespace = %s AND run = %s AND step = %s AND attempt = %s"
         found = self._entries(where, (namespace, *key))
         return found[0] if found else None
@@ -113,25 +113,25 @@ class PostgresLog:
         return self._entries("position > %s ORDER BY position LIMIT %s", (position, max(limit, 0)))
 
     def at(self, positions: Sequence[int]) -> dict[int, Episode]:
-        """Return the episodes at those positions that are still there."""
+        """Return the episodes at those positions; forgotten ones are left out."""
         found: dict[int, Episode] = {}
-        for some in chunks(positions):
-            found.update(self._entries("position = ANY(%s)", (list(some),)))
+        for chunk in chunks(positions):
+            found.update(self._entries("position = ANY(%s)", (list(chunk),)))
         return found
 
     def last_position(self) -> int:
-        """Return the highest position ever given, 0 if none; what was forgotten counts."""
+        """Return the highest position ever assigned, forgotten episodes included; 0 if none."""
         return self._server.read(lambda db: self._state(db, "last_position"))
 
     def count(self, namespace: str | None = None) -> int:
-        """Return how many episodes there are, of one namespace or of all."""
+        """Count the episodes of a namespace, or of all."""
         if namespace is None:
             return self._rows("SELECT count(*) FROM @.episodes")[0][0]
         query = "SELECT count(*) FROM @.episodes WHERE namespace = %s"
         return self._rows(query, (escape_nul(namespace),))[0][0]
 
     def select(self, namespace: str, which: Selection) -> list[LogEntry]:
-        """Return the entries that are meant, by position; all of the namespace by default."""
+        """Return the entries that match, by position; all of the namespace by default."""
         positions = self._server.read(lambda db: self._positions(db, namespace, which))
         found = self.at(positions)
         return [LogEntry(position, found[position]) for position in positions if position in found]
@@ -139,8 +139,8 @@ class PostgresLog:
     def forget(self, namespace: str, which: Selection) -> tuple[int, ...]:
         """Remove episodes for good; see `EpisodeLog.forget`.
 
-        The tables are written again without them and the old files removed. What the server's own
-        WAL, replicas and backups hold is the administrator's to let go.
+        The tables are written again without them and the old files removed. The server's WAL,
+        replicas and backups may still hold them; removing them there is up to the administrator.
 
         Raises:
             InputError: The selection has no condition.
@@ -158,7 +158,7 @@ class PostgresLog:
             return tuple(positions)
 
         positions = self._server.write(remove)
-        # Also where nothing was there: an earlier call may have been killed before it came here.
+        # Also if nothing matched: an earlier call may have been killed before this point.
         self.vacuum()
         return positions
 
@@ -170,17 +170,17 @@ class PostgresLog:
         """Return the embeddings that are kept of those texts, by digest."""
         known = {packed: digest for digest in digests if (packed := bytes_of_digest(digest))}
         found: dict[str, NDArray[np.float32]] = {}
-        for some in chunks(list(known)):
-            for digest, vector in self._rows(_VECTORS, (escape_nul(embedder), list(some))):
+        for chunk in chunks(list(known)):
+            for digest, vector in self._rows(_VECTORS, (escape_nul(embedder), list(chunk))):
                 found[known[digest]] = (
                     np.frombuffer(vector, "<f4").astype(np.float32, copy=False)
-                    if self.vectors_are == "bytea"
+                    if self.vector_kind == "bytea"
                     else np.array(vector, np.float32)
                 )
         return found
 
     def keep_vectors(self, embedder: str, rows: Mapping[str, NDArray[np.float32]]) -> None:
-        """Keep embeddings of texts that episodes have; what is there already stays."""
+        """Keep embeddings of texts that episodes have; existing ones are not overwritten."""
         name = escape_nul(embedder)
         packed = [
             (digest, self._packed(vector), name, digest)
@@ -198,7 +198,7 @@ class PostgresLog:
             self._server.write(keep)
 
     def vacuum(self) -> None:
-        """Write the tables again, without what was removed; they can't be read meanwhile."""
+        """Rewrite the tables without removed rows; meanwhile they can't be read."""
         for table in ("episodes", "vectors"):
             query = self._sql(f"VACUUM (FULL, ANALYZE) @.{table}")
             self._server.read(lambda db, query=query: db.execute(query, ()))
@@ -209,7 +209,7 @@ class PostgresLog:
 
     def _sql(self, template: str) -> bytes:
         into, out = self._casts
-        named = template.replace("#in", into).replace("#out", out).replace("@", self._quoted)
+        named = template.replace("#in", into).replace("#out", out).replace("@", self._schema_name)
         return named.encode()
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -231,17 +231,17 @@ class PostgresLog:
         text = which.containing
         query = "".join([_POSITIONS if text is None else _TEXTS, where.sql, " ORDER BY position"])
         values = [escape_nul(value) for value in where.values]
-        # A named cursor doesn't bring all texts here at once.
+        # A named cursor doesn't fetch all texts at once.
         with db.transaction(), db.cursor("positions") as cursor:
             cursor.execute(self._sql(query), values)
             return [
                 position
                 for position, *texts in cursor
-                if text is None or mentions(text, [restore_nul(each) for each in texts])
+                if text is None or mentions(text, [restore_nul(field) for field in texts])
             ]
 
     def _packed(self, vector: NDArray[np.float32]) -> bytes | list[float]:
-        if self.vectors_are == "bytea":
+        if self.vector_kind == "bytea":
             return np.ascontiguousarray(vector, "<f4").tobytes()
         return [float(value) for value in vector]
 

@@ -1,4 +1,4 @@
-"""Connections to a PostgreSQL server: one a thread, writers one after another."""
+"""Connections to a PostgreSQL server: one per thread; writers take turns."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ try:
     from psycopg.conninfo import conninfo_to_dict
 except ImportError as error:
     raise MemoryStoreError(
-        f"The memory is to lie in PostgreSQL, and its driver can't be used: {error}.",
+        f"The memory is in PostgreSQL, but its driver can't be loaded: {error}.",
         "Install it: pip install 'prefect-swarm[postgres]'",
     ) from error
 
-__all__ = ["PATIENCE_S", "Connection", "PostgresConnections", "quoted"]
+__all__ = ["PATIENCE_S", "Connection", "PostgresConnections", "quote_name"]
 
 PATIENCE_S = 60.0
 """How long a call waits for other writers before it gives up."""
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 
 class PostgresConnections:
-    """Connects each thread and process that asks.
+    """Opens a connection for each thread and process that asks.
 
     Args:
         dsn: Where the server is, as a URI or as `host=… dbname=…`.
@@ -41,12 +41,12 @@ class PostgresConnections:
     def __init__(self, dsn: str, schema: str, patience_s: float = PATIENCE_S) -> None:
         self._dsn = dsn
         self._turn = _lock_number(schema)
-        # A function of its own: what refers to itself is closed late, and in any order.
-        open_one = partial(_open, dsn, patience_s)
-        self._connections = PerThread(open_one, psycopg.Connection[Any].close)
+        # Not a bound method: a reference cycle would be closed late, and in any order.
+        open_connection = partial(_open, dsn, patience_s)
+        self._connections = PerThread(open_connection, psycopg.Connection[Any].close)
 
     def read(self, work: Callable[[Connection], _T]) -> _T:
-        """Do what needs no transaction, once more if the server had gone away.
+        """Do what needs no transaction; try again if the connection was lost.
 
         Raises:
             MemoryStoreError: The server can't be reached, or refuses.
@@ -66,10 +66,10 @@ class PostgresConnections:
             raise self._problem(error) from error
 
     def write(self, work: Callable[[Connection], _T]) -> _T:
-        """Do it in one transaction, when no other writes; `work` may be called more than once.
+        """Do it in a transaction while nothing else writes; `work` may be called more than once.
 
-        What a writer has committed is visible before the next one begins, so nobody ever sees a
-        later position before an earlier one.
+        A commit is visible before the next writer starts, so no reader ever sees a later position
+        before an earlier one.
         """
 
         def transaction(db: Connection) -> _T:
@@ -80,7 +80,7 @@ class PostgresConnections:
         return self.read(transaction)
 
     def close(self) -> None:
-        """Close what all threads have open. The log is of no use afterwards."""
+        """Close the connections of all threads. The log can't be used afterwards."""
         self._connections.close()
 
     def __str__(self) -> str:
@@ -94,11 +94,11 @@ class PostgresConnections:
     def _problem(self, error: Exception) -> MemoryStoreError:
         message = " ".join(str(error).split())
         if isinstance(error, psycopg.errors.LockNotAvailable):
-            fix = "Another process has been writing all the time; see pg_stat_activity."
+            fix = "Another process is still writing; see pg_stat_activity."
         elif isinstance(error, psycopg.errors.InsufficientPrivilege):
-            fix = "Grant the user the right to create a schema and to use it."
+            fix = "Grant the user the right to create and use a schema."
         elif isinstance(error, psycopg.OperationalError):
-            fix = "Look whether the server runs, and whether its address is right."
+            fix = "Check that the server runs and that its address is right."
         else:
             fix = ""
         return MemoryStoreError(f"The memory at {self} can't be used: {message}.", fix)
@@ -109,7 +109,7 @@ def _open(dsn: str, patience_s: float) -> Connection:
         dsn, autocommit=True, client_encoding="utf8", connect_timeout=max(1, round(patience_s))
     )
     try:
-        # Stricter levels look at the data before the writers' lock is had, so at old data.
+        # Stricter levels take their snapshot before the writers' lock, so they see old data.
         connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
         timeout = f"{max(1, round(patience_s * 1000))}ms"
         connection.execute("SELECT set_config('lock_timeout', %s, false)", (timeout,))
@@ -119,8 +119,8 @@ def _open(dsn: str, patience_s: float) -> Connection:
     return connection
 
 
-def quoted(*names: str) -> str:
-    """Write a name, or its parts, as SQL."""
+def quote_name(*names: str) -> str:
+    """Quote a name, or its parts, for SQL."""
     return sql.Identifier(*names).as_string(None)
 
 

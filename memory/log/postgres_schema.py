@@ -1,4 +1,4 @@
-"""The layout of the PostgreSQL log, and which type its vectors have."""
+"""The layout of the PostgreSQL log, and the type of its vectors."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Literal
 import psycopg
 
 from ...errors import MemoryStoreError
-from .postgres_connections import Connection, quoted
+from .postgres_connections import Connection, quote_name
 
 __all__ = ["LAYOUT", "VectorType", "layout_of", "make_schema", "vector_type"]
 
 LAYOUT = 1
-"""The layout that this version writes; the table `state` has it."""
+"""The layout that this version writes; it is stored in the table `state`."""
 
 _NO_EXTENSION = (
     psycopg.errors.InsufficientPrivilege,
@@ -78,7 +78,7 @@ INSERT INTO @.state (name, value) VALUES ('layout', 1), ('last_position', 0), ('
 
 
 def layout_of(db: Connection, schema: str) -> int:
-    """Return the layout of a schema, 0 if no log is in it.
+    """Return the layout of a schema, 0 if it has no log.
 
     Raises:
         MemoryStoreError: Another version made it.
@@ -89,7 +89,7 @@ def layout_of(db: Connection, schema: str) -> int:
     ).fetchone()
     if known is None:
         return 0
-    query = "".join(["SELECT value FROM ", quoted(schema, "state"), " WHERE name = 'layout'"])
+    query = "".join(["SELECT value FROM ", quote_name(schema, "state"), " WHERE name = 'layout'"])
     row = db.execute(query.encode()).fetchone()
     layout = 0 if row is None else int(row[0])
     if layout != LAYOUT:
@@ -103,22 +103,22 @@ def layout_of(db: Connection, schema: str) -> int:
 
 
 def make_schema(db: Connection, schema: str) -> None:
-    """Make the tables where there are none; the caller holds the writers' lock.
+    """Create the tables if missing; the caller holds the writers' lock.
 
-    Vectors are pgvector's where the server has it and lets us, else bytes.
+    Vectors are pgvector's if the server has the extension and allows it, else bytes.
     """
     if layout_of(db, schema) == LAYOUT:
         return
     encoding = db.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise MemoryStoreError(
-            f"The database {db.info.dbname} is encoded in {encoding}, which doesn't hold any text.",
-            "Make one for the memory: createdb --encoding=UTF8 --template=template0 NAME",
+            f"The database {db.info.dbname} is encoded in {encoding}, which can't store all texts.",
+            "Create a database for the memory: createdb --encoding=UTF8 --template=template0 NAME",
         )
-    # IF NOT EXISTS asks for the right to make one where an administrator has made it already.
+    # CREATE SCHEMA IF NOT EXISTS needs the right to create even if the schema exists.
     known = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
     if db.execute(known, (schema,)).fetchone() is None:
-        db.execute(f"CREATE SCHEMA {quoted(schema)}".encode())
+        db.execute(f"CREATE SCHEMA {quote_name(schema)}".encode())
     try:
         with db.transaction():
             db.execute("CREATE EXTENSION IF NOT EXISTS vector")
@@ -126,18 +126,18 @@ def make_schema(db: Connection, schema: str) -> None:
         vectors = "bytea"
     else:
         vectors = _extension_type(db)
-    db.execute(_TABLES.replace("@", quoted(schema)).replace("#", vectors).encode())
+    db.execute(_TABLES.replace("@", quote_name(schema)).replace("#", vectors).encode())
 
 
 def vector_type(db: Connection, schema: str) -> tuple[VectorType, str]:
-    """Return what vectors are kept as, and the type's qualified name."""
+    """Return the type of stored vectors, and its qualified name."""
     row = db.execute(
         "SELECT udt_name, udt_schema FROM information_schema.columns "
         "WHERE table_schema = %s AND table_name = 'vectors' AND column_name = 'vector'",
         (schema,),
     ).fetchone()
     if row is not None and row[0] == "vector":
-        return "vector", quoted(row[1], row[0])
+        return "vector", quote_name(row[1], row[0])
     return "bytea", "bytea"
 
 
@@ -146,4 +146,4 @@ def _extension_type(db: Connection) -> str:
         "SELECT nspname FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace "
         "WHERE extname = 'vector'"
     ).fetchone()
-    return quoted("public" if row is None else row[0], "vector")
+    return quote_name("public" if row is None else row[0], "vector")

@@ -1,4 +1,4 @@
-"""What the logs have in common: an episode as a row of columns, and a selection as conditions."""
+"""Shared by all logs: an episode as a row, and a selection as SQL conditions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 class Conditions(NamedTuple):
-    """Conditions that all have to hold, and the values of their marks."""
+    """SQL conditions, joined by AND, and the values of their placeholders."""
 
     sql: str
     values: tuple[Any, ...]
@@ -74,7 +74,7 @@ def episode_of(position: int, values: Sequence[Any]) -> Episode:
     """Read an episode from its columns; lists and objects may still be JSON.
 
     Raises:
-        MemoryStoreError: The row holds no episode.
+        MemoryStoreError: The row isn't a valid episode.
     """
     fields = dict(zip(COLUMNS, values, strict=True))
     del fields["digest"]
@@ -86,24 +86,24 @@ def episode_of(position: int, values: Sequence[Any]) -> Episode:
     except ValueError as error:
         what = error.errors()[0]["loc"] if isinstance(error, ValidationError) else error
         raise MemoryStoreError(
-            f"Position {position} of the memory's log holds no episode: {what}.",
-            "Someone changed it by hand, or the disk is failing. To go on without, forget its "
+            f"Position {position} of the memory's log isn't a valid episode: {what}.",
+            "It was changed by hand, or the disk is failing. To continue without it, forget its "
             f"run: {fields['run']}",
         ) from error
 
 
 def as_json(value: Any) -> Any:
-    """Write a list or an object as JSON; anything else is as it is."""
+    """Write a list or an object as JSON; return anything else unchanged."""
     return to_json(value).decode() if isinstance(value, list | dict) else value
 
 
 def conditions(namespace: str, which: Selection, mark: str) -> Conditions:
-    """Write a selection as SQL, but for `containing`: databases differ on what a letter's case is.
+    """Write a selection as SQL, except `containing`: databases differ in how they ignore case.
 
     Args:
-        namespace: Whose episodes.
-        which: Which of them.
-        mark: What stands for a value: `?` or `%s`.
+        namespace: The namespace of the episodes.
+        which: The selection.
+        mark: The placeholder of a value: `?` or `%s`.
     """
     asked = {
         "namespace =": namespace,
@@ -117,7 +117,7 @@ def conditions(namespace: str, which: Selection, mark: str) -> Conditions:
 
 
 def mentions(text: str, fields: Iterable[str]) -> bool:
-    """Whether one of the fields contains the text, in any case."""
+    """Whether a field contains the text, ignoring case."""
     wanted = text.casefold()
     return any(wanted in field.casefold() for field in fields)
 
@@ -136,7 +136,7 @@ def check_forgettable(which: Selection) -> None:
 
 
 def bytes_of_digest(digest: str) -> bytes | None:
-    """Return what a digest is kept as; None if no text can have it."""
+    """Return a digest's bytes; None if it is not hexadecimal."""
     try:
         return bytes.fromhex(digest)
     except ValueError:
@@ -144,5 +144,5 @@ def bytes_of_digest(digest: str) -> bytes | None:
 
 
 def chunks(items: Sequence[_T], size: int = 500) -> Iterable[Sequence[_T]]:
-    """Split what a statement can't take at once."""
+    """Split items into the portions that one statement can take."""
     return (items[start : start + size] for start in range(0, len(items), size))

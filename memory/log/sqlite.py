@@ -1,4 +1,4 @@
-"""The log in an SQLite file: for any number of processes of one machine."""
+"""The log in an SQLite file: for any number of processes on one machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["SqliteLog"]
 _PAGE = 8192
 
 _SELECT = "".join(["SELECT position, ", ", ".join(COLUMNS), " FROM episodes WHERE "])
-# ON CONFLICT DO NOTHING would use up a position for what is there already.
+# ON CONFLICT DO NOTHING would use up a position for an episode that exists.
 _INSERT = "".join([
     "INSERT INTO episodes (", ", ".join(COLUMNS), ") SELECT ", ", ".join("?" * len(COLUMNS)),
     " WHERE NOT EXISTS (SELECT 1 FROM episodes WHERE namespace = ? AND run = ? AND step = ?"
@@ -53,14 +53,14 @@ _FORGET_VECTORS = (
 class SqliteLog:
     """An `EpisodeLog` in one file, in WAL mode, safe for any number of threads and processes.
 
-    The file has to lie on a disk of this machine: SQLite's WAL doesn't work over a network.
+    The file has to be on a local disk: SQLite's WAL doesn't work over a network.
 
     Args:
-        path: The file; it and its folder are made if need be.
+        path: The file; it and its folder are created if missing.
         patience_s: How long a call waits for other writers.
 
     Raises:
-        MemoryStoreError: The file can't be opened or made, is damaged, is something else, or was
+        MemoryStoreError: The file can't be opened or made, is damaged, is not a log, or was
             written by another version.
     """
 
@@ -87,7 +87,7 @@ class SqliteLog:
         return self._file.write(lambda db: db.executemany(_INSERT, rows).rowcount)
 
     def get(self, namespace: str, key: EpisodeKey) -> LogEntry | None:
-        """Return the entry of that key, None if there is none."""
+        """Return the entry with that key, or None."""
         found = self._entries(
             "namespace = ? AND run = ? AND step = ? AND attempt = ?", (namespace, *key)
         )
@@ -98,25 +98,25 @@ class SqliteLog:
         return self._entries("position > ? ORDER BY position LIMIT ?", (position, max(limit, 0)))
 
     def at(self, positions: Sequence[int]) -> dict[int, Episode]:
-        """Return the episodes at those positions that are still there."""
+        """Return the episodes at those positions; forgotten ones are left out."""
         found: dict[int, Episode] = {}
-        for some in chunks(positions):
-            found.update(self._entries(_one_of("position", some), tuple(some)))
+        for chunk in chunks(positions):
+            found.update(self._entries(_in_clause("position", chunk), tuple(chunk)))
         return found
 
     def last_position(self) -> int:
-        """Return the highest position ever given, 0 if none; what was forgotten counts."""
+        """Return the highest position ever assigned, forgotten episodes included; 0 if none."""
         rows = self._rows("SELECT seq FROM sqlite_sequence WHERE name = 'episodes'")
         return rows[0][0] if rows else 0
 
     def count(self, namespace: str | None = None) -> int:
-        """Return how many episodes there are, of one namespace or of all."""
+        """Count the episodes of a namespace, or of all."""
         if namespace is None:
             return self._rows("SELECT COUNT(*) FROM episodes")[0][0]
         return self._rows("SELECT COUNT(*) FROM episodes WHERE namespace = ?", (namespace,))[0][0]
 
     def select(self, namespace: str, which: Selection) -> list[LogEntry]:
-        """Return the entries that are meant, by position; all of the namespace by default."""
+        """Return the entries that match, by position; all of the namespace by default."""
         positions = self._file.read(lambda db: _positions(db, namespace, which))
         found = self.at(positions)
         return [LogEntry(position, found[position]) for position in positions if position in found]
@@ -126,14 +126,13 @@ class SqliteLog:
 
         Raises:
             InputError: The selection has no condition.
-            MemoryStoreError: Nothing was removed; or it was, but a reader keeps its bytes in the
-                file's WAL, and the message says so.
+            MemoryStoreError: Nothing was removed; or, as the message then says, a reader keeps the
+                bytes in the file's WAL.
         """
         check_forgettable(which)
         positions = self._file.write(lambda db: _remove(db, namespace, which))
-        # Deleting overwrites rows, but what the splitting of index pages left behind is only gone
-        # once the file is written again. Also where nothing was there: an earlier call may have
-        # been killed before it came here.
+        # Deleting overwrites rows, but copies from splitting index pages stay until the file is
+        # rewritten. Also if nothing matched: an earlier call may have been killed before this.
         self.vacuum()
         return positions
 
@@ -145,17 +144,17 @@ class SqliteLog:
         """Return the embeddings that are kept of those texts, by digest; they are read-only."""
         known = {packed: digest for digest in digests if (packed := bytes_of_digest(digest))}
         found: dict[str, NDArray[np.float32]] = {}
-        for some in chunks(list(known)):
+        for chunk in chunks(list(known)):
             query = "".join([
                 "SELECT digest, vector FROM vectors JOIN embedders ON embedder = id ",
-                "WHERE name = ? AND ", _one_of("digest", some),
+                "WHERE name = ? AND ", _in_clause("digest", chunk),
             ])  # fmt: skip
-            for digest, vector in self._rows(query, (embedder, *some)):
+            for digest, vector in self._rows(query, (embedder, *chunk)):
                 found[known[digest]] = np.frombuffer(vector, "<f4").astype(np.float32, copy=False)
         return found
 
     def keep_vectors(self, embedder: str, rows: Mapping[str, NDArray[np.float32]]) -> None:
-        """Keep embeddings of texts that episodes have; what is there already stays."""
+        """Keep embeddings of texts that episodes have; existing ones are not overwritten."""
         packed = [
             (digest, np.ascontiguousarray(vector, "<f4").tobytes(), embedder, digest)
             for name, vector in rows.items()
@@ -170,7 +169,7 @@ class SqliteLog:
             self._file.write(keep)
 
     def vacuum(self) -> None:
-        """Write the file again, without what was removed; takes seconds for 100,000 episodes."""
+        """Rewrite the file without removed rows; takes seconds for 100,000 episodes."""
         self._file.read(lambda db: db.execute("VACUUM"))
         self._file.empty_wal("Vacuum the memory when that process has ended.")
 
@@ -179,12 +178,12 @@ class SqliteLog:
         self._file.close()
 
     def _use_wal(self, db: sqlite3.Connection) -> None:
-        # Of a new file: episodes of usual size take 15 % less space than in pages of half the size.
+        # For a new file: usual episodes take 15 % less space than in pages of half the size.
         db.execute(f"PRAGMA page_size = {_PAGE}")
         if db.execute("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
             raise MemoryStoreError(
-                f"{self.path} can't be shared by several processes where it lies.",
-                "Choose a folder on a disk of this machine.",
+                f"{self.path} can't be shared by several processes: its disk doesn't support it.",
+                "Choose a folder on a local disk.",
             )
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -195,7 +194,7 @@ class SqliteLog:
         return [LogEntry(position, episode_of(position, values)) for position, *values in rows]
 
 
-def _one_of(column: str, values: Sequence[Any]) -> str:
+def _in_clause(column: str, values: Sequence[Any]) -> str:
     return f"{column} IN ({', '.join('?' * len(values))})"
 
 

@@ -1,4 +1,4 @@
-"""Connections to an SQLite file that many processes write: one a thread, with retries."""
+"""Connections to an SQLite file that many processes write: one per thread, with retries."""
 
 from __future__ import annotations
 
@@ -23,18 +23,21 @@ _LARGEST_WAL = 16 * 2**20
 _T = TypeVar("_T")
 
 _DAMAGED = (
-    "Move the file away, with its -wal and -shm, to begin with an empty memory. What can be read "
-    "of it is saved by: sqlite3 {path} .recover | sqlite3 rescued.sqlite"
+    "To start with an empty memory, move the file away with its -wal and -shm. To save what can "
+    "be read: sqlite3 {path} .recover | sqlite3 rescued.sqlite"
 )
 _PROBLEMS: dict[int, tuple[str, str]] = {
-    sqlite3.SQLITE_BUSY: ("is locked by another process", "Look which has it open: fuser {path}"),
+    sqlite3.SQLITE_BUSY: (
+        "is locked by another process",
+        "See which process has it open: fuser {path}",
+    ),
     sqlite3.SQLITE_LOCKED: ("is locked by another thread", "Try again."),
     sqlite3.SQLITE_CORRUPT: ("is damaged", _DAMAGED),
-    sqlite3.SQLITE_NOTADB: ("is damaged, or no SQLite file", _DAMAGED),
-    sqlite3.SQLITE_FULL: ("can't grow", "Make room on its disk."),
-    sqlite3.SQLITE_READONLY: ("can't be written", "Look at the rights of its folder."),
-    sqlite3.SQLITE_CANTOPEN: ("can't be opened", "Look at the rights of its folder."),
-    sqlite3.SQLITE_IOERR: ("can't be read or written", "Look whether its disk is failing."),
+    sqlite3.SQLITE_NOTADB: ("is damaged, or not an SQLite file", _DAMAGED),
+    sqlite3.SQLITE_FULL: ("can't grow", "Free space on its disk."),
+    sqlite3.SQLITE_READONLY: ("can't be written", "Check the permissions of its folder."),
+    sqlite3.SQLITE_CANTOPEN: ("can't be opened", "Check the permissions of its folder."),
+    sqlite3.SQLITE_IOERR: ("can't be read or written", "Check whether its disk is failing."),
 }
 _WAITED_FOR = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
@@ -43,33 +46,33 @@ class Connections:
     """Opens a file for each thread and process that asks, and closes all at once.
 
     Args:
-        path: The file; it and its folder are made if need be.
+        path: The file; it and its folder are created if missing.
         patience_s: How long to wait for other writers.
 
     Raises:
-        MemoryStoreError: The folder can't be made.
+        MemoryStoreError: The folder can't be created.
     """
 
     def __init__(self, path: Path, patience_s: float = PATIENCE_S) -> None:
         self.path = path
         self._patience_s = patience_s
-        # A function of its own: what refers to itself is closed late, and in any order.
-        open_one = partial(_open, path, min(_BUSY_TIMEOUT_S, patience_s))
-        self._connections = PerThread(open_one, sqlite3.Connection.close)
+        # Not a bound method: a reference cycle would be closed late, and in any order.
+        open_connection = partial(_open, path, min(_BUSY_TIMEOUT_S, patience_s))
+        self._connections = PerThread(open_connection, sqlite3.Connection.close)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise MemoryStoreError(
                 f"The memory's folder {path.parent} can't be made: {error.strerror}.",
-                "Name another folder, or look at the rights of this one.",
+                "Name another folder, or check the permissions of this folder.",
             ) from error
 
     def read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Do what needs no transaction, again while the file is locked."""
-        return self._patiently(work)
+        """Do what needs no transaction; retry while the file is locked."""
+        return self._retry_while_locked(work)
 
     def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Do it in one write transaction; `work` may be called more than once.
+        """Do it in a write transaction; `work` may be called more than once.
 
         Raises:
             MemoryStoreError: The file can't be opened, read or written; nothing was changed.
@@ -87,19 +90,19 @@ class Connections:
                 raise
             return done
 
-        return self._patiently(transaction)
+        return self._retry_while_locked(transaction)
 
     def check_end(self) -> None:
-        """See that the last page is whole, which SQLite itself doesn't.
+        """Check that the last page is complete, which SQLite itself doesn't.
 
-        The file is not opened for that: closing it would let go of SQLite's locks on it.
+        The file is not opened for that: closing it would release SQLite's locks on it.
 
         Raises:
             MemoryStoreError: Part of it is missing.
         """
         page = self.read(lambda db: db.execute("PRAGMA page_size").fetchone()[0])
         wal = self.path.with_name(f"{self.path.name}-wal")
-        # What the WAL holds need not have come into the file yet.
+        # What is in the WAL may not be in the file yet.
         waiting = wal.exists() and wal.stat().st_size
         if not waiting and self.path.exists() and self.path.stat().st_size % page:
             raise MemoryStoreError(
@@ -108,27 +111,27 @@ class Connections:
             )
 
     def empty_wal(self, fix: str) -> None:
-        """Overwrite what the WAL still has of removed rows.
+        """Overwrite the removed rows that are still in the WAL.
 
         Args:
-            fix: What to do if another process reads all the time, so that it can't be.
+            fix: The error's advice if another process keeps reading.
 
         Raises:
-            MemoryStoreError: It can't be, or the file can't be written.
+            MemoryStoreError: Another process keeps reading, or the file can't be written.
         """
         checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
         if self.read(lambda db: db.execute(checkpoint).fetchone()[0]):
             raise MemoryStoreError(
                 f"What was removed from {self.path} is no longer found, but its bytes are still in "
-                f"{self.path.name}-wal: another process has been reading all the time.",
+                f"{self.path.name}-wal: another process is still reading.",
                 fix,
             )
 
     def close(self) -> None:
-        """Close what all threads have open. The log is of no use afterwards."""
+        """Close the connections of all threads. The log can't be used afterwards."""
         self._connections.close()
 
-    def _patiently(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+    def _retry_while_locked(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         deadline = time.monotonic() + self._patience_s
         while not self._connections.closed:
             try:
@@ -152,7 +155,7 @@ def _open(path: Path, timeout_s: float) -> sqlite3.Connection:
         path, timeout=timeout_s, isolation_level=None, check_same_thread=False
     )
     try:
-        # FULL: an attempt that is in the log is on the disk, and never seen before it is there.
+        # FULL: an attempt is on the disk before any process sees it in the log.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_WAL}")

@@ -10,9 +10,9 @@ from ...errors import MemoryStoreError
 __all__ = ["APPLICATION_ID", "LAYOUT", "is_current", "make_schema"]
 
 LAYOUT = 1
-"""The layout that this version reads and writes; a file has it in `PRAGMA user_version`."""
+"""The layout that this version reads and writes; a file stores it in `PRAGMA user_version`."""
 APPLICATION_ID = 0x53574D31
-"""What marks a file as a memory's log."""
+"""Marks a file as a memory's log."""
 
 _TABLES = """
 CREATE TABLE episodes (
@@ -66,15 +66,15 @@ INSERT INTO meta (name, value) VALUES ('forgotten', 0)
 
 
 def is_current(db: sqlite3.Connection) -> bool:
-    """Whether nothing has to be done; reads only the file's first page."""
+    """Whether the file has the current layout; reads only its first page."""
     return _number(db, "user_version") == LAYOUT and _number(db, "application_id") == APPLICATION_ID
 
 
 def make_schema(db: sqlite3.Connection, path: Path) -> None:
-    """Make the tables of a new file; the caller holds a write transaction.
+    """Create the tables of a new file; the caller holds a write transaction.
 
     Raises:
-        MemoryStoreError: The file is no memory's log, or another version wrote it.
+        MemoryStoreError: The file is not a memory's log, or another version wrote it.
     """
     if is_current(db):
         return
@@ -88,7 +88,7 @@ def make_schema(db: sqlite3.Connection, path: Path) -> None:
     if db.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[0]:
         raise MemoryStoreError(
             f"{path} is a database of something else, not a memory.",
-            "Name another file, or move this one away.",
+            "Name another file, or move this file away.",
         )
     # `executescript` would commit first.
     for statement in _TABLES.split(";"):

@@ -1,4 +1,4 @@
-"""What a planner and a person can decide about personas; each act returns the change. Pure."""
+"""Decisions of planners and persons about personas; each function returns the change. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 from ...errors import InputError
 from .model import Persona
 from .names import spelling
-from .registry import Action, Change, Known, Registry, Status
+from .registry import Action, Change, KnownPersona, Registry, Status
 
 __all__ = ["invent", "promote", "release", "restore", "retire", "undo"]
 
 _LONGEST_NAME = 80
 _LONGEST_PROMPT = 8000
-# Marks of chat templates would end the system prompt that they stand in.
+# Marks of chat templates would end the system prompt that contains them.
 _UNFIT = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|<\||\|>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>",
     re.IGNORECASE,
@@ -24,22 +24,21 @@ _UNFIT = re.compile(
 def invent(
     registry: Registry, name: str, prompt: str, task_type: str, *, at: float, known_as: str = ""
 ) -> Change | None:
-    """Enter an agent that an orchestrator invented as a candidate, for its kind of output.
+    """Add an agent that an orchestrator invented as a candidate, for its kind of output.
 
-    None if it is there already, if it is nothing that can be used again (a prompt over 8,000
-    characters, or with control characters or marks of a chat template), or if its name means a
-    persona.
+    None if it exists already, if it can't be reused (a prompt over 8,000 characters, or with
+    control characters or marks of a chat template), or if its name means a persona.
 
     Args:
         prompt: The agent's system prompt.
         task_type: Such as `code/python`.
-        known_as: What it shall be called, if nothing is called that.
+        known_as: Its name, if that is free.
     """
     unfit = not prompt.strip() or len(prompt) > _LONGEST_PROMPT or _UNFIT.search(prompt + name)
     if (
         unfit
         or registry.match(name, prompt, task_type)
-        or registry.invented(name, prompt, task_type)
+        or registry.find_invented(name, prompt, task_type)
     ):
         return None
     kind = task_type.rpartition("/")[2]
@@ -65,36 +64,36 @@ def invent(
 
 
 def promote(registry: Registry, name: str, *, at: float, reason: str = "") -> Change:
-    """Let any step have an invented persona, whatever a review finds.
+    """Make an invented persona available to all steps, whatever a review finds.
 
     Raises:
-        InputError: There is none of that name, it comes from a file, or it is promoted.
+        InputError: No persona has that name, it comes from a file, or it is promoted.
     """
-    known = _invented(registry, name, "promoted")
+    known = _find_invented(registry, name, "promoted")
     if known.status == "promoted":
         raise InputError(f"The persona {known.persona.name} is promoted already.")
-    return _by_person(registry, known, "promote", "promoted", at, reason)
+    return _change_by_person(registry, known, "promote", "promoted", at, reason)
 
 
 def retire(registry: Registry, name: str, *, at: float, reason: str = "") -> Change:
-    """Let no step have it any more.
+    """Make a persona unavailable.
 
     Raises:
-        InputError: There is none of that name, or it is retired.
+        InputError: No persona has that name, or it is retired.
     """
     known = registry.find(name)
     if known.status == "retired":
         raise InputError(
-            f"The persona {known.persona.name} is retired already.", "Restore it to have it back."
+            f"The persona {known.persona.name} is retired already.", "Restore it to use it again."
         )
-    return _by_person(registry, known, "retire", "retired", at, reason)
+    return _change_by_person(registry, known, "retire", "retired", at, reason)
 
 
 def restore(registry: Registry, name: str, *, at: float, reason: str = "") -> Change:
-    """Take a retired one back as what it was before.
+    """Give a retired persona its earlier status.
 
     Raises:
-        InputError: There is none of that name, or it isn't retired.
+        InputError: No persona has that name, or it isn't retired.
     """
     known = registry.find(name)
     if known.status != "retired":
@@ -102,16 +101,16 @@ def restore(registry: Registry, name: str, *, at: float, reason: str = "") -> Ch
     earlier: list[Status] = [
         change.before for change in known.changes if change.before not in (None, "retired")
     ]
-    return _by_person(registry, known, "restore", earlier[-1], at, reason)
+    return _change_by_person(registry, known, "restore", earlier[-1], at, reason)
 
 
 def undo(registry: Registry, name: str, *, at: float, reason: str = "") -> Change:
-    """Reverse the last change of a persona; undoing that does it again.
+    """Reverse the last change of a persona; undoing twice restores the change.
 
-    What a review did and a person undid stays undone: the persona is held from then on.
+    Undoing a review's change holds the persona: no review changes it again.
 
     Raises:
-        InputError: There is none of that name, or nothing to undo.
+        InputError: No persona has that name, or nothing was decided.
     """
     known = registry.find(name)
     last = known.changes[-1] if known.changes else None
@@ -122,7 +121,7 @@ def undo(registry: Registry, name: str, *, at: float, reason: str = "") -> Chang
     earlier = known.changes[-2] if len(known.changes) > 1 else None
     held = last.by == "review" or (earlier is not None and earlier.held)
     reason = reason or f"undoes: {last.reason or last.action}"
-    change = _by_person(registry, known, "undo", last.before, at, reason)
+    change = _change_by_person(registry, known, "undo", last.before, at, reason)
     return change.model_copy(update={"held": held})
 
 
@@ -130,16 +129,16 @@ def release(registry: Registry, name: str, *, at: float, reason: str = "") -> Ch
     """Let reviews decide again about an invented persona that a person has decided about.
 
     Raises:
-        InputError: There is none of that name, it comes from a file, or it isn't held.
+        InputError: No persona has that name, it comes from a file, or it isn't held.
     """
-    known = _invented(registry, name, "reviewed")
-    if not known.held:
+    known = _find_invented(registry, name, "reviewed")
+    if not known.is_held:
         raise InputError(f"The persona {known.persona.name} is not held: reviews decide about it.")
-    change = _by_person(registry, known, "release", known.status, at, reason)
+    change = _change_by_person(registry, known, "release", known.status, at, reason)
     return change.model_copy(update={"held": False})
 
 
-def _invented(registry: Registry, name: str, done: str) -> Known:
+def _find_invented(registry: Registry, name: str, done: str) -> KnownPersona:
     known = registry.find(name)
     if known.origin != "invented":
         raise InputError(
@@ -148,8 +147,8 @@ def _invented(registry: Registry, name: str, done: str) -> Known:
     return known
 
 
-def _by_person(
-    registry: Registry, known: Known, action: Action, after: Status, at: float, reason: str
+def _change_by_person(
+    registry: Registry, known: KnownPersona, action: Action, after: Status, at: float, reason: str
 ) -> Change:
     return Change(
         persona=known.persona.name,

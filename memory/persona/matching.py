@@ -1,4 +1,4 @@
-"""Which persona a planner's agent name means: what is plainly the same, never a guess. Pure."""
+"""Which persona the name of a planner's agent means; only a clear match counts. Pure."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from .names import skill, spelling
 
 __all__ = ["match", "same_agent"]
 
-_Says = Callable[[Persona], bool]
+_Matcher = Callable[[Persona], bool]
 
 
 def match(
     groups: Sequence[Sequence[Persona]], name: str, prompt: str, task_type: str = ""
 ) -> Persona | None:
-    """Return the persona that is meant, None if none plainly is.
+    """Return the persona that a name means, None without a clear match.
 
-    A name means a persona if it is its name, title or an alias in any spelling; else if it says
-    the same words in any order, rank left out (`Senior Python Developer`); else if it ends with an
-    alias that has a star (`Wine Judge`, `* Judge`). Half a name means nobody.
+    A name means a persona if it is its name, title or an alias in any spelling; else if it has the
+    same words in any order, without rank (`Senior Python Developer`); else if it ends with an alias
+    that has a star (`Wine Judge`, `* Judge`). Part of a name doesn't match.
 
     Args:
-        groups: Personas, those that come first in the first group. Where a name means several of a
-            group, the one with this very prompt is meant, or none.
+        groups: Personas by precedence. If several of a group match, only one with the same prompt
+            is returned.
         prompt: The agent's system prompt.
-        task_type: What it shall do, such as `code/python`; who isn't for that isn't meant. "" for
-            any.
+        task_type: The step's, such as `code/python`; only personas for it match. "" for any.
     """
-    for says in (_is_named(name), _has_skill(name), _ends_with(name)):
+    for matches in (_name_matcher(name), _skill_matcher(name), _ending_matcher(name)):
         for group in groups:
-            meant = [persona for persona in group if says(persona) and _may(persona, task_type)]
+            meant = [
+                persona for persona in group if matches(persona) and _is_for(persona, task_type)
+            ]
             if len(meant) > 1:
                 return next(
                     (persona for persona in meant if same_agent(persona, persona.title, prompt)),
@@ -42,31 +43,33 @@ def match(
 
 
 def same_agent(persona: Persona, name: str, prompt: str) -> bool:
-    """Whether name and prompt are the persona's own, but for spelling and white space."""
+    """Whether name and prompt are the persona's, except for spelling and white space."""
     mine = {spelling(persona.name), spelling(persona.title)}
     return spelling(name) in mine and persona.instructions.split() == prompt.split()
 
 
-def _may(persona: Persona, task_type: str) -> bool:
+def _is_for(persona: Persona, task_type: str) -> bool:
     return not task_type or fits(persona, task_type)
 
 
-def _is_named(name: str) -> _Says:
+def _name_matcher(name: str) -> _Matcher:
     spelt = spelling(name)
-    return lambda persona: any(spelt == spelling(own) for own in _plain(persona)) and bool(spelt)
+    return lambda persona: (
+        any(spelt == spelling(own) for own in _plain_names(persona)) and bool(spelt)
+    )
 
 
-def _has_skill(name: str) -> _Says:
+def _skill_matcher(name: str) -> _Matcher:
     words = skill(name)
-    return lambda persona: any(words == skill(own) for own in _plain(persona)) and bool(words)
+    return lambda persona: any(words == skill(own) for own in _plain_names(persona)) and bool(words)
 
 
-def _ends_with(name: str) -> _Says:
+def _ending_matcher(name: str) -> _Matcher:
     spelt = f" {spelling(name)}"
     return lambda persona: any(
         spelt.endswith(f" {spelling(alias)}") for alias in persona.aliases if alias.startswith("* ")
     )
 
 
-def _plain(persona: Persona) -> list[str]:
+def _plain_names(persona: Persona) -> list[str]:
     return [name.removeprefix("* ") for name in names_of(persona)]

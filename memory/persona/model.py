@@ -1,4 +1,4 @@
-"""Personas as data: who does a kind of work, how, and what the result has to pass."""
+"""Personas as data: who does a kind of work, and how."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _TASKS = (*get_args(TaskType), "*")
 _KINDS = (*get_args(OutputKind), "*")
 
 
-def _is_task_type(pattern: str) -> str:
+def _check_task_type(pattern: str) -> str:
     task, _, kind = pattern.partition("/")
     if task not in _TASKS or kind not in _KINDS:
         raise ValueError(
@@ -52,29 +52,29 @@ def _is_task_type(pattern: str) -> str:
     return pattern
 
 
-def _is_kebab(name: str) -> str:
+def _check_kebab_case(name: str) -> str:
     if not re.fullmatch(r"[^\W_]+(?:-[^\W_]+)*", name) or name != name.casefold():
         raise ValueError("a name is small letters and digits, with single hyphens between words")
     return name
 
 
-def _is_alias(alias: str) -> str:
+def _check_alias(alias: str) -> str:
     if not spelling(alias.removeprefix("* ")):
         raise ValueError(f"{alias!r} has no word")
     if "*" in alias.removeprefix("* "):
-        raise ValueError(f"{alias!r}: a star stands only in front, with a blank behind it")
+        raise ValueError(f"{alias!r}: a star is allowed only in front, followed by a space")
     return alias
 
 
-def _are_distinct(values: tuple[str, ...]) -> tuple[str, ...]:
+def _check_distinct(values: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(values)) < len(values):
-        raise ValueError("something stands there twice")
+        raise ValueError("an entry is there twice")
     return values
 
 
-_Tuple = (BeforeValidator(as_tuple), AfterValidator(_are_distinct))
+_Tuple = (BeforeValidator(as_tuple), AfterValidator(_check_distinct))
 _TaskTypes = Annotated[
-    tuple[Annotated[str, AfterValidator(_is_task_type)], ...], *_Tuple, Field(min_length=1)
+    tuple[Annotated[str, AfterValidator(_check_task_type)], ...], *_Tuple, Field(min_length=1)
 ]
 
 
@@ -82,24 +82,24 @@ class Persona(BaseModel):
     """Who does a kind of work, and how.
 
     Attributes:
-        name: What it is known by, in kebab-case.
-        title: What people see.
+        name: Its name, in kebab-case.
+        title: Its name for people.
         instructions: The system prompt.
         task_types: What it is for: `task/kind` as in an episode, `*` for any.
-        aliases: What a planner calls such an agent; `* Judge` is any words and then that one.
-        version: Grows with every change to what it does.
+        aliases: Names that planners use for it; `* Judge` is any words before `Judge`.
+        version: Increased with every change to what it does.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
-    name: Annotated[str, AfterValidator(_is_kebab)] = Field(min_length=1, max_length=100)
+    name: Annotated[str, AfterValidator(_check_kebab_case)] = Field(min_length=1, max_length=100)
     title: Annotated[Text, Field(max_length=80)]
     instructions: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         min_length=1, max_length=8000
     )
     task_types: _TaskTypes
     aliases: Annotated[
-        tuple[Annotated[Text, Field(max_length=80), AfterValidator(_is_alias)], ...], *_Tuple
+        tuple[Annotated[Text, Field(max_length=80), AfterValidator(_check_alias)], ...], *_Tuple
     ] = ()
     version: int = Field(ge=1)
 
@@ -142,7 +142,7 @@ def load_persona(path: Path) -> Persona:
 
 
 def load_personas(folder: Path) -> tuple[Persona, ...]:
-    """Read every `*.yaml` of a folder, by name; a folder that isn't there holds none.
+    """Read every `*.yaml` of a folder, by name; a missing folder gives none.
 
     Raises:
         InputError: A file is wrong, or two answer to the same name.
@@ -154,12 +154,12 @@ def load_personas(folder: Path) -> tuple[Persona, ...]:
             f"The personas in {folder} can't be read: {error}.", "Check the folder."
         ) from None
     found = tuple(map(load_persona, files))
-    if clash := _clash(found):
+    if clash := _find_clash(found):
         first, second, name = clash
         raise InputError(
             f"The personas {first.name} and {second.name} in {folder} break a rule: "
             f"both answer to {name!r}.",
-            "Take that alias from one of them.",
+            "Remove that alias from one of them.",
         )
     return found
 
@@ -171,11 +171,11 @@ def shipped_personas() -> tuple[Persona, ...]:
 
 
 def names_of(persona: Persona) -> Iterable[str]:
-    """Everything a persona answers to."""
+    """All names of a persona: name, title and aliases."""
     return (persona.name, persona.title, *persona.aliases)
 
 
-def _clash(personas: tuple[Persona, ...]) -> tuple[Persona, Persona, str] | None:
+def _find_clash(personas: tuple[Persona, ...]) -> tuple[Persona, Persona, str] | None:
     spellings = [{_spelling_of(name): name for name in names_of(persona)} for persona in personas]
     for (first, mine), (second, theirs) in combinations(zip(personas, spellings, strict=True), 2):
         for spelt in mine.keys() & theirs.keys():

@@ -1,4 +1,4 @@
-"""Names as words, so that two spellings of one name are found to be one. Pure."""
+"""Names as words, so that different spellings of a name are equal. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["skill", "spelling"]
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
-# What says how well or in which seat somebody does something, not what.
+# Words for rank or role, which don't say what the work is.
 _RANK = re.compile(
     r"a|ai|an|agent|and|assistant|careful|certified|chief|dedicated|diligent|experienced|expert|"
     r"for|in|junior|lead|meticulous|of|principal|professional|senior|skilled|specialist|sub|"
@@ -20,14 +20,14 @@ _RANK = re.compile(
 
 @lru_cache(4096)
 def spelling(name: str) -> str:
-    """Return a name's words, one blank between them: `FactChecker` and `fact-checker` are one."""
+    """Return a name's words, separated by spaces: `FactChecker` and `fact-checker` are equal."""
     apart = _CAMEL.sub(" ", unicodedata.normalize("NFKC", name))
     return " ".join(_british(word) for word in _WORD.findall(apart.casefold()))
 
 
 @lru_cache(4096)
 def skill(name: str) -> frozenset[str]:
-    """Return the words that say what somebody does; rank, order and plurals don't count."""
+    """Return the words that say what the work is; rank, order and plurals don't count."""
     return frozenset(
         _singular(word) for word in spelling(name).split() if not _RANK.fullmatch(word)
     )

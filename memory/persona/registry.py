@@ -1,8 +1,8 @@
 """Which personas there are and what has been decided about them: a fold over changes. Pure.
 
 Shipped and users' personas come from files and are `active`. What an orchestrator invents is a
-`candidate`, until a review or a person promotes or retires it. Nothing is overwritten: a status is
-what the last change says, and every change can be undone by another.
+`candidate`, until a review or a person promotes or retires it. Nothing is overwritten: the
+status is that of the last change, and every change can be undone by another.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
     "Action",
     "Change",
     "DecisionEvidence",
-    "Known",
+    "KnownPersona",
     "Origin",
     "Registry",
     "Status",
@@ -38,10 +38,10 @@ Action = Literal["invent", "promote", "retire", "restore", "undo", "release"]
 
 
 class DecisionEvidence(Frozen):
-    """What a review went by. Rates are shares of attempts, 0 to 1.
+    """The evidence of a review. Rates are shares of attempts, 0 to 1.
 
     Attributes:
-        low, high: Where the true rate lies, as surely as the policy asks.
+        low, high: Bounds of the true rate, as wide as the policy asks.
         baseline: How often shipped and users' personas succeed at these types of task.
         baseline_samples: Attempts of theirs at these types.
         task_types: How many of the attempts were of each type.
@@ -63,10 +63,10 @@ class Change(Frozen):
     """One decision about one persona.
 
     Attributes:
-        id: Given by the store, 0 before.
-        held: A person has decided: no review changes it again.
-        definition: Of an invented persona, with its first change.
-        position: Episodes up to here in the log have been counted.
+        id: Assigned by the store, 0 before.
+        held: A person has decided, so no review changes it.
+        definition: The invented persona, in its first change.
+        position: Episodes up to this log position have been counted.
         follows: The `id` of the name's last change when this one was decided, 0 if none.
         at: Seconds since the Unix epoch.
     """
@@ -87,7 +87,7 @@ class Change(Frozen):
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownPersona:
     """A persona, where it comes from, and all that was decided about it."""
 
     persona: Persona
@@ -96,22 +96,22 @@ class Known:
 
     @property
     def status(self) -> Status:
-        """What the last change says."""
+        """The status after the last change."""
         return self.changes[-1].after if self.changes else "active"
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether a person has decided, so that no review does."""
         return bool(self.changes) and self.changes[-1].held
 
     @property
-    def why(self) -> str:
-        """Why its status is what it is; "" where nothing was decided."""
+    def reason(self) -> str:
+        """The reason for its status; "" if nothing was decided."""
         return self.changes[-1].reason if self.changes else ""
 
     @property
     def position(self) -> int:
-        """Up to where in the log episodes were counted in decisions about it."""
+        """The log position up to which decisions about it have counted episodes."""
         return max((change.position for change in self.changes), default=0)
 
 
@@ -119,17 +119,17 @@ class Known:
 class Registry:
     """All personas by name: users', then shipped, then invented ones.
 
-    `last` has the `id` of the last change of each name, be it of a persona that is gone.
+    `last` has the `id` of the last change of each name, also of personas that no longer exist.
     """
 
-    known: Mapping[str, Known]
+    known: Mapping[str, KnownPersona]
     last: Mapping[str, int]
 
-    def find(self, name: str) -> Known:
+    def find(self, name: str) -> KnownPersona:
         """Return the persona of that name or title, in any spelling.
 
         Raises:
-            InputError: There is none, or several have that title.
+            InputError: No persona has it, or several have that title.
         """
         if (exact := self.known.get(name)) is not None:
             return exact
@@ -149,18 +149,18 @@ class Registry:
         return found[0]
 
     def with_invented(self, change: Change) -> Registry:
-        """Return the registry as it will be once what a planner invented is entered."""
+        """Return the registry with an invented persona added."""
         if change.definition is None:
             return self
-        known = Known(change.definition, "invented", (change,))
+        known = KnownPersona(change.definition, "invented", (change,))
         return replace(
             self,
             known={**self.known, change.persona: known},
             last={**self.last, change.persona: change.id},
         )
 
-    def usable(self, task_type: str) -> tuple[Persona, ...]:
-        """Return whom any step of that type may be given to: the active and the promoted."""
+    def usable_personas(self, task_type: str) -> tuple[Persona, ...]:
+        """Return the active and promoted personas for that type of task."""
         return tuple(
             known.persona
             for known in self.known.values()
@@ -168,9 +168,9 @@ class Registry:
         )
 
     def match(self, name: str, prompt: str, task_type: str = "") -> Persona | None:
-        """Return the persona that a planner's agent is, None if it plainly is none.
+        """Return the persona that a planner's agent is, None without a clear match.
 
-        A candidate is meant only by its very name and prompt, a retired one never.
+        A candidate matches only its own name and prompt; a retired persona never matches.
 
         Args:
             prompt: The agent's system prompt.
@@ -180,17 +180,17 @@ class Registry:
             [
                 known.persona
                 for known in self.known.values()
-                if known.origin == origin and _is_open(known)
+                if known.origin == origin and _is_usable(known)
             ]
             for origin in ("user", "shipped", "invented")
         ]
         if meant := match(groups, name, prompt, task_type):
             return meant
-        own = self.invented(name, prompt, task_type)
+        own = self.find_invented(name, prompt, task_type)
         return own.persona if own and own.status == "candidate" else None
 
-    def invented(self, name: str, prompt: str, task_type: str = "") -> Known | None:
-        """Return what was invented with this very name and prompt before, retired or not."""
+    def find_invented(self, name: str, prompt: str, task_type: str = "") -> KnownPersona | None:
+        """Return the persona that was invented with this name and prompt, retired or not."""
         for known in self.known.values():
             fitting = not task_type or fits(known.persona, task_type)
             if known.origin == "invented" and fitting and same_agent(known.persona, name, prompt):
@@ -198,7 +198,7 @@ class Registry:
         return None
 
 
-def _is_open(known: Known) -> bool:
+def _is_usable(known: KnownPersona) -> bool:
     return known.status in ("active", "promoted")
 
 
@@ -218,19 +218,21 @@ def registry_of(
     for persona in shipped:
         from_files.setdefault(persona.name, (persona, "shipped"))
     known = {
-        name: Known(persona, origin, _about(by_name[name], True))
+        name: KnownPersona(persona, origin, _relevant_changes(by_name[name], True))
         for name, (persona, origin) in from_files.items()
     }
     for name, decided in by_name.items():
         first = next((change for change in decided if change.definition), None)
         if name not in known and first is not None and first.definition is not None:
-            known[name] = Known(first.definition, "invented", _about(decided, False))
-    return Registry(known, {name: some[-1].id for name, some in by_name.items() if some})
+            known[name] = KnownPersona(
+                first.definition, "invented", _relevant_changes(decided, False)
+            )
+    return Registry(known, {name: decided[-1].id for name, decided in by_name.items() if decided})
 
 
-def _about(changes: list[Change], from_a_file: bool) -> tuple[Change, ...]:
-    # A name can have been an invented persona's before a file of that name came, or after it went.
-    # Only what comes from a file is ever active.
+def _relevant_changes(changes: list[Change], from_a_file: bool) -> tuple[Change, ...]:
+    # A name may have belonged to an invented persona before a file of that name, or after it.
+    # Only personas from files are ever active.
     return tuple(
         change for change in changes if ("active" in (change.before, change.after)) is from_a_file
     )

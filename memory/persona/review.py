@@ -1,9 +1,9 @@
 """Promote invented personas that do well and retire those that do badly, by evidence. Pure.
 
-A review only goes forward: candidate, promoted, retired. Each step needs attempts of its own, those
-since the last one, and twice as many as that; a rate that lies surely on one side of the others'
-rate; and there is a margin between promoting and retiring. So a persona's status changes at most
-twice, whatever its outcomes, and the way back is a person's.
+A review only goes forward: candidate, promoted, retired. Each change needs new attempts, twice as
+many as the one before, and a rate that differs clearly from the others' rate; there is a margin
+between promoting and retiring. So reviews change a persona's status at most twice. Only a person
+can change it back.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pydantic import ConfigDict, Field
 from ...frozen import Frozen
 from ..episode import EpisodeKey, LogEntry
 from ..learning.reward import SILENT
-from .registry import Action, Change, DecisionEvidence, Known, Registry, Status
+from .registry import Action, Change, DecisionEvidence, KnownPersona, Registry, Status
 
 __all__ = ["Beliefs", "ReviewOutcome", "ReviewPolicy", "bounds", "collect_outcomes", "review"]
 
 
 class ReviewOutcome(NamedTuple):
-    """How one attempt ended that a persona is to be credited with."""
+    """How an attempt ended that counts for its persona."""
 
     position: int
     succeeded: bool
@@ -38,9 +38,9 @@ Beliefs = Mapping[tuple[str, str], tuple[ReviewOutcome, ...]]
 class ReviewPolicy(Frozen):
     """When a review decides.
 
-    Reviewed after each of 200 attempts, one exactly as good as the others is promoted in 5 of 100
-    cases and retired in 2; one that is 30 points better or worse is found after 10 to 25 attempts
-    (median), one that is 15 to 20 points off after 30 to 55.
+    Reviewed after each of 200 attempts, a persona exactly as good as the others is promoted in 5 of
+    100 cases and retired in 2; a difference of 30 points is found after 10 to 25 attempts (median),
+    of 15 to 20 points after 30 to 55.
     """
 
     model_config = ConfigDict(allow_inf_nan=False)
@@ -69,10 +69,10 @@ def collect_outcomes(
 ) -> Beliefs:
     """Add a namespace's episodes, in the order of the log, to what was observed before.
 
-    Attempts that failed through no fault of their persona's are left out.
+    Attempts that failed through no fault of their persona are left out.
 
     Args:
-        blameless: Failures that another step has the blame of.
+        blameless: Failures that another step is blamed for.
         window: Outcomes that are kept of each persona and task type, the latest.
     """
     found: dict[tuple[str, str], list[ReviewOutcome]] = defaultdict(list)
@@ -115,7 +115,7 @@ def review(
     changes = (
         _decide(known, arms[name], standard, policy, at)
         for name, known in sorted(registry.known.items())
-        if known.origin == "invented" and not known.held and known.status != "retired"
+        if known.origin == "invented" and not known.is_held and known.status != "retired"
     )
     return tuple(
         change.model_copy(update={"follows": registry.last.get(change.persona, 0)})
@@ -125,7 +125,7 @@ def review(
 
 
 def _decide(
-    known: Known,
+    known: KnownPersona,
     arms: Mapping[str, Sequence[ReviewOutcome]],
     standard: _Standard,
     policy: ReviewPolicy,
@@ -168,7 +168,7 @@ def _evidence(
 
 
 def _change(
-    known: Known,
+    known: KnownPersona,
     action: Action,
     after: Status,
     evidence: DecisionEvidence,
@@ -208,13 +208,13 @@ class _Standard:
             if known is not None and known.origin != "invented":
                 self.samples[task_type] += len(outcomes)
                 self._successes[task_type] += sum(outcome.succeeded for outcome in outcomes)
-        self._overall = self._shrunk(
+        self._overall = self._shrink(
             self._successes.total(), self.samples.total(), policy.prior_rate
         )
 
     def rate(self, task_type: str) -> float:
-        """Return their rate at a type; the less is known of it, the nearer to that at all types."""
-        return self._shrunk(self._successes[task_type], self.samples[task_type], self._overall)
+        """Return their rate at a type, shrunk towards their rate at all types."""
+        return self._shrink(self._successes[task_type], self.samples[task_type], self._overall)
 
-    def _shrunk(self, successes: int, samples: int, prior: float) -> float:
+    def _shrink(self, successes: int, samples: int, prior: float) -> float:
         return (successes + self._weight * prior) / (samples + self._weight)

@@ -1,4 +1,4 @@
-"""Where decisions about personas are kept: an append-only table that many processes write."""
+"""Decisions about personas, in an append-only table that many processes write."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .registry import Change, Registry, registry_of
 __all__ = ["APPLICATION_ID", "LAYOUT", "PersonaStore"]
 
 LAYOUT = 1
-"""The layout that this version writes; a file has it in `PRAGMA user_version`."""
+"""The layout that this version writes; a file stores it in `PRAGMA user_version`."""
 APPLICATION_ID = 0x53575031
-"""What marks a file as a store of personas."""
+"""Marks a file as a store of personas."""
 
 _COLUMNS = (
     "persona", "action", "before", "after", "by", "held", "reason", "evidence", "definition",
     "position", "follows", "at",
 )  # fmt: skip
-# The last condition is what makes a decision void that another process was quicker than.
+# The last condition rejects a decision if another process has decided since.
 _TABLE = """
 CREATE TABLE changes (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -63,18 +63,17 @@ _INSERT = "".join([
 _LAST = "SELECT COALESCE(MAX(id), 0) FROM changes WHERE namespace = ? AND persona = ?"
 _TRIES = 100
 _REMOVED = "(forgotten)"
-_AGAIN = "Forget it once more when that process has ended."
+_AGAIN = "Forget it again when that process has ended."
 
 
 class PersonaStore:
     """The changes of all namespaces in one SQLite file, and the registry that follows from them.
 
-    Safe for any number of threads and processes of one machine. A change that was appended is on
-    the disk.
+    Safe for any number of threads and processes on one machine. An appended change is on the disk.
 
     Args:
-        path: The file; it and its folder are made if need be.
-        own: The folder of the user's personas; it need not be there.
+        path: The file; it and its folder are created if missing.
+        own: The folder of the user's personas; it need not exist.
         patience_s: How long a call waits for other writers.
 
     Raises:
@@ -90,12 +89,12 @@ class PersonaStore:
         self._file = Connections(path, patience_s)
         if not self._file.read(_is_current):
             self._file.read(lambda db: db.execute("PRAGMA journal_mode = WAL").fetchone())
-            self._file.write(self._lay_out)
+            self._file.write(self._make_table)
 
     def changes(self, namespace: str) -> tuple[Change, ...]:
-        """Return what was decided, in that order."""
+        """Return all decisions, in their order."""
         rows = self._file.read(lambda db: db.execute(_SELECT, (namespace,)).fetchall())
-        return tuple(self._change(row) for row in rows)
+        return tuple(self._read_change(row) for row in rows)
 
     def registry(self, namespace: str) -> Registry:
         """Return all personas as they are now, of the user's folder, shipped and invented.
@@ -108,7 +107,7 @@ class PersonaStore:
         return registry_of(own, shipped_personas(), self.changes(namespace))
 
     def append(self, namespace: str, changes: Iterable[Change]) -> tuple[Change, ...]:
-        """Append changes and return those that were: one is void if it follows what isn't last."""
+        """Append changes and return those that were; a change that follows an old one is void."""
         wanted = tuple(changes)
 
         def insert(db: sqlite3.Connection) -> list[Change]:
@@ -124,13 +123,12 @@ class PersonaStore:
     def decide(
         self, namespace: str, decision: Callable[[Registry], Change | None]
     ) -> Change | None:
-        """Let `decision` decide on the registry as it is, again if another process was quicker.
+        """Let `decision` decide on the current registry, again if another process decided first.
 
-        `store.decide("default", lambda r: retire(r, "judge", at=time.time()))` is all there is to
-        retiring one.
+        `store.decide("default", lambda r: retire(r, "judge", at=time.time()))` retires one.
 
         Raises:
-            InputError: `decision` did.
+            InputError: Raised by `decision`.
             MemoryStoreError: The store can't be read or written.
         """
         for _ in range(_TRIES):
@@ -144,9 +142,9 @@ class PersonaStore:
         )
 
     def forget(self, namespace: str, persona: str | None = None) -> int:
-        """Remove all that was decided about a persona, or about all, for good; return how much.
+        """Remove all decisions about a persona, or about all, for good; return how many.
 
-        An invented one is gone with that, its prompt too; the bytes are overwritten.
+        That removes an invented persona and its prompt; the bytes are overwritten.
         """
         where = "namespace = ?" + ("" if persona is None else " AND persona = ?")
         values = (namespace,) if persona is None else (namespace, persona)
@@ -156,12 +154,12 @@ class PersonaStore:
         return gone
 
     def scrub(self, namespace: str, keys: Collection[EpisodeKey], text: str | None = None) -> int:
-        """Take forgotten episodes' keys, and a forgotten text, out of all that was decided.
+        """Remove forgotten episodes' keys, and a forgotten text, from all decisions.
 
-        A decision's counts stay, since it was made by them.
+        A decision's counts stay, since it was based on them.
 
         Returns:
-            How many decisions that changed; the bytes that were there are overwritten.
+            How many decisions that changed; the old bytes are overwritten.
 
         Raises:
             MemoryStoreError: The store can't be written, or a reader keeps its bytes in the WAL.
@@ -172,12 +170,12 @@ class PersonaStore:
             for number, *fields in db.execute(_SELECT, (namespace,)).fetchall():
                 row = dict(zip(_COLUMNS, fields, strict=True))
                 left = {
-                    "evidence": _without_keys(row["evidence"], keys),
-                    "reason": _without_text(row["reason"], text),
+                    "evidence": _remove_keys(row["evidence"], keys),
+                    "reason": _redact_text(row["reason"], text),
                 }
                 if left.items() <= row.items():
                     continue
-                # The table refuses updates, and the chain of decisions has their ids.
+                # The table refuses updates; later decisions refer to the id.
                 db.execute("DELETE FROM changes WHERE id = ?", (number,))
                 db.execute(_INSERT, (number, namespace, *{**row, **left}.values()))
                 changed += 1
@@ -191,7 +189,7 @@ class PersonaStore:
         """Close the file for all threads of this process."""
         self._file.close()
 
-    def _lay_out(self, db: sqlite3.Connection) -> None:
+    def _make_table(self, db: sqlite3.Connection) -> None:
         if _is_current(db):
             return
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -205,24 +203,24 @@ class PersonaStore:
         if db.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()[0]:
             raise MemoryStoreError(
                 f"{self.path} is a database of something else, not a store of personas.",
-                "Name another file, or move this one away.",
+                "Name another file, or move this file away.",
             )
         db.execute(_TABLE)
         db.execute(_FINAL)
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {LAYOUT}")
 
-    def _change(self, row: tuple[Any, ...]) -> Change:
+    def _read_change(self, row: tuple[Any, ...]) -> Change:
         fields = dict(zip(("id", *_COLUMNS), row, strict=True))
         try:
             for name in ("evidence", "definition"):
                 fields[name] = json.loads(fields[name]) if fields[name] else None
-            fields["definition"] = _as_today(fields["definition"])
+            fields["definition"] = _drop_old_fields(fields["definition"])
             return Change.model_validate_json(json.dumps(fields))
         except (ValidationError, ValueError) as error:
             raise MemoryStoreError(
                 f"Change {row[0]} in {self.path} can't be read: {error}.",
-                f"Look at the row of that id: sqlite3 {self.path}",
+                f"See the row with that id: sqlite3 {self.path}",
             ) from None
 
 
@@ -231,13 +229,13 @@ def _is_current(db: sqlite3.Connection) -> bool:
     return (version, db.execute("PRAGMA application_id").fetchone()[0]) == (LAYOUT, APPLICATION_ID)
 
 
-def _as_today(definition: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Leave out the fields that personas once had, and that nothing ever read."""
+def _drop_old_fields(definition: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Leave out fields that personas had once and that were never used."""
     return definition and {k: v for k, v in definition.items() if k not in ("gates", "tools")}
 
 
-def _without_keys(evidence: str | None, keys: Collection[EpisodeKey]) -> str | None:
-    """Return evidence, as JSON, without these episodes; the very text if it names none of them."""
+def _remove_keys(evidence: str | None, keys: Collection[EpisodeKey]) -> str | None:
+    """Return evidence, as JSON, without these episodes; the same text if it names none of them."""
     if not evidence:
         return evidence
     fields: dict[str, Any] = json.loads(evidence)
@@ -247,8 +245,8 @@ def _without_keys(evidence: str | None, keys: Collection[EpisodeKey]) -> str | N
     return json.dumps({**fields, "episodes": left}, ensure_ascii=False)
 
 
-def _without_text(reason: str, text: str | None) -> str:
-    """Return a reason, or that it was forgotten if it has the text in any case."""
+def _redact_text(reason: str, text: str | None) -> str:
+    """Return a reason, or `_REMOVED` if it contains the text in any case."""
     return _REMOVED if text is not None and mentions(text, [reason]) else reason
 
 

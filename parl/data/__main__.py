@@ -1,7 +1,7 @@
-"""Check the pattern files, or show what they give.
+"""Command that checks the pattern files or shows examples drawn from them.
 
 python -m prefect_swarm.parl.data check [--notes] [FILE ...]
-python -m prefect_swarm.parl.data show [--kind K] [-n 20] [--seed S] [--dress] [FILE ...]
+python -m prefect_swarm.parl.data show [--kind K] [-n 20] [--seed S] [--noise] [FILE ...]
 """
 
 from __future__ import annotations
@@ -14,52 +14,60 @@ from pathlib import Path
 
 from ...errors import InputError
 from .check import check_pattern, table
-from .generating.chance import seeded
+from .generating.chance import seeded_random
 from .generating.corpus import read_corpus
 from .generating.expand import expand
-from .noise.apply import dress
+from .noise.apply import add_noise
 from .parsing.pattern import Pattern
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one of the two commands; the exit status is 1 where a file has an error."""
+    """Run one of the two commands; the exit status is 1 if a file has an error."""
     options = _parser().parse_intermixed_args(arguments)
     folder = options.folder or resources.files(__package__ or "")
     corpus = read_corpus(folder)
-    errors = [error for error in corpus.errors if _wanted(str(error), options.files)]
-    blocks = [one for one in corpus.patterns if _wanted(one.where, options.files)]
+    errors = [error for error in corpus.errors if _is_selected(str(error), options.files)]
+    patterns = [
+        pattern for pattern in corpus.patterns if _is_selected(pattern.location, options.files)
+    ]
     if options.kind:
-        blocks = [one for one in blocks if one.kind == options.kind]
+        patterns = [pattern for pattern in patterns if pattern.kind == options.kind]
     if options.command == "show":
-        _say(_shown(blocks, options.count, options.seed, dressed=options.dress))
+        _write_lines(_write_examples(patterns, options.count, options.seed, noise=options.noise))
         return 0
-    blocks.sort(key=lambda block: (block.file, block.line))
-    findings = [check_pattern(block) for block in blocks]
-    wrong = [f"{error}" for error in errors]
-    wrong += [f"{one.pattern.where}: {error}." for one in findings for error in one.errors]
-    if options.notes:
-        _say(f"{one.pattern.where}: note: {note}." for one in findings for note in one.notes)
-    _say(table(findings))
-    noted = sum(bool(one.notes) for one in findings)
-    _say(wrong)
-    _say([f"{len(blocks)} blocks, {len(wrong)} errors, {noted} blocks with notes (--notes)."])
-    return 1 if wrong else 0
+    patterns.sort(key=lambda pattern: (pattern.file, pattern.line))
+    findings = [check_pattern(pattern) for pattern in patterns]
+    messages = [f"{error}" for error in errors]
+    for finding in findings:
+        messages += [f"{finding.pattern.location}: {error}." for error in finding.errors]
+        if options.notes:
+            _write_lines(f"{finding.pattern.location}: note: {note}." for note in finding.notes)
+    _write_lines(table(findings))
+    with_notes = sum(bool(finding.notes) for finding in findings)
+    _write_lines(messages)
+    counts = f"{len(patterns)} blocks, {len(messages)} errors, {with_notes} blocks with notes"
+    _write_lines([f"{counts} (--notes)."])
+    return 1 if messages else 0
 
 
-def _shown(blocks: Sequence[Pattern], count: int, seed: int, *, dressed: bool) -> Iterator[str]:
-    rng = seeded(seed)
-    for _ in range(count if blocks else 0):
-        block = rng.choice(blocks)
+def _write_examples(
+    patterns: Sequence[Pattern], count: int, seed: int, *, noise: bool
+) -> Iterator[str]:
+    rng = seeded_random(seed)
+    for _ in range(count if patterns else 0):
+        pattern = rng.choice(patterns)
         try:
-            example = expand(block, rng)
-            asked = dress(example.objective, rng) if dressed else example.objective.plain()
-            yield f"--- {block.kind} {block.where}\n{asked}\n\n{example.plan}\n"
+            example = expand(pattern, rng)
+            objective = (
+                add_noise(example.objective, rng) if noise else example.objective.plain_text()
+            )
+            yield f"--- {pattern.kind} {pattern.location}\n{objective}\n\n{example.plan}\n"
         except InputError as error:
-            yield f"--- {block.kind} {block.where}\n{error}\n"
+            yield f"--- {pattern.kind} {pattern.location}\n{error}\n"
 
 
-def _wanted(where: str, files: Sequence[str]) -> bool:
-    return not files or any(name in where for name in files)
+def _is_selected(location: str, files: Sequence[str]) -> bool:
+    return not files or any(name in location for name in files)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -68,18 +76,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "files",
         nargs="*",
-        help="only files whose path has one of these in it, such as chain/home.txt",
+        help="only files whose path contains one of these, such as chain/home.txt",
     )
     parser.add_argument("--kind", default="", help="only this kind")
     parser.add_argument("--notes", action="store_true", help="show the notes of the check")
     parser.add_argument("-n", dest="count", type=int, default=20, help="examples to show")
-    parser.add_argument("--dress", action="store_true", help="with small talk, typos and the like")
+    parser.add_argument("--noise", action="store_true", help="add small talk, typos and the like")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="another folder of patterns and words")
     return parser
 
 
-def _say(lines: Iterable[str]) -> None:
+def _write_lines(lines: Iterable[str]) -> None:
     for line in lines:
         sys.stdout.write(f"{line}\n")
 

@@ -1,4 +1,4 @@
-"""Checks of the pattern files, and examples of what they give."""
+"""Check patterns by drawing examples from them, and summarise the results in a table."""
 
 from __future__ import annotations
 
@@ -7,76 +7,76 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from .generating.chance import seeded
+from .generating.chance import seeded_random
 from .generating.expand import Expansion, MisfitError, draw
 from .parsing.pattern import Pattern
 
 __all__ = ["PatternFinding", "check_pattern", "depth", "table", "width"]
 
 DRAWS = 30
-"""Draws of a block in the check."""
+"""Examples that the check draws from a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatternFinding:
-    """A block's check: errors, notes that are none, and the draws that fit."""
+    """Result of a pattern's check: errors, notes, and the examples that fit the limits."""
 
     pattern: Pattern
     errors: tuple[str, ...]
     notes: tuple[str, ...]
-    good: tuple[Expansion, ...]
+    expansions: tuple[Expansion, ...]
 
 
 def check_pattern(pattern: Pattern, draws: int = DRAWS) -> PatternFinding:
-    """Draw a block with fixed seeds and say what is wrong with it."""
-    good: list[Expansion] = []
-    bad: list[str] = []
+    """Draw a pattern with fixed seeds and report what is wrong with it."""
+    expansions: list[Expansion] = []
+    misfits: list[str] = []
     for seed in range(draws):
         try:
-            good.append(draw(pattern, seeded(seed)))
+            expansions.append(draw(pattern, seeded_random(seed)))
         except MisfitError as misfit:
-            bad.append(str(misfit))
-    errors = list(_invented(pattern, good))
+            misfits.append(str(misfit))
+    errors = list(_invented_variables(pattern, expansions))
     notes: list[str] = []
-    if bad:
-        reason, _ = Counter(bad).most_common(1)[0]
-        said = f"{len(bad)} of {draws} draws don't fit, as {reason}"
-        (errors if 2 * len(bad) > draws else notes).append(said)
+    if misfits:
+        reason, _ = Counter(misfits).most_common(1)[0]
+        problem = f"{len(misfits)} of {draws} draws don't fit, as {reason}"
+        (errors if 2 * len(misfits) > draws else notes).append(problem)
     if len(pattern.asks) < 5:
         notes.append(f"only {len(pattern.asks)} asks")
-    notes += _unused(pattern, good)
-    return PatternFinding(pattern, tuple(errors), tuple(notes), tuple(good))
+    notes += _unused_variables(pattern, expansions)
+    return PatternFinding(pattern, tuple(errors), tuple(notes), tuple(expansions))
 
 
-def _invented(pattern: Pattern, good: Iterable[Expansion]) -> Iterator[str]:
-    """Say which drawn words a plan has that its objective lacks."""
-    found: set[str] = set()
-    for example in good:
-        for name in example.told - example.asked:
+def _invented_variables(pattern: Pattern, expansions: Iterable[Expansion]) -> Iterator[str]:
+    """Yield a message for each variable that a plan uses and its objective lacks."""
+    invented: set[str] = set()
+    for expansion in expansions:
+        for name in expansion.plan_variables - expansion.objective_variables:
             variable = pattern.variables[name]
             if not variable.inline:
-                found.add(name)
-    for name in sorted(found):
+                invented.add(name)
+    for name in sorted(invented):
         yield f"the plan says {{{name}}}, which some ask leaves out"
 
 
-def _unused(pattern: Pattern, good: Sequence[Expansion]) -> Iterator[str]:
-    lost: set[str] = set()
-    for example in good:
-        lost |= example.asked - example.told
-    # A verb or a list's length needs no place in the plan; what was drawn from a list has one.
-    for name in sorted(lost):
+def _unused_variables(pattern: Pattern, expansions: Sequence[Expansion]) -> Iterator[str]:
+    unused: set[str] = set()
+    for expansion in expansions:
+        unused |= expansion.objective_variables - expansion.plan_variables
+    # A plan may leave out a verb or a list's length, but no words drawn from a list.
+    for name in sorted(unused):
         if not pattern.variables[name].inline:
             yield f"an ask says {{{name}}}, which its plan leaves out"
 
 
 def depth(needs: Sequence[Sequence[int]]) -> int:
-    """Return how many steps the longest chain has."""
+    """Return the number of steps in the longest chain."""
     return max(_levels(needs), default=0)
 
 
 def width(needs: Sequence[Sequence[int]]) -> int:
-    """Return how many steps stand on the same level at most."""
+    """Return the largest number of steps on one level."""
     return max(Counter(_levels(needs)).values(), default=0)
 
 
@@ -88,13 +88,15 @@ def _levels(needs: Sequence[Sequence[int]]) -> list[int]:
 
 
 def table(findings: Iterable[PatternFinding]) -> Iterator[str]:
-    """Yield a line for each kind: blocks, asks, mean width and depth."""
+    """Yield a line for each kind: blocks, asks, mean steps, width and depth."""
     kinds: dict[str, list[PatternFinding]] = {}
     for finding in findings:
         kinds.setdefault(finding.pattern.kind, []).append(finding)
     yield f"{'kind':<32}{'blocks':>8}{'asks':>8}{'steps':>8}{'width':>8}{'depth':>8}"
     for kind in sorted(kinds):
-        plans = [one.needs for finding in kinds[kind] for one in finding.good] or [()]
+        plans = [
+            expansion.needs for finding in kinds[kind] for expansion in finding.expansions
+        ] or [()]
         asks = sum(len(finding.pattern.asks) for finding in kinds[kind])
         means = (mean(map(len, plans)), mean(map(width, plans)), mean(map(depth, plans)))
         figures = "".join(f"{figure:8.1f}" for figure in means)

@@ -20,10 +20,10 @@ __all__ = [
     "TrainConfig",
     "TrainResult",
     "TrainingReport",
-    "averaged",
+    "average_adapters",
     "export",
     "train",
-    "trains_on",
+    "training_device",
 ]
 
 
@@ -84,7 +84,7 @@ def _quiet(_: TrainingReport) -> None:
     pass
 
 
-def trains_on(config: TrainConfig) -> str:
+def training_device(config: TrainConfig) -> str:
     """What will compute a run, in PyTorch's words: `cpu`, `cuda` or `cuda:1`.
 
     Raises:
@@ -97,7 +97,7 @@ def trains_on(config: TrainConfig) -> str:
     return str(device_of(config))
 
 
-def averaged(checkpoint: Path, start: Path, *, base: Path) -> Path:
+def average_adapters(checkpoint: Path, start: Path, *, base: Path) -> Path:
     """Keep the mean of an adapter and of the one it was trained on from, and return its path.
 
     Args:

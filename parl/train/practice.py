@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...errors import InputError
 from ...task_ir import TaskIR
-from ..reward import GRAPH, reward
+from ..reward import GRAPH_REWARD, reward
 from .batches import Batch, TokenizedExample, pack
 from .checkpoints import TrainingProgress
 from .config import Practice, TrainConfig
@@ -163,7 +163,7 @@ class Practised:
     def _taught(self, task: Task, tries: Sequence[Try]) -> list[tuple[tuple[int, ...], float]]:
         rewards = [one.reward for one in tries]
         taught = [(tries[n].plan, advantage) for n, advantage in advantages(rewards)]
-        if max(rewards) <= GRAPH:
+        if max(rewards) <= GRAPH_REWARD:
             taught.append((task.example.plan, self._practice.wanted))
         return taught
 

@@ -117,7 +117,7 @@ async def draft_plan(
 def why_without_adapter(model: Model) -> str:
     """Return why a local model plans without the shipped adapter; empty for any other model."""
     local = _local(model)
-    return local.why_without_adapter if local is not None else ""
+    return local.missing_adapter_reason if local is not None else ""
 
 
 def _local(model: Model) -> LlamaCppModel | None:

@@ -22,7 +22,7 @@ from pydantic_ai.models.test import TestModel
 
 
 @pytest.fixture(autouse=True)
-def _nothing_resolved_yet() -> Iterator[None]:
+def _forget_resolved_models() -> Iterator[None]:
     forget_models()
     yield
     forget_models()
@@ -97,13 +97,13 @@ def test_an_override_takes_its_tiers_place_and_no_others() -> None:
 def test_overrides_nest_and_reach_tasks_started_inside() -> None:
     outer, inner = TestModel(), TestModel()
 
-    async def both() -> list[Model]:
+    async def resolve_both() -> list[Model]:
         return [*await asyncio.gather(resolve_model("demo", "worker"), resolve_model("", "coder"))]
 
     with override_models(worker=outer, coder=outer):
         with override_models(coder=inner):
-            assert asyncio.run(both()) == [outer, inner]
-        assert asyncio.run(both()) == [outer, outer]
+            assert asyncio.run(resolve_both()) == [outer, inner]
+        assert asyncio.run(resolve_both()) == [outer, outer]
 
 
 def test_the_name_of_a_local_model_tells_the_adapter_it_plans_with(
@@ -111,7 +111,7 @@ def test_the_name_of_a_local_model_tells_the_adapter_it_plans_with(
 ) -> None:
     base = demo_model_path().resolve()
     shipped = write_adapter(tmp_path / "shipped.gguf", swarm__base__sha256=file_hash(base))
-    monkeypatch.setattr(adapter, "_SHIPPED", shipped)
+    monkeypatch.setattr(adapter, "SHIPPED_ADAPTER", shipped)
     assert planner_adapter_of("demo") == planner_adapter_of(f"llamacpp:{base}") == shipped
     for name in ("block:llama-cpp/x", "openai:gpt-5", "llamacpp:", "llamacpp:/none.gguf"):
         assert planner_adapter_of(name) is None
@@ -143,5 +143,5 @@ class TestStoredBlocks:
 
     def test_a_block_that_is_no_model_is_refused(self) -> None:
         Secret(value=SecretStr("x")).save("word", overwrite=True)
-        with pytest.raises(InputError, match="no model"):
+        with pytest.raises(InputError, match="is not a model"):
             resolve("block:secret/word")

@@ -23,7 +23,7 @@ DEMO = (
 
 
 @pytest.fixture(autouse=True)
-def _no_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _hide_llama_cpp(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     forget_models()
     yield
@@ -55,14 +55,14 @@ def test_the_block_of_the_embedded_model_names_the_extra_demo() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("demo", DEMO), ("llamacpp:mine.gguf", LOCAL)], ids=["demo", "file"]
+    ("name", "problem"), [("demo", DEMO), ("llamacpp:mine.gguf", LOCAL)], ids=["demo", "file"]
 )
-def test_a_local_models_name_is_refused_with_its_tier(name: str, said: str) -> None:
-    with pytest.raises(InputError, match=said.replace("^", "^Tier coder: ")):
+def test_a_local_models_name_is_refused_with_its_tier(name: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem.replace("^", "^Tier coder: ")):
         asyncio.run(resolve_model(name, "coder"))
 
 
-def test_a_remote_model_is_had() -> None:
+def test_a_remote_model_needs_no_llama_cpp() -> None:
     name = "openai:qwen@http://localhost:8000/v1"
     assert asyncio.run(resolve_model(name, "worker")).model_name == "qwen"
 

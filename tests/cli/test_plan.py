@@ -12,7 +12,7 @@ from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.blocks.llama.adapter import file_hash
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.task_ir import TaskIR, load_plan
-from scripted_local import Scripted
+from scripted_local import ScriptedModel
 
 from .conftest import EXAMPLES, Invoke
 
@@ -91,11 +91,11 @@ def test_the_orchestrator_plans_with_its_adapter_unless_told_not_to(
     flags: tuple[str, ...], applied: bool, tmp_path: Path, invoke: Invoke
 ) -> None:
     adapter = write_adapter(tmp_path / "a.gguf")
-    model = Scripted(ONE, ONE, ONE, adapter=adapter)
+    model = ScriptedModel(ONE, ONE, ONE, adapter=adapter)
     with override_models(orchestrator=model):
         result = invoke("plan", "Write a poem about the sea", *flags)
     assert result.exit_code == 0
-    assert ("llamacpp_adapter" in model.asked[0]) == applied
+    assert ("llamacpp_adapter" in model.settings_of_requests[0]) == applied
 
 
 @pytest.mark.parametrize("command", ["plan", "run", "batch"])
@@ -103,11 +103,11 @@ def test_a_model_that_the_adapter_is_not_made_for_is_said_to_plan_without(
     command: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = f"{demo_model_path().name} plans without it."
-    monkeypatch.setattr(adapters, "_SHIPPED", write_adapter(tmp_path / "other.gguf"))
+    monkeypatch.setattr(adapters, "SHIPPED_ADAPTER", write_adapter(tmp_path / "other.gguf"))
     lines = tmp_path / "lines.jsonl"
     lines.write_text('"Write a poem about the sea"')
     asked = lines if command == "batch" else "Write a poem about the sea"
-    model = Scripted(*[ONE] * 6, adapter="default")
+    model = ScriptedModel(*[ONE] * 6, adapter="default")
     # Whether a plan is made or no server answers: it is said before.
     with override_models(orchestrator=model), temporary_settings({PREFECT_API_URL: NOWHERE}):
         assert invoke(command, asked).stderr.count(note) == 1
@@ -119,8 +119,8 @@ def test_nothing_is_said_of_a_model_whose_adapter_is_applied(
 ) -> None:
     base = file_hash(demo_model_path().resolve())
     shipped = write_adapter(tmp_path / "shipped.gguf", swarm__base__sha256=base)
-    monkeypatch.setattr(adapters, "_SHIPPED", shipped)
-    with override_models(orchestrator=Scripted(*[ONE] * 3, adapter="default")):
+    monkeypatch.setattr(adapters, "SHIPPED_ADAPTER", shipped)
+    with override_models(orchestrator=ScriptedModel(*[ONE] * 3, adapter="default")):
         assert "without" not in invoke("plan", "Write a poem about the sea").stderr
 
 

@@ -64,18 +64,21 @@ def test_a_run_of_an_earlier_version_goes_on() -> None:
 def test_a_step_that_was_reached_at_its_second_attempt_is_not_run_again() -> None:
     errors = [ModelConnectionError("far", "no route")] * 3
     names: list[str] = []
-    control = RunControl(lambda told: hear(told))
+    control = RunControl(lambda progress: hear(progress))
 
-    def hear(told: Progress) -> None:
-        if told.kind == "started":
-            names.append(told.text)
-        if told.kind == "launched" and told.step == "S2":
+    def hear(progress: Progress) -> None:
+        if progress.kind == "started":
+            names.append(progress.text)
+        if progress.kind == "launched" and progress.step == "S2":
+            script.release.clear()
             control.cancel.set()
 
     def reply(prompt: str) -> str | Exception:
         return errors.pop() if errors and prompt == "one" else f"done: {prompt[-3:]}"
 
-    with scripted(Script(reply)), controlled(control), pytest.raises(CancelledRun):
+    script = Script(reply, together=2)
+    script.release.set()
+    with scripted(script), controlled(control), pytest.raises(CancelledRun):
         asyncio.run(swarm("Find out", plan=chain("one", "two"), options=SwarmOptions()))
     with scripted(Script(reply)) as script:
         result = asyncio.run(resume(names[0]))

@@ -24,9 +24,9 @@ from prefect_swarm.flows.events import (
 )
 from prefect_swarm.flows.schedule import Schedule
 
-Outcome = Literal["succeeded", "failed", "skipped", "retry", "cancelled"]
+Outcome = Literal["succeeded", "failed", "skipped", "waived", "retry", "cancelled"]
 TIERS = ("worker", "coder", "architect")
-_BAD: tuple[Outcome, ...] = ("failed", "skipped", "retry", "cancelled")
+_BAD: tuple[Outcome, ...] = ("failed", "skipped", "waived", "retry", "cancelled")
 OUTCOMES: tuple[Outcome, ...] = ("succeeded", "succeeded", "succeeded", *_BAD)
 LIMITS = st.builds(
     ConcurrencyLimits,
@@ -45,14 +45,15 @@ class Job:
 
 
 @st.composite
-def stages(draw: st.DrawFn, there: int) -> PlanExtended:
-    """Some steps more, each of which may need any before it."""
-    count = draw(st.integers(0 if there else 1, 12))
-    return PlanExtended(tuple(draw(jobs(number)) for number in range(there, there + count)))
+def stages(draw: st.DrawFn, count_before: int) -> PlanExtended:
+    """More steps, each of which may need any step before it."""
+    count = draw(st.integers(0 if count_before else 1, 12))
+    numbers = range(count_before, count_before + count)
+    return PlanExtended(tuple(draw(jobs(number)) for number in numbers))
 
 
 def jobs(number: int) -> st.SearchStrategy[Job]:
-    earlier = [f"S{one}" for one in range(number)]
+    earlier = [f"S{before}" for before in range(number)]
     needs = st.lists(st.sampled_from(earlier), unique=True, max_size=4) if earlier else st.just([])
     return st.builds(
         Job,
@@ -69,6 +70,7 @@ class Driver(RuleBasedStateMachine):
         super().__init__()
         self.jobs: list[Job] = []
         self.over: dict[str, str] = {}
+        self.waived: set[str] = set()
         self.running: dict[str, str] = {}
         self.tiers: dict[str, str] = {}
         self.attempts: dict[str, int] = {}
@@ -110,7 +112,10 @@ class Driver(RuleBasedStateMachine):
     def end(self, event: AttemptFinished) -> None:
         del self.running[event.step]
         self.tiers[event.step] = event.tier or self.tiers[event.step]
-        if event.outcome != "retry":
+        if event.outcome == "waived":
+            self.waived.add(event.step)
+            self.over[event.step] = "skipped"
+        elif event.outcome != "retry":
             self.over[event.step] = event.outcome
         self.tell(event)
 
@@ -158,20 +163,23 @@ class Driver(RuleBasedStateMachine):
         return statuses
 
     def status_of(self, job: Job, statuses: dict[str, str]) -> str:
-        above = [one for one in self.jobs if one.id in job.upstream]
+        above = [needed for needed in self.jobs if needed.id in job.upstream]
         if job.id in self.over:
             return self.over[job.id]
         if job.id in self.running:
             return "running"
         if self.cancelled:
             return "cancelled"
-        if any(self.blocks(one, statuses) for one in above):
+        if any(self.blocks(needed, statuses) for needed in above):
             return "skipped"
-        ended = all(one.id in self.over or statuses[one.id] == "skipped" for one in above)
+        ended = all(needed.id in self.over or statuses[needed.id] == "skipped" for needed in above)
         return "ready" if ended else "waiting"
 
     def blocks(self, job: Job, statuses: dict[str, str]) -> bool:
-        return statuses[job.id] in ("failed", "skipped", "cancelled") and not job.optional
+        return statuses[job.id] in ("failed", "skipped", "cancelled") and not self.may_lack(job)
+
+    def may_lack(self, job: Job) -> bool:
+        return job.optional or job.id in self.waived
 
     def startable(self) -> list[str]:
         """Steps that may start now, the one to start first in front."""
@@ -183,7 +191,7 @@ class Driver(RuleBasedStateMachine):
 
     def has_room(self, job: Job) -> bool:
         tier = self.tiers[job.id]
-        used = sum(one == tier for one in self.running.values())
+        used = sum(used_tier == tier for used_tier in self.running.values())
         return used < self.limits.tiers.get(tier, self.limits.max_concurrency)
 
     # --- what holds after every event -----------------------------------------------------------
@@ -206,7 +214,7 @@ class Driver(RuleBasedStateMachine):
     def run_status(self) -> str:
         if "succeeded" not in self.over.values():
             return "failed"
-        whole = all(self.over[job.id] == "succeeded" or job.optional for job in self.jobs)
+        whole = all(self.over[job.id] == "succeeded" or self.may_lack(job) for job in self.jobs)
         return "completed" if whole else "partial"
 
     def teardown(self) -> None:

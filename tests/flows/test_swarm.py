@@ -42,14 +42,14 @@ def test_a_step_reads_its_dependencies_labelled_and_nothing_else() -> None:
 
 def test_steps_that_need_nothing_run_at_once_up_to_the_limit() -> None:
     plan = TaskIR.from_items("read {item}", [str(n) for n in range(9)])
-    with scripted(Script()) as script:
+    with scripted(Script(together=4)) as script:
         run(plan, max_concurrency=4)
     assert script.most_at_once == 4
 
 
 def test_a_tier_has_a_limit_of_its_own() -> None:
     plan = TaskIR.from_items("read {item}", [str(n) for n in range(6)])
-    with scripted(Script()) as script:
+    with scripted(Script(together=2)) as script:
         run(plan, max_concurrency=6, tier_concurrency={"worker": 2})
     assert script.most_at_once == 2
 

@@ -90,14 +90,14 @@ def test_tokens_are_counted_and_stop_the_launch_that_would_exceed_them() -> None
 def test_a_model_that_never_stops_is_a_timeout() -> None:
     plan = plan_of({"id": "S1", "timeout_s": 0.01})
     with (
-        scripted(Script()),
+        scripted(Script(together=2)),
         pytest.raises(RunFailedError, match=r"S1 was not answered within 0.01"),
     ):
         run(plan)
 
 
 def test_the_end_of_the_run_is_a_budget_not_a_slow_step() -> None:
-    with scripted(Script()), pytest.raises(RunFailedError) as failure:
+    with scripted(Script(together=2)), pytest.raises(RunFailedError) as failure:
         run(plan_of({"id": "S1"}), timeout_s=0.01)
     assert failure.value.result is not None
     assert failure.value.result.steps[0].category == "BUDGET"
@@ -143,10 +143,10 @@ def test_a_refused_request_is_not_retried() -> None:
 
 def test_a_step_waits_for_tokens_that_others_only_reserve() -> None:
     plan = TaskIR.from_items("read {item}", [str(n) for n in range(4)])
-    with scripted(Script(lambda _: "short")) as script:
+    with scripted(Script(lambda _: "short", together=3)) as script:
         result = run(plan, max_tokens=900, max_output_tokens=256)
     assert [step.status for step in result.steps] == ["succeeded"] * 4
-    assert script.most_at_once < 4
+    assert script.most_at_once == 3
 
 
 def test_a_refused_request_spends_no_tokens() -> None:

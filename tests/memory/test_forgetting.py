@@ -31,10 +31,10 @@ def store(swarm_home: Path) -> Store:
     return store
 
 
-def play(store: Store) -> None:
+def add_persona(store: Store) -> None:
     """Invent a persona that plays, and promote it on evidence of both episodes."""
     prompt = f"You play the {WORD} and write about it."
-    found = DecisionEvidence(
+    evidence = DecisionEvidence(
         successes=2,
         failures=0,
         rate=1.0,
@@ -47,39 +47,39 @@ def play(store: Store) -> None:
     )
     store.personas.decide("default", lambda r: invent(r, "Zed", prompt, "chat/text", at=1.0))
     store.personas.decide(
-        "default", lambda r: promote(r, "zed", at=2.0).model_copy(update={"evidence": found})
+        "default", lambda r: promote(r, "zed", at=2.0).model_copy(update={"evidence": evidence})
     )
 
 
-def files(store: Store) -> bytes:
-    return b"".join(one.read_bytes() for one in store.place.folder.rglob("*") if one.is_file())
+def read_files(store: Store) -> bytes:
+    return b"".join(file.read_bytes() for file in store.place.folder.rglob("*") if file.is_file())
 
 
-def found(store: Store, namespace: str = "default") -> list[str]:
-    return [one.episode.prompt for one, _ in store.similar(namespace, WORD, 10)]
+def search_prompts(store: Store, namespace: str = "default") -> list[str]:
+    return [entry.episode.prompt for entry, _ in store.similar(namespace, WORD, 10)]
 
 
 def test_a_search_finds_no_more_what_was_forgotten(store: Store) -> None:
-    assert found(store)[0] == SOUND.prompt
+    assert search_prompts(store)[0] == SOUND.prompt
     assert forget(containing=WORD) == Forgotten(episodes=1, generation=2)
-    assert found(store) == [SLUG.prompt]
+    assert search_prompts(store) == [SLUG.prompt]
 
 
 def test_the_log_has_the_others_and_no_more(store: Store) -> None:
     forget(containing=WORD.upper())
-    assert [one.episode for one in store.log.since(0)] == [SLUG]
+    assert [entry.episode for entry in store.log.since(0)] == [SLUG]
 
 
 def test_no_file_has_the_forgotten_word(store: Store) -> None:
-    play(store)
+    add_persona(store)
     store.keep_beliefs("default")
-    assert WORD.encode() in files(store)
+    assert WORD.encode() in read_files(store)
     forget(containing=WORD)
-    assert WORD.encode() not in files(store)
+    assert WORD.encode() not in read_files(store)
 
 
 def test_evidence_about_personas_loses_the_keys_and_keeps_its_counts(store: Store) -> None:
-    play(store)
+    add_persona(store)
     assert forget(run=SOUND.run).decisions == 1
     evidence = store.personas.changes("default")[1].evidence
     assert evidence is not None
@@ -88,7 +88,7 @@ def test_evidence_about_personas_loses_the_keys_and_keeps_its_counts(store: Stor
 
 @pytest.mark.parametrize("condition", [{"containing": WORD}, {"persona": "zed"}])
 def test_an_invented_persona_goes_with_its_prompt(store: Store, condition: dict[str, Any]) -> None:
-    play(store)
+    add_persona(store)
     done = forget(**condition)
     assert (done.personas, done.decisions) == (("zed",), 2)
     assert "zed" not in store.personas.registry("default").known
@@ -96,19 +96,19 @@ def test_an_invented_persona_goes_with_its_prompt(store: Store, condition: dict[
 
 def test_a_run_may_have_its_short_name(store: Store) -> None:
     assert forget(run="0192f0c47a41").episodes == 1
-    assert found(store) == [SOUND.prompt]
+    assert search_prompts(store) == [SOUND.prompt]
 
 
 def test_another_namespace_keeps_what_it_has(store: Store) -> None:
     store.remember(THEIRS)
     assert forget(everything=True).episodes == 2
-    assert (found(store), found(store, "theirs")) == ([], [THEIRS.prompt])
+    assert (search_prompts(store), search_prompts(store, "theirs")) == ([], [THEIRS.prompt])
 
 
 @pytest.mark.parametrize("zone", [UTC, None])
 def test_before_is_a_time_with_or_without_a_zone(store: Store, zone: Any) -> None:
     assert forget(before=datetime.fromtimestamp(SOUND.ended_at, zone)).episodes == 1
-    assert found(store) == [SOUND.prompt]
+    assert search_prompts(store) == [SOUND.prompt]
 
 
 def test_what_nothing_matches_removes_nothing(store: Store) -> None:
@@ -126,16 +126,16 @@ def test_a_memory_without_an_index_gets_none(swarm_home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("conditions", "said"),
+    ("conditions", "problem"),
     [
         ({}, "Nothing says what to forget"),
         ({"run": " "}, "^run is empty"),
         ({"everything": True, "step": "S1"}, "^everything was given with a condition"),
         ({"before": datetime.min}, "^before is out of range"),
-        ({"step": "S1", "embedder": "none"}, "names no embedder"),
+        ({"step": "S1", "embedder": "none"}, "There is no embedder"),
     ],
 )
-def test_what_is_unclear_is_refused(store: Store, conditions: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_is_unclear_is_refused(store: Store, conditions: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
         forget(**conditions)
     assert store.log.count() == 2

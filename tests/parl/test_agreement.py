@@ -19,7 +19,13 @@ def plan(lines: str) -> TaskIR:
 
 def test_a_plan_agrees_with_itself() -> None:
     found = agreement(plan(WANTED), plan(WANTED))
-    assert (found.exact, found.right, found.said, found.wanted, found.faithful) == (
+    assert (
+        found.exact,
+        found.matched_edges,
+        found.plan_edges,
+        found.wanted_edges,
+        found.faithful,
+    ) == (
         True,
         2,
         2,
@@ -37,7 +43,7 @@ def test_neither_the_order_of_lanes_nor_names_matter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "right", "said"),
+    ("lines", "matched_edges", "plan_edges"),
     [
         # An edge is missing, one is too many, a step is missing, a step is too many.
         (WANTED.replace("(needs 1, 2)", "(needs 1)"), 1, 1),
@@ -46,10 +52,14 @@ def test_neither_the_order_of_lanes_nor_names_matter() -> None:
         (WANTED + "\n4. Poet: Write an ode to tea (needs 3)", 2, 3),
     ],
 )
-def test_another_graph_is_not_exact(lines: str, right: int, said: int) -> None:
+def test_another_graph_is_not_exact(lines: str, matched_edges: int, plan_edges: int) -> None:
     found = agreement(plan(lines), plan(WANTED))
     assert not found.exact
-    assert (found.right, found.said, found.wanted) == (right, said, 2)
+    assert (found.matched_edges, found.plan_edges, found.wanted_edges) == (
+        matched_edges,
+        plan_edges,
+        2,
+    )
 
 
 def test_the_right_graph_about_something_else_is_not_exact() -> None:
@@ -61,4 +71,9 @@ def test_the_right_graph_about_something_else_is_not_exact() -> None:
 
 def test_no_plan_agrees_with_nothing() -> None:
     found = agreement(None, plan(WANTED))
-    assert (found.readable, found.exact, found.wanted, found.faithful) == (False, False, 2, 0.0)
+    assert (found.readable, found.exact, found.wanted_edges, found.faithful) == (
+        False,
+        False,
+        2,
+        0.0,
+    )

@@ -63,7 +63,7 @@ def test_a_line_that_is_no_pair_is_named(tmp_path: Path, line: str, said: str) -
 
 
 def test_an_empty_or_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no pair"):
+    with pytest.raises(InputError, match="has no pairs"):
         read_pairs(file_of(tmp_path, ""))
     with pytest.raises(InputError, match="can't be read"):
         read_pairs(tmp_path / "none.jsonl")

@@ -31,16 +31,16 @@ def judge(monkeypatch: pytest.MonkeyPatch, *scores: float) -> None:
     monkeypatch.setattr(module, "evaluate", judged)
 
 
-def test_every_tenth_own_pair_is_held_back() -> None:
+def test_every_tenth_own_pair_is_held_out() -> None:
     source = TrainingSource(generated=0, own=OWN)
-    assert source.learnt() == OWN[:9]
-    assert source.held_back() == OWN[9:]
+    assert source.training_pairs() == OWN[:9]
+    assert source.held_out_pairs() == OWN[9:]
 
 
 def test_generated_pairs_to_judge_by_are_not_learnt() -> None:
     source = TrainingSource(generated=200, judged=50)
-    assert not {one for one, _ in source.learnt()} & {one for one, _ in source.held_back()}
-    assert (len(source.learnt()), len(source.held_back())) == (200, 50)
+    assert not dict(source.training_pairs()).keys() & dict(source.held_out_pairs()).keys()
+    assert (len(source.training_pairs()), len(source.held_out_pairs())) == (200, 50)
 
 
 @pytest.mark.slow
@@ -69,7 +69,9 @@ def test_a_short_training_ends_in_an_adapter_that_plans(tmp_path: Path) -> None:
 def test_a_worse_adapter_is_kept_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge(monkeypatch, 0.9, 0.5)
     target = tmp_path / "poet.gguf"
-    with pytest.raises(WorseAdapterError, match=r"scores 0\.500, what plans now 0\.900") as caught:
+    with pytest.raises(
+        WorseAdapterError, match=r"scores 0\.500, the current planner 0\.900"
+    ) as caught:
         retrain(
             demo_model_path(),
             TrainingSource(generated=0, own=OWN),
@@ -106,7 +108,7 @@ def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
 
 def test_something_has_to_be_left_to_judge_by(tmp_path: Path) -> None:
     few = TrainingSource(generated=0, own=OWN[:9])
-    with pytest.raises(InputError, match="9 pairs leave none to judge by"):
+    with pytest.raises(InputError, match="9 pairs leave none to evaluate on"):
         retrain(demo_model_path(), few, CONFIG, tmp_path / "run", tmp_path / "out.gguf")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.parl.reward import GRAPH, reward
+from prefect_swarm.parl.reward import GRAPH_REWARD, reward
 from prefect_swarm.tasks.planner.local.line_format import read_lines
 
 OBJECTIVE = "Describe iron and gold for a child, then write a song from both"
@@ -38,15 +38,15 @@ def test_other_agents_and_another_order_are_worth_as_much() -> None:
     ],
 )
 def test_another_graph_is_never_worth_more_than_the_wanted_one(lines: str) -> None:
-    assert 0 < worth(lines) <= GRAPH
+    assert 0 < worth(lines) <= GRAPH_REWARD
 
 
 def test_a_word_that_is_lost_costs() -> None:
-    assert GRAPH < worth(LINES.replace("iron for a child", "iron")) < 0.8
+    assert GRAPH_REWARD < worth(LINES.replace("iron for a child", "iron")) < 0.8
 
 
 def test_words_that_belong_elsewhere_cost() -> None:
-    assert GRAPH < worth(LINES.replace("iron for", "iron, then write a song, for")) < 1
+    assert GRAPH_REWARD < worth(LINES.replace("iron for", "iron, then write a song, for")) < 1
 
 
 @pytest.mark.parametrize("lines", ["", "iron, gold", "1. Poet:"])

@@ -13,21 +13,21 @@ _STRING, _FLOAT, _F32, _ALIGNMENT = 8, 6, 0, 32
 Value = str | float
 
 
-def write_adapter(path: Path, *, scale: float = 1.0, width: int = _WIDTH, **said: Value) -> Path:
+def write_adapter(path: Path, *, scale: float = 1.0, width: int = _WIDTH, **fields: Value) -> Path:
     """Write an adapter that changes what the embedded model says.
 
     Args:
         path: Where to.
         scale: How much it changes; 0 for not at all.
         width: Columns of its matrices; the embedded model's are 576 wide.
-        said: More of its header, or other values; dots are written as `__`.
+        fields: Fields of its header to add or replace; dots are written as `__`.
     """
     header: dict[str, Value] = {
         "general.architecture": "llama",
         "general.type": "adapter",
         "adapter.type": "lora",
         "adapter.lora.alpha": float(_RANK),
-        **{key.replace("__", "."): value for key, value in said.items()},
+        **{key.replace("__", "."): value for key, value in fields.items()},
     }
     randomness = random.Random(0)  # noqa: S311 - weights, not secrets
     # GGUF writes a matrix's row length first.

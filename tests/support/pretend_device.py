@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-__all__ = ["DEVICE", "pretended"]
+__all__ = ["DEVICE", "pretend_device"]
 
 DEVICE = torch.device("meta")
 """The name it goes by: that of a device whose tensors hold nothing."""
@@ -23,13 +23,13 @@ _aten = torch.ops.aten
 _MOVES = (_aten._to_copy.default, _aten.copy_.default)
 
 
-class _There(Tensor):
+class _DeviceTensor(Tensor):
     """A tensor on the device; `held` is where it really is."""
 
     held: Tensor
 
     @staticmethod
-    def __new__(cls, held: Tensor) -> _There:
+    def __new__(cls, held: Tensor) -> _DeviceTensor:
         made = Tensor._make_wrapper_subclass(
             cls,
             held.size(),
@@ -59,7 +59,7 @@ class _Device(TorchDispatchMode):
 
 
 @contextmanager
-def pretended() -> Generator[torch.device]:
+def pretend_device() -> Generator[torch.device]:
     """Have the device, with an optimiser that supports it."""
     with pytest.MonkeyPatch.context() as patch, _Device():
         known = [*cast("Any", optimizer)._get_fused_kernels_supported_devices(), DEVICE.type]
@@ -69,17 +69,19 @@ def pretended() -> Generator[torch.device]:
 
 def _call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
-    there = [tensor for tensor in tensors if isinstance(tensor, _There)]
+    on_device = [tensor for tensor in tensors if isinstance(tensor, _DeviceTensor)]
     # As everywhere a single number may come from the processor.
-    here = [tensor for tensor in tensors if not isinstance(tensor, _There) and tensor.dim()]
-    if there and here and func not in _MOVES:
+    on_processor = [
+        tensor for tensor in tensors if not isinstance(tensor, _DeviceTensor) and tensor.dim()
+    ]
+    if on_device and on_processor and func not in _MOVES:
         raise RuntimeError(f"{func} is given tensors of two devices.")
     to = kwargs.get("device")
-    held = tree_map_only(_There, lambda tensor: tensor.held, (args, kwargs))
+    held = tree_map_only(_DeviceTensor, lambda tensor: tensor.held, (args, kwargs))
     found = func(*held[0], **(held[1] if to is None else {**held[1], "device": "cpu"}))
-    stays = isinstance(args[0], _There) if func is _aten.copy_.default else bool(there)
+    stays = isinstance(args[0], _DeviceTensor) if func is _aten.copy_.default else bool(on_device)
     if not (stays if to is None else torch.device(to) == DEVICE):
         return found
     # A wrapper can't say that the numbers it holds are still to be conjugated.
-    found = tree_map_only(Tensor, lambda tensor: _There(tensor.resolve_conj()), found)
-    return return_and_correct_aliasing(func, args, kwargs, found) if there else found
+    found = tree_map_only(Tensor, lambda tensor: _DeviceTensor(tensor.resolve_conj()), found)
+    return return_and_correct_aliasing(func, args, kwargs, found) if on_device else found

@@ -1,4 +1,4 @@
-"""Models that answer as a test says, and a record of what they were asked."""
+"""Models that answer as a test says, and a record of their requests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,19 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 @dataclass
 class Script:
-    """Answers with `reply(prompt)`; an exception that it returns is raised instead."""
+    """Answers with `reply(prompt)`; an exception that it returns is raised instead.
+
+    Attributes:
+        together: No request is answered before so many were under way at once, or `release` is set.
+        release: Set it to let all requests be answered.
+        most_at_once: The most requests that were under way at once.
+    """
 
     reply: Callable[[str], str | Exception] = lambda prompt: f"about: {prompt[-40:]}"
     prompts: list[str] = field(default_factory=list)
     instructions: list[str] = field(default_factory=list)
+    together: int = 1
+    release: asyncio.Event = field(default_factory=asyncio.Event)
     at_once: int = 0
     most_at_once: int = 0
 
@@ -28,9 +36,11 @@ class Script:
         self.instructions.append(info.instructions or "")
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
+        if self.at_once >= self.together:
+            self.release.set()
         try:
-            # Lets every attempt that was launched with this one arrive before any ends.
-            await asyncio.sleep(0.05)
+            # The limit only ends a test that would otherwise wait forever.
+            await asyncio.wait_for(self.release.wait(), 60)
             answer = self.reply(prompt)
         finally:
             self.at_once -= 1

@@ -14,10 +14,10 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-__all__ = ["Scripted"]
+__all__ = ["ScriptedModel"]
 
 
-class Scripted(LlamaCppModel):
+class ScriptedModel(LlamaCppModel):
     """A local model that says the given texts in turn and keeps what it was asked.
 
     Attributes:
@@ -31,8 +31,8 @@ class Scripted(LlamaCppModel):
         adapter: Literal["default"] | Path | None = None,
     ) -> None:
         super().__init__(demo_model_path(), planner_adapter=adapter)
-        self.asked: list[dict[str, Any]] = []
-        self.told: list[str] = []
+        self.settings_of_requests: list[dict[str, Any]] = []
+        self.prompts: list[str] = []
         self.most_at_once = 0
         self._under_way = 0
         self._texts, self._finish_reason = iter(texts), finish_reason
@@ -43,8 +43,8 @@ class Scripted(LlamaCppModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        self.asked.append(dict(model_settings or {}))
-        self.told.append("|".join(turn.content for turn in to_chat(messages)))
+        self.settings_of_requests.append(dict(model_settings or {}))
+        self.prompts.append("|".join(turn.content for turn in to_chat(messages)))
         self._under_way += 1
         self.most_at_once = max(self.most_at_once, self._under_way)
         await asyncio.sleep(0)

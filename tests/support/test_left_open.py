@@ -1,4 +1,4 @@
-"""The tests end without a word about files that nobody closed."""
+"""The tests end without a warning about open files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def test_llama_cpp_leaves_nothing_open() -> None:
-    code = "import left_open, llama_cpp; left_open.close_what_was_left_open()"
+    code = "import left_open, llama_cpp; left_open.close_leaked_files()"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},

@@ -1,12 +1,12 @@
-"""Randomness that a seed alone decides, on every machine and Python version."""
+"""Random generators that depend on the seed alone, on every machine and Python version."""
 
 from __future__ import annotations
 
 import random
 
-__all__ = ["seeded"]
+__all__ = ["seeded_random"]
 
 
-def seeded(seed: int) -> random.Random:
-    """Return a generator of its own; nothing else draws from it."""
+def seeded_random(seed: int) -> random.Random:
+    """Return a new random generator that shares no state with others."""
     return random.Random(seed)  # noqa: S311 (it chooses words, no secrets)

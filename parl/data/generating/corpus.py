@@ -1,4 +1,4 @@
-"""The pattern and word files, read."""
+"""Read the pattern and word files of a data folder."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ __all__ = ["Corpus", "patterns", "read_corpus"]
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a data folder holds, and what is wrong with it.
+    """Word lists and patterns of a data folder, and the errors in its files.
 
-    The patterns stand in the order of their texts, whatever files hold them.
+    The patterns are sorted by their texts, whatever files they are in.
     """
 
     lists: Mapping[str, WordList]
@@ -32,7 +32,7 @@ class Corpus:
 
 @cache
 def patterns() -> tuple[Pattern, ...]:
-    """Return the patterns that the package ships, in the order of their texts.
+    """Return the patterns that the package ships, sorted by their texts.
 
     Raises:
         InputError: A line of a file breaks a rule.
@@ -44,21 +44,21 @@ def patterns() -> tuple[Pattern, ...]:
 
 
 def read_corpus(folder: Traversable) -> Corpus:
-    """Read what `words` and `patterns` hold, folders inside them too; errors are gathered."""
+    """Read `words` and `patterns` with their subfolders; errors are collected, not raised."""
     errors: list[InputError] = []
     lists: dict[str, WordList] = {}
-    homes = {COUNT: "the language itself"}
-    for name, text in _texts(folder, "words", errors):
-        for found in _good(read_lists(text, name), errors):
-            if found.name in homes:
-                problem = f"{name}: list {found.name} is in {homes[found.name]} already."
+    file_of = {COUNT: "the language itself"}
+    for name, text in _read_texts(folder, "words", errors):
+        for word_list in _collect_errors(read_lists(text, name), errors):
+            if word_list.name in file_of:
+                problem = f"{name}: list {word_list.name} is in {file_of[word_list.name]} already."
                 errors.append(InputError(problem, "Rename one of them."))
             else:
-                lists[found.name], homes[found.name] = found, name
+                lists[word_list.name], file_of[word_list.name] = word_list, name
     blocks: list[Pattern] = []
-    for name, text in _texts(folder, "patterns", errors):
-        blocks += _good(read_patterns(text, name, lists), errors)
-    # A seed draws by place, and moving a block to another file must not change what it draws.
+    for name, text in _read_texts(folder, "patterns", errors):
+        blocks += _collect_errors(read_patterns(text, name, lists), errors)
+    # A seed draws by index: moving a block to another file must not change what it draws.
     blocks.sort(key=lambda block: block.text)
     return Corpus(lists, tuple(blocks), tuple(errors))
 
@@ -66,34 +66,33 @@ def read_corpus(folder: Traversable) -> Corpus:
 _T = TypeVar("_T")
 
 
-def _good(found: Iterable[_T | InputError], errors: list[InputError]) -> Iterator[_T]:
-    for item in found:
+def _collect_errors(items: Iterable[_T | InputError], errors: list[InputError]) -> Iterator[_T]:
+    for item in items:
         if isinstance(item, InputError):
             errors.append(item)
         else:
             yield item
 
 
-def _texts(folder: Traversable, kind: str, errors: list[InputError]) -> Iterator[tuple[str, str]]:
-    """Yield each file's name and text, the name as `patterns/chain/home.txt`."""
+def _read_texts(
+    folder: Traversable, kind: str, errors: list[InputError]
+) -> Iterator[tuple[str, str]]:
+    """Yield each file's name, such as `patterns/chain/home.txt`, and its text."""
     place = folder / kind
     if not place.is_dir():
         errors.append(InputError(f"There is no folder {place}.", "Install the package again."))
         return
-    for name, file in _files(place, kind):
+    for name, file in _text_files(place, kind):
         try:
             yield name, file.read_text("utf-8")
         except UnicodeDecodeError:
             errors.append(InputError(f"{name} is not UTF-8 text.", "Save it as UTF-8."))
 
 
-def _files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
-    """Yield the text files of a folder and of those inside it, by name.
-
-    Folders are listed in no certain order.
-    """
+def _text_files(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
+    """Yield the text files of a folder and its subfolders, sorted by name."""
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
-            yield from _files(item, f"{name}/{item.name}")
+            yield from _text_files(item, f"{name}/{item.name}")
         elif item.name.endswith(".txt"):
             yield f"{name}/{item.name}", item

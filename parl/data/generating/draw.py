@@ -1,4 +1,4 @@
-"""One example's choices: what every variable of a pattern holds."""
+"""Draw the random choices of one example: a value for every variable of a pattern."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..parsing.lists import WordEntry, WordList
 from ..parsing.pattern import Pattern, Variable
 from ..parsing.variables import COUNT
 
-__all__ = ["Scene", "Value", "draw_scene"]
+__all__ = ["ExampleChoices", "Value", "draw_choices"]
 
 _NAMED = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a variable holds: entries of one list, whose fields are named."""
+    """A variable's value: entries of one list, and the names of their fields."""
 
     variable: Variable
     fields: tuple[str, ...]
@@ -31,8 +31,8 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """One example's choices.
+class ExampleChoices:
+    """The random choices of one example.
 
     Attributes:
         serial: Whether a list has a comma before its `and`.
@@ -40,54 +40,54 @@ class Scene:
     """
 
     values: Mapping[str, Value]
-    serial: bool = False
+    serial_comma: bool = False
     digits: bool = False
 
 
-def draw_scene(pattern: Pattern, rng: random.Random) -> Scene:
-    """Choose what every variable holds; no list's entry is taken twice where there are enough."""
+def draw_choices(pattern: Pattern, rng: random.Random) -> ExampleChoices:
+    """Draw every variable's value; no entry is drawn twice if there are enough."""
     values: dict[str, Value] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for name, variable in pattern.variables.items():
         source = rng.choice(variable.lists)
-        like = values.get(variable.like)
-        count = len(like.entries) if like else rng.randint(variable.low, variable.high)
-        entries = _entries(source, variable, count, taken, rng)
+        partner = values.get(variable.paired_with)
+        count = len(partner.entries) if partner else rng.randint(variable.low, variable.high)
+        entries = _draw_entries(source, variable, count, used, rng)
         values[name] = Value(variable, source.fields, entries)
         if not variable.inline and source.name != COUNT:
-            taken.update(entry.text.casefold() for entry in entries)
+            used.update(entry.text.casefold() for entry in entries)
     for name, value in values.items():
         if value.variable.inline:
-            values[name] = replace(value, entries=tuple(_filled(value.entries, values)))
-    return Scene(values, serial=rng.random() < 0.35, digits=rng.random() < 0.5)
+            values[name] = replace(value, entries=tuple(_fill_entries(value.entries, values)))
+    return ExampleChoices(values, serial_comma=rng.random() < 0.35, digits=rng.random() < 0.5)
 
 
-def _filled(entries: Iterable[WordEntry], values: Mapping[str, Value]) -> Iterator[WordEntry]:
-    """Put what other variables hold where the pattern's own entries name them."""
+def _fill_entries(entries: Iterable[WordEntry], values: Mapping[str, Value]) -> Iterator[WordEntry]:
+    """Fill in the values of other variables that the pattern's own entries name."""
 
-    def held(match: re.Match[str]) -> str:
+    def value_of(match: re.Match[str]) -> str:
         value = values.get(match[1])
-        if value is None or value.variable.plural:
+        if value is None or value.variable.is_plural:
             return match[0]
         return value.entries[0].text
 
     for entry in entries:
-        yield WordEntry(tuple(_NAMED.sub(held, text) for text in entry.values))
+        yield WordEntry(tuple(_NAMED.sub(value_of, text) for text in entry.values))
 
 
-def _entries(
-    source: WordList, variable: Variable, count: int, taken: set[str], rng: random.Random
+def _draw_entries(
+    source: WordList, variable: Variable, count: int, used: set[str], rng: random.Random
 ) -> tuple[WordEntry, ...]:
     if source.name == COUNT:
         return source.entries[:count]
     free = source.entries
     if not variable.inline:
-        free = tuple(entry for entry in free if entry.text.casefold() not in taken)
-    if not variable.plural:
+        free = tuple(entry for entry in free if entry.text.casefold() not in used)
+    if not variable.is_plural:
         return (rng.choice(free or source.entries),)
     if len(free) < count <= len(source.entries):
         free = source.entries
     if len(free) < count:
-        # Only entries that go along with another variable's may repeat: three tones for five texts.
+        # Only a variable paired with another may repeat entries: three tones for five texts.
         return tuple(rng.choice(source.entries) for _ in range(count))
     return tuple(rng.sample(free, count))

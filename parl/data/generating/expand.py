@@ -1,4 +1,4 @@
-"""From a pattern to one pair of an objective and its plan."""
+"""Expand a pattern into one objective and its plan."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import product
 
 from ....errors import InputError
 from ..parsing.pattern import Pattern, StepPattern
-from .chance import seeded
-from .draw import Scene, draw_scene
+from .chance import seeded_random
+from .draw import ExampleChoices, draw_choices
 from .limits import name_problem, objective_problem, plan_problem, prompt_problem
-from .marked import Marked
+from .marked import MarkedText
 from .render import Renderer
 
 __all__ = ["Expansion", "MisfitError", "draw", "expand"]
@@ -21,24 +21,25 @@ _TRIES = 40
 
 
 class MisfitError(ValueError):
-    """One random draw breaks a limit; another may not."""
+    """A random draw breaks a limit; another draw of the pattern may fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """One draw of a pattern.
+    """One example drawn from a pattern.
 
     Attributes:
         plan: The numbered lines.
         needs: For each step, the indices of the steps it needs.
-        asked, told: The variables in the objective and in the plan.
+        objective_variables: Names of the variables in the objective.
+        plan_variables: Names of the variables in the plan.
     """
 
-    objective: Marked
+    objective: MarkedText
     plan: str
     needs: tuple[tuple[int, ...], ...]
-    asked: frozenset[str]
-    told: frozenset[str]
+    objective_variables: frozenset[str]
+    plan_variables: frozenset[str]
 
 
 def expand(pattern: Pattern, rng: random.Random) -> Expansion:
@@ -54,7 +55,7 @@ def expand(pattern: Pattern, rng: random.Random) -> Expansion:
         except MisfitError as error:
             problem = str(error)
     fix = "Shorten it, or run the check on its file."
-    raise InputError(f"{pattern.where}: no draw of the pattern fits: {problem}.", fix)
+    raise InputError(f"{pattern.location}: no draw of the pattern fits: {problem}.", fix)
 
 
 def draw(pattern: Pattern, rng: random.Random) -> Expansion:
@@ -63,93 +64,107 @@ def draw(pattern: Pattern, rng: random.Random) -> Expansion:
     Raises:
         MisfitError: The plan breaks a limit.
     """
-    scene = draw_scene(pattern, rng)
-    asking, telling = Renderer(scene), Renderer(scene)
-    objective = asking.write(rng.choice(pattern.asks), rng)
-    lines, needs = _lines(pattern, scene, telling, rng)
+    choices = draw_choices(pattern, rng)
+    objective_renderer, plan_renderer = Renderer(choices), Renderer(choices)
+    objective = objective_renderer.write(rng.choice(pattern.asks), rng)
+    lines, needs = _write_plan(pattern, choices, plan_renderer, rng)
     plan = "\n".join(lines)
-    if problem := objective_problem(objective.plain()) or plan_problem(plan, objective.plain()):
+    if problem := objective_problem(objective.plain_text()) or plan_problem(
+        plan, objective.plain_text()
+    ):
         raise MisfitError(problem)
-    return Expansion(objective, plan, tuple(needs), *map(frozenset, (asking.used, telling.used)))
+    return Expansion(
+        objective,
+        plan,
+        tuple(needs),
+        frozenset(objective_renderer.used_variables),
+        frozenset(plan_renderer.used_variables),
+    )
 
 
-def _lines(
-    pattern: Pattern, scene: Scene, telling: Renderer, rng: random.Random
+def _write_plan(
+    pattern: Pattern, choices: ExampleChoices, plan_renderer: Renderer, rng: random.Random
 ) -> tuple[list[str], list[tuple[int, ...]]]:
     lines: list[str] = []
     all_needs: list[tuple[int, ...]] = []
-    made: dict[str, list[tuple[dict[str, int], int]]] = {}
+    written: dict[str, list[tuple[dict[str, int], int]]] = {}
     steps = {step.label: step for step in pattern.steps}
     for step in pattern.steps:
-        # One seed for all entries: alternatives are drawn once for each place in the pattern.
+        # One seed for all entries, so that they take the same alternatives.
         seed = rng.getrandbits(32)
-        made[step.label] = []
-        for place in _places(step, scene):
-            needs = sorted(_needs(step, place, steps, made))
-            _check_direct(needs, all_needs)
-            made[step.label].append((place, len(lines)))
+        written[step.label] = []
+        for place in _places(step, choices):
+            needs = sorted(_needed_steps(step, place, steps, written))
+            _check_needs_are_direct(needs, all_needs)
+            written[step.label].append((place, len(lines)))
             all_needs.append(tuple(needs))
-            lines.append(_line(len(lines) + 1, step, telling, seed, place, needs))
+            lines.append(_write_line(len(lines) + 1, step, plan_renderer, seed, place, needs))
     return lines, all_needs
 
 
-def _places(step: StepPattern, scene: Scene) -> Iterator[dict[str, int]]:
-    counts = [range(len(scene.values[name].entries)) for name in step.over]
+def _places(step: StepPattern, choices: ExampleChoices) -> Iterator[dict[str, int]]:
+    counts = [range(len(choices.values[name].entries)) for name in step.loop_variables]
     for indices in product(*counts):
-        yield dict(zip(step.over, indices, strict=True))
+        yield dict(zip(step.loop_variables, indices, strict=True))
 
 
-def _needs(
+def _needed_steps(
     step: StepPattern,
     place: Mapping[str, int],
     steps: Mapping[str, StepPattern],
-    made: Mapping[str, list[tuple[dict[str, int], int]]],
+    written: Mapping[str, list[tuple[dict[str, int], int]]],
 ) -> Iterator[int]:
-    link = step.over[-1] if step.chained else ""
+    link = step.loop_variables[-1] if step.is_chain else ""
     later = bool(link) and place[link] > 0
     if later:
         before = {**place, link: place[link] - 1}
-        yield from (index for other, index in made[step.label] if other == before)
+        yield from (index for other, index in written[step.label] if other == before)
     for label in step.needs:
-        if later and link not in steps[label].over:
+        if later and link not in steps[label].loop_variables:
             continue
-        yield from _of_label(steps[label], place, made[label])
+        yield from _matching_steps(steps[label], place, written[label])
 
 
-def _of_label(
-    needed: StepPattern, place: Mapping[str, int], made: list[tuple[dict[str, int], int]]
+def _matching_steps(
+    needed: StepPattern, place: Mapping[str, int], written: list[tuple[dict[str, int], int]]
 ) -> Iterator[int]:
-    """Yield the steps of a label that agree with a place; of a whole chain only the last."""
-    end = needed.over[-1] if needed.chained and needed.over[-1] not in place else ""
-    last = max((other[end] for other, _ in made), default=0) if end else 0
-    for other, index in made:
-        agrees = all(place.get(name, at) == at for name, at in other.items())
+    """Yield the steps of a label that share the place's entries; of a chain only its last step."""
+    end = (
+        needed.loop_variables[-1]
+        if needed.is_chain and needed.loop_variables[-1] not in place
+        else ""
+    )
+    last = max((other[end] for other, _ in written), default=0) if end else 0
+    for other, index in written:
+        agrees = all(place.get(name, entry) == entry for name, entry in other.items())
         if agrees and (not end or other[end] == last):
             yield index
 
 
-def _check_direct(needs: list[int], all_needs: list[tuple[int, ...]]) -> None:
+def _check_needs_are_direct(needs: list[int], all_needs: list[tuple[int, ...]]) -> None:
     for need in needs:
-        if twice := set(needs).intersection(all_needs[need]):
-            number, through = len(all_needs) + 1, min(twice) + 1
+        if indirect := set(needs).intersection(all_needs[need]):
+            number, indirect_number = len(all_needs) + 1, min(indirect) + 1
             raise MisfitError(
-                f"step {number} needs {need + 1} and {through}, which {need + 1} needs"
+                f"step {number} needs {need + 1} and {indirect_number}, which {need + 1} needs"
             )
 
 
-def _line(
+def _write_line(
     number: int,
     step: StepPattern,
-    telling: Renderer,
+    plan_renderer: Renderer,
     seed: int,
     place: Mapping[str, int],
     needs: list[int],
 ) -> str:
-    rng = seeded(seed)
-    later = step.chained and place[step.over[-1]] > 0
-    agent = telling.write(step.agent, rng, place).plain()
-    prompt = telling.write(step.later if later else step.prompt, rng, place).plain()
+    rng = seeded_random(seed)
+    later = step.is_chain and place[step.loop_variables[-1]] > 0
+    agent = plan_renderer.write(step.agent, rng, place).plain_text()
+    prompt = plan_renderer.write(
+        step.later_prompt if later else step.prompt, rng, place
+    ).plain_text()
     if problem := name_problem(agent) or prompt_problem(prompt):
         raise MisfitError(f"line {step.line}: {problem}")
-    said = ", ".join(str(need + 1) for need in needs)
-    return f"{number}. {agent}: {prompt}{f' (needs {said})' if said else ''}"
+    needed = ", ".join(str(need + 1) for need in needs)
+    return f"{number}. {agent}: {prompt}{f' (needs {needed})' if needed else ''}"

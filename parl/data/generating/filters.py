@@ -1,4 +1,4 @@
-"""What slots do with their entries' texts: `{x|title}`, `{x|or}`, `{x|first}`. Pure."""
+"""The filters of slots, such as `{x|title}`, `{x|or}` and `{x|first}`. Pure."""
 
 from __future__ import annotations
 
@@ -10,44 +10,44 @@ from typing import TypeVar
 __all__ = [
     "CHANGES",
     "JOINS",
-    "LINED",
+    "LINE_JOINS",
     "PICKS",
-    "between",
     "change",
     "has_capital",
     "pick",
+    "separator",
     "title",
 ]
 
 T = TypeVar("T")
 
 JOINS = ("and", "or", "vs", "commas", "slash", "semicolons", "bullets", "numbered", "lines")
-"""Filters that say how several entries are joined; `and` where none is given."""
-LINED = ("bullets", "numbered", "lines")
-"""Those of them that put each entry on a line of its own."""
+"""Filters that join several entries; the default is `and`."""
+LINE_JOINS = ("bullets", "numbered", "lines")
+"""The joins that put each entry on its own line."""
 PICKS = ("first", "last", "rest", "most", "prev")
-"""Filters that take some entries: all but the first, all but the last, the one before."""
+"""Filters that pick entries; `rest` is all but the first, `most` all but the last."""
 
-_SMALL = """
+_SMALL_WORDS = """
 a about after an and at before by during for from in into of on or the to with
 """
 
 
 def title(text: str) -> str:
-    """Return a text as an agent's name has it: at most three words, each with a capital."""
+    """Return a text as part of an agent's name: at most three words, each with a capital."""
     text = re.sub(r"(?<=\w)#", "sharp", text.replace("++", "pp").replace("_", " "))
     plain = unicodedata.normalize("NFKD", text)
-    # What isn't a letter of a name splits words, but for the marks that only adorn letters.
-    plain = "".join(sign for sign in plain if not unicodedata.combining(sign))
-    found = re.sub(r"[^A-Za-z0-9'&/.-]", " ", plain.replace("’", "'")).split()
-    words = [word.strip("'-./&") for word in found]
+    # Drop accents; other characters that a name can't have split words.
+    plain = "".join(character for character in plain if not unicodedata.combining(character))
+    parts = re.sub(r"[^A-Za-z0-9'&/.-]", " ", plain.replace("’", "'")).split()
+    words = [word.strip("'-./&") for word in parts]
     words = [word for word in words if word]
     while len(words) > 1 and words[0].lower() in ("a", "an", "the"):
         words = words[1:]
     if len(words) > 3:
-        big = [word for word in words if word.lower() not in _SMALL.split()]
-        # A noun that no preposition follows stands last.
-        words = big[:3] if len(big) < len(words) else big[-3:]
+        main_words = [word for word in words if word.lower() not in _SMALL_WORDS.split()]
+        # Without a preposition the noun is the last word.
+        words = main_words[:3] if len(main_words) < len(words) else main_words[-3:]
     return " ".join(word[0].upper() + word[1:] for word in words)
 
 
@@ -61,8 +61,8 @@ CHANGES: Mapping[str, Callable[[str], str]] = {
 
 
 def has_capital(filters: Sequence[str], *, first: bool) -> bool:
-    """Say whether `cap` is for an entry: the first of a list in a sentence, or each on its line."""
-    return "cap" in filters and (first or any(name in LINED for name in filters))
+    """Say whether `cap` applies to an entry: only the first, or each on a line of its own."""
+    return "cap" in filters and (first or any(name in LINE_JOINS for name in filters))
 
 
 def change(filters: Sequence[str], text: str, *, first: bool = True) -> str:
@@ -74,7 +74,7 @@ def change(filters: Sequence[str], text: str, *, first: bool = True) -> str:
 
 
 def pick(filters: Sequence[str], entries: tuple[T, ...], place: int | None) -> tuple[T, ...]:
-    """Return the entries that a slot shows; `place` is the entry's index where it is one entry."""
+    """Return the entries that a slot shows; `place` is the index if it shows a single entry."""
     name = next((name for name in filters if name in PICKS), "")
     if name == "prev" and place is not None:
         return (entries[place - 1],)
@@ -84,14 +84,14 @@ def pick(filters: Sequence[str], entries: tuple[T, ...], place: int | None) -> t
     return entries if place is None else (entries[place],)
 
 
-def between(filters: Sequence[str], index: int, count: int, *, serial: bool) -> str:
-    """Return what stands before the entry at `index` of a list; `serial`: a comma before `and`."""
+def separator(filters: Sequence[str], index: int, count: int, *, serial_comma: bool) -> str:
+    """Return the text before the entry at `index`; `serial_comma` puts a comma before `and`."""
     style = next((name for name in filters if name in JOINS), "and")
-    if style in LINED:
-        sign = {"bullets": "- ", "numbered": f"{index + 1}. ", "lines": ""}[style]
-        return f"\n{sign}" if index else sign
+    if style in LINE_JOINS:
+        prefix = {"bullets": "- ", "numbered": f"{index + 1}. ", "lines": ""}[style]
+        return f"\n{prefix}" if index else prefix
     if index == 0:
         return ""
     if style in ("and", "or") and index == count - 1:
-        return f"{',' if serial and count > 2 else ''} {style} "
+        return f"{',' if serial_comma and count > 2 else ''} {style} "
     return {"vs": " vs ", "slash": "/", "semicolons": "; "}.get(style, ", ")

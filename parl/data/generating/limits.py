@@ -1,6 +1,6 @@
-"""What a plan of a pair has to keep to: what the orchestrator's grammar can write, and no more.
+"""Limits of generated plans: what the orchestrator's grammar can write.
 
-Each function returns what is wrong, or "".
+Each function returns a description of the problem, or "" if there is none.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ....tasks.planner.local.line_format import GRAMMAR_STEPS, read_lines, write
 __all__ = ["MAX_WORDS", "name_problem", "objective_problem", "plan_problem", "prompt_problem"]
 
 MAX_WORDS = 48
-"""Words of a prompt."""
+"""The most words of a prompt."""
 _MAX_LETTERS = 40
 _MAX_OBJECTIVE = 2000  # characters
 _NAME = re.compile(r"[A-Z][A-Za-z0-9'&/.-]{0,14}(?: [A-Za-z0-9'&/.-]{1,15}){0,3}")
 _FULL_STOP = re.compile(r"(?<!\betc)(?<!\.)\.$")
-# It begins as what a step needs does, or it is a number that the grammar can't write.
+# A word that looks like `(needs`, or a number that the grammar can't write.
 _BAD_WORD = re.compile(r"\(n.*|\(|[0-9].*\.|[0-9].*\.\..*")
 
 
@@ -26,7 +26,7 @@ def name_problem(name: str) -> str:
     """Check an agent's name."""
     if _NAME.fullmatch(name):
         return ""
-    return f"{name!r} is no agent's name: 1 to 4 words of at most 15 letters, the first of two"
+    return f"{name!r} is not an agent's name: 1 to 4 words of at most 15 letters, the first of two"
 
 
 def prompt_problem(prompt: str) -> str:
@@ -40,7 +40,7 @@ def prompt_problem(prompt: str) -> str:
         (bool(bad), f"the word {bad[0] if bad else ''!r}, which plans can't have"),
         (_FULL_STOP.search(prompt) is not None, "a full stop at its end"),
     )
-    problem = next((said for holds, said in problems if holds), "")
+    problem = next((message for applies, message in problems if applies), "")
     return f"the prompt {prompt!r} has {problem}" if problem else ""
 
 
@@ -51,7 +51,7 @@ def objective_problem(objective: str) -> str:
 
 
 def plan_problem(plan: str, objective: str) -> str:
-    """Check that a plan is read, and written again as it was."""
+    """Check that a plan can be read, and is the same when written again."""
     steps = len(plan.splitlines())
     if steps > GRAMMAR_STEPS:
         return f"{steps} steps are more than {GRAMMAR_STEPS}"

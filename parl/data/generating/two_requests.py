@@ -1,4 +1,4 @@
-"""Two requests in one message that have nothing to do with each other. Pure but for the choices."""
+"""Combine two unrelated requests into one message. Pure but for the random choices."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 
 from .expand import Expansion, MisfitError
 from .limits import objective_problem, plan_problem
-from .marked import MARK, Marked
+from .marked import MARK, MarkedText
 
-__all__ = ["both"]
+__all__ = ["combine_requests"]
 
-_MOST_STEPS = 8
-_INLINE = (
+_MAX_STEPS = 8
+_JOINS_IN_LINE = (
     ("", " Also: "),
     ("", " Separately: "),
     ("", " Another thing: "),
@@ -23,7 +23,7 @@ _INLINE = (
     ("1. ", "\n2. "),
     ("- ", "\n- "),
 )
-_ON_LINES = (
+_JOINS_ON_LINES = (
     ("", "\n"),
     ("", "\n\n"),
     ("", "\n\nAlso:\n"),
@@ -31,7 +31,7 @@ _ON_LINES = (
     ("Task 1:\n", "\n\nTask 2:\n"),
     ("", "\n\nSomething else:\n"),
 )
-"""What stands before the first request, and between the two."""
+"""Texts before the first request and between the two."""
 
 _MARKS = re.compile(MARK)
 _END = re.compile(r"[.?!:…]['\"”)]?$")
@@ -39,36 +39,44 @@ _NUMBER = re.compile(r"^\d+", re.MULTILINE)
 _NEEDS = re.compile(r"\(needs [\d, ]+\)$", re.MULTILINE)
 
 
-def both(one: Expansion, other: Expansion, rng: random.Random) -> Expansion:
-    """Ask for both in one message: the plan does one beside the other.
+def combine_requests(first: Expansion, second: Expansion, rng: random.Random) -> Expansion:
+    """Put two requests into one message; the plan has the steps of both, side by side.
 
     Raises:
         MisfitError: The plan or the message breaks a limit.
     """
-    before = len(one.needs)
-    if before + len(other.needs) > _MOST_STEPS:
-        raise MisfitError(f"{before + len(other.needs)} steps are more than {_MOST_STEPS}")
-    objective = _message(one.objective, other.objective, rng)
-    plan = f"{one.plan}\n{_moved(other.plan, before)}"
-    if problem := objective_problem(objective.plain()) or plan_problem(plan, objective.plain()):
+    offset = len(first.needs)
+    if offset + len(second.needs) > _MAX_STEPS:
+        raise MisfitError(f"{offset + len(second.needs)} steps are more than {_MAX_STEPS}")
+    objective = _message(first.objective, second.objective, rng)
+    plan = f"{first.plan}\n{_shift_numbers(second.plan, offset)}"
+    if problem := objective_problem(objective.plain_text()) or plan_problem(
+        plan, objective.plain_text()
+    ):
         raise MisfitError(problem)
-    needs = (*one.needs, *(tuple(need + before for need in its) for its in other.needs))
-    return Expansion(objective, plan, needs, one.asked | other.asked, one.told | other.told)
+    shifted = (tuple(need + offset for need in step_needs) for step_needs in second.needs)
+    return Expansion(
+        objective,
+        plan,
+        (*first.needs, *shifted),
+        first.objective_variables | second.objective_variables,
+        first.plan_variables | second.plan_variables,
+    )
 
 
-def _message(one: Marked, other: Marked, rng: random.Random) -> Marked:
-    lines = "\n" in one.text or "\n" in other.text
-    lead, between = rng.choice(_ON_LINES if lines else (*_INLINE, *_ON_LINES))
-    stop = "" if between.startswith("\n") or _END.search(one.plain()) else "."
-    # The marks of the second go on where those of the first end.
-    second = _MARKS.sub(lambda match: chr(ord(match[0]) + len(one.slots)), other.text)
-    return Marked(f"{lead}{one.text}{stop}{between}{second}", [*one.slots, *other.slots])
+def _message(first: MarkedText, second: MarkedText, rng: random.Random) -> MarkedText:
+    has_lines = "\n" in first.text or "\n" in second.text
+    lead, join = rng.choice(_JOINS_ON_LINES if has_lines else (*_JOINS_IN_LINE, *_JOINS_ON_LINES))
+    stop = "" if join.startswith("\n") or _END.search(first.plain_text()) else "."
+    # The marks of the second text are numbered after those of the first.
+    second_text = _MARKS.sub(lambda match: chr(ord(match[0]) + len(first.slots)), second.text)
+    return MarkedText(f"{lead}{first.text}{stop}{join}{second_text}", [*first.slots, *second.slots])
 
 
-def _moved(plan: str, by: int) -> str:
-    """Return a plan whose steps have higher numbers."""
+def _shift_numbers(plan: str, offset: int) -> str:
+    """Return a plan with all its step numbers higher by an amount."""
 
-    def moved(match: re.Match[str]) -> str:
-        return re.sub(r"\d+", lambda number: str(int(number[0]) + by), match[0])
+    def shift(match: re.Match[str]) -> str:
+        return re.sub(r"\d+", lambda number: str(int(number[0]) + offset), match[0])
 
-    return _NEEDS.sub(moved, _NUMBER.sub(moved, plan))
+    return _NEEDS.sub(shift, _NUMBER.sub(shift, plan))

@@ -1,6 +1,6 @@
-"""How a person says it: in lower case, in haste, politely, with typos, with small talk around.
+"""Add noise to an objective: lower case, politeness, urgency, typos, small talk and the like.
 
-Each register changes the words of the template alone, never those of a slot. Pure but for the
+Each noise function changes the template's words alone, never those of a slot. Pure but for the
 random choices.
 """
 
@@ -9,47 +9,54 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from ..generating.marked import Marked
-from .rewording import lower, mistype, other_spelling, shorten, shout
-from .surroundings import ask_politely, break_lines, chat, hurry, leave_open, thank
+from ..generating.marked import MarkedText
+from .rewording import lower_case, mistype, shorten, shout, swap_spelling
+from .surroundings import (
+    add_small_talk,
+    add_thanks,
+    add_urgency,
+    ask_politely,
+    break_lines,
+    drop_end_mark,
+)
 
-__all__ = ["PLAIN", "REGISTERS", "dress"]
+__all__ = ["NOISE_FUNCTIONS", "PLAIN_SHARE", "NoiseFunction", "add_noise"]
 
-PLAIN = 0.55
-"""Share of the objectives that stay as their template says them."""
+PLAIN_SHARE = 0.55
+"""Share of the objectives that get no noise."""
 
-_TRIES = 20  # a register may find nothing to change
+_TRIES = 20  # a noise function may find nothing to change
 
-Register = Callable[[Marked, random.Random], None]
+NoiseFunction = Callable[[MarkedText, random.Random], None]
 
-REGISTERS: tuple[tuple[float, Register], ...] = (
-    (0.12, other_spelling),
+NOISE_FUNCTIONS: tuple[tuple[float, NoiseFunction], ...] = (
+    (0.12, swap_spelling),
     (0.16, shorten),
     (0.30, ask_politely),
     (0.05, shout),
     (0.25, mistype),
-    (0.06, hurry),
-    (0.28, chat),
-    (0.12, thank),
+    (0.06, add_urgency),
+    (0.28, add_small_talk),
+    (0.12, add_thanks),
     (0.12, break_lines),
-    (0.30, leave_open),
-    (0.30, lower),
+    (0.30, drop_end_mark),
+    (0.30, lower_case),
 )
-"""Every register and its chance where an objective isn't plain, in the order they are applied."""
+"""Every noise function and its probability in an objective with noise, in order of application."""
 
 
-def dress(objective: Marked, rng: random.Random) -> str:
-    """Return an objective as somebody might say it; most often it stays plain."""
-    plain = objective.plain()
-    if rng.random() < PLAIN:
+def add_noise(objective: MarkedText, rng: random.Random) -> str:
+    """Return an objective as a person might write it; most often it stays plain."""
+    plain = objective.plain_text()
+    if rng.random() < PLAIN_SHARE:
         return plain
-    said = plain
+    text = plain
     for _ in range(_TRIES):
-        dressed = Marked(objective.text, list(objective.slots))
-        for chance, register in REGISTERS:
-            if rng.random() < chance:
-                register(dressed, rng)
-        said = dressed.plain()
-        if said != plain:
+        noisy = MarkedText(objective.text, list(objective.slots))
+        for probability, noise_function in NOISE_FUNCTIONS:
+            if rng.random() < probability:
+                noise_function(noisy, rng)
+        text = noisy.plain_text()
+        if text != plain:
             break
-    return said
+    return text

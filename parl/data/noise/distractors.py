@@ -1,4 +1,4 @@
-"""Sentences that people put around an objective and that no step has anything to do with."""
+"""Small talk that people put around an objective and that has nothing to do with the plan."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ BEFORE = _lines("""
     I promised my brother I'd sort this out.
     Not my favourite kind of job, this.
 """)
-"""They stand before an objective."""
+"""Sentences to put before an objective."""
 
 ANYWHERE = _lines("""
     It's raining here again.
@@ -132,7 +132,7 @@ ANYWHERE = _lines("""
     I blame the new calendar app.
     I was never good at school.
 """)
-"""They stand before or after an objective."""
+"""Sentences to put before or after an objective."""
 
 AFTER = _lines("""
     No rush.
@@ -194,4 +194,4 @@ AFTER = _lines("""
     Off to pick up the kids.
     And then I can finally go home.
 """)
-"""They stand after an objective."""
+"""Sentences to put after an objective."""

@@ -1,4 +1,4 @@
-"""Verbs that an objective may begin with, so that a `please` goes before it."""
+"""Verbs that an objective may begin with, so that a `please` can go before it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _VERBS = """
 """
 
 IMPERATIVES = frozenset(_VERBS.split())
-"""In lower case."""
+"""Verbs in lower case."""
 
 _NOUNS = """
     answer code comment cut design draft map match note order plan port report research review score
@@ -38,6 +38,6 @@ _DETERMINERS = """
 """
 
 NOUNS = frozenset(_NOUNS.split())
-"""Those of them that are nouns as often; as a verb each is followed by a determiner."""
+"""Imperatives that are just as often nouns; a determiner follows when they are verbs."""
 DETERMINERS = frozenset(_DETERMINERS.split())
-"""Words that follow a verb."""
+"""Words that can follow a verb."""

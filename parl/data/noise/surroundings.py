@@ -1,22 +1,29 @@
-"""Registers that put words around an objective or between its sentences. Pure."""
+"""Noise that adds words around an objective or line breaks between its sentences. Pure."""
 
 from __future__ import annotations
 
 import random
 import re
 
-from ..generating.marked import MARK, Marked
+from ..generating.marked import MARK, MarkedText
 from .distractors import AFTER, ANYWHERE, BEFORE
 from .imperatives import DETERMINERS, IMPERATIVES, NOUNS
 
-__all__ = ["ask_politely", "break_lines", "chat", "hurry", "leave_open", "thank"]
+__all__ = [
+    "add_small_talk",
+    "add_thanks",
+    "add_urgency",
+    "ask_politely",
+    "break_lines",
+    "drop_end_mark",
+]
 
 _ITEM = re.compile(r"(?:-|\d+\.) ")
-_ENDS = re.compile(r"[.?!…]['\"”)]?$")
+_END_MARK = re.compile(r"[.?!…]['\"”)]?$")
 _SENTENCE_END = re.compile(r"(?<!e\.g\.)(?<!i\.e\.)(?<!vs\.)(?<!etc\.)(?<=[.?!]) (?=\S)")
 
 
-def ask_politely(objective: Marked, rng: random.Random) -> None:
+def ask_politely(objective: MarkedText, rng: random.Random) -> None:
     """Put a polite phrase before a verb, or `please` after a single sentence."""
     text = objective.text
     if not _begins_with_verb(text):
@@ -58,8 +65,8 @@ _POLITE = (
 )  # fmt: skip
 
 
-def hurry(objective: Marked, rng: random.Random) -> None:
-    """Say that it is urgent."""
+def add_urgency(objective: MarkedText, rng: random.Random) -> None:
+    """Add that it is urgent."""
     if _ends_in_list(objective.text):
         _append(objective, rng.choice(("ASAP please.", "asap!", "Urgent!", "It's urgent.")), "\n")
         return
@@ -69,43 +76,45 @@ def hurry(objective: Marked, rng: random.Random) -> None:
     objective.text = f"{text.removesuffix(end)}{word}{end}"
 
 
-def break_lines(objective: Marked, rng: random.Random) -> None:
-    """Put sentences on lines of their own."""
+def break_lines(objective: MarkedText, rng: random.Random) -> None:
+    """Put each sentence on its own line."""
     objective.text = _SENTENCE_END.sub(rng.choice(("\n", "\n\n")), objective.text)
 
 
-def chat(objective: Marked, rng: random.Random) -> None:
+def add_small_talk(objective: MarkedText, rng: random.Random) -> None:
     """Add small talk before or after, or both."""
     where = rng.choice(("before", "before", "after", "after", "both"))
-    said = ""
+    opening = ""
     if where != "after":
-        said = rng.choice(BEFORE + ANYWHERE)
-        between = "\n" if said.endswith(",") or _ITEM.match(objective.text) else " "
-        between = rng.choice((between, between, between, "\n"))
-        objective.text = f"{said}{between}{objective.text}"
+        opening = rng.choice(BEFORE + ANYWHERE)
+        separator = "\n" if opening.endswith(",") or _ITEM.match(objective.text) else " "
+        separator = rng.choice((separator, separator, separator, "\n"))
+        objective.text = f"{opening}{separator}{objective.text}"
     if where != "before":
-        closing = rng.choice(tuple(one for one in AFTER + ANYWHERE if one != said))
+        closing = rng.choice(
+            tuple(sentence for sentence in AFTER + ANYWHERE if sentence != opening)
+        )
         _append(objective, closing, rng.choice((" ", " ", " ", "\n")))
 
 
-def thank(objective: Marked, rng: random.Random) -> None:
-    """Say thanks at the end."""
-    said = ("Thanks!", "Thanks.", "thanks", "Thank you!", "Thank you.", "thx", "Cheers!", "Ta!")
-    _append(objective, rng.choice(said), rng.choice((" ", " ", "\n")))
+def add_thanks(objective: MarkedText, rng: random.Random) -> None:
+    """Add thanks at the end."""
+    thanks = ("Thanks!", "Thanks.", "thanks", "Thank you!", "Thank you.", "thx", "Cheers!", "Ta!")
+    _append(objective, rng.choice(thanks), rng.choice((" ", " ", "\n")))
 
 
-def leave_open(objective: Marked, _rng: random.Random) -> None:
-    """Leave out the final full stop, question mark or exclamation mark."""
+def drop_end_mark(objective: MarkedText, _rng: random.Random) -> None:
+    """Remove the final full stop, question mark or exclamation mark."""
     objective.text = re.sub(r"(?<!\.)(?<!etc)[.?!]$", "", objective.text)
 
 
-def _append(objective: Marked, said: str, between: str) -> None:
+def _append(objective: MarkedText, addition: str, separator: str) -> None:
     text = objective.text
     if _ends_in_list(text):
-        objective.text = f"{text}\n{said}"
+        objective.text = f"{text}\n{addition}"
     else:
-        stop = "" if _ENDS.search(text) or between == "\n" else "."
-        objective.text = f"{text}{stop}{between}{said}"
+        stop = "" if _END_MARK.search(text) or separator == "\n" else "."
+        objective.text = f"{text}{stop}{separator}{addition}"
 
 
 def _ends_in_list(text: str) -> bool:

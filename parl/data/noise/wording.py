@@ -1,10 +1,10 @@
-"""Words that people misspell, spell in two ways, or shorten."""
+"""Word lists: words that people mistype, spell in two ways, or abbreviate."""
 
 from __future__ import annotations
 
 from .imperatives import IMPERATIVES
 
-__all__ = ["OFTEN", "OTHER_SPELLING", "SHORT"]
+__all__ = ["ABBREVIATIONS", "COMMON_WORDS", "OTHER_SPELLING"]
 
 _FUNCTION_WORDS = """
     about after afterwards again all also and any are around because been before below best between
@@ -14,8 +14,8 @@ _FUNCTION_WORDS = """
     where whether which while who will with without would you your
 """
 
-OFTEN = IMPERATIVES | frozenset(_FUNCTION_WORDS.split())
-"""Words in which a slip of the fingers changes no task; names, numbers and `not` are none."""
+COMMON_WORDS = IMPERATIVES | frozenset(_FUNCTION_WORDS.split())
+"""Words in which a typo does not change the task; names, numbers and `not` are left out."""
 
 _ISE = """
     summaris organis categoris prioritis optimis memoris apologis visualis modernis personalis
@@ -35,10 +35,10 @@ _PAIRS = """
     storey/story enquiry/inquiry fulfil/fulfill skilful/skillful organisation/organization
     organisations/organizations summarisation/summarization localisation/localization
 """
-_DOUBTFUL = frozenset(
+_AMBIGUOUS = frozenset(
     ("storey", "story", "tire", "tires", "program", "programs", "meter", "emphases")
 )
-"""Words that mean something else as well on the other side."""
+"""Words with another meaning in the other spelling."""
 
 
 def _other_spelling() -> dict[str, str]:
@@ -46,14 +46,16 @@ def _other_spelling() -> dict[str, str]:
     for pair in _PAIRS.split():
         british, _, american = pair.partition("/")
         pairs.append((british, american))
-    both = dict(pairs) | {american: british for british, american in pairs}
-    return {word: other for word, other in both.items() if word not in _DOUBTFUL and word != other}
+    others = dict(pairs) | {american: british for british, american in pairs}
+    return {
+        word: other for word, other in others.items() if word not in _AMBIGUOUS and word != other
+    }
 
 
 OTHER_SPELLING = _other_spelling()
-"""From each word that Britain and America spell in two ways to the other spelling."""
+"""From each word's British spelling to its American one, and the other way."""
 
-SHORT = {
+ABBREVIATIONS = {
     "versus": "vs",
     "and": "&",
     "with": "w/",
@@ -75,4 +77,4 @@ SHORT = {
     "something": "sth",
     "tomorrow": "tmrw",
 }
-"""From words to what people shorten them to."""
+"""From words to their abbreviations."""

@@ -1,4 +1,4 @@
-"""Pattern files: blocks of `kind`, `with`, `ask` and `step` lines, blank lines between them."""
+"""Read pattern files: blocks of `kind`, `with`, `ask` and `step` lines, split by blank lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....errors import InputError
-from .lists import WordList, at_line
+from .lists import WordList, line_error
 from .pattern import Pattern, StepPattern, Variable
 from .rules import check_slots
 from .steps import read_step
@@ -29,15 +29,15 @@ _Lines = Sequence[tuple[int, str]]
 def read_patterns(
     text: str, file: str, lists: Mapping[str, WordList]
 ) -> Iterator[Pattern | InputError]:
-    """Yield the patterns of a file, or for a block that breaks a rule its first error."""
-    for lines in _blocks(text):
+    """Yield the patterns of a file; for a block that breaks a rule, yield its first error."""
+    for lines in _split_blocks(text):
         try:
-            yield _pattern(file, lines, lists)
+            yield _read_pattern(file, lines, lists)
         except InputError as error:
             yield error
 
 
-def _blocks(text: str) -> Iterator[_Lines]:
+def _split_blocks(text: str) -> Iterator[_Lines]:
     block: list[tuple[int, str]] = []
     for number, raw in enumerate([*text.splitlines(), ""], 1):
         line = raw.strip()
@@ -59,7 +59,7 @@ class _Block:
     def add(self, word: str, line: str, number: int) -> None:
         if word == "kind":
             if self.kind or not re.fullmatch(r"[a-z][a-z0-9_]*", line):
-                raise TemplateError(f"{line[:40]!r} is no kind, or not the block's only one")
+                raise TemplateError(f"{line[:40]!r} is not a kind, or not the block's only one")
             self.kind = line
         elif word == "with":
             variable = read_variable(line, self.variables, self.lists)
@@ -72,25 +72,25 @@ class _Block:
             step = read_step(line, number, self.variables, self.steps)
             self.steps[step.label] = step
 
-    def missing(self) -> str:
-        there = {"kind": self.kind, "ask": self.asks, "step": self.steps}
-        return next((word for word, found in there.items() if not found), "")
+    def missing_keyword(self) -> str:
+        parts = {"kind": self.kind, "ask": self.asks, "step": self.steps}
+        return next((word for word, found in parts.items() if not found), "")
 
 
-def _pattern(file: str, lines: _Lines, lists: Mapping[str, WordList]) -> Pattern:
+def _read_pattern(file: str, lines: _Lines, lists: Mapping[str, WordList]) -> Pattern:
     block = _Block(lists)
     for number, line in lines:
         word, _, rest = line.partition(" ")
         if word not in _FIXES:
             fix = "Begin a line with kind, with, ask or step; a blank line ends a block."
-            raise at_line(file, number, f"{line[:60]!r} is no line of a pattern.", fix)
+            raise line_error(file, number, f"{line[:60]!r} is not a line of a pattern.", fix)
         try:
             block.add(word, rest.strip(), number)
         except TemplateError as error:
-            raise at_line(file, number, f"{error}.", _FIXES[word]) from None
+            raise line_error(file, number, f"{error}.", _FIXES[word]) from None
     start = lines[0][0]
-    if word := block.missing():
-        raise at_line(file, start, f"The block has no {word} line.", _FIXES[word])
+    if word := block.missing_keyword():
+        raise line_error(file, start, f"The block has no {word} line.", _FIXES[word])
     text = "\n".join(line for _, line in lines)
     steps = tuple(block.steps.values())
     return Pattern(block.kind, file, start, text, block.variables, tuple(block.asks), steps)

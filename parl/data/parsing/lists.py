@@ -1,8 +1,8 @@
-"""Word lists: what the slots of the patterns are filled with.
+"""Read word lists, which the slots of the patterns are filled from.
 
 [capitals]                      a plain list, one entry a line
 Paris
-[functions: name, does]         records, whose fields stand between " :: "
+[functions: name, does]         records, whose fields are separated by " :: "
 parse_date :: turns an ISO date into a tuple
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ....errors import InputError
 
-__all__ = ["WordEntry", "WordList", "at_line", "fields_of", "read_lists"]
+__all__ = ["WordEntry", "WordList", "line_error", "read_lists", "split_fields"]
 
 _SEPARATOR = re.compile(r"(?:^|\s+)::(?:\s+|$)")
 _HEAD = re.compile(
@@ -24,7 +24,7 @@ _HEAD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class WordEntry:
-    """One entry: the values of its list's fields; a plain list has one."""
+    """An entry: the values of its list's fields; a plain list has one value."""
 
     values: tuple[str, ...]
 
@@ -36,42 +36,42 @@ class WordEntry:
 
 @dataclass(frozen=True, slots=True)
 class WordList:
-    """A named list; `fields` is empty where entries are plain texts."""
+    """A named list; `fields` is empty if its entries are plain texts."""
 
     name: str
     fields: tuple[str, ...]
     entries: tuple[WordEntry, ...]
 
 
-def at_line(file: str, line: int, problem: str, fix: str) -> InputError:
-    """Return the error of a data file's line."""
+def line_error(file: str, line: int, problem: str, fix: str) -> InputError:
+    """Return an error that names a line of a data file."""
     return InputError(f"{file}:{line}: {problem}", fix)
 
 
-def fields_of(text: str) -> tuple[str, ...]:
+def split_fields(text: str) -> tuple[str, ...]:
     """Split a record at its ` :: `."""
     return tuple(_SEPARATOR.split(text.strip()))
 
 
 def read_lists(text: str, file: str) -> Iterator[WordList | InputError]:
     """Yield an error for each line of a file that breaks a rule, then the lists in its order."""
-    lists: dict[str, _Open] = {}
-    current: _Open | None = None
+    lists: dict[str, _ListBuilder] = {}
+    current: _ListBuilder | None = None
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if not line or line.startswith("#"):
             continue
         problem = ""
         if head := _HEAD.fullmatch(line):
-            problem = f"List {head[1]} is there already." if head[1] in lists else ""
-            current = _Open(tuple(re.findall(r"\w+", head[2] or "")))
+            problem = f"List {head[1]} is defined already." if head[1] in lists else ""
+            current = _ListBuilder(tuple(re.findall(r"\w+", head[2] or "")))
             lists.setdefault(head[1], current)
         elif current is None:
-            problem = f"{line[:60]!r} stands before any list."
+            problem = f"{line[:60]!r} is before the first list."
         else:
             problem = current.add(line)
         if problem:
-            yield at_line(file, number, problem, _FIX)
+            yield line_error(file, number, problem, _FIX)
     for name, found in lists.items():
         yield WordList(name, found.fields, tuple(found.entries))
 
@@ -80,13 +80,13 @@ _FIX = "Write `[name]` or `[name: field, field]`, then an entry a line, its fiel
 
 
 @dataclass
-class _Open:
+class _ListBuilder:
     fields: tuple[str, ...]
     entries: dict[WordEntry, None] = field(default_factory=dict[WordEntry, None])
 
     def add(self, line: str) -> str:
-        """Add a line's entry, or say what is wrong with it."""
-        values = fields_of(line) if self.fields else (line,)
+        """Add a line's entry; return what is wrong with it, or ""."""
+        values = split_fields(line) if self.fields else (line,)
         if len(values) != max(1, len(self.fields)):
             return f"{line[:60]!r} has {len(values)} fields, not {len(self.fields)}."
         if not all(values):

@@ -1,4 +1,4 @@
-"""Patterns: what a block of a pattern file says.
+"""Data classes for a pattern, the contents of a block in a pattern file.
 
 kind compare_choose
 with x = 2..5 pets/small_dogs
@@ -22,13 +22,13 @@ __all__ = ["Pattern", "StepPattern", "Variable"]
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What a slot may hold.
+    """The possible values of a slot.
 
     Attributes:
-        low, high: How many entries it has; both 0 where it is one entry and no list.
-        lists: The lists, one of which its entries are drawn from.
-        inline: Whether the pattern itself writes the entries.
-        like: The variable that it has an entry for each entry of, or "".
+        low, high: The least and the most entries; both 0 for a single entry.
+        lists: Its entries are drawn from one of these lists.
+        inline: Whether the entries are written in the pattern itself.
+        paired_with: The variable whose every entry has an entry of this one, or "".
     """
 
     name: str
@@ -36,36 +36,36 @@ class Variable:
     high: int
     lists: tuple[WordList, ...]
     inline: bool = False
-    like: str = ""
+    paired_with: str = ""
 
     @property
-    def plural(self) -> bool:
-        """Whether it has several entries."""
-        return bool(self.high or self.like)
+    def is_plural(self) -> bool:
+        """Whether it may have several entries."""
+        return bool(self.high or self.paired_with)
 
     @property
     def root(self) -> str:
-        """The variable whose place in its entries decides which entry this one shows."""
-        return self.like or self.name
+        """The variable whose index selects the entry that is shown."""
+        return self.paired_with or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class StepPattern:
-    """A step, or one step for each entry of `over`.
+    """A step, or one step for each entry of `loop_variables`.
 
     Attributes:
-        over: The variables it runs over, outermost first.
-        chained: Whether each entry of the last variable needs the step of the one before.
-        later: The prompt of a chain's steps after the first; the same prompt where not given.
+        loop_variables: The variables it is repeated for, outermost first.
+        is_chain: Whether each step needs the step of the last variable's previous entry.
+        later_prompt: The prompt of a chain's steps after the first; `prompt` if not given.
         needs: Labels of the steps it needs.
     """
 
     label: str
-    over: tuple[str, ...]
-    chained: bool
+    loop_variables: tuple[str, ...]
+    is_chain: bool
     agent: Template
     prompt: Template
-    later: Template
+    later_prompt: Template
     needs: tuple[str, ...]
     line: int
 
@@ -83,16 +83,17 @@ class Pattern:
     steps: tuple[StepPattern, ...]
 
     @property
-    def where(self) -> str:
-        """The block's place, `file:line`."""
+    def location(self) -> str:
+        """The block's location, `file:line`."""
         return f"{self.file}:{self.line}"
 
     @property
-    def narrow(self) -> bool:
-        """Whether every plan of it is one step or a pure chain."""
+    def is_narrow(self) -> bool:
+        """Whether its plans are always a single step or a pure chain."""
         before: tuple[str, ...] = ()
         for step in self.steps:
-            if step.needs != before or (step.over and not (step.chained and len(step.over) == 1)):
+            loops = step.loop_variables
+            if step.needs != before or (loops and not (step.is_chain and len(loops) == 1)):
                 return False
             before = (step.label,)
         return True

@@ -20,6 +20,6 @@ def config() -> EngineConfig:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _engines_are_closed() -> Iterator[None]:
+def _close_engines() -> Iterator[None]:
     yield
     close_engines()

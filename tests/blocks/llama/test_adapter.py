@@ -23,7 +23,7 @@ from prefect_swarm.blocks.llama import (
     get_engine,
     library,
 )
-from prefect_swarm.blocks.llama.adapter import file_hash, planner_adapter, why_without
+from prefect_swarm.blocks.llama.adapter import file_hash, missing_adapter_reason, planner_adapter
 from prefect_swarm.errors import ModelError
 
 QUESTION = GenerateRequest(
@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def worn(folder: Path) -> EngineConfig:
+def adapter_config(folder: Path) -> EngineConfig:
     return EngineConfig(n_ctx=256, n_slots=1, adapter=write_adapter(folder / "a.gguf"))
 
 
@@ -52,15 +52,15 @@ def engine(demo_path: Path) -> Iterator[Callable[[EngineConfig], Engine]]:
         return made[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for started in made:
+        started.close()
 
 
-def say(engine: Engine) -> str:
+def answer_of(engine: Engine) -> str:
     return asyncio.run(engine.generate(QUESTION)).text
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
+def count_calls(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
     """A list that grows with each call of a function of llama.cpp."""
     calls: list[str] = []
     function: Callable[..., Any] = getattr(library.lib, name)
@@ -76,46 +76,46 @@ def counted(monkeypatch: pytest.MonkeyPatch, name: str) -> list[str]:
 @pytest.mark.model
 class TestServing:
     def test_an_adapter_changes_what_is_said(
-        self, engine: Callable[[EngineConfig], Engine], worn: EngineConfig
+        self, engine: Callable[[EngineConfig], Engine], adapter_config: EngineConfig
     ) -> None:
-        assert say(engine(worn)) != say(engine(BARE))
+        assert answer_of(engine(adapter_config)) != answer_of(engine(BARE))
 
     def test_an_adapter_of_zeros_changes_nothing(
         self, engine: Callable[[EngineConfig], Engine], folder: Path
     ) -> None:
         nothing = write_adapter(folder / "zeros.gguf", scale=0.0)
         config = EngineConfig(n_ctx=256, n_slots=1, adapter=nothing)
-        assert say(engine(config)) == say(engine(BARE))
+        assert answer_of(engine(config)) == answer_of(engine(BARE))
 
     def test_the_bare_weights_say_the_same_beside_an_engine_with_an_adapter(
-        self, engine: Callable[[EngineConfig], Engine], worn: EngineConfig
+        self, engine: Callable[[EngineConfig], Engine], adapter_config: EngineConfig
     ) -> None:
-        before = say(engine(BARE))
-        with_adapter, without = engine(worn), engine(BARE)
+        before = answer_of(engine(BARE))
+        with_adapter, without = engine(adapter_config), engine(BARE)
 
-        async def at_once() -> list[str]:
+        async def ask_both() -> list[str]:
             both = (with_adapter.generate(QUESTION), without.generate(QUESTION))
             return [answer.text for answer in await asyncio.gather(*both)]
 
-        changed, bare = asyncio.run(at_once())
+        changed, bare = asyncio.run(ask_both())
         assert bare == before
         assert changed != before
 
     def test_engines_of_a_file_load_it_once(
         self,
         engine: Callable[[EngineConfig], Engine],
-        worn: EngineConfig,
+        adapter_config: EngineConfig,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         close_engines()
-        loads = counted(monkeypatch, "llama_model_load_from_file")
-        frees = counted(monkeypatch, "llama_model_free")
-        engines = [engine(BARE), engine(worn), engine(EngineConfig(n_ctx=128, n_slots=1))]
-        for one in engines:
-            say(one)
+        loads = count_calls(monkeypatch, "llama_model_load_from_file")
+        frees = count_calls(monkeypatch, "llama_model_free")
+        engines = [engine(BARE), engine(adapter_config), engine(EngineConfig(n_ctx=128, n_slots=1))]
+        for served in engines:
+            answer_of(served)
         assert len(loads) == 1
-        for one in engines[:2]:
-            one.close()
+        for served in engines[:2]:
+            served.close()
         assert frees == [], "the last engine still computes with it"
         engines[2].close()
         assert len(frees) == 1
@@ -124,30 +124,30 @@ class TestServing:
     def test_engines_may_be_closed_in_any_order(
         self,
         engine: Callable[[EngineConfig], Engine],
-        worn: EngineConfig,
+        adapter_config: EngineConfig,
         order: tuple[int, ...],
     ) -> None:
-        engines = [engine(BARE), engine(worn), engine(worn)]
-        said = {n: say(one) for n, one in enumerate(engines)}
+        engines = [engine(BARE), engine(adapter_config), engine(adapter_config)]
+        answers = {n: answer_of(served) for n, served in enumerate(engines)}
         left = list(order)
         while left:
             engines[left.pop()].close()
             for n in left:
-                assert say(engines[n]) == said[n]
+                assert answer_of(engines[n]) == answers[n]
 
     def test_an_adapter_made_for_another_file_is_refused(
         self, engine: Callable[[EngineConfig], Engine], folder: Path
     ) -> None:
         other = write_adapter(folder / "other.gguf", swarm__base__sha256="ab" * 32)
         with pytest.raises(ModelError, match=r"made for another model .* is abababababab…"):
-            say(engine(EngineConfig(n_ctx=256, n_slots=1, adapter=other)))
+            answer_of(engine(EngineConfig(n_ctx=256, n_slots=1, adapter=other)))
 
     def test_an_adapter_of_another_shape_is_refused_with_the_reason(
         self, engine: Callable[[EngineConfig], Engine], folder: Path
     ) -> None:
         wide = write_adapter(folder / "wide.gguf", width=512)
         with pytest.raises(ModelError, match="incorrect shape") as caught:
-            say(engine(EngineConfig(n_ctx=256, n_slots=1, adapter=wide)))
+            answer_of(engine(EngineConfig(n_ctx=256, n_slots=1, adapter=wide)))
         assert str(wide) in caught.value.problem
         assert "plan without" in caught.value.fix
 
@@ -169,8 +169,10 @@ asyncio.run(main())
 
 
 @pytest.mark.model
-def test_a_process_ends_cleanly_with_engines_that_share_a_model(worn: EngineConfig) -> None:
-    command = [sys.executable, "-c", BOTH_AT_WORK, str(worn.adapter)]
+def test_a_process_ends_cleanly_with_engines_that_share_a_model(
+    adapter_config: EngineConfig,
+) -> None:
+    command = [sys.executable, "-c", BOTH_AT_WORK, str(adapter_config.adapter)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -181,7 +183,7 @@ class TestChecks:
             get_engine(demo_path, EngineConfig(adapter=tmp_path / "none.gguf"))
 
     def test_a_model_is_no_adapter(self, demo_path: Path) -> None:
-        with pytest.raises(ModelError, match=r"no LoRA adapter: its general\.type is 'model'"):
+        with pytest.raises(ModelError, match=r"not a LoRA adapter: its general\.type is 'model'"):
             get_engine(demo_path, EngineConfig(adapter=demo_path))
 
     def test_an_adapter_of_another_kind_is_refused(self, demo_path: Path, tmp_path: Path) -> None:
@@ -193,8 +195,8 @@ class TestChecks:
         path = write_adapter(tmp_path / "a.gguf")
         link = tmp_path / "link.gguf"
         link.symlink_to(path)
-        one, other = EngineConfig(adapter=path), EngineConfig(adapter=link)
-        assert get_engine(demo_path, one) is get_engine(demo_path, other)
+        direct, linked = EngineConfig(adapter=path), EngineConfig(adapter=link)
+        assert get_engine(demo_path, direct) is get_engine(demo_path, linked)
 
 
 class TestShipped:
@@ -207,7 +209,7 @@ class TestShipped:
     @pytest.fixture
     def shipped(self, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path = write_adapter(tmp_path / "shipped.gguf", swarm__base__sha256=file_hash(base))
-        monkeypatch.setattr(adapter, "_SHIPPED", path)
+        monkeypatch.setattr(adapter, "SHIPPED_ADAPTER", path)
         return path
 
     def test_a_files_hash_is_its_sha256_and_follows_its_content(self, base: Path) -> None:
@@ -217,7 +219,7 @@ class TestShipped:
 
     def test_the_file_it_was_made_for_plans_with_it(self, base: Path, shipped: Path) -> None:
         assert planner_adapter(base) == shipped
-        assert why_without(base) == ""
+        assert missing_adapter_reason(base) == ""
 
     def test_another_file_plans_without_it_and_is_told_so(
         self, shipped: Path, tmp_path: Path
@@ -225,19 +227,19 @@ class TestShipped:
         other = tmp_path / "other.gguf"
         other.write_bytes(b"other weights")
         assert planner_adapter(other) is None
-        assert why_without(other) == (
+        assert missing_adapter_reason(other) == (
             "The planner's adapter is for SmolLM2-135M-Instruct.Q4_1; other.gguf plans without it."
         )
 
     def test_a_large_file_is_not_hashed(
         self, base: Path, shipped: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(adapter, "_LARGEST_BASE", 3)
+        monkeypatch.setattr(adapter, "LARGEST_BASE", 3)
         assert planner_adapter(base) is None
 
     def test_where_none_is_shipped_there_is_nothing_to_say(
         self, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(adapter, "_SHIPPED", tmp_path / "none.gguf")
+        monkeypatch.setattr(adapter, "SHIPPED_ADAPTER", tmp_path / "none.gguf")
         assert planner_adapter(base) is None
-        assert why_without(base) == ""
+        assert missing_adapter_reason(base) == ""

@@ -38,7 +38,7 @@ def batcher(native: Native, config: EngineConfig) -> Iterator[Batcher]:
     batcher.fail(ModelError("The test is over."))
 
 
-class Asked:
+class PendingRequest:
     """A job and what came back for it."""
 
     def __init__(self, request: GenerateRequest) -> None:
@@ -56,16 +56,16 @@ def prompt(text: str, **fields: object) -> GenerateRequest:
     return GenerateRequest(prompt=text, **{"max_tokens": 8, "temperature": 0, **fields})  # pyright: ignore[reportArgumentType]
 
 
-def run(batcher: Batcher, *requests: GenerateRequest) -> list[Asked]:
-    asked = [Asked(request) for request in requests]
-    for one in asked:
-        batcher.add(one.job)
+def run(batcher: Batcher, *requests: GenerateRequest) -> list[PendingRequest]:
+    asked = [PendingRequest(request) for request in requests]
+    for pending in asked:
+        batcher.add(pending.job)
     finish(batcher)
     return asked
 
 
 def finish(batcher: Batcher) -> None:
-    while batcher.busy:
+    while batcher.has_work:
         batcher.step()
 
 
@@ -99,7 +99,7 @@ def test_a_prompt_computed_before_is_not_computed_again_and_gives_the_same(
 def test_requests_with_one_beginning_compute_it_once(batcher: Batcher) -> None:
     beginning = "The rules of the house are these. " * 20
     asked = run(batcher, *(prompt(f"{beginning}Question {n}:") for n in range(4)))
-    computed = sum(one.answer.input_tokens - one.answer.cached_tokens for one in asked)
+    computed = sum(pending.answer.input_tokens - pending.answer.cached_tokens for pending in asked)
     assert computed < 2 * asked[0].answer.input_tokens
 
 
@@ -168,36 +168,36 @@ def test_a_prompt_that_just_fits_is_answered(batcher: Batcher) -> None:
 
 
 def test_a_cancelled_request_stops_and_frees_its_slot(batcher: Batcher) -> None:
-    endless = [Asked(prompt(f"{n}", grammar=ENDLESS, max_tokens=200)) for n in range(2)]
-    for one in endless:
-        batcher.add(one.job)
+    endless = [PendingRequest(prompt(f"{n}", grammar=ENDLESS, max_tokens=200)) for n in range(2)]
+    for pending in endless:
+        batcher.add(pending.job)
     for _ in range(5):
         batcher.step()
-    for one in endless:
-        one.job.cancelled = True
+    for pending in endless:
+        pending.job.cancelled = True
     (asked,) = run(batcher, prompt("Hello"))
     assert asked.answer.output_tokens
-    assert [one.answers for one in endless] == [[], []]
+    assert [pending.answers for pending in endless] == [[], []]
 
 
 def test_a_request_cancelled_in_the_queue_never_starts(batcher: Batcher) -> None:
-    asked = [Asked(prompt(f"Number {n}")) for n in range(4)]
-    for one in asked:
-        batcher.add(one.job)
+    asked = [PendingRequest(prompt(f"Number {n}")) for n in range(4)]
+    for pending in asked:
+        batcher.add(pending.job)
     batcher.step()
     asked[3].job.cancelled = True
     finish(batcher)
-    assert [len(one.answers) for one in asked] == [1, 1, 1, 0]
+    assert [len(pending.answers) for pending in asked] == [1, 1, 1, 0]
 
 
 def test_a_failure_is_told_to_all_and_the_next_request_is_answered(batcher: Batcher) -> None:
-    asked = [Asked(prompt(f"Number {n}")) for n in range(3)]
-    for one in asked:
-        batcher.add(one.job)
+    asked = [PendingRequest(prompt(f"Number {n}")) for n in range(3)]
+    for pending in asked:
+        batcher.add(pending.job)
     batcher.step()
     error = ModelError("Something broke.")
     batcher.fail(error)
-    assert [one.answers for one in asked] == [[error]] * 3
+    assert [pending.answers for pending in asked] == [[error]] * 3
     assert run(batcher, prompt("Hello"))[0].answer.output_tokens
 
 

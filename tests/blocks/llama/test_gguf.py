@@ -10,7 +10,7 @@ from prefect_swarm.blocks.llama import check_model_file, demo_model_path, gguf
 from prefect_swarm.errors import ModelError
 
 
-def refused(path: Path) -> str:
+def refusal(path: Path) -> str:
     with pytest.raises(ModelError) as caught:
         check_model_file(path)
     assert str(path) in caught.value.problem
@@ -25,18 +25,18 @@ def test_a_whole_file_is_accepted_by_its_real_path(demo_path: Path, tmp_path: Pa
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    assert "doesn't exist" in refused(tmp_path / "none.gguf")
+    assert "doesn't exist" in refusal(tmp_path / "none.gguf")
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    assert "is a folder" in refused(tmp_path)
+    assert "is a folder" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"GG", b"# A page that says 404"])
 def test_another_format_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(content)
-    assert "is not GGUF" in refused(path)
+    assert "is not GGUF" in refusal(path)
 
 
 @pytest.mark.parametrize("size", [4, 8, 20, 1000, 100_000])
@@ -45,13 +45,13 @@ def test_a_file_cut_within_its_header_is_refused(
 ) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(head(demo_path, size))
-    assert "ends too early" in refused(path)
+    assert "ends too early" in refusal(path)
 
 
 def test_a_file_cut_within_its_weights_is_refused(demo_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(head(demo_path, 8_000_000))
-    assert "ends too early: it has 8,000,000 bytes" in refused(path)
+    assert "ends too early: it has 8,000,000 bytes" in refusal(path)
 
 
 @pytest.mark.parametrize("position", [8, 16, 24, 60])
@@ -62,13 +62,13 @@ def test_figures_that_lead_out_of_the_file_are_refused(
     damaged = bytearray(head(demo_path, 8_000_000))
     damaged[position : position + 8] = b"\xff" * 8
     path.write_bytes(damaged)
-    refused(path)
+    refusal(path)
 
 
 def test_a_file_that_became_whole_is_accepted(demo_path: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(b"half")
-    refused(path)
+    refusal(path)
     path.unlink()
     path.symlink_to(demo_path)
     assert check_model_file(path) == demo_path.resolve()

@@ -99,8 +99,8 @@ def test_structured_output_is_held_to_its_schema(model: LlamaCppModel) -> None:
 def test_instructions_come_before_the_question(model: LlamaCppModel) -> None:
     plain = ask(model, "Hello").usage.input_tokens
     agent = Agent(model, instructions="You answer in the manner of a sea captain, always.")
-    told = asyncio.run(agent.run("Hello")).usage.input_tokens
-    assert told != plain
+    instructed = asyncio.run(agent.run("Hello")).usage.input_tokens
+    assert instructed != plain
 
 
 def test_text_cannot_open_a_turn_of_its_own(model: LlamaCppModel) -> None:
@@ -109,12 +109,12 @@ def test_text_cannot_open_a_turn_of_its_own(model: LlamaCppModel) -> None:
     assert ask(model, "a<|im_end|>").usage.input_tokens > base + 1
 
 
-def test_an_adapter_in_a_requests_settings_is_worn_for_that_answer_alone(
+def test_an_adapter_in_a_requests_settings_is_applied_to_that_answer_alone(
     model: LlamaCppModel, tmp_path: Path
 ) -> None:
-    worn = str(write_adapter(tmp_path / "a.gguf"))
+    adapter_path = str(write_adapter(tmp_path / "a.gguf"))
     before = ask(model, "What do bees do?").text
-    assert ask(model, "What do bees do?", llamacpp_adapter=worn).text != before
+    assert ask(model, "What do bees do?", llamacpp_adapter=adapter_path).text != before
     assert ask(model, "What do bees do?").text == before
 
 
@@ -129,7 +129,7 @@ def test_it_plans_with_the_shipped_adapter_another_or_none(
     base = adapter.file_hash(demo_path.resolve())
     shipped = write_adapter(tmp_path / "shipped.gguf", swarm__base__sha256=base)
     own = write_adapter(tmp_path / "own.gguf")
-    monkeypatch.setattr(adapter, "_SHIPPED", shipped)
+    monkeypatch.setattr(adapter, "SHIPPED_ADAPTER", shipped)
     assert LlamaCppModel(demo_path).planner_adapter == shipped
     assert LlamaCppModel(demo_path, planner_adapter=own).planner_adapter == own
     assert LlamaCppModel(demo_path, planner_adapter=None).planner_adapter is None
@@ -138,7 +138,7 @@ def test_it_plans_with_the_shipped_adapter_another_or_none(
 
 
 def test_an_adapter_for_planning_that_is_none_is_refused_when_it_is_named(demo_path: Path) -> None:
-    with pytest.raises(ModelError, match="no LoRA adapter"):
+    with pytest.raises(ModelError, match="not a LoRA adapter"):
         LlamaCppModel(demo_path, planner_adapter=demo_path)
 
 
@@ -191,8 +191,8 @@ def test_what_is_not_text_is_refused(part: Any) -> None:
 
 def test_an_answer_can_be_held_to_a_schema(model: LlamaCppModel) -> None:
     schema = Answer.model_json_schema()
-    said = ask(model, "Is the sky blue?", llamacpp_json_schema=json.dumps(schema), max_tokens=60)
-    assert Answer.model_validate_json(said.text or "").word in ("yes", "no")
+    answer = ask(model, "Is the sky blue?", llamacpp_json_schema=json.dumps(schema), max_tokens=60)
+    assert Answer.model_validate_json(answer.text or "").word in ("yes", "no")
 
 
 def test_a_schema_that_no_grammar_is_made_for_is_left_to_whoever_asked(

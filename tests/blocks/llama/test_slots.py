@@ -9,13 +9,13 @@ from prefect_swarm.blocks.llama.slots import (
     ActiveRequest,
     Slot,
     place,
-    worth_waiting,
+    should_wait,
 )
 
 LONG = list(range(100))
 
 
-def busy(slot: Slot, prompt: list[int]) -> Slot:
+def occupy(slot: Slot, prompt: list[int]) -> Slot:
     nothing: Any = None
     slot.run = ActiveRequest(nothing, prompt, 0, nothing, nothing, 0.0)
     return slot
@@ -28,13 +28,13 @@ def test_a_free_slot_with_the_same_beginning_is_taken_over() -> None:
 
 
 def test_a_busy_slots_beginning_is_copied() -> None:
-    slots = [busy(Slot(0, LONG[:60]), LONG), Slot(1, [1, 2, 3]), Slot(2)]
+    slots = [occupy(Slot(0, LONG[:60]), LONG), Slot(1, [1, 2, 3]), Slot(2)]
     placement = place(slots, LONG, reuse=True)
     assert (placement.slot, placement.keep, placement.source) == (slots[2], 60, slots[0])
 
 
 def test_a_short_common_beginning_is_not_worth_a_copy() -> None:
-    slots = [busy(Slot(0, LONG[: WORTH_COPYING - 1]), LONG), Slot(1)]
+    slots = [occupy(Slot(0, LONG[: WORTH_COPYING - 1]), LONG), Slot(1)]
     placement = place(slots, LONG, reuse=True)
     assert (placement.slot, placement.keep, placement.source) == (slots[1], 0, None)
 
@@ -49,7 +49,7 @@ def test_a_one_token_prompt_keeps_nothing() -> None:
 
 
 def test_a_model_that_cannot_rewind_reuses_nothing() -> None:
-    slots = [Slot(0, LONG), busy(Slot(1, LONG), LONG)]
+    slots = [Slot(0, LONG), occupy(Slot(1, LONG), LONG)]
     placement = place(slots, LONG, reuse=False)
     assert (placement.keep, placement.source) == (0, None)
 
@@ -60,12 +60,12 @@ def test_the_emptiest_slot_is_taken_when_nothing_is_shared() -> None:
 
 
 def test_a_prompt_waits_for_a_neighbour_that_is_computing_the_same_beginning() -> None:
-    assert worth_waiting([busy(Slot(0), LONG), Slot(1)], LONG)
+    assert should_wait([occupy(Slot(0), LONG), Slot(1)], LONG)
 
 
 def test_a_prompt_does_not_wait_for_what_is_there_already() -> None:
-    assert not worth_waiting([busy(Slot(0, LONG), LONG), Slot(1)], LONG)
+    assert not should_wait([occupy(Slot(0, LONG), LONG), Slot(1)], LONG)
 
 
 def test_a_prompt_does_not_wait_for_a_stranger() -> None:
-    assert not worth_waiting([busy(Slot(0), list(range(500, 600))), Slot(1)], LONG)
+    assert not should_wait([occupy(Slot(0), list(range(500, 600))), Slot(1)], LONG)

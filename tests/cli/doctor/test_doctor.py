@@ -54,7 +54,7 @@ def test_it_says_whether_the_orchestrator_plans_with_an_adapter(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "shipped.gguf"
-    monkeypatch.setattr(adapters, "_SHIPPED", path)
+    monkeypatch.setattr(adapters, "SHIPPED_ADAPTER", path)
     assert "planner" not in checks(invoke("doctor", "--json").stdout)
     write_adapter(path, swarm__base__sha256=file_hash(demo_model_path().resolve()))
     found = checks(invoke("doctor", "--json").stdout)

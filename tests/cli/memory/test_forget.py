@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.memory.episode import Episode
-from prefect_swarm.memory.index.generation_store import alone
+from prefect_swarm.memory.index.generation_store import consolidation_lock
 from prefect_swarm.memory.store import Place, Store
 
 from ..conftest import Invoke
@@ -144,7 +144,7 @@ def test_while_another_process_builds_the_index_it_waits_and_then_says_so(
     filled: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("prefect_swarm.memory.index.build._PATIENCE_S", 0.0)
-    with alone(filled / "memory") as ours:
+    with consolidation_lock(filled / "memory") as ours:
         assert ours
         result = invoke("memory", "rebuild")
     assert result.exit_code == 1
@@ -156,7 +156,7 @@ def test_forgetting_that_leaves_the_index_says_so_and_can_be_finished(
 ) -> None:
     told(invoke, "rebuild")
     monkeypatch.setattr("prefect_swarm.memory.index.build._PATIENCE_S", 0.0)
-    with alone(filled / "memory"):
+    with consolidation_lock(filled / "memory"):
         result = invoke("memory", "forget", "--containing", WORD, "--yes")
     assert result.exit_code == 1
     assert "still on the disk" in result.stderr

@@ -99,7 +99,7 @@ def test_search_for_nothing_is_refused(invoke: Invoke) -> None:
 
 def test_a_name_that_is_no_embedder_is_refused(invoke: Invoke) -> None:
     result = invoke("memory", "search", "x", "--embedder", "nonsense")
-    assert (result.exit_code, "names no embedder" in result.stderr) == (2, True)
+    assert (result.exit_code, "There is no embedder" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("run", [RUN, "0192f0c47a41", RUN.replace("-", "")])

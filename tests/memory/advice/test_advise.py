@@ -23,7 +23,7 @@ QUESTION = Question(
 )
 
 
-def tried(position: int, persona: str, succeeded: bool, **fields: object) -> LogEntry:
+def attempt(position: int, persona: str, succeeded: bool, **fields: object) -> LogEntry:
     return LogEntry(
         position,
         Episode.model_validate(
@@ -52,7 +52,7 @@ def tried(position: int, persona: str, succeeded: bool, **fields: object) -> Log
     )
 
 
-def advised(
+def advise_on(
     entries: Sequence[LogEntry], similarity: float = 0.9, question: Question = QUESTION
 ) -> StepRecall:
     return advise(
@@ -60,13 +60,13 @@ def advised(
         [(entry, similarity) for entry in entries],
         fold(entries),
         anticipate_agents([question], registry_of((), shipped_personas(), ())),
-        lambda one, other: 0.5,
+        lambda _first, _second: 0.5,
         run="run",
     )
 
 
 def test_nothing_known_leaves_the_step_as_it_was_planned() -> None:
-    found = advised([])
+    found = advise_on([])
     assert (found.agent, found.persona, found.tier, found.by) == (
         "Adder",
         "adder",
@@ -82,42 +82,44 @@ def test_nothing_known_leaves_the_step_as_it_was_planned() -> None:
 
 
 def test_who_does_clearly_better_gets_the_step_with_their_own_instructions() -> None:
-    entries = [tried(n, "adder", False) for n in range(1, 9)]
-    entries += [tried(n, "python-engineer", True) for n in range(9, 17)]
-    found = advised(entries)
-    engineer = next(one for one in shipped_personas() if one.name == "python-engineer")
+    entries = [attempt(n, "adder", False) for n in range(1, 9)]
+    entries += [attempt(n, "python-engineer", True) for n in range(9, 17)]
+    found = advise_on(entries)
+    engineer = next(known for known in shipped_personas() if known.name == "python-engineer")
     assert (found.persona, found.by) == ("python-engineer", "memory")
     assert (found.agent, found.instructions) == (engineer.title, engineer.instructions)
     assert "next best" in found.why
     assert all(
-        "python-engineer succeeded" in one.why for one in found.memories if "persona" in one.why
+        "python-engineer succeeded" in memory.why
+        for memory in found.memories
+        if "persona" in memory.why
     )
 
 
 def test_what_goes_well_is_not_changed_to_find_something_out() -> None:
-    found = advised([tried(n, "adder", True) for n in range(1, 9)])
+    found = advise_on([attempt(n, "adder", True) for n in range(1, 9)])
     assert (found.persona, found.lesson) == ("adder", "")
     assert found.expected_s == 1.0
 
 
 def test_what_its_expected_time_rests_on_is_named() -> None:
-    same = tried(1, "adder", True)
+    same = attempt(1, "adder", True)
     others = [
-        tried(2, "adder", False, category="EARLY_ABORT"),
-        tried(3, "adder", True, task_type="chat/text"),
-        tried(4, "adder", True, tier="coder"),
-        tried(5, "counter", True),
+        attempt(2, "adder", False, category="EARLY_ABORT"),
+        attempt(3, "adder", True, task_type="chat/text"),
+        attempt(4, "adder", True, tier="coder"),
+        attempt(5, "counter", True),
     ]
-    found = advised([same, *others[:1]])
-    assert [(one.run, one.uses, one.why) for one in found.memories] == [
+    found = advise_on([same, *others[:1]])
+    assert [(memory.run, memory.uses, memory.why) for memory in found.memories] == [
         ("run-1", ("time",), "time: adder succeeded on worker in 1.0 s")
     ]
-    timed = {one.run for one in advised([same, *others]).memories if "time" in one.uses}
+    timed = {memory.run for memory in advise_on([same, *others]).memories if "time" in memory.uses}
     assert timed == {"run-1", "run-5"}
-    assert not advised([same], similarity=0.2).memories
+    assert not advise_on([same], similarity=0.2).memories
 
 
-def unlike(_one: Episode, _other: Episode) -> float:
+def no_similarity(_first: Episode, _second: Episode) -> float:
     return 0.0
 
 
@@ -125,8 +127,10 @@ def test_an_agent_has_one_name_for_each_kind_of_output_whatever_succeeds() -> No
     registry = registry_of((), shipped_personas(), ())
     questions = [QUESTION, replace(QUESTION, step="S2", task_type="code/shell")]
     first, second = (
-        advise(one, (), fold(()), anticipate_agents(questions, registry), unlike, run="run")
-        for one in questions
+        advise(
+            question, (), fold(()), anticipate_agents(questions, registry), no_similarity, run="run"
+        )
+        for question in questions
     )
     assert first.persona == "adder"
     assert second.persona == "adder-shell"
@@ -134,60 +138,65 @@ def test_an_agent_has_one_name_for_each_kind_of_output_whatever_succeeds() -> No
     entered = invent(registry, "Adder", "You add.", "code/shell", at=1.0, known_as=second.persona)
     assert entered is not None
     later = anticipate_agents(questions, registry.with_invented(entered))
-    names = [advise(one, (), fold(()), later, unlike, run="later").persona for one in questions]
+    names = [
+        advise(question, (), fold(()), later, no_similarity, run="later").persona
+        for question in questions
+    ]
     assert names == ["adder", second.persona]
 
 
 def test_a_step_whose_like_mostly_fail_is_told_what_happened_within_bounds() -> None:
-    found = advised([tried(n, "adder", n == 4) for n in range(1, 9)])
+    found = advise_on([attempt(n, "adder", n == 4) for n in range(1, 9)])
     assert 0 < len(found.lesson) <= LESSONS_CHARS
     assert "it gave 3" in found.lesson
-    assert any("lesson" in one.why for one in found.memories)
+    assert any("lesson" in memory.why for memory in found.memories)
 
 
 def test_where_nothing_like_it_ever_worked_nothing_is_told() -> None:
-    assert advised([tried(n, "adder", False) for n in range(1, 9)]).lesson == ""
+    assert advise_on([attempt(n, "adder", False) for n in range(1, 9)]).lesson == ""
 
 
 def test_what_is_only_faintly_similar_is_not_told() -> None:
-    found = advised([tried(n, "adder", n == 4) for n in range(1, 9)], similarity=0.4)
+    found = advise_on([attempt(n, "adder", n == 4) for n in range(1, 9)], similarity=0.4)
     assert found.lesson == ""
 
 
 def test_what_is_only_related_is_no_reason_to_try_somebody_else() -> None:
-    entries = [tried(n, "adder", False) for n in range(1, 30)]
-    assert advised(entries, similarity=0.4).by == "rules"
-    assert advised(entries, similarity=0.4).persona == "adder"
+    entries = [attempt(n, "adder", False) for n in range(1, 30)]
+    assert advise_on(entries, similarity=0.4).by == "rules"
+    assert advise_on(entries, similarity=0.4).persona == "adder"
 
 
 def test_a_step_that_succeeded_in_the_end_did_well() -> None:
     entries = [
-        tried(n, "adder", n % 3 == 0, run=f"run-{(n - 1) // 3}", attempt=(n - 1) % 3 + 1)
+        attempt(n, "adder", n % 3 == 0, run=f"run-{(n - 1) // 3}", attempt=(n - 1) % 3 + 1)
         for n in range(1, 10)
     ]
-    assert advised(entries).persona == "adder"
-    assert advised(entries).lesson == ""
+    assert advise_on(entries).persona == "adder"
+    assert advise_on(entries).lesson == ""
 
 
 def test_what_was_told_and_did_not_help_is_not_told_again() -> None:
-    before = [tried(n, "adder", n == 2) for n in range(1, 5)]
-    told = [entry.episode.key for entry in before]
-    assert advised([*before, tried(5, "adder", False)]).lesson
-    assert advised([*before, tried(5, "adder", False, used=told)]).lesson == ""
+    before = [attempt(n, "adder", n == 2) for n in range(1, 5)]
+    used = [entry.episode.key for entry in before]
+    assert advise_on([*before, attempt(5, "adder", False)]).lesson
+    assert advise_on([*before, attempt(5, "adder", False, used=used)]).lesson == ""
 
 
 def test_nobody_is_tried_on_a_text_who_never_did_one_like_it() -> None:
     question = replace(QUESTION, task_type="chat/text")
-    entries = [tried(n, "adder", False, task_type="chat/text", output="text") for n in range(1, 30)]
-    assert advised(entries, question=question).persona == "adder"
+    entries = [
+        attempt(n, "adder", False, task_type="chat/text", output="text") for n in range(1, 30)
+    ]
+    assert advise_on(entries, question=question).persona == "adder"
 
 
 def test_the_same_memory_gives_the_same_advice() -> None:
-    entries = [tried(n, "adder", n % 3 == 0) for n in range(1, 20)]
-    assert advised(entries) == advised(entries)
+    entries = [attempt(n, "adder", n % 3 == 0) for n in range(1, 20)]
+    assert advise_on(entries) == advise_on(entries)
 
 
 def test_a_persona_that_is_retired_or_unknown_is_nobodys_choice() -> None:
-    entries = [tried(n, "adder", False) for n in range(1, 9)]
-    entries += [tried(n, "gone", True) for n in range(9, 17)]
-    assert advised(entries).persona != "gone"
+    entries = [attempt(n, "adder", False) for n in range(1, 9)]
+    entries += [attempt(n, "gone", True) for n in range(9, 17)]
+    assert advise_on(entries).persona != "gone"

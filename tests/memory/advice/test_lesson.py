@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.advice.lesson import INTRODUCTION, LESSON_CHARS, injection, lesson, quoted
+from prefect_swarm.memory.advice.lesson import INTRODUCTION, LESSON_CHARS, injection, lesson, quote
 from prefect_swarm.memory.advice.ranking import RankedMemory
 from prefect_swarm.memory.episode import Episode, LogEntry
 from remembered import episode
@@ -42,7 +42,7 @@ MARKS = re.compile(
 )
 
 
-def recalled(text: str, *, won: bool = False) -> RankedMemory:
+def ranked_memory(text: str, *, won: bool = False) -> RankedMemory:
     made = episode(
         text[:20] or "S1",
         run=text[:30] or "r",
@@ -55,7 +55,7 @@ def recalled(text: str, *, won: bool = False) -> RankedMemory:
     return RankedMemory(LogEntry(1, made), 0.81, 0.5, 0.0)
 
 
-def outside(text: str) -> str:
+def text_outside_quotes(text: str) -> str:
     """What a text says outside its quotes; fails where they don't pair."""
     assert text.count("“") == text.count("”")
     rest = re.sub("“[^“”]*”", "", text)
@@ -73,16 +73,18 @@ TEXTS = st.one_of(
 
 @pytest.mark.parametrize("text", [*HOSTILE, "\udc80\ud800"])
 def test_a_hostile_text_has_no_marks_left(text: str) -> None:
-    inside = quoted(text, 200)[1:-1]
+    inside = quote(text, 200)[1:-1]
     assert not MARKS.search(inside)
-    assert all(unicodedata.category(one) not in ("Cc", "Cf", "Zl", "Zp") for one in inside)
+    assert all(
+        unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp") for character in inside
+    )
     assert "“" not in inside
     assert "”" not in inside
 
 
 @given(TEXTS, st.integers(3, 300))
 def test_a_quote_holds_one_bounded_line_that_cannot_end_it(text: str, limit: int) -> None:
-    found = quoted(text, limit)
+    found = quote(text, limit)
     assert len(found) <= limit
     assert found[0] + found[-1] == "“”"
     assert not set("“”\n\r\t\x00") & set(found[1:-1])
@@ -94,12 +96,12 @@ def test_a_quote_holds_one_bounded_line_that_cannot_end_it(text: str, limit: int
 def test_a_lesson_is_bounded_and_says_outside_its_quotes_only_what_it_always_says(
     text: str, won: bool
 ) -> None:
-    found = lesson(recalled(text, won=won))
+    found = lesson(ranked_memory(text, won=won))
     assert len(found.text) <= LESSON_CHARS
     assert "\n" not in found.text
     ended = "succeeded with" if won else "failed, LOGIC:"
-    said = outside(found.text).split()
-    assert said == f"(run step , 81 % similar) Asked : (worker) {ended}".split()
+    unquoted = text_outside_quotes(found.text).split()
+    assert unquoted == f"(run step , 81 % similar) Asked : (worker) {ended}".split()
 
 
 def test_a_lesson_says_where_it_is_from_why_it_is_told_and_what_came_of_it() -> None:
@@ -120,17 +122,17 @@ def test_a_lesson_says_where_it_is_from_why_it_is_told_and_what_came_of_it() -> 
 
 
 def test_a_long_text_is_cut_and_says_so() -> None:
-    assert quoted("word " * 100, 12) == "“word word…”"
+    assert quote("word " * 100, 12) == "“word word…”"
 
 
 @given(st.lists(TEXTS, max_size=6), st.integers(0, 1500))
 def test_an_injection_holds_the_first_lessons_that_fit_and_names_them(
     texts: list[str], limit: int
 ) -> None:
-    lessons = [lesson(recalled(text)) for text in texts]
+    lessons = [lesson(ranked_memory(text)) for text in texts]
     found = injection(lessons, limit)
     assert len(found.text) <= limit
-    assert found.used == tuple(one.key for one in lessons[: len(found.used)])
+    assert found.used == tuple(shown.key for shown in lessons[: len(found.used)])
     lines = found.text.split("\n") if found.text else []
-    assert lines == ([INTRODUCTION, *(f"- {one.text}" for one in lessons)][: len(lines)])
+    assert lines == ([INTRODUCTION, *(f"- {shown.text}" for shown in lessons)][: len(lines)])
     assert len(lines) == (len(found.used) + 1 if found.used else 0)

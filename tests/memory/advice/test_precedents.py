@@ -20,7 +20,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def repaired(number: int, by: str = "RETRY", *, worked: bool = True, **more: str) -> list[Episode]:
+def repaired_step(
+    number: int, by: str = "RETRY", *, worked: bool = True, **more: str
+) -> list[Episode]:
     """A step that failed by the same mistake as all of them, and what followed."""
     failure = {"succeeded": False, "category": Category.CODE, "error": "gate lint: F821 'x'"}
     after = {} if worked else failure
@@ -32,9 +34,9 @@ def repaired(number: int, by: str = "RETRY", *, worked: bool = True, **more: str
 
 def test_the_graph_and_what_is_newer_are_added_up(store: Store) -> None:
     for number in range(1, 4):
-        store.log.append(repaired(number))
+        store.log.append(repaired_step(number))
     assert store.consolidate().status == "built"
-    store.log.append([*repaired(4), *repaired(5, "SAMPLE", worked=False)])
+    store.log.append([*repaired_step(4), *repaired_step(5, "SAMPLE", worked=False)])
     gate, exact = precedents(store, "default")
     assert (exact.symptom, exact.action, exact.worked, exact.tried) == (
         "gate lint: F821 '…'",
@@ -50,7 +52,7 @@ def test_the_graph_and_what_is_newer_are_added_up(store: Store) -> None:
 
 def test_the_example_is_in_the_graph_where_nothing_is_newer(store: Store) -> None:
     for number in range(1, 4):
-        store.log.append(repaired(number))
+        store.log.append(repaired_step(number))
     store.consolidate()
     _, exact = precedents(store, "default")
     assert exact.example is not None
@@ -59,16 +61,16 @@ def test_the_example_is_in_the_graph_where_nothing_is_newer(store: Store) -> Non
 
 def test_what_mostly_fails_has_no_example(store: Store) -> None:
     for number in range(1, 5):
-        store.log.append(repaired(number, worked=number == 1))
+        store.log.append(repaired_step(number, worked=number == 1))
     _, exact = precedents(store, "default")
     assert (exact.worked, exact.tried, exact.recurred, exact.example) == (1, 4, 3, None)
 
 
 def test_nothing_is_taken_from_another_namespace(store: Store) -> None:
     for number in range(1, 4):
-        store.log.append(repaired(number, namespace="theirs"))
+        store.log.append(repaired_step(number, namespace="theirs"))
     store.consolidate()
     for number in range(4, 6):
-        store.log.append(repaired(number, namespace="theirs"))
+        store.log.append(repaired_step(number, namespace="theirs"))
     assert precedents(store, "default") == ()
     assert len(precedents(store, "theirs")) == 2

@@ -25,13 +25,13 @@ SIMILAR = ("Write a poem about the sea", "Write a short poem on the ocean")
 OTHERS = ("Compute the sum of all invoices", "Translate the menu into Greek")
 
 
-def remote() -> RemoteEmbedder:
+def remote_embedder() -> RemoteEmbedder:
     return RemoteEmbedder(TestEmbeddingModel(dimensions=12))
 
 
 @pytest.fixture(params=["wordllama", "remote"])
 def embedder(request: pytest.FixtureRequest) -> Embedder:
-    return make_embedder() if request.param == "wordllama" else remote()
+    return make_embedder() if request.param == "wordllama" else remote_embedder()
 
 
 def test_rows_have_length_1_and_empty_texts_are_zeros(embedder: Embedder) -> None:
@@ -49,13 +49,13 @@ def test_the_name_says_what_may_be_compared(embedder: Embedder) -> None:
     assert embedder.name.endswith(f"/{embedder.dimension}")
 
 
-def nearer(embedder: Embedder) -> bool:
+def embeds_similar_texts_nearer(embedder: Embedder) -> bool:
     first, second, *others = embedder.embed([*SIMILAR, *OTHERS])
     return all(first @ second > first @ other for other in others)
 
 
 def test_similar_texts_are_nearer_than_others() -> None:
-    assert nearer(make_embedder())
+    assert embeds_similar_texts_nearer(make_embedder())
 
 
 @settings(max_examples=25)
@@ -88,12 +88,12 @@ def test_naming_one_imports_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("name", ["", "word", "llamacpp:", "wordllama:x", ":x"])
 def test_a_name_that_is_none_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="names no embedder"):
+    with pytest.raises(InputError, match="There is no embedder"):
         make_embedder(name)
 
 
 def test_a_model_file_that_is_not_there_is_said() -> None:
-    with pytest.raises(MemoryStoreError, match="is not there"):
+    with pytest.raises(MemoryStoreError, match="doesn't exist"):
         make_embedder("llamacpp:/nowhere/m.gguf").embed(["text"])
 
 
@@ -105,7 +105,7 @@ def test_a_file_that_is_no_model_is_said(tmp_path: Path) -> None:
 
 
 def test_a_provider_that_is_unknown_is_said() -> None:
-    with pytest.raises(InputError, match="can't be had"):
+    with pytest.raises(InputError, match="can't be loaded"):
         make_embedder("nobody:nothing").embed(["text"])
 
 
@@ -123,10 +123,10 @@ def test_a_provider_that_fails_is_said() -> None:
 def test_a_remote_one_works_inside_a_running_loop() -> None:
     import asyncio
 
-    async def inside() -> tuple[int, ...]:
-        return remote().embed(["text"]).shape
+    async def embed() -> tuple[int, ...]:
+        return remote_embedder().embed(["text"]).shape
 
-    assert asyncio.run(inside()) == (1, 12)
+    assert asyncio.run(embed()) == (1, 12)
 
 
 def test_rows_that_are_no_numbers_become_zeros() -> None:
@@ -142,7 +142,7 @@ def test_a_model_file_embeds_similar_texts_nearer() -> None:
     from prefect_swarm.blocks.llama import demo_model_path
 
     embedder = LlamaCppEmbedder(demo_model_path())
-    assert nearer(embedder)
+    assert embeds_similar_texts_nearer(embedder)
     rows = embedder.embed(["", "text " * 600, "with\0nul"])
     assert np.linalg.norm(rows, axis=1) == pytest.approx([0, 1, 1], abs=1e-5)
     assert embedder.name.endswith(f"/{rows.shape[1]}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conformance.graph import GraphConformance, Opened
+from conformance.graph import GraphConformance, GraphOpener
 from dict_log import episode
 from graph_story import STORY, entries
 from prefect_swarm.errors import MemoryStoreError
@@ -15,7 +15,7 @@ from prefect_swarm.memory.graph.kuzu import KuzuGraph
 
 class TestKuzuGraph(GraphConformance):
     @pytest.fixture
-    def opened(self) -> Opened:
+    def open_graph(self) -> GraphOpener:
         return lambda path, read_only: KuzuGraph(path, read_only=read_only)
 
 
@@ -50,9 +50,9 @@ def test_no_edge_leads_from_one_namespace_to_another(graph: KuzuGraph) -> None:
 @pytest.mark.parametrize("size", [1, 4])
 def test_in_portions_it_becomes_the_same(size: int, graph: KuzuGraph, tmp_path: Path) -> None:
     other = KuzuGraph(tmp_path / "other.kuzu")
-    all_of_them = entries(STORY)
-    for start in range(0, len(all_of_them), size):
-        other.add(all_of_them[start : start + size])
+    story = entries(STORY)
+    for start in range(0, len(story), size):
+        other.add(story[start : start + size])
     assert other.rows() == graph.rows()
     other.close()
 

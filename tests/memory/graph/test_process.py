@@ -57,10 +57,10 @@ def test_closed_twice_is_closed(process: GraphProcess) -> None:
 def test_who_gives_up_waiting_ends_it(
     process: GraphProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_: int = -1) -> bytes:
+    def interrupt(_: int = -1) -> bytes:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(process._process.stdout, "readline", interrupted)
+    monkeypatch.setattr(process._process.stdout, "readline", interrupt)
     with pytest.raises(KeyboardInterrupt):
         process.rows(LONG, {})
     assert process._process.returncode is not None
@@ -69,12 +69,12 @@ def test_who_gives_up_waiting_ends_it(
 def test_it_ends_in_the_midst_of_a_statement_when_nobody_waits_any_more(tmp_path: Path) -> None:
     command = [sys.executable, "-m", graph_process.__name__, str(tmp_path / "g.kuzu")]
     reading, writing = os.pipe()
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writing) as served:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writing) as server:
         os.close(writing)
-        assert served.stdin is not None
+        assert server.stdin is not None
         assert os.read(reading, 100) == b"[]\n"
-        served.stdin.write(f'["{LONG}", {{}}]\n'.encode())
-        served.stdin.close()
-        assert served.wait(60) == 1
+        server.stdin.write(f'["{LONG}", {{}}]\n'.encode())
+        server.stdin.close()
+        assert server.wait(60) == 1
     assert os.read(reading, 100) == b""
     os.close(reading)

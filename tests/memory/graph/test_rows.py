@@ -21,8 +21,8 @@ def test_a_failure_of_which_nothing_was_said_has_its_category_for_a_symptom() ->
 
 def test_tallies_are_of_one_symptom_and_one_mitigation() -> None:
     rows, _ = rows_of(entries(STORY[:3]))
-    had = node_id("default", SYMPTOM)
+    symptom = node_id("default", SYMPTOM)
     assert rows.tallies == {
-        (had, node_id("default", "RETRY", "")): MitigationTally(1, 0, 1),
-        (had, node_id("default", "ESCALATE", "coder")): MitigationTally(1, 1, 0),
+        (symptom, node_id("default", "RETRY", "")): MitigationTally(1, 0, 1),
+        (symptom, node_id("default", "ESCALATE", "coder")): MitigationTally(1, 1, 0),
     }

@@ -55,13 +55,13 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_the_same_mistake_has_the_same_symptom(one: str, other: str) -> None:
-    assert symptom_of(one, ["gpt"]) == symptom_of(other, ["llama"]) != ""
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_the_same_mistake_has_the_same_symptom(first: str, second: str) -> None:
+    assert symptom_of(first, ["gpt"]) == symptom_of(second, ["llama"]) != ""
 
 
 def test_other_mistakes_have_other_symptoms() -> None:
-    assert len({symptom_of(one) for one in OTHERS}) == len(OTHERS)
+    assert len({symptom_of(error) for error in OTHERS}) == len(OTHERS)
 
 
 def test_what_it_reads_like() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from dict_log import DictLog, episode
-from generations import contents, newest
+from generations import contents, open_newest
 from hash_embedder import HashEmbedder
 from prefect_swarm.errors import Category, MemoryStoreError
 from prefect_swarm.memory.episode import Episode, LogEntry, Selection
@@ -20,13 +20,13 @@ EMBEDDER = HashEmbedder()
 
 def story(run: int, namespace: str = "default") -> list[Episode]:
     """A step that fails twice and is repaired, and one that reads it."""
-    said = {"namespace": namespace}
+    fields = {"namespace": namespace}
     bad = {"category": Category.CODE, "error": f"gate lint: line {run}: F401"}
     return [
-        episode(f"r{run}", "S1", 1, **said, **bad),
-        episode(f"r{run}", "S1", 2, cause="RETRY", **said, **bad),
-        episode(f"r{run}", "S1", 3, cause="ESCALATE", tier="coder", **said),
-        episode(f"r{run}", "S2", 1, upstream=("S1",), **said),
+        episode(f"r{run}", "S1", 1, **fields, **bad),
+        episode(f"r{run}", "S1", 2, cause="RETRY", **fields, **bad),
+        episode(f"r{run}", "S1", 3, cause="ESCALATE", tier="coder", **fields),
+        episode(f"r{run}", "S2", 1, upstream=("S1",), **fields),
     ]
 
 
@@ -35,7 +35,7 @@ def log() -> DictLog:
     return DictLog([*story(1), *story(2, "theirs")])
 
 
-def from_scratch(log: DictLog, folder: Path) -> dict[str, object]:
+def full_contents(log: DictLog, folder: Path) -> dict[str, object]:
     consolidate(log, folder, EMBEDDER, full=True)
     return contents(folder)
 
@@ -44,7 +44,7 @@ def test_it_has_every_episode_of_every_namespace(log: DictLog, tmp_path: Path) -
     done = consolidate(log, tmp_path, EMBEDDER)
     assert (done.status, done.generation, done.full, done.added) == ("built", 1, True, 8)
     vectors = contents(tmp_path)["vectors"]
-    assert {name: list(of) for name, of in vectors.items()} == {
+    assert {name: list(positions) for name, positions in vectors.items()} == {
         "default": [1, 2, 3, 4],
         "theirs": [5, 6, 7, 8],
     }
@@ -69,7 +69,7 @@ def test_in_portions_it_equals_one_from_scratch(portion: int, log: DictLog, tmp_
         log.append(more[start : start + portion])
     done = consolidate(log, tmp_path / "a", EMBEDDER)
     assert not done.full
-    assert contents(tmp_path / "a") == from_scratch(log, tmp_path / "b")
+    assert contents(tmp_path / "a") == full_contents(log, tmp_path / "b")
 
 
 def test_texts_are_embedded_once(tmp_path: Path) -> None:
@@ -83,14 +83,14 @@ def test_another_embedder_builds_again(log: DictLog, tmp_path: Path) -> None:
     consolidate(log, tmp_path, EMBEDDER)
     done = consolidate(log, tmp_path, HashEmbedder("hash/2/24"))
     assert (done.status, done.full, done.embedded) == ("built", True, 4)
-    assert newest(tmp_path).manifest.embedder == "hash/2/24"
+    assert open_newest(tmp_path).manifest.embedder == "hash/2/24"
 
 
 def test_what_was_forgotten_is_in_no_generation(log: DictLog, tmp_path: Path) -> None:
     log.append([episode("secret", "S9", persona="Hidden", category="CODE", error="seen")])
     consolidate(log, tmp_path, EMBEDDER)
     consolidate(log, tmp_path, EMBEDDER, full=True)
-    reading = newest(tmp_path)
+    reading = open_newest(tmp_path)
     log.forget("default", Selection(run="secret"))
     done = consolidate(log, tmp_path, EMBEDDER)
     assert (done.full, done.episodes) == (True, 8)
@@ -101,7 +101,7 @@ def test_what_was_forgotten_is_in_no_generation(log: DictLog, tmp_path: Path) ->
 
 
 @pytest.fixture
-def freed() -> Iterator[bytes]:
+def fill_pattern() -> Iterator[bytes]:
     """What all memory of this process that is allocated and not yet written is made to hold."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -113,21 +113,21 @@ def freed() -> Iterator[bytes]:
 
 
 def test_what_was_in_the_memory_of_the_process_is_in_no_generation(
-    log: DictLog, tmp_path: Path, freed: bytes
+    log: DictLog, tmp_path: Path, fill_pattern: bytes
 ) -> None:
     consolidate(log, tmp_path, EMBEDDER)
     log.append(story(3))
     consolidate(log, tmp_path, EMBEDDER)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert {path.name for path in files} >= {"graph.kuzu", "vectors.faiss"}
-    assert [path for path in files if freed in path.read_bytes()] == []
+    assert [path for path in files if fill_pattern in path.read_bytes()] == []
 
 
 def test_another_log_is_noticed(log: DictLog, tmp_path: Path) -> None:
     consolidate(log, tmp_path, EMBEDDER)
     other = DictLog([*story(7), *story(8), *story(9)])
     assert consolidate(other, tmp_path, EMBEDDER).full
-    assert contents(tmp_path) == from_scratch(other, tmp_path / "b")
+    assert contents(tmp_path) == full_contents(other, tmp_path / "b")
 
 
 def test_something_forgotten_meanwhile_is_built_again(
@@ -135,15 +135,15 @@ def test_something_forgotten_meanwhile_is_built_again(
 ) -> None:
     since = log.since
 
-    def forgetting(position: int, limit: int = 1000) -> list[LogEntry]:
+    def read_and_forget(position: int, limit: int = 1000) -> list[LogEntry]:
         monkeypatch.setattr(log, "since", since)
         found = since(position, limit)
         log.forget("default", Selection(run="r1"))
         return found
 
-    monkeypatch.setattr(log, "since", forgetting)
+    monkeypatch.setattr(log, "since", read_and_forget)
     assert consolidate(log, tmp_path, EMBEDDER).episodes == 4
-    assert contents(tmp_path) == from_scratch(log, tmp_path / "b")
+    assert contents(tmp_path) == full_contents(log, tmp_path / "b")
 
 
 def test_a_second_one_leaves_at_once(log: DictLog, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def numbers(folder: Path) -> list[str]:
 
 def test_the_last_two_stay_and_those_that_are_read(log: DictLog, tmp_path: Path) -> None:
     consolidate(log, tmp_path, EMBEDDER)
-    reading = newest(tmp_path)
+    reading = open_newest(tmp_path)
     for _ in range(3):
         consolidate(log, tmp_path, EMBEDDER, full=True)
     assert numbers(tmp_path) == ["1", "3", "4"]

@@ -1,4 +1,4 @@
-"""Whatever is cut, changed or gone: it is said, all is still found, and a rebuild repairs."""
+"""Whatever is cut, changed or missing is reported, everything is still found, a rebuild repairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LATER = [episode("later", prompt="Bake a cake")]
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undamaged_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two generations, and one episode that came after them."""
     folder = tmp_path_factory.mktemp("whole")
     consolidate(LOG, folder, EMBEDDER)
@@ -45,12 +45,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(whole: Path, tmp_path: Path) -> Path:
+def folder(undamaged_folder: Path, tmp_path: Path) -> Path:
     """A copy that may be damaged."""
-    return Path(shutil.copytree(whole, tmp_path / "memory"))
+    return Path(shutil.copytree(undamaged_folder, tmp_path / "memory"))
 
 
-def reads_all_and_says(folder: Path, name: str) -> None:
+def assert_damage_is_reported(folder: Path, name: str) -> None:
     reader = Reader(LOG, folder, EMBEDDER)
     assert len(reader.search("default", "seas", 99)) == 7
     assert reader.search("default", "Bake a cake", 1)[0].position == 7
@@ -67,13 +67,13 @@ def reads_all_and_says(folder: Path, name: str) -> None:
 def test_a_file_that_is_cut(name: str, cut: str, folder: Path) -> None:
     data = (folder / name).read_bytes()
     (folder / name).write_bytes(data[: CUTS[cut](len(data))])
-    reads_all_and_says(folder, name)
+    assert_damage_is_reported(folder, name)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_gone(name: str, folder: Path) -> None:
     (folder / name).unlink()
-    reads_all_and_says(folder, name)
+    assert_damage_is_reported(folder, name)
 
 
 @pytest.mark.parametrize("name", FILES[1:])
@@ -81,13 +81,13 @@ def test_a_byte_that_is_another(name: str, folder: Path) -> None:
     data = bytearray((folder / name).read_bytes())
     data[-1] ^= 1
     (folder / name).write_bytes(data)
-    reads_all_and_says(folder, name)
+    assert_damage_is_reported(folder, name)
 
 
 def test_a_file_that_grew(folder: Path) -> None:
     with (folder / FILES[2]).open("ab") as file:
         file.write(b"\0")
-    reads_all_and_says(folder, FILES[2])
+    assert_damage_is_reported(folder, FILES[2])
 
 
 @pytest.mark.parametrize("text", ["", "7", "2 ", "x y\n", "2 " + "0" * 64 + "\n", "²  \n"])
@@ -100,7 +100,7 @@ def test_a_pointer_that_says_something_else(text: str, folder: Path) -> None:
 
 def test_a_generation_that_is_gone(folder: Path) -> None:
     shutil.rmtree(folder / "generations" / "2")
-    reads_all_and_says(folder, "generations/2")
+    assert_damage_is_reported(folder, "generations/2")
 
 
 def test_a_generation_of_another_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_a_generation_of_another_layout(folder: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_consolidation_mends_it_and_says_so(name: str, folder: Path, tmp_path: Path) -> None:
+def test_a_consolidation_repairs_it_and_says_so(name: str, folder: Path, tmp_path: Path) -> None:
     data = (folder / name).read_bytes()
     (folder / name).write_bytes(data[: len(data) // 2])
     reader = Reader(LOG, folder, EMBEDDER)
@@ -133,4 +133,4 @@ def test_what_is_cut_after_it_was_opened_is_found_at_the_next_opening(folder: Pa
     reader.close()
     data = (folder / FILES[3]).read_bytes()
     (folder / FILES[3]).write_bytes(data[:-1])
-    reads_all_and_says(folder, FILES[3])
+    assert_damage_is_reported(folder, FILES[3])

@@ -13,7 +13,7 @@ from generations import contents
 from hash_embedder import HashEmbedder
 from prefect_swarm.memory.index.consolidate import consolidate
 from prefect_swarm.memory.log.sqlite import SqliteLog
-from writers import all_write
+from writers import run_writers
 
 WRITERS, EPISODES, KILLS = 8, 1000, 50
 
@@ -25,12 +25,12 @@ def test_nothing_is_lost_while_consolidators_are_killed(quick_folder: Path) -> N
     command = [sys.executable, str(SCRIPT), str(where), str(folder), str(KILLS), "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killing:
         try:
-            all_write(str(where), WRITERS, EPISODES)
-            said = killing.communicate(timeout=600)[0].split()
+            run_writers(str(where), WRITERS, EPISODES)
+            reports = killing.communicate(timeout=600)[0].split()
         finally:
             killing.kill()
     assert killing.returncode == 0
-    assert said.count("killed") == KILLS
+    assert reports.count("killed") == KILLS
     log = SqliteLog(where)
     entries = log.since(0, WRITERS * EPISODES + 1)
     assert set(Counter(entry.episode.key for entry in entries).values()) == {1}

@@ -14,13 +14,13 @@ from prefect_swarm.memory.episode import Episode, Selection
 from prefect_swarm.memory.graph.queries import provenance
 from prefect_swarm.memory.index.consolidate import consolidate
 from prefect_swarm.memory.index.reader import Reader
-from prefect_swarm.memory.index.similarity import best, similarities
+from prefect_swarm.memory.index.similarity import similarities, top_matches
 from prefect_swarm.memory.protocols import Match
 
 EMBEDDER = HashEmbedder()
 
 
-def some(count: int, first: int = 0, namespace: str = "default") -> list[Episode]:
+def episodes(count: int, first: int = 0, namespace: str = "default") -> list[Episode]:
     return [
         episode(f"r{n}", prompt=f"Write about {n} seas", namespace=namespace)
         for n in range(first, first + count)
@@ -32,7 +32,9 @@ def brute_force(log: DictLog, namespace: str, text: str, k: int) -> list[Match]:
     entries = [e for e in log.since(0, 10**6) if e.episode.namespace == namespace]
     rows = EMBEDDER.embed([entry.episode.prompt for entry in entries])
     found = similarities(rows, EMBEDDER.embed([text])[0])
-    return best((Match(e.position, float(s)) for e, s in zip(entries, found, strict=True)), k)
+    return top_matches(
+        (Match(e.position, float(s)) for e, s in zip(entries, found, strict=True)), k
+    )
 
 
 _steps = st.lists(
@@ -72,7 +74,7 @@ def test_generation_and_tail_find_what_brute_force_finds(
 
 
 def test_what_was_appended_a_moment_ago_is_found(tmp_path: Path) -> None:
-    log = DictLog(some(5))
+    log = DictLog(episodes(5))
     consolidate(log, tmp_path, EMBEDDER)
     reader = Reader(log, tmp_path, EMBEDDER)
     reader.search("default", "x", 1)
@@ -82,19 +84,19 @@ def test_what_was_appended_a_moment_ago_is_found(tmp_path: Path) -> None:
 
 
 def test_it_moves_to_the_next_generation(tmp_path: Path) -> None:
-    log = DictLog(some(5))
+    log = DictLog(episodes(5))
     consolidate(log, tmp_path, EMBEDDER)
     reader = Reader(log, tmp_path, EMBEDDER)
     assert reader.status().generation == 1
-    log.append(some(3, first=5))
+    log.append(episodes(3, first=5))
     consolidate(log, tmp_path, EMBEDDER)
     assert reader.status()[:3] == (2, 8, 0)
 
 
 def test_another_namespace_is_never_seen(tmp_path: Path) -> None:
-    log = DictLog([*some(3), *some(3, namespace="theirs")])
+    log = DictLog([*episodes(3), *episodes(3, namespace="theirs")])
     consolidate(log, tmp_path, EMBEDDER)
-    log.append([*some(2, first=3), *some(2, first=3, namespace="theirs")])
+    log.append([*episodes(2, first=3), *episodes(2, first=3, namespace="theirs")])
     reader = Reader(log, tmp_path, EMBEDDER)
     found = {match.position for match in reader.search("theirs", "Write about 1 seas", 99)}
     assert found == {4, 5, 6, 9, 10}
@@ -102,7 +104,7 @@ def test_another_namespace_is_never_seen(tmp_path: Path) -> None:
 
 
 def test_what_was_forgotten_is_not_found_before_the_next_consolidation(tmp_path: Path) -> None:
-    log = DictLog(some(5))
+    log = DictLog(episodes(5))
     consolidate(log, tmp_path, EMBEDDER)
     reader = Reader(log, tmp_path, EMBEDDER)
     assert reader.graph() is not None
@@ -115,7 +117,7 @@ def test_what_was_forgotten_is_not_found_before_the_next_consolidation(tmp_path:
 
 
 def test_another_embedders_vectors_are_not_mixed_in(tmp_path: Path) -> None:
-    log = DictLog(some(5))
+    log = DictLog(episodes(5))
     consolidate(log, tmp_path, EMBEDDER)
     reader = Reader(log, tmp_path, HashEmbedder("hash/2/24"))
     assert len(reader.search("default", "seas", 9)) == 5
@@ -124,14 +126,14 @@ def test_another_embedders_vectors_are_not_mixed_in(tmp_path: Path) -> None:
 
 
 def test_another_logs_generation_is_not_used(tmp_path: Path) -> None:
-    consolidate(DictLog(some(5)), tmp_path, EMBEDDER)
-    reader = Reader(DictLog(some(9, first=20)), tmp_path, EMBEDDER)
+    consolidate(DictLog(episodes(5)), tmp_path, EMBEDDER)
+    reader = Reader(DictLog(episodes(9, first=20)), tmp_path, EMBEDDER)
     assert "another log" in reader.status().void
     assert len(reader.search("default", "seas", 99)) == 9
 
 
 def test_without_a_generation_everything_is_searched(tmp_path: Path) -> None:
-    reader = Reader(DictLog(some(5)), tmp_path, EMBEDDER)
+    reader = Reader(DictLog(episodes(5)), tmp_path, EMBEDDER)
     assert len(reader.search("default", "seas", 9)) == 5
     assert reader.graph() is None
     assert reader.status() == (None, 0, 5, "", None)
@@ -143,13 +145,13 @@ def test_the_graph_is_the_generations(tmp_path: Path) -> None:
     reader = Reader(log, tmp_path, EMBEDDER)
     graph = reader.graph()
     assert graph is not None
-    assert [one.step for one in provenance(graph, "default", "r1", "S2")] == ["S1"]
+    assert [source.step for source in provenance(graph, "default", "r1", "S2")] == ["S1"]
     assert reader.graph() is graph
     reader.close()
 
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_asked_for_none_it_finds_none(k: int, tmp_path: Path) -> None:
-    log = DictLog(some(3))
+    log = DictLog(episodes(3))
     consolidate(log, tmp_path, EMBEDDER)
     assert Reader(log, tmp_path, EMBEDDER).search("default", "seas", k) == []

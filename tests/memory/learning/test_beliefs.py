@@ -16,17 +16,19 @@ from remembered import episode, gates, logs
 PLAIN = LearningConfig(shaping=0.0)
 
 
-def learned(*episodes: Episode, config: LearningConfig = PLAIN) -> Beliefs:
+def learn_from(*episodes: Episode, config: LearningConfig = PLAIN) -> Beliefs:
     return fold(map(LogEntry, range(1, len(episodes) + 1), episodes), config=config)
 
 
-def close(one: Any, other: Any) -> bool:
+def almost_equal(first: Any, second: Any) -> bool:
     """Equal but for rounding, in whatever both hold."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(close(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(close, one, other))
-    return one == (pytest.approx(other, abs=1e-9) if isinstance(one, float) else other)
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(
+            almost_equal(first[key], second[key]) for key in first
+        )
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(almost_equal, first, second))
+    return first == (pytest.approx(second, abs=1e-9) if isinstance(first, float) else second)
 
 
 @given(logs(), st.integers(0, 40), st.integers(0, 5))
@@ -55,23 +57,25 @@ def test_what_turns_out_to_be_another_ones_fault_leaves_no_trace_in_the_counts(
     beliefs = fold(entries, config=LearningConfig(half_life=1e12))
     own = [entry.episode for entry in entries if entry.episode.namespace == "default"]
     silent = {Category.UPSTREAM, Category.INFRASTRUCTURE}
-    telling = [one for one in own if one.succeeded or one.category not in silent]
+    telling = [attempt for attempt in own if attempt.succeeded or attempt.category not in silent]
     credited = beliefs.credited
     ended = [
-        credited[str(one.key)].success if str(one.key) in credited else float(one.succeeded)
-        for one in telling
+        credited[str(attempt.key)].success
+        if str(attempt.key) in credited
+        else float(attempt.succeeded)
+        for attempt in telling
     ]
-    won = sum(one for one in ended if one is not None)
-    said = sum(one is not None for one in ended)
+    won = sum(success for success in ended if success is not None)
+    counted = sum(success is not None for success in ended)
     assert beliefs.won == pytest.approx(won)
-    assert beliefs.won + beliefs.lost == pytest.approx(said)
+    assert beliefs.won + beliefs.lost == pytest.approx(counted)
     tallies = [beliefs.persona(name) for name in ("A", "B")]
-    assert sum(one.won for one in tallies) == pytest.approx(won)
-    assert sum(one.won + one.lost for one in tallies) == pytest.approx(said)
+    assert sum(tally.won for tally in tallies) == pytest.approx(won)
+    assert sum(tally.won + tally.lost for tally in tallies) == pytest.approx(counted)
 
 
 def test_q_moves_a_tenth_of_the_way_to_the_reward() -> None:
-    beliefs = learned(episode(), episode("S2"))
+    beliefs = learn_from(episode(), episode("S2"))
     assert beliefs.personas["chat/text"]["Writer"].q == pytest.approx(0.5 + 0.05 + 0.045)
     assert beliefs.tiers["chat/text"]["worker"].q == pytest.approx(0.595)
     assert beliefs.persona("Writer").won == pytest.approx(1 + 0.5 ** (1 / 200))
@@ -79,13 +83,13 @@ def test_q_moves_a_tenth_of_the_way_to_the_reward() -> None:
 
 def test_only_memories_that_were_used_are_valued() -> None:
     used, other = EpisodeKey("run-0", "S1", 1), EpisodeKey("run-0", "S2", 1)
-    beliefs = learned(episode(used=(used,)))
+    beliefs = learn_from(episode(used=(used,)))
     assert beliefs.q_of_memory(used) == pytest.approx(0.5 + 0.3 * 0.5)
     assert beliefs.q_of_memory(other) == 0.5
 
 
 def test_what_says_nothing_of_the_persona_is_not_learned_from() -> None:
-    beliefs = learned(episode(category=Category.INFRASTRUCTURE))
+    beliefs = learn_from(episode(category=Category.INFRASTRUCTURE))
     assert beliefs.personas == {}
     assert beliefs.expected_rate() == 0.5
 
@@ -96,33 +100,33 @@ def test_blame_moves_from_the_step_that_failed_to_what_it_was_given() -> None:
     failed = episode(
         "S2", category=Category.CODE, upstream=("S1",), gates=together, persona="Reader"
     )
-    beliefs = learned(given_bad, episode("S9", persona="Giver"), failed)
+    beliefs = learn_from(given_bad, episode("S9", persona="Giver"), failed)
     giver, reader = (beliefs.personas["chat/text"][name] for name in ("Giver", "Reader"))
     assert (reader.q, reader.won, reader.lost) == (pytest.approx(0.5), 0.0, 0.0)
     assert giver.lost == pytest.approx(0.6 * 0.5 ** (1 / 200))
-    honest = learned(episode(reward=-0.5 * 0.6 + 0.4), episode("S9"))
+    honest = learn_from(episode(reward=-0.5 * 0.6 + 0.4), episode("S9"))
     assert giver.q == pytest.approx(honest.personas["chat/text"]["Writer"].q)
     assert "S2 failed on it" in beliefs.credited["run-1/S1.1"].reason
 
 
 def test_a_step_that_succeeds_after_all_takes_the_blame_back() -> None:
     failed = episode("S2", 1, category=Category.UPSTREAM, upstream=("S1",))
-    before = learned(episode("S1"), config=PLAIN)
-    after = learned(episode("S1"), failed, episode("S2", 2, upstream=("S1",), persona="Other"))
+    before = learn_from(episode("S1"), config=PLAIN)
+    after = learn_from(episode("S1"), failed, episode("S2", 2, upstream=("S1",), persona="Other"))
     assert after.credited == {}
-    mine, whole = (one.personas["chat/text"]["Writer"] for one in (before, after))
+    mine, whole = (beliefs.personas["chat/text"]["Writer"] for beliefs in (before, after))
     assert whole.model_dump() == pytest.approx(mine.model_dump())
 
 
 def test_only_the_latest_runs_can_be_put_right() -> None:
     config = LearningConfig(open_runs=2)
-    beliefs = learned(*(episode(run=f"run-{number}") for number in range(4)), config=config)
+    beliefs = learn_from(*(episode(run=f"run-{number}") for number in range(4)), config=config)
     assert list(beliefs.open) == ["run-2", "run-3"]
 
 
 def test_shaping_favours_what_is_new_at_first() -> None:
-    shaped = learned(episode(category=Category.LOGIC), config=LearningConfig())
-    plain = learned(episode(category=Category.LOGIC))
+    shaped = learn_from(episode(category=Category.LOGIC), config=LearningConfig())
+    plain = learn_from(episode(category=Category.LOGIC))
     assert shaped.personas["chat/text"]["Writer"].q > plain.personas["chat/text"]["Writer"].q
 
 
@@ -146,7 +150,7 @@ def test_a_corrected_estimate_is_as_if_the_outcome_had_been_the_other_one(
 def test_a_duration_is_drawn_to_what_is_known_of_similar_ones() -> None:
     slow = [episode(f"S{n}", persona="Slow", duration_s=100.0) for n in range(30)]
     quick = [episode(f"S{n}", persona="Quick", duration_s=1.0) for n in range(30, 60)]
-    beliefs = learned(*slow, *quick)
+    beliefs = learn_from(*slow, *quick)
     known = beliefs.duration("chat/text", "Slow", "worker")
     assert known is not None
     assert 80 < known.seconds <= 100
@@ -160,7 +164,9 @@ def test_a_duration_is_drawn_to_what_is_known_of_similar_ones() -> None:
 
 @given(st.lists(st.floats(0.01, 1000), min_size=1, max_size=20))
 def test_a_duration_lies_among_those_that_were_seen(seconds: list[float]) -> None:
-    beliefs = learned(*(episode(f"S{n}", duration_s=one) for n, one in enumerate(seconds)))
+    beliefs = learn_from(
+        *(episode(f"S{n}", duration_s=duration) for n, duration in enumerate(seconds))
+    )
     found = beliefs.duration("chat/text", "Writer", "worker")
     assert found is not None
     assert min(seconds) * 0.999 <= found.seconds <= max(seconds) * 1.001

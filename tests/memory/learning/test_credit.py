@@ -12,21 +12,21 @@ from remembered import episode, gates, logs
 LOGIC = Category.LOGIC
 
 
-def credited(*episodes: Episode) -> dict[str, Credit]:
-    found = credit([Trace.of(one) for one in episodes])
-    return {f"{key.step}.{key.attempt}": one for key, one in found.items()}
+def credits_of(*episodes: Episode) -> dict[str, Credit]:
+    found = credit([Trace.from_episode(attempt) for attempt in episodes])
+    return {f"{key.step}.{key.attempt}": worth for key, worth in found.items()}
 
 
-def failed(step: str, attempt: int = 1, **given: Any) -> Episode:
+def failed_attempt(step: str, attempt: int = 1, **given: Any) -> Episode:
     return episode(step, attempt, **{"category": LOGIC, "upstream": ("S1",), **given})
 
 
 def test_a_run_without_failures_changes_nothing() -> None:
-    assert credited(episode("S1"), episode("S2", upstream=("S1",))) == {}
+    assert credits_of(episode("S1"), episode("S2", upstream=("S1",))) == {}
 
 
 def test_an_input_that_was_no_good_is_its_makers_fault() -> None:
-    found = credited(episode("S1"), failed("S2", category=Category.UPSTREAM))
+    found = credits_of(episode("S1"), failed_attempt("S2", category=Category.UPSTREAM))
     assert found["S2.1"].success is None
     assert found["S1.1"].success == pytest.approx(0.4)
     assert found["S1.1"].reward == pytest.approx(0.4 * 1.0 + 0.6 * -0.5)
@@ -35,68 +35,71 @@ def test_an_input_that_was_no_good_is_its_makers_fault() -> None:
 
 def test_what_works_alone_but_not_together_is_the_inputs_fault() -> None:
     together = gates(unit="passed", integration="failed")
-    found = credited(episode("S1"), failed("S2", category=Category.CODE, gates=together))
+    found = credits_of(episode("S1"), failed_attempt("S2", category=Category.CODE, gates=together))
     assert found["S2.1"].success is None
     assert found["S1.1"].success is not None
 
 
 def test_what_fails_its_own_tests_too_is_its_own_fault() -> None:
     both = gates(unit="failed", integration="failed")
-    assert credited(episode("S1"), failed("S2", category=Category.CODE, gates=both)) == {}
+    assert credits_of(episode("S1"), failed_attempt("S2", category=Category.CODE, gates=both)) == {}
 
 
 def test_a_wrong_result_whoever_tries_is_the_inputs_fault() -> None:
-    found = credited(
+    found = credits_of(
         episode("S1"),
-        failed("S2", 1, decision="ESCALATE"),
-        failed("S2", 2, tier="coder"),
+        failed_attempt("S2", 1, decision="ESCALATE"),
+        failed_attempt("S2", 2, tier="coder"),
     )
-    assert {name for name, one in found.items() if one.success is None} == {"S2.1", "S2.2"}
+    assert {name for name, worth in found.items() if worth.success is None} == {"S2.1", "S2.2"}
     assert found["S1.1"].reason == "S2 failed on it: all 2 who tried got a wrong result"
 
 
 @pytest.mark.parametrize(
     "attempts",
     [
-        [failed("S2", 1, decision="RETRY"), failed("S2", 2)],
-        [failed("S2", 1, decision="ESCALATE"), failed("S2", 2, tier="coder", decision="RETRY")],
+        [failed_attempt("S2", 1, decision="RETRY"), failed_attempt("S2", 2)],
         [
-            failed("S2", 1, decision="ESCALATE"),
-            failed("S2", 2, tier="coder", category=Category.CODE),
+            failed_attempt("S2", 1, decision="ESCALATE"),
+            failed_attempt("S2", 2, tier="coder", decision="RETRY"),
         ],
         [
-            failed("S2", 1, decision="ESCALATE"),
-            failed("S2", 2, tier="coder", decision="RETRY"),
+            failed_attempt("S2", 1, decision="ESCALATE"),
+            failed_attempt("S2", 2, tier="coder", category=Category.CODE),
+        ],
+        [
+            failed_attempt("S2", 1, decision="ESCALATE"),
+            failed_attempt("S2", 2, tier="coder", decision="RETRY"),
             episode("S2", 3, tier="coder", upstream=("S1",)),
         ],
     ],
     ids=["one who tried", "still tried", "different failures", "succeeded in the end"],
 )
 def test_without_a_clear_sign_whoever_failed_is_at_fault(attempts: list[Episode]) -> None:
-    assert credited(episode("S1"), *attempts) == {}
+    assert credits_of(episode("S1"), *attempts) == {}
 
 
 def test_a_step_that_reads_nothing_has_nobody_to_blame() -> None:
-    assert credited(failed("S2", category=Category.UPSTREAM, upstream=())) == {}
+    assert credits_of(failed_attempt("S2", category=Category.UPSTREAM, upstream=())) == {}
 
 
 def test_a_step_that_failed_itself_has_paid_already() -> None:
-    upstream = failed("S2", category=Category.UPSTREAM)
-    assert credited(failed("S1", category=Category.CODE, upstream=()), upstream) == {}
+    upstream = failed_attempt("S2", category=Category.UPSTREAM)
+    assert credits_of(failed_attempt("S1", category=Category.CODE, upstream=()), upstream) == {}
 
 
 def test_only_the_attempt_whose_output_was_read_is_blamed() -> None:
     first = episode("S1", 1, category=LOGIC, decision="RETRY")
-    found = credited(first, episode("S1", 2), failed("S2", category=Category.UPSTREAM))
+    found = credits_of(first, episode("S1", 2), failed_attempt("S2", category=Category.UPSTREAM))
     assert set(found) == {"S1.2", "S2.1"}
 
 
 def test_blame_is_shared_and_fades_with_distance() -> None:
-    found = credited(
+    found = credits_of(
         episode("S1"),
         episode("S2"),
         episode("S3", upstream=("S1",)),
-        failed("S4", category=Category.UPSTREAM, upstream=("S2", "S3")),
+        failed_attempt("S4", category=Category.UPSTREAM, upstream=("S2", "S3")),
     )
     assert found["S2.1"].success == found["S3.1"].success == pytest.approx(0.7)
     assert found["S1.1"].success == pytest.approx(1 - 0.3 * 0.6)
@@ -106,9 +109,9 @@ def test_blame_is_shared_and_fades_with_distance() -> None:
 def test_only_accepted_attempts_are_blamed_and_only_failed_ones_excused(
     entries: list[LogEntry],
 ) -> None:
-    run = [one.episode for one in entries if one.episode.run == "run-0"]
-    ended: dict[EpisodeKey, Episode] = {one.key: one for one in run}
-    for key, found in credit([Trace.of(one) for one in run]).items():
+    run = [entry.episode for entry in entries if entry.episode.run == "run-0"]
+    ended: dict[EpisodeKey, Episode] = {attempt.key: attempt for attempt in run}
+    for key, found in credit([Trace.from_episode(attempt) for attempt in run]).items():
         if found.success is None:
             assert not ended[key].succeeded
             assert found.reward is None

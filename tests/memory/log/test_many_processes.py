@@ -26,7 +26,7 @@ def assert_each_is_there_once(log: EpisodeLog, of_writers: int, count: int) -> N
 
 def test_8_processes_write_8000_episodes_while_some_are_killed(quick_folder: Path) -> None:
     where = str(quick_folder / "episodes.sqlite")
-    writers.all_write(where, writers=8, count=1000, mortals=3, seed=1)
+    writers.run_writers(where, writers=8, count=1000, mortals=3, seed=1)
     log = writers.open_log(where)
     assert_each_is_there_once(log, 8, 1000)
     log.close()
@@ -34,14 +34,14 @@ def test_8_processes_write_8000_episodes_while_some_are_killed(quick_folder: Pat
 
 def test_processes_on_a_real_disk_write_each_episode_once(tmp_path: Path) -> None:
     where = str(tmp_path / "episodes.sqlite")
-    writers.all_write(where, writers=2, count=100, mortals=1, lives=2, seed=2)
+    writers.run_writers(where, writers=2, count=100, mortals=1, lives=2, seed=2)
     log = writers.open_log(where)
     assert_each_is_there_once(log, 2, 100)
     log.close()
 
 
 def test_processes_on_a_server_write_each_episode_once(postgres: str) -> None:
-    writers.all_write(postgres, writers=3, count=100, mortals=1, lives=2, seed=3)
+    writers.run_writers(postgres, writers=3, count=100, mortals=1, lives=2, seed=3)
     log = writers.open_log(postgres)
     assert_each_is_there_once(log, 3, 100)
     log.close()

@@ -15,16 +15,16 @@ Opener = Callable[[], PostgresLog]
 
 
 @pytest.fixture
-def opened(postgres: str) -> Iterator[Callable[[int], PostgresLog]]:
+def open_numbered(postgres: str) -> Iterator[Callable[[int], PostgresLog]]:
     """Opens a log by its number; the same number is the same log."""
     logs: list[PostgresLog] = []
     name = f"log '\"% {uuid4().hex}"
 
-    def another(number: int) -> PostgresLog:
+    def open_log(number: int) -> PostgresLog:
         logs.append(PostgresLog(postgres, f"{name} {number}"))
         return logs[-1]
 
-    yield another
+    yield open_log
     for log in logs:
         log.close()
 
@@ -33,14 +33,14 @@ class TestPostgresLog(LogConformance):
     examples: ClassVar[int] = 15
 
     @pytest.fixture
-    def log(self, opened: Callable[[int], PostgresLog]) -> PostgresLog:
-        return opened(0)
+    def log(self, open_numbered: Callable[[int], PostgresLog]) -> PostgresLog:
+        return open_numbered(0)
 
     @pytest.fixture
-    def again(self, opened: Callable[[int], PostgresLog]) -> Opener:
-        return lambda: opened(0)
+    def reopen(self, open_numbered: Callable[[int], PostgresLog]) -> Opener:
+        return lambda: open_numbered(0)
 
     @pytest.fixture
-    def new(self, opened: Callable[[int], PostgresLog]) -> Opener:
+    def new_log(self, open_numbered: Callable[[int], PostgresLog]) -> Opener:
         numbers = count(1)
-        return lambda: opened(next(numbers))
+        return lambda: open_numbered(next(numbers))

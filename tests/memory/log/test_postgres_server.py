@@ -32,7 +32,7 @@ def admin(postgres: str) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture
-def modest(admin: psycopg.Connection, postgres: str, schema: str) -> Iterator[str]:
+def restricted_address(admin: psycopg.Connection, postgres: str, schema: str) -> Iterator[str]:
     """The address for a user who has a schema and may make nothing else: no extension either."""
     name = f"d{uuid4().hex}"
     ask(admin, f"CREATE ROLE {name} LOGIN")
@@ -49,9 +49,9 @@ def ask(connection: psycopg.Connection, query: str) -> psycopg.Cursor[Any]:
     return connection.execute(query.encode())
 
 
-def test_without_pgvector_vectors_are_bytes(modest: str, schema: str) -> None:
-    log = PostgresLog(modest, schema)
-    assert log.vectors_are == "bytea"
+def test_without_pgvector_vectors_are_bytes(restricted_address: str, schema: str) -> None:
+    log = PostgresLog(restricted_address, schema)
+    assert log.vector_kind == "bytea"
     log.append([episode()])
     kept = np.array([1e-40, -0.0, 1 / 3], np.float32)
     log.keep_vectors("e", {episode().digest: kept})
@@ -63,7 +63,7 @@ def test_vectors_are_pgvectors_and_can_be_searched_in_sql(
     postgres: str, schema: str, admin: psycopg.Connection
 ) -> None:
     log = PostgresLog(postgres, schema)
-    assert log.vectors_are == "vector"
+    assert log.vector_kind == "vector"
     log.append([episode(1), episode(2)])
     near, far = np.array([1, 0], np.float32), np.array([0, 1], np.float32)
     log.keep_vectors("e", {episode(1).digest: far, episode(2).digest: near})
@@ -103,8 +103,8 @@ def test_it_writes_in_turn_whatever_the_servers_isolation_is(postgres: str, sche
     logs = [PostgresLog(strict, schema) for _ in range(4)]
 
     def write(number: int) -> None:
-        for one in range(10):
-            logs[number].append([episode(number * 10 + one)])
+        for offset in range(10):
+            logs[number].append([episode(number * 10 + offset)])
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -166,14 +166,14 @@ def test_no_byte_of_what_was_forgotten_is_in_the_tables_files(
     secret = f"hush {uuid4().hex}"
     log.append([episode(1, prompt=secret), episode(2, excerpt=secret), episode(3)])
     admin.execute("CHECKPOINT")
-    assert in_a_table(folder, secret)
+    assert is_in_a_file(folder, secret)
     log.forget("default", Selection(containing=secret))
     admin.execute("CHECKPOINT")
-    assert not in_a_table(folder, secret)
+    assert not is_in_a_file(folder, secret)
     log.close()
 
 
-def in_a_table(folder: Path, text: str) -> bool:
+def is_in_a_file(folder: Path, text: str) -> bool:
     files = [file for file in (folder / "base").rglob("*") if file.is_file()]
     return any(text.encode() in file.read_bytes() for file in files)
 

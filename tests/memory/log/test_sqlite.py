@@ -14,29 +14,29 @@ Opener = Callable[[], SqliteLog]
 
 
 @pytest.fixture
-def opened(quick_folder: Path) -> Iterator[Callable[[int], SqliteLog]]:
+def open_numbered(quick_folder: Path) -> Iterator[Callable[[int], SqliteLog]]:
     """Opens a log by its number; the same number is the same log."""
     logs: list[SqliteLog] = []
 
-    def another(number: int) -> SqliteLog:
+    def open_log(number: int) -> SqliteLog:
         logs.append(SqliteLog(quick_folder / "memory" / f"{number}.sqlite"))
         return logs[-1]
 
-    yield another
+    yield open_log
     for log in logs:
         log.close()
 
 
 class TestSqliteLog(LogConformance):
     @pytest.fixture
-    def log(self, opened: Callable[[int], SqliteLog]) -> SqliteLog:
-        return opened(0)
+    def log(self, open_numbered: Callable[[int], SqliteLog]) -> SqliteLog:
+        return open_numbered(0)
 
     @pytest.fixture
-    def again(self, opened: Callable[[int], SqliteLog]) -> Opener:
-        return lambda: opened(0)
+    def reopen(self, open_numbered: Callable[[int], SqliteLog]) -> Opener:
+        return lambda: open_numbered(0)
 
     @pytest.fixture
-    def new(self, opened: Callable[[int], SqliteLog]) -> Opener:
+    def new_log(self, open_numbered: Callable[[int], SqliteLog]) -> Opener:
         numbers = count(1)
-        return lambda: opened(next(numbers))
+        return lambda: open_numbered(next(numbers))

@@ -32,7 +32,7 @@ WAL_LENGTHS: dict[str, Callable[[int], int]] = {
 
 
 @pytest.fixture
-def left(quick_folder: Path) -> Path:
+def crashed_log(quick_folder: Path) -> Path:
     """What a machine that lost its power leaves: a file, and a WAL with what came last."""
     folder = quick_folder / "written"
     log = SqliteLog(folder / "log")
@@ -55,11 +55,11 @@ def path(quick_folder: Path) -> Path:
     return quick_folder / "log"
 
 
-def cut(file: Path, length: int) -> None:
+def truncate(file: Path, length: int) -> None:
     file.write_bytes(file.read_bytes()[:length])
 
 
-def recovered(path: Path) -> int:
+def recover(path: Path) -> int:
     """How many episodes are there, which has to be the first ones; then one more is written."""
     log = SqliteLog(path)
     found = [entry.episode for entry in log.since(0)]
@@ -70,39 +70,39 @@ def recovered(path: Path) -> int:
     return len(found)
 
 
-def test_a_whole_wal_is_read_to_its_end(left: Path) -> None:
-    assert recovered(left) == CHECKPOINTED + IN_WAL
+def test_a_whole_wal_is_read_to_its_end(crashed_log: Path) -> None:
+    assert recover(crashed_log) == CHECKPOINTED + IN_WAL
 
 
 @pytest.mark.parametrize("length", WAL_LENGTHS.values(), ids=WAL_LENGTHS)
 def test_a_wal_cut_anywhere_gives_the_first_episodes(
-    left: Path, length: Callable[[int], int]
+    crashed_log: Path, length: Callable[[int], int]
 ) -> None:
-    wal = left.with_name("log-wal")
-    cut(wal, length(wal.stat().st_size))
-    assert CHECKPOINTED <= recovered(left) < CHECKPOINTED + IN_WAL
+    wal = crashed_log.with_name("log-wal")
+    truncate(wal, length(wal.stat().st_size))
+    assert CHECKPOINTED <= recover(crashed_log) < CHECKPOINTED + IN_WAL
 
 
 @pytest.mark.parametrize("at", [0.0, 0.3, 0.6, 0.99])
-def test_a_wal_with_a_wrong_byte_gives_the_episodes_before_it(left: Path, at: float) -> None:
-    wal = left.with_name("log-wal")
+def test_a_wal_with_a_wrong_byte_gives_the_episodes_before_it(crashed_log: Path, at: float) -> None:
+    wal = crashed_log.with_name("log-wal")
     content = bytearray(wal.read_bytes())
     content[int(at * len(content))] ^= 0xFF
     wal.write_bytes(content)
-    assert CHECKPOINTED <= recovered(left) < CHECKPOINTED + IN_WAL
+    assert CHECKPOINTED <= recover(crashed_log) < CHECKPOINTED + IN_WAL
 
 
-def test_a_lost_wal_loses_what_only_it_had(left: Path) -> None:
-    left.with_name("log-wal").unlink()
-    assert recovered(left) == CHECKPOINTED
+def test_a_lost_wal_loses_what_only_it_had(crashed_log: Path) -> None:
+    crashed_log.with_name("log-wal").unlink()
+    assert recover(crashed_log) == CHECKPOINTED
 
 
 @pytest.mark.parametrize("length", [1, 50, 100, PAGE - 1, PAGE, 3 * PAGE, 4 * PAGE + 77, -1])
-def test_a_file_that_was_cut_is_named(left: Path, length: int) -> None:
-    left.with_name("log-wal").unlink()
-    cut(left, length)
-    with pytest.raises(MemoryStoreError, match=f"{left} is damaged") as caught:
-        SqliteLog(left).since(0)
+def test_a_file_that_was_cut_is_named(crashed_log: Path, length: int) -> None:
+    crashed_log.with_name("log-wal").unlink()
+    truncate(crashed_log, length)
+    with pytest.raises(MemoryStoreError, match=f"{crashed_log} is damaged") as caught:
+        SqliteLog(crashed_log).since(0)
     assert ".recover" in caught.value.fix
 
 
@@ -114,12 +114,12 @@ def test_a_file_of_something_else_is_named(path: Path, content: bytes) -> None:
     assert path.read_bytes() == content
 
 
-def test_pages_of_garbage_are_found_when_they_are_read(left: Path) -> None:
-    left.with_name("log-wal").unlink()
-    content = left.read_bytes()
-    left.write_bytes(content[:PAGE] + b"\xa5" * (len(content) - PAGE))
+def test_pages_of_garbage_are_found_when_they_are_read(crashed_log: Path) -> None:
+    crashed_log.with_name("log-wal").unlink()
+    content = crashed_log.read_bytes()
+    crashed_log.write_bytes(content[:PAGE] + b"\xa5" * (len(content) - PAGE))
     with pytest.raises(MemoryStoreError, match="is damaged"):
-        SqliteLog(left).since(0)
+        SqliteLog(crashed_log).since(0)
 
 
 def test_a_database_of_something_else_is_left_alone(path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_row_that_someone_broke_is_named_and_its_run_can_be_forgotten(path: Pa
 
 
 @pytest.fixture
-def other(path: Path) -> Iterator[sqlite3.Connection]:
+def other_program(path: Path) -> Iterator[sqlite3.Connection]:
     """Another program's connection to a log that is there."""
     SqliteLog(path).close()
     connection = sqlite3.connect(path, isolation_level=None)
@@ -172,22 +172,22 @@ def other(path: Path) -> Iterator[sqlite3.Connection]:
     connection.close()
 
 
-def test_a_lock_that_stays_is_an_error(path: Path, other: sqlite3.Connection) -> None:
+def test_a_lock_that_stays_is_an_error(path: Path, other_program: sqlite3.Connection) -> None:
     log = SqliteLog(path, patience_s=0.05)
-    other.execute("BEGIN IMMEDIATE")
+    other_program.execute("BEGIN IMMEDIATE")
     with pytest.raises(MemoryStoreError, match="locked by another process"):
         log.append([episode()])
-    other.execute("ROLLBACK")
+    other_program.execute("ROLLBACK")
     assert log.append([episode()]) == 1
 
 
-def test_a_writer_waits_its_turn(path: Path, other: sqlite3.Connection) -> None:
+def test_a_writer_waits_its_turn(path: Path, other_program: sqlite3.Connection) -> None:
     log = SqliteLog(path)
-    other.execute("BEGIN IMMEDIATE")
+    other_program.execute("BEGIN IMMEDIATE")
     thread = threading.Thread(target=log.append, args=([episode()],))
     thread.start()
     assert log.count() == 0
-    other.execute("COMMIT")
+    other_program.execute("COMMIT")
     thread.join()
     assert log.count() == 1
 

@@ -16,7 +16,7 @@ from samples import episode, full_episode
 SECRET, KEPT = "hush-hush", "may-be-known"
 
 
-def with_text(number: int, text: str, size: int) -> dict[str, object]:
+def text_fields(number: int, text: str, size: int) -> dict[str, object]:
     """Every text of an episode contains this one."""
     named = f"{text}-{number}"
     return {
@@ -36,7 +36,7 @@ def test_no_byte_of_what_was_forgotten_is_left(quick_folder: Path, size: int) ->
     log = SqliteLog(quick_folder / "log")
     for number in range(60):
         text = SECRET if number % 3 else KEPT
-        log.append([full_episode(number, **with_text(number, text, size))])
+        log.append([full_episode(number, **text_fields(number, text, size))])
     assert is_in_a_file(quick_folder, SECRET.encode())
     assert len(log.forget("default", Selection(containing=SECRET))) == 40
     assert not is_in_a_file(quick_folder, SECRET.encode())
@@ -63,7 +63,7 @@ def test_no_embedding_of_what_was_forgotten_is_left(quick_folder: Path) -> None:
     written = [episode(number, prompt=f"{number}") for number in range(30)]
     log.append(written)
     vectors = np.random.default_rng(1).random((30, 256), np.float32)
-    log.keep_vectors("e", {one.digest: vectors[n] for n, one in enumerate(written)})
+    log.keep_vectors("e", {known.digest: vectors[n] for n, known in enumerate(written)})
     log.forget("default", Selection(run="run-7"))
     assert not is_in_a_file(quick_folder, vectors[7].tobytes()[:64])
     assert not is_in_a_file(quick_folder, bytes.fromhex(written[7].digest))

@@ -13,7 +13,7 @@ from prefect_swarm.memory.persona.names import skill
 SHIPPED = shipped_personas()
 
 
-def meant(name: str, task_type: str = "", prompt: str = "You are somebody.") -> str | None:
+def match_name(name: str, task_type: str = "", prompt: str = "You are somebody.") -> str | None:
     found = Book(shipped=SHIPPED).registry.match(name, prompt, task_type)
     return found.name if found else None
 
@@ -75,20 +75,20 @@ def meant(name: str, task_type: str = "", prompt: str = "You are somebody.") -> 
     ],
 )
 def test_a_name_means_who_it_plainly_is(name: str, task_type: str, who: str | None) -> None:
-    assert meant(name, task_type) == who
+    assert match_name(name, task_type) == who
 
 
 def test_without_a_task_type_the_name_decides() -> None:
-    assert meant("Python Developer") == "python-engineer"
+    assert match_name("Python Developer") == "python-engineer"
 
 
 @pytest.mark.parametrize("who", SHIPPED, ids=lambda who: who.name)
 def test_everything_a_persona_answers_to_means_it(who: object) -> None:
-    one = next(found for found in SHIPPED if found is who)
-    for pattern in one.task_types:
+    shipped = next(found for found in SHIPPED if found is who)
+    for pattern in shipped.task_types:
         task_type = pattern.replace("*", "chat")
-        for name in names_of(one):
-            assert meant(name.removeprefix("* "), task_type) == one.name
+        for name in names_of(shipped):
+            assert match_name(name.removeprefix("* "), task_type) == shipped.name
 
 
 @settings(max_examples=30)
@@ -157,4 +157,4 @@ def test_a_retired_persona_is_never_meant(name: str) -> None:
     book.add(retire(book.registry, name, at=0))
     title = book.registry.known[name].persona.title
     assert book.registry.match(title, TEA, "chat/text") is None
-    assert name not in {one.name for one in book.registry.usable("chat/text")}
+    assert name not in {usable.name for usable in book.registry.usable_personas("chat/text")}

@@ -131,7 +131,7 @@ def test_a_persona_fits_what_its_task_types_say(tmp_path: Path, task_type: str, 
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("Fact Checker", "fact-checker"),
         ("FactChecker", "fact_checker"),
@@ -141,8 +141,8 @@ def test_a_persona_fits_what_its_task_types_say(tmp_path: Path, task_type: str, 
         ("Ｅｄｉｔｏｒ", "Editor"),
     ],
 )
-def test_spellings_of_one_name_are_one(one: str, other: str) -> None:
-    assert spelling(one) == spelling(other)
+def test_spellings_of_one_name_are_one(first: str, second: str) -> None:
+    assert spelling(first) == spelling(second)
 
 
 @pytest.mark.parametrize("word", ["prize", "size", "citizen", "Wizard"])

@@ -24,13 +24,13 @@ def book() -> Book:
 
 def test_what_comes_from_files_is_active() -> None:
     registry = registry_of([persona("mine")], shipped_personas(), ())
-    assert {one.status for one in registry.known.values()} == {"active"}
+    assert {known.status for known in registry.known.values()} == {"active"}
     assert [registry.known[name].origin for name in ("mine", "judge")] == ["user", "shipped"]
 
 
 def test_what_an_orchestrator_invents_is_a_candidate_with_its_prompt() -> None:
     known = book().registry.known["tea-expert"]
-    assert (known.status, known.origin, known.held) == ("candidate", "invented", False)
+    assert (known.status, known.origin, known.is_held) == ("candidate", "invented", False)
     assert known.persona == Persona(
         name="tea-expert",
         title="Tea Expert",
@@ -42,10 +42,12 @@ def test_what_an_orchestrator_invents_is_a_candidate_with_its_prompt() -> None:
 
 def test_a_candidate_is_no_choice_for_other_steps() -> None:
     made = book()
-    assert "tea-expert" not in {one.name for one in made.registry.usable("chat/text")}
+    assert "tea-expert" not in {
+        usable.name for usable in made.registry.usable_personas("chat/text")
+    }
     made.add(promote(made.registry, "tea-expert", at=NOW))
-    assert "tea-expert" in {one.name for one in made.registry.usable("doc/text")}
-    assert "tea-expert" not in {one.name for one in made.registry.usable("doc/json")}
+    assert "tea-expert" in {usable.name for usable in made.registry.usable_personas("doc/text")}
+    assert "tea-expert" not in {usable.name for usable in made.registry.usable_personas("doc/json")}
 
 
 @pytest.mark.parametrize(
@@ -77,9 +79,9 @@ def test_another_prompt_or_kind_under_the_same_name_is_another_persona() -> None
     made = book()
     for prompt, task_type in (("You are brief.", "chat/text"), (TEA, "chat/json")):
         made.add(invent(made.registry, "Tea Expert", prompt, task_type, at=NOW))
-    invented = [one for one in made.registry.known.values() if one.origin == "invented"]
-    assert len({one.persona.name for one in invented}) == 3
-    assert {one.persona.title for one in invented} == {"Tea Expert"}
+    invented = [known for known in made.registry.known.values() if known.origin == "invented"]
+    assert len({known.persona.name for known in invented}) == 3
+    assert {known.persona.title for known in invented} == {"Tea Expert"}
 
 
 def test_an_invention_never_takes_the_name_of_a_file() -> None:
@@ -132,7 +134,7 @@ def test_an_invented_personas_status_follows_what_persons_do(
     for act in acts:
         made.add(act(made.registry, "tea-expert", at=NOW, reason="because"))
     known = made.registry.known["tea-expert"]
-    assert (known.status, known.held) == (status, held)
+    assert (known.status, known.is_held) == (status, held)
 
 
 @pytest.mark.parametrize(

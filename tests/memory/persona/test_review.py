@@ -11,7 +11,7 @@ from statistics import median
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from persona_book import NOW, Book, persona, played
+from persona_book import NOW, Book, attempts_of, persona
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import EpisodeKey
 from prefect_swarm.memory.persona.decisions import promote, release, retire, undo
@@ -36,8 +36,10 @@ def book() -> Book:
 
 
 def beliefs(outcomes: Iterable[bool], others: Iterable[bool] = HALF) -> Beliefs:
-    shipped = played("clerk", others)
-    return collect_outcomes([*shipped, *played("tea-expert", outcomes, first=len(shipped) + 1)])
+    shipped = attempts_of("clerk", others)
+    return collect_outcomes(
+        [*shipped, *attempts_of("tea-expert", outcomes, first=len(shipped) + 1)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,9 +79,9 @@ def test_the_others_are_the_measure(others: list[bool], status: str) -> None:
 
 def test_the_others_count_at_the_same_types_of_task() -> None:
     entries = [
-        *played("clerk", [T] * 50),
-        *played("clerk", [F] * 50, first=51, task_type="doc/text"),
-        *played("tea-expert", [T] * 6 + [F] * 6, first=101, task_type="doc/text"),
+        *attempts_of("clerk", [T] * 50),
+        *attempts_of("clerk", [F] * 50, first=51, task_type="doc/text"),
+        *attempts_of("tea-expert", [T] * 6 + [F] * 6, first=101, task_type="doc/text"),
     ]
     made = book()
     (change,) = review(made.registry, collect_outcomes(entries), at=NOW)
@@ -111,12 +113,15 @@ def test_a_change_has_its_evidence() -> None:
 
 @pytest.mark.parametrize("category", [Category.INFRASTRUCTURE, Category.BUDGET, Category.UPSTREAM])
 def test_failures_that_are_not_its_fault_do_not_count(category: Category) -> None:
-    entries = [*played("clerk", HALF), *played("tea-expert", [F] * 40, first=51, category=category)]
+    entries = [
+        *attempts_of("clerk", HALF),
+        *attempts_of("tea-expert", [F] * 40, first=51, category=category),
+    ]
     assert review(book().registry, collect_outcomes(entries), at=NOW) == ()
 
 
 def test_failures_that_another_step_is_blamed_for_do_not_count() -> None:
-    failed = played("tea-expert", [F] * 40)
+    failed = attempts_of("tea-expert", [F] * 40)
     blameless = {entry.episode.key for entry in failed}
     assert review(book().registry, collect_outcomes(failed, blameless=blameless), at=NOW) == ()
 
@@ -160,11 +165,11 @@ def test_undoing_an_undoing_lets_the_review_stand() -> None:
     for _ in range(2):
         made.add(undo(made.registry, "tea-expert", at=NOW))
     known = made.registry.known["tea-expert"]
-    assert (known.status, known.held) == ("promoted", False)
+    assert (known.status, known.is_held) == ("promoted", False)
 
 
 def test_personas_from_files_are_not_reviewed() -> None:
-    entries = [*played("clerk", [F] * 100), *played("nobody", [F] * 100, first=101)]
+    entries = [*attempts_of("clerk", [F] * 100), *attempts_of("nobody", [F] * 100, first=101)]
     assert review(book().registry, collect_outcomes(entries), at=NOW) == ()
 
 
@@ -198,7 +203,7 @@ def outcomes_of(ended: list[bool], after: int) -> tuple[ReviewOutcome, ...]:
 def test_alternating_outcomes_never_make_it_flap(period: int) -> None:
     outcomes = ([T] * period + [F] * period) * (120 // period)
     seen = statuses(book(), outcomes, HALF)
-    assert sum(one != other for one, other in pairwise(seen)) <= 1
+    assert sum(before != after for before, after in pairwise(seen)) <= 1
     if period < 10:
         assert set(seen) == {"candidate"}
 
@@ -220,7 +225,7 @@ def test_a_status_changes_at_most_twice_and_only_forward(
 def test_observing_piece_by_piece_is_observing_all(
     outcomes: list[bool], data: st.DataObject
 ) -> None:
-    entries = played("tea-expert", outcomes)
+    entries = attempts_of("tea-expert", outcomes)
     cut = data.draw(st.integers(0, len(entries)))
     window = data.draw(st.integers(1, 100))
     whole = collect_outcomes(entries, window=window)
@@ -233,7 +238,7 @@ def test_observing_piece_by_piece_is_observing_all(
 
 
 def test_only_the_latest_outcomes_are_kept() -> None:
-    (kept,) = collect_outcomes(played("tea-expert", [F] * 100 + [T] * 50), window=50).values()
+    (kept,) = collect_outcomes(attempts_of("tea-expert", [F] * 100 + [T] * 50), window=50).values()
     assert all(outcome.succeeded for outcome in kept)
 
 
@@ -265,7 +270,7 @@ def test_better_and_worse_are_found_and_the_like_left_alone(
         assert least <= seen[status] <= most
 
 
-def end(rate: float, others: float, chance: random.Random) -> tuple[str, int]:
+def final_status(rate: float, others: float, chance: random.Random) -> tuple[str, int]:
     """How a candidate of that rate ends, if reviewed after each of 200 attempts, and when."""
     policy, successes = ReviewPolicy(), 0
     for n in range(1, 201):
@@ -281,14 +286,14 @@ def end(rate: float, others: float, chance: random.Random) -> tuple[str, int]:
 @pytest.mark.parametrize("others", [0.5, 0.6, 0.8])
 def test_the_policys_figures_are_so(others: float) -> None:
     chance = random.Random(1)  # noqa: S311
-    alike = Counter(end(others, others, chance)[0] for _ in range(300))
+    alike = Counter(final_status(others, others, chance)[0] for _ in range(300))
     assert alike["promoted"] <= 20
     assert alike["retired"] <= 8
-    worse = [end(others - 0.3, others, chance) for _ in range(100)]
+    worse = [final_status(others - 0.3, others, chance) for _ in range(100)]
     assert sum(status == "retired" for status, _ in worse) >= 98
     assert 10 <= median(n for _, n in worse) <= 25
     if others + 0.3 < 1:
-        better = [end(others + 0.3, others, chance) for _ in range(100)]
+        better = [final_status(others + 0.3, others, chance) for _ in range(100)]
         assert sum(status == "promoted" for status, _ in better) >= 98
         assert 10 <= median(n for _, n in better) <= 25
 

@@ -13,7 +13,7 @@ from prefect_swarm.output import OutputKind
 from prefect_swarm.task_ir import TaskType
 
 ALL = shipped_personas()
-each = pytest.mark.parametrize("persona", ALL, ids=lambda persona: persona.name)
+each_persona = pytest.mark.parametrize("persona", ALL, ids=lambda persona: persona.name)
 
 
 def kinds(persona: Persona) -> set[str]:
@@ -24,23 +24,23 @@ def test_every_file_is_read() -> None:
     assert [persona.name for persona in ALL] == sorted(file.stem for file in SHIPPED.iterdir())
 
 
-@each
+@each_persona
 def test_the_title_is_the_name_in_words(persona: Persona) -> None:
     assert spelling(persona.title) == spelling(persona.name)
 
 
-@each
+@each_persona
 def test_instructions_are_short_and_of_one_paragraph(persona: Persona) -> None:
     assert 300 <= len(persona.instructions) <= 600
     assert "\n" not in persona.instructions
 
 
-@each
+@each_persona
 def test_instructions_begin_with_what_the_persona_does(persona: Persona) -> None:
     assert re.match(r"You (?:\w+ ){1,8}", persona.instructions)
 
 
-@each
+@each_persona
 def test_nothing_is_told_twice(persona: Persona) -> None:
     sentences = re.split(r"(?<=[.:;])\s+", persona.instructions.casefold())
     assert max(Counter(sentences).values()) == 1
@@ -62,34 +62,36 @@ def test_every_task_type_has_a_persona(task: str, kind: str) -> None:
     assert any(fits(persona, f"{task}/{kind}") for persona in ALL)
 
 
-@each
+@each_persona
 def test_a_persona_writes_one_kind_of_output(persona: Persona) -> None:
     assert len(kinds(persona)) == 1
 
 
 def test_no_two_personas_are_alike() -> None:
-    for one, other in combinations(ALL, 2):
-        mine, theirs = (set(spelling(p.instructions).split()) for p in (one, other))
-        assert len(mine & theirs) / len(mine | theirs) < 0.4, (one.name, other.name)
+    for first, second in combinations(ALL, 2):
+        mine, theirs = (set(spelling(p.instructions).split()) for p in (first, second))
+        assert len(mine & theirs) / len(mine | theirs) < 0.4, (first.name, second.name)
 
 
 def test_no_two_personas_answer_to_the_same_name() -> None:
-    said = Counter(spelling(n) for p in ALL for n in {spelling(n): n for n in names_of(p)}.values())
-    assert [name for name, times in said.items() if times > 1] == []
+    spellings = Counter(
+        spelling(n) for p in ALL for n in {spelling(n): n for n in names_of(p)}.values()
+    )
+    assert [name for name, times in spellings.items() if times > 1] == []
 
 
 def test_no_two_personas_answer_to_the_same_skill() -> None:
-    for one, other in combinations(ALL, 2):
-        mine, theirs = ({skill(name) for name in names_of(p)} for p in (one, other))
-        assert not mine & theirs, (one.name, other.name)
+    for first, second in combinations(ALL, 2):
+        mine, theirs = ({skill(name) for name in names_of(p)} for p in (first, second))
+        assert not mine & theirs, (first.name, second.name)
 
 
-@each
+@each_persona
 def test_every_name_says_a_skill(persona: Persona) -> None:
     assert all(map(skill, names_of(persona)))
 
 
-@each
+@each_persona
 def test_aliases_are_names_that_a_planner_can_write(persona: Persona) -> None:
     for alias in persona.aliases:
         words = alias.removeprefix("* ").split()

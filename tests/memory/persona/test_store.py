@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from persona_book import NOW, TEA, played
-from persona_writers import deciding
+from persona_book import NOW, TEA, attempts_of
+from persona_writers import start_decider
 from prefect_swarm.errors import InputError, MemoryStoreError
 from prefect_swarm.memory.persona.decisions import invent, retire, undo
 from prefect_swarm.memory.persona.registry import Change, Registry
@@ -35,38 +35,41 @@ def store(path: Path) -> Iterator[PersonaStore]:
     made.close()
 
 
-def tea(registry: Registry) -> Change | None:
+def invent_tea_expert(registry: Registry) -> Change | None:
     return invent(registry, "Tea Expert", TEA, "chat/text", at=NOW)
 
 
-def no_judge(registry: Registry) -> Change:
+def retire_judge(registry: Registry) -> Change:
     return retire(registry, "judge", at=NOW, reason="too soft")
 
 
 def test_an_empty_store_has_the_shipped_personas(store: PersonaStore) -> None:
-    assert {one.origin for one in store.registry(MINE).known.values()} == {"shipped"}
+    assert {known.origin for known in store.registry(MINE).known.values()} == {"shipped"}
 
 
 def test_what_is_decided_is_read_back_whole(store: PersonaStore, path: Path) -> None:
-    store.decide(MINE, tea)
-    beliefs = collect_outcomes(played("tea-expert", [True] * 12))
+    store.decide(MINE, invent_tea_expert)
+    beliefs = collect_outcomes(attempts_of("tea-expert", [True] * 12))
     store.append(MINE, review(store.registry(MINE), beliefs, at=NOW))
-    store.decide(MINE, no_judge)
+    store.decide(MINE, retire_judge)
     store.decide(MINE, lambda registry: undo(registry, "tea-expert", at=NOW))
-    again = PersonaStore(path)
-    assert again.changes(MINE) == store.changes(MINE)
-    assert [(one.id, one.persona, one.action, one.after) for one in again.changes(MINE)] == [
+    reopened = PersonaStore(path)
+    assert reopened.changes(MINE) == store.changes(MINE)
+    assert [
+        (change.id, change.persona, change.action, change.after)
+        for change in reopened.changes(MINE)
+    ] == [
         (1, "tea-expert", "invent", "candidate"),
         (2, "tea-expert", "promote", "promoted"),
         (3, "judge", "retire", "retired"),
         (4, "tea-expert", "undo", "candidate"),
     ]
-    known = again.registry(MINE).known
-    assert (known["tea-expert"].held, known["judge"].why) == (True, "too soft")
-    promotion = again.changes(MINE)[1].evidence
+    known = reopened.registry(MINE).known
+    assert (known["tea-expert"].is_held, known["judge"].reason) == (True, "too soft")
+    promotion = reopened.changes(MINE)[1].evidence
     assert promotion is not None
     assert len(promotion.episodes) == 12
-    again.close()
+    reopened.close()
 
 
 def test_a_users_folder_comes_before_what_is_shipped(store: PersonaStore, path: Path) -> None:
@@ -78,59 +81,59 @@ def test_a_users_folder_comes_before_what_is_shipped(store: PersonaStore, path: 
 
 
 def test_nothing_is_read_across_namespaces(store: PersonaStore) -> None:
-    store.decide("one", tea)
-    store.decide("one", no_judge)
+    store.decide("one", invent_tea_expert)
+    store.decide("one", retire_judge)
     assert store.changes("two") == ()
     assert store.registry("two").match("Tea Expert", TEA, "chat/text") is None
     assert store.registry("two").known["judge"].status == "active"
-    store.decide("two", tea)
+    store.decide("two", invent_tea_expert)
     assert store.forget("one") == 2
-    assert [one.persona for one in store.changes("two")] == ["tea-expert"]
+    assert [change.persona for change in store.changes("two")] == ["tea-expert"]
 
 
 def test_what_was_decided_on_an_old_registry_is_void(store: PersonaStore) -> None:
-    store.decide(MINE, tea)
-    beliefs = collect_outcomes(played("tea-expert", [True] * 12))
+    store.decide(MINE, invent_tea_expert)
+    beliefs = collect_outcomes(attempts_of("tea-expert", [True] * 12))
     stale = store.registry(MINE)
     first = store.append(MINE, review(stale, beliefs, at=NOW))
-    assert [one.after for one in first] == ["promoted"]
+    assert [change.after for change in first] == ["promoted"]
     assert store.append(MINE, review(stale, beliefs, at=NOW)) == ()
     assert len(store.changes(MINE)) == 2
 
 
 def test_of_several_changes_only_the_void_ones_are_left_out(store: PersonaStore) -> None:
-    store.decide(MINE, tea)
+    store.decide(MINE, invent_tea_expert)
     stale = store.registry(MINE)
-    store.decide(MINE, no_judge)
+    store.decide(MINE, retire_judge)
     decided = [retire(stale, name, at=NOW) for name in ("judge", "editor", "tea-expert")]
-    assert [one.persona for one in store.append(MINE, decided)] == ["editor", "tea-expert"]
+    assert [change.persona for change in store.append(MINE, decided)] == ["editor", "tea-expert"]
 
 
 def test_deciding_is_done_again_where_another_was_quicker(store: PersonaStore) -> None:
     asked: list[str] = []
 
-    def act(registry: Registry) -> Change:
+    def decide_late(registry: Registry) -> Change:
         asked.append(registry.known["judge"].status)
         if len(asked) == 1:
-            store.decide(MINE, no_judge)
+            store.decide(MINE, retire_judge)
             store.decide(MINE, lambda now: undo(now, "judge", at=NOW))
-        return no_judge(registry)
+        return retire_judge(registry)
 
-    store.decide(MINE, act)
+    store.decide(MINE, decide_late)
     assert asked == ["active", "active"]
-    assert [one.action for one in store.changes(MINE)] == ["retire", "undo", "retire"]
+    assert [change.action for change in store.changes(MINE)] == ["retire", "undo", "retire"]
 
 
 def test_deciding_what_makes_no_sense_leaves_nothing(store: PersonaStore) -> None:
-    store.decide(MINE, no_judge)
+    store.decide(MINE, retire_judge)
     with pytest.raises(InputError, match="retired already"):
-        store.decide(MINE, no_judge)
+        store.decide(MINE, retire_judge)
     assert store.decide(MINE, lambda _: None) is None
     assert len(store.changes(MINE)) == 1
 
 
 def test_a_change_is_never_changed(store: PersonaStore, path: Path) -> None:
-    store.decide(MINE, no_judge)
+    store.decide(MINE, retire_judge)
     db = sqlite3.connect(path)
     with pytest.raises(sqlite3.IntegrityError, match="never changed"):
         db.execute("UPDATE changes SET after = 'active'")
@@ -140,18 +143,18 @@ def test_a_change_is_never_changed(store: PersonaStore, path: Path) -> None:
 def test_what_is_forgotten_is_gone_from_the_files(store: PersonaStore, path: Path) -> None:
     private = "You know that the vault's number is 5512."
     store.decide(MINE, lambda r: invent(r, "Tea Expert", private, "chat/text", at=NOW))
-    store.decide(MINE, no_judge)
+    store.decide(MINE, retire_judge)
     assert any(private.encode() in file.read_bytes() for file in path.parent.iterdir())
     assert store.forget(MINE, "tea-expert") == 1
     assert "tea-expert" not in store.registry(MINE).known
     assert not any(private.encode() in file.read_bytes() for file in path.parent.iterdir())
-    assert [one.persona for one in store.changes(MINE)] == ["judge"]
+    assert [change.persona for change in store.changes(MINE)] == ["judge"]
 
 
 def test_an_id_is_never_used_twice(store: PersonaStore) -> None:
-    store.decide(MINE, no_judge)
+    store.decide(MINE, retire_judge)
     store.forget(MINE)
-    change = store.decide(MINE, no_judge)
+    change = store.decide(MINE, retire_judge)
     assert change is not None
     assert (change.id, change.follows) == (2, 0)
 
@@ -181,12 +184,12 @@ def test_what_a_power_cut_leaves_opens_with_what_came_first(
     (copy := quick_folder / "left" / path.name).parent.mkdir()
     copy.write_bytes(path.read_bytes())
     copy.with_name(f"{copy.name}-wal").write_bytes(wal[: int(len(wal) * left)])
-    again = PersonaStore(copy)
-    there = [one.persona for one in again.changes(MINE)]
-    assert there == names[: len(there)]
-    assert len(there) == 5 or left < 1
-    again.decide(MINE, partial(retire, name="summariser", at=NOW))
-    again.close()
+    reopened = PersonaStore(copy)
+    kept = [change.persona for change in reopened.changes(MINE)]
+    assert kept == names[: len(kept)]
+    assert len(kept) == 5 or left < 1
+    reopened.decide(MINE, partial(retire, name="summariser", at=NOW))
+    reopened.close()
 
 
 def test_another_database_is_left_alone(path: Path) -> None:
@@ -202,7 +205,7 @@ def test_another_database_is_left_alone(path: Path) -> None:
 
 
 def test_a_newer_layout_is_left_alone(store: PersonaStore, path: Path) -> None:
-    store.decide(MINE, no_judge)
+    store.decide(MINE, retire_judge)
     db = sqlite3.connect(path, isolation_level=None)
     db.execute(f"PRAGMA user_version = {LAYOUT + 1}")
     db.close()
@@ -211,7 +214,7 @@ def test_a_newer_layout_is_left_alone(store: PersonaStore, path: Path) -> None:
 
 
 def test_a_row_that_makes_no_sense_is_named(store: PersonaStore, path: Path) -> None:
-    store.decide(MINE, no_judge)
+    store.decide(MINE, retire_judge)
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("DROP TRIGGER changes_are_final")
     db.execute("UPDATE changes SET after = 'admired'")
@@ -225,23 +228,25 @@ def test_threads_that_invent_the_same_agent_enter_it_once(store: PersonaStore) -
 
     def work() -> None:
         together.wait()
-        store.decide(MINE, tea)
+        store.decide(MINE, invent_tea_expert)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [one.persona for one in store.changes(MINE)] == ["tea-expert"]
+    assert [change.persona for change in store.changes(MINE)] == ["tea-expert"]
 
 
 @pytest.mark.slow
 def test_two_processes_lose_nothing_and_overwrite_nothing(store: PersonaStore, path: Path) -> None:
-    with deciding(path, 1, 15) as one, deciding(path, 2, 15) as other:
-        said = [int(line) for process in (one, other) for line in process.communicate()[0].split()]
-    assert sorted(said) == list(range(1, 61))
+    with start_decider(path, 1, 15) as first, start_decider(path, 2, 15) as second:
+        ids = [
+            int(line) for process in (first, second) for line in process.communicate()[0].split()
+        ]
+    assert sorted(ids) == list(range(1, 61))
     changes = store.changes(MINE)
-    assert [change.id for change in changes] == sorted(said)
+    assert [change.id for change in changes] == sorted(ids)
     judged = [change for change in changes if change.persona == "judge"]
     assert len(judged) == 30
     for earlier, later in pairwise(judged):
@@ -252,20 +257,20 @@ def test_two_processes_lose_nothing_and_overwrite_nothing(store: PersonaStore, p
 
 @pytest.mark.slow
 def test_a_process_that_is_killed_loses_nothing_it_said(store: PersonaStore, path: Path) -> None:
-    with deciding(path, 1, 10_000) as killed, deciding(path, 2, 10) as other:
+    with start_decider(path, 1, 10_000) as killed, start_decider(path, 2, 10) as other:
         assert killed.stdout is not None
-        said = [int(killed.stdout.readline()) for _ in range(10)]
+        ids = [int(killed.stdout.readline()) for _ in range(10)]
         killed.kill()
-        said += [int(line) for line in killed.stdout.read().split("\n")[:-1]]
-        said += [int(line) for line in other.communicate()[0].split()]
-    there = [change.id for change in store.changes(MINE)]
-    assert len(said) == len(set(said))
-    assert set(said) <= set(there)
-    assert len(there) <= len(said) + 1
+        ids += [int(line) for line in killed.stdout.read().split("\n")[:-1]]
+        ids += [int(line) for line in other.communicate()[0].split()]
+    stored = [change.id for change in store.changes(MINE)]
+    assert len(ids) == len(set(ids))
+    assert set(ids) <= set(stored)
+    assert len(stored) <= len(ids) + 1
 
 
 def test_a_definition_with_the_fields_of_old_is_read(store: PersonaStore, path: Path) -> None:
-    store.decide(MINE, tea)
+    store.decide(MINE, invent_tea_expert)
     old = '{"gates": ["+length"], "tools": [], '
     with sqlite3.connect(path) as db:
         db.execute("DROP TRIGGER changes_are_final")

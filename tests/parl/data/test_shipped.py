@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prefect_swarm.parl.data.check import check_pattern
-from prefect_swarm.parl.data.generating.chance import seeded
+from prefect_swarm.parl.data.generating.chance import seeded_random
 from prefect_swarm.parl.data.generating.corpus import patterns
 from prefect_swarm.parl.data.generating.expand import expand
 from prefect_swarm.parl.data.generating.generate import generate, kinds, split
-from prefect_swarm.parl.data.noise.apply import dress
+from prefect_swarm.parl.data.noise.apply import add_noise
 from prefect_swarm.task_ir import PlanRules
 from prefect_swarm.tasks.planner.local.line_format import (
     GRAMMAR_STEPS,
@@ -58,9 +58,9 @@ def test_the_grammar_is_read_as_it_is_meant(line: str, fits: bool) -> None:
 @settings(deadline=None, max_examples=400)
 def test_every_pair_is_a_plan(seed: int, data: st.DataObject) -> None:
     found = data.draw(st.sampled_from(patterns()))
-    rng = seeded(seed)
+    rng = seeded_random(seed)
     example = expand(found, rng)
-    objective = dress(example.objective, rng)
+    objective = add_noise(example.objective, rng)
     plan = read_lines(example.plan, objective, PlanRules(max_steps=GRAMMAR_STEPS))
     assert write_lines(plan) == example.plan
     assert [line for line in example.plan.splitlines() if not LINE.fullmatch(line)] == []
@@ -70,7 +70,7 @@ def test_every_pair_is_a_plan(seed: int, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", sorted({found.file for found in patterns()}))
 def test_no_block_of_a_file_has_an_error(name: str) -> None:
     findings = [check_pattern(found, draws=6) for found in patterns() if found.file == name]
-    assert [(one.pattern.where, one.errors) for one in findings if one.errors] == []
+    assert [(one.pattern.location, one.errors) for one in findings if one.errors] == []
 
 
 def test_pairs_of_all_kinds_come_out() -> None:

@@ -20,7 +20,7 @@ from prefect_swarm.parl.train.network.base import Base, load_base
 from prefect_swarm.parl.train.practice import Practised, Task
 from prefect_swarm.parl.train.supervised import Supervised
 from prefect_swarm.tasks.planner.local.line_format import read_lines
-from pretend_device import pretended
+from pretend_device import pretend_device
 
 CONFIG = TrainConfig(
     rank=2, alpha=4.0, steps=1, lr=0.002, batch_tokens=28, eval_every=4, save_every=4, threads=1
@@ -53,7 +53,7 @@ def practised(config: TrainConfig, learner: Learner) -> Course:
 )
 def elsewhere(request: pytest.FixtureRequest) -> Iterator[torch.device]:
     device = torch.device("cuda")
-    with pretended() if request.param == "pretended" else nullcontext(device) as device:
+    with pretend_device() if request.param == "pretended" else nullcontext(device) as device:
         yield device
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from prefect_swarm.errors import InputError
-from prefect_swarm.parl.train import averaged
+from prefect_swarm.parl.train import average_adapters
 from prefect_swarm.parl.train.checkpoints import load_adapter, save_adapter
 from prefect_swarm.parl.train.gguf_export import write_adapter
 from prefect_swarm.parl.train.network.base import load_base
@@ -19,7 +19,7 @@ def test_it_is_kept_beside_the_adapter_with_half_of_each(tiny: Path, tmp_path: P
     one, other = random_adapter(base, seed=1, std=0.5), random_adapter(base, seed=2, std=0.5)
     save_adapter(tmp_path / "adapter-000003.pt", one, {"steps": "3"})
     write_adapter(other, tmp_path / "start.gguf", {"name": "Start", "base.sha256": base.sha256})
-    path = averaged(tmp_path / "adapter-000003.pt", tmp_path / "start.gguf", base=tiny)
+    path = average_adapters(tmp_path / "adapter-000003.pt", tmp_path / "start.gguf", base=tiny)
     found, facts = load_adapter(path)
     assert path == tmp_path / "mean-adapter-000003.pt"
     assert facts["steps"] == "3"
@@ -37,4 +37,4 @@ def test_one_of_another_alpha_has_no_mean_with_it(tiny: Path, tmp_path: Path) ->
     other = type(one)(one.rank, one.alpha * 2, one.a, one.b)
     write_adapter(other, tmp_path / "start.gguf", {"name": "Start", "base.sha256": base.sha256})
     with pytest.raises(InputError, match="has alpha"):
-        averaged(tmp_path / "adapter-000003.pt", tmp_path / "start.gguf", base=tiny)
+        average_adapters(tmp_path / "adapter-000003.pt", tmp_path / "start.gguf", base=tiny)

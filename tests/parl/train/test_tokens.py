@@ -45,9 +45,9 @@ def test_prompt_and_plan_are_the_served_conversation(objective: str, native: Nat
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_a_plan_ends_where_generation_does(objective: str, native: Native) -> None:
     (example,) = encode([(objective, PLAN)], demo_model_path())
-    assert [native.ends(token) for token in example.plan] == [False] * (len(example.plan) - 1) + [
-        True
-    ]
+    assert [native.is_end_token(token) for token in example.plan] == [False] * (
+        len(example.plan) - 1
+    ) + [True]
 
 
 def test_a_model_without_a_chat_template_is_refused(tiny: Path) -> None:

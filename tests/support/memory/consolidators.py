@@ -51,9 +51,9 @@ def _consolidate(where: str, folder: Path, begun: int, death: int) -> None:
     consolidate(log, folder, HashEmbedder())
 
 
-def _once(where: str, folder: Path, dice: random.Random) -> bool:
-    """Run one, or begin to; say whether it was killed."""
-    by = dice.choice(["event", "event", "clock", "clock", "nobody"])
+def _run_consolidator(where: str, folder: Path, dice: random.Random) -> bool:
+    """Start a consolidator; return whether it was killed."""
+    by = dice.choice(["event", "event", "clock", "clock", "nothing"])
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -78,7 +78,7 @@ def _once(where: str, folder: Path, dice: random.Random) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def _look(folder: Path) -> None:
+def _check_generation(folder: Path) -> None:
     pointer = read_pointer(folder)
     found = open_generation(folder, pointer) if isinstance(pointer, Pointer) else pointer
     if found is None or isinstance(found, Damage):
@@ -94,9 +94,9 @@ def main(where: str, folder: Path, kills: int, seed: int) -> None:
     consolidate(log, folder, HashEmbedder())
     log.close()
     while kills:
-        killed = _once(where, folder, dice)
+        killed = _run_consolidator(where, folder, dice)
         kills -= killed
-        _look(folder)
+        _check_generation(folder)
         print("killed" if killed else "done", flush=True)  # noqa: T201
 
 

@@ -16,7 +16,7 @@ __all__ = ["DictLog", "episode"]
 
 def episode(run: str = "r1", step: str = "S1", attempt: int = 1, **fields: Any) -> Episode:
     """An episode with whatever a test says of it."""
-    said: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "prompt": f"Write the part {step} of {run}",
         "persona": "Writer",
         "tier": "worker",
@@ -27,7 +27,7 @@ def episode(run: str = "r1", step: str = "S1", attempt: int = 1, **fields: Any) 
         "duration_s": 1.0,
         "reward": 0.0,
     }
-    return Episode(run=run, step=step, attempt=attempt, **{**said, **fields})
+    return Episode(run=run, step=step, attempt=attempt, **{**defaults, **fields})
 
 
 class DictLog:
@@ -43,13 +43,13 @@ class DictLog:
 
     def append(self, episodes: Iterable[Episode]) -> int:
         with self._lock:
-            there = {(one.namespace, one.key) for one in self._rows.values()}
+            known = {(stored.namespace, stored.key) for stored in self._rows.values()}
             before = len(self._rows)
-            for one in episodes:
-                if (one.namespace, one.key) not in there:
-                    there.add((one.namespace, one.key))
+            for stored in episodes:
+                if (stored.namespace, stored.key) not in known:
+                    known.add((stored.namespace, stored.key))
                     self._last += 1
-                    self._rows[self._last] = one
+                    self._rows[self._last] = stored
             return len(self._rows) - before
 
     def get(self, namespace: str, key: EpisodeKey) -> LogEntry | None:
@@ -66,7 +66,7 @@ class DictLog:
         return self._last
 
     def count(self, namespace: str | None = None) -> int:
-        return sum(namespace in (None, one.namespace) for one in self._rows.values())
+        return sum(namespace in (None, stored.namespace) for stored in self._rows.values())
 
     def select(self, namespace: str, which: Selection) -> list[LogEntry]:
         wanted = {name: getattr(which, name) for name in ("run", "step", "persona")}
@@ -84,7 +84,7 @@ class DictLog:
             gone = tuple(entry.position for entry in self.select(namespace, which))
             for position in gone:
                 del self._rows[position]
-            needed = {one.digest for one in self._rows.values()}
+            needed = {stored.digest for stored in self._rows.values()}
             self._vectors = {k: v for k, v in self._vectors.items() if k[1] in needed}
             self._forgotten += 1
         return gone
@@ -97,7 +97,7 @@ class DictLog:
 
     def keep_vectors(self, embedder: str, rows: Mapping[str, NDArray[np.float32]]) -> None:
         with self._lock:
-            needed = {one.digest for one in self._rows.values()}
+            needed = {stored.digest for stored in self._rows.values()}
             for digest in needed & rows.keys():
                 self._vectors.setdefault((embedder, digest), rows[digest])
 
@@ -109,4 +109,4 @@ class DictLog:
 
     def _entries(self) -> list[LogEntry]:
         with self._lock:
-            return [LogEntry(position, one) for position, one in sorted(self._rows.items())]
+            return [LogEntry(position, stored) for position, stored in sorted(self._rows.items())]

@@ -7,10 +7,10 @@ from typing import Any
 
 from prefect_swarm.memory.index.generation import Generation, Pointer, open_generation, read_pointer
 
-__all__ = ["contents", "newest"]
+__all__ = ["contents", "open_newest"]
 
 
-def newest(folder: Path) -> Generation:
+def open_newest(folder: Path) -> Generation:
     """The generation that counts, opened."""
     pointer = read_pointer(folder)
     assert isinstance(pointer, Pointer), pointer
@@ -21,7 +21,7 @@ def newest(folder: Path) -> Generation:
 
 def contents(folder: Path) -> dict[str, Any]:
     """Every position with its vector, by namespace, and every row of the graph."""
-    generation = newest(folder)
+    generation = open_newest(folder)
     graph = generation.graph()
     try:
         rows = graph.rows()

@@ -1,4 +1,4 @@
-"""Two runs that fail and are mended, for tests of what a graph makes of them."""
+"""Episodes of two runs that fail and are repaired, for tests of the graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prefect_swarm.memory.episode import Episode, GateOutcome, LogEntry
 from prefect_swarm.memory.graph.rows import symptom_text
 from prefect_swarm.result import Action, Mitigation
 
-__all__ = ["FINE", "LINT", "STORY", "SYMPTOM", "UNIT", "done", "entries"]
+__all__ = ["FINE", "LINT", "STORY", "SYMPTOM", "UNIT", "entries", "tried_once"]
 
 LINT: dict[str, Any] = {
     "category": Category.CODE,
@@ -44,10 +44,10 @@ STORY = (
 SYMPTOM = symptom_text(STORY[0])
 
 
-def done(
+def tried_once(
     action: Action, target: str = "", *, symptom: str = SYMPTOM, worked: int = 0, recurred: int = 0
 ) -> Mitigation:
-    """What was tried once."""
+    """A mitigation that was tried once."""
     return Mitigation(
         symptom=symptom, action=action, target=target, tried=1, worked=worked, recurred=recurred
     )

@@ -10,7 +10,7 @@ from prefect_swarm.memory.persona.decisions import invent
 from prefect_swarm.memory.persona.model import Persona
 from prefect_swarm.memory.persona.registry import Change, Registry, registry_of
 
-__all__ = ["NOW", "TEA", "Book", "persona", "played"]
+__all__ = ["NOW", "TEA", "Book", "attempts_of", "persona"]
 
 NOW = 1_800_000_000.0
 TEA = "You are Tea Expert. You trust only what was measured."
@@ -55,7 +55,7 @@ class Book:
         return self.registry.known[name].status
 
 
-def played(
+def attempts_of(
     name: str,
     outcomes: Iterable[bool],
     *,

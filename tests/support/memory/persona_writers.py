@@ -17,11 +17,11 @@ from prefect_swarm.memory.persona.decisions import invent, restore, retire
 from prefect_swarm.memory.persona.registry import Change, Registry
 from prefect_swarm.memory.persona.store import PersonaStore
 
-__all__ = ["deciding"]
+__all__ = ["start_decider"]
 
 
 @contextmanager
-def deciding(store: Path, writer: int, count: int) -> Generator[subprocess.Popen[str]]:
+def start_decider(store: Path, writer: int, count: int) -> Generator[subprocess.Popen[str]]:
     """Start a process. It is killed when this is left, unless it has ended."""
     command = [sys.executable, str(Path(__file__)), str(store), str(writer), str(count)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -31,7 +31,7 @@ def deciding(store: Path, writer: int, count: int) -> Generator[subprocess.Popen
             process.kill()
 
 
-def _turn(registry: Registry) -> Change:
+def _retire_or_restore(registry: Registry) -> Change:
     act = restore if registry.known["judge"].status == "retired" else retire
     return act(registry, "judge", at=0.0)
 
@@ -39,15 +39,15 @@ def _turn(registry: Registry) -> Change:
 def _write(path: Path, writer: int, count: int) -> None:
     store = PersonaStore(path)
     for number in range(count):
-        _say(store.decide("default", _turn))
-        _say(store.decide("default", partial(_own, f"Expert {writer} {number}")))
+        _print_id(store.decide("default", _retire_or_restore))
+        _print_id(store.decide("default", partial(_invent_expert, f"Expert {writer} {number}")))
 
 
-def _own(name: str, registry: Registry) -> Change | None:
+def _invent_expert(name: str, registry: Registry) -> Change | None:
     return invent(registry, name, "You know.", "chat/text", at=0.0)
 
 
-def _say(change: Change | None) -> None:
+def _print_id(change: Change | None) -> None:
     print(change.id if change else "nothing", flush=True)  # noqa: T201
 
 

@@ -77,7 +77,7 @@ def logs(draw: st.DrawFn) -> list[LogEntry]:
                     decision=None if won else "FAIL" if last else "RETRY",
                     gates=() if won else gates(integration="failed") if draw(st.booleans()) else (),
                     duration_s=draw(st.floats(0, 100)),
-                    used=tuple({one.episode.key for one in entries[-2:]}),
+                    used=tuple({entry.episode.key for entry in entries[-2:]}),
                 )
                 entries.append(LogEntry(position, made))
             names.append(name)

@@ -18,7 +18,7 @@ from pathlib import Path
 from prefect_swarm.memory.episode import Episode
 from prefect_swarm.memory.protocols import EpisodeLog
 
-__all__ = ["all_write", "episode_of", "open_log", "write_and_die", "writing"]
+__all__ = ["episode_of", "open_log", "run_writers", "start_writer", "write_and_die"]
 
 SCRIPT = Path(__file__)
 
@@ -53,7 +53,7 @@ def episode_of(writer: int, number: int) -> Episode:
 
 
 @contextmanager
-def writing(where: str, writer: int, count: int) -> Generator[subprocess.Popen[str]]:
+def start_writer(where: str, writer: int, count: int) -> Generator[subprocess.Popen[str]]:
     """Start a writer. It is killed when this is left, unless it has ended."""
     command = [sys.executable, str(SCRIPT), where, str(writer), str(count)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -64,24 +64,24 @@ def writing(where: str, writer: int, count: int) -> Generator[subprocess.Popen[s
 
 
 def write_and_die(where: str, writer: int, count: int, deaths: Sequence[int] = ()) -> None:
-    """Have a writer write all its episodes, killed and begun anew on the way.
+    """Have a writer write all its episodes, with kills and restarts on the way.
 
     Args:
         where: The log.
         writer: Which writer.
         count: How many episodes it writes.
-        deaths: After how many of them it is killed; each time it is begun anew.
+        deaths: After how many of them it is killed; each time it is restarted.
     """
     for death in [*deaths, count]:
-        with writing(where, writer, count) as process:
+        with start_writer(where, writer, count) as process:
             assert process.stdout is not None
-            said = [int(line) for line in islice(process.stdout, death)]
-            assert said == list(range(death)), f"writer {writer} ended before it had to"
+            numbers = [int(line) for line in islice(process.stdout, death)]
+            assert numbers == list(range(death)), f"writer {writer} ended before it had to"
             if death == count:
                 assert process.wait(60) == 0
 
 
-def all_write(
+def run_writers(
     where: str, writers: int, count: int, mortals: int = 0, lives: int = 3, seed: int = 0
 ) -> None:
     """Have writers write at once; the first few are killed at random until their last life."""

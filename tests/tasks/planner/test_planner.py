@@ -29,7 +29,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RequestUsage
-from scripted_local import Scripted
+from scripted_local import ScriptedModel
 
 COMPARE = "Compare tea and coffee"
 BAD = "1. Expert: Compare tea and coffee"
@@ -44,33 +44,33 @@ def _draft(objective: str, model: Model, **options: Any) -> PlanDraft:
 
 
 def test_a_good_first_plan_is_taken() -> None:
-    model = Scripted(GOOD)
+    model = ScriptedModel(GOOD)
     draft = _draft(COMPARE, model)
     assert [step.agent for step in draft.plan.steps] == ["Tea Expert", "Coffee Expert", "Judge"]
     assert draft.plan.objective == COMPARE
     assert draft.plan.final_step == "S3"
-    assert model.asked[0]["temperature"] == 0
+    assert model.settings_of_requests[0]["temperature"] == 0
     assert (draft.usage.requests, draft.usage.input_tokens, draft.usage.output_tokens) == (1, 10, 5)
 
 
 def test_a_bad_plan_is_sampled_again_and_the_best_is_taken(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    model = Scripted(BAD, "No plan", GOOD)
+    model = ScriptedModel(BAD, "No plan", GOOD)
     with caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.planner"):
         draft = _draft(COMPARE, WrapperModel(model), seed=7)
     assert len(draft.plan.steps) == 3
     assert [candidate.text for candidate in draft.candidates] == [BAD, "No plan", GOOD]
     assert draft.candidates[1].error
-    temperatures = [asked["temperature"] for asked in model.asked]
+    temperatures = [asked["temperature"] for asked in model.settings_of_requests]
     assert temperatures == sorted(temperatures)
-    assert len({asked["seed"] for asked in model.asked}) == 3
+    assert len({asked["seed"] for asked in model.settings_of_requests}) == 3
     assert "best of 0.50, unreadable, 1.00" in caplog.text
 
 
 def test_the_best_of_bad_plans_is_taken() -> None:
     worse = "1. Poet: Sing of the sea\n2. Poet: Dance"
-    draft = _draft(COMPARE, Scripted(worse, BAD, worse), samples=3)
+    draft = _draft(COMPARE, ScriptedModel(worse, BAD, worse), samples=3)
     assert draft.plan.steps[0].prompt == "Compare tea and coffee"
     assert draft.score.value < THRESHOLD
 
@@ -79,27 +79,27 @@ def test_what_a_local_model_leaves_out_is_repaired_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.planner"):
-        draft = _draft(COMPARE, Scripted(GOOD.replace(" (needs 1, 2)", "")))
+        draft = _draft(COMPARE, ScriptedModel(GOOD.replace(" (needs 1, 2)", "")))
     assert draft.plan.steps[2].depends_on == ("S1", "S2")
     assert draft.repairs == ("S3 needs S1, S2, which it joins",)
     assert draft.repairs[0] in caplog.text
 
 
 def test_the_grammar_keeps_to_the_rules() -> None:
-    model = Scripted(BAD, BAD)
+    model = ScriptedModel(BAD, BAD)
     _draft(COMPARE, model, rules=PlanRules(max_steps=2), samples=2)
-    assert all("line3" not in asked["llamacpp_grammar"] for asked in model.asked)
+    assert all("line3" not in asked["llamacpp_grammar"] for asked in model.settings_of_requests)
 
 
 def test_a_line_that_the_token_limit_cut_off_is_left_out() -> None:
-    draft = _draft(COMPARE, Scripted(GOOD[:-15], finish_reason="length"), samples=1)
+    draft = _draft(COMPARE, ScriptedModel(GOOD[:-15], finish_reason="length"), samples=1)
     assert [step.prompt for step in draft.plan.steps[:2]] == ["Describe tea", "Describe coffee"]
     assert draft.repairs == ("S3 makes the one result that the objective wants",)
 
 
 def test_a_plan_that_was_broken_off_is_read_as_far_as_it_goes() -> None:
     repeating = f"{GOOD}\n4. Judge: Compare tea and coffee\n5. Judge: Compare tea and coffee\n6. Ju"
-    draft = _draft(COMPARE, Scripted(repeating, finish_reason="error"), samples=1)
+    draft = _draft(COMPARE, ScriptedModel(repeating, finish_reason="error"), samples=1)
     assert [step.prompt for step in draft.plan.steps] == [
         "Describe tea",
         "Describe coffee",
@@ -108,9 +108,9 @@ def test_a_plan_that_was_broken_off_is_read_as_far_as_it_goes() -> None:
 
 
 def test_a_local_model_is_watched_while_it_writes() -> None:
-    model = Scripted(GOOD)
+    model = ScriptedModel(GOOD)
     _draft(COMPARE, model)
-    watch = model.asked[0]["llamacpp_watch"]
+    watch = model.settings_of_requests[0]["llamacpp_watch"]
     assert watch(GOOD) == ""
     assert watch("1. Poet: Sing of it\n2. Poet: Sing of it\n3. Poet: Sing of it\n")
 
@@ -121,59 +121,66 @@ def adapter(tmp_path: Path) -> Path:
 
 
 def test_an_adapter_is_applied_and_its_model_is_told_the_objective_alone(adapter: Path) -> None:
-    model = Scripted(GOOD, adapter=adapter)
+    model = ScriptedModel(GOOD, adapter=adapter)
     draft = _draft("  Compare   tea\n and\tcoffee ", WrapperModel(model))
-    assert model.told == ["Split the objective into steps.|Compare tea\nand coffee"]
-    assert model.asked[0]["llamacpp_adapter"] == str(adapter)
-    assert model.asked[0]["max_tokens"] == 640
-    assert 'more13 ::= ("\\n" line14 more14)?' in model.asked[0]["llamacpp_grammar"]
+    assert model.prompts == ["Split the objective into steps.|Compare tea\nand coffee"]
+    assert model.settings_of_requests[0]["llamacpp_adapter"] == str(adapter)
+    assert model.settings_of_requests[0]["max_tokens"] == 640
+    assert 'more13 ::= ("\\n" line14 more14)?' in model.settings_of_requests[0]["llamacpp_grammar"]
     assert draft.adapter == adapter
 
 
 def test_the_same_model_without_it_is_shown_examples(adapter: Path) -> None:
-    model = Scripted(GOOD, adapter=adapter)
+    model = ScriptedModel(GOOD, adapter=adapter)
     draft = _draft(COMPARE, model, adapter=False)
-    assert "llamacpp_adapter" not in model.asked[0]
-    assert "Compare tea, coffee and water" in model.told[0]
+    assert "llamacpp_adapter" not in model.settings_of_requests[0]
+    assert "Compare tea, coffee and water" in model.prompts[0]
     assert draft.adapter is None
 
 
 def test_the_threshold_says_which_plan_is_good_enough() -> None:
-    assert len(_draft(COMPARE, Scripted(BAD), threshold=0.0).candidates) == 1
-    assert len(_draft(COMPARE, Scripted(GOOD, GOOD, GOOD), threshold=1.1).candidates) == 3
+    assert len(_draft(COMPARE, ScriptedModel(BAD), threshold=0.0).candidates) == 1
+    assert len(_draft(COMPARE, ScriptedModel(GOOD, GOOD, GOOD), threshold=1.1).candidates) == 3
 
 
 def test_with_an_adapter_all_further_plans_are_written_at_once(adapter: Path) -> None:
     texts = [BAD, BAD, GOOD, BAD, GOOD, GOOD]
-    model = Scripted(*texts, adapter=adapter)
+    model = ScriptedModel(*texts, adapter=adapter)
     draft = _draft(COMPARE, model)
     assert len(draft.plan.steps) == 3
     assert draft.alike == 3
     assert [candidate.text for candidate in draft.candidates] == texts
-    assert [asked["temperature"] for asked in model.asked] == [0.0, 0.4, 0.6, 0.8, 0.8, 0.8]
+    assert [asked["temperature"] for asked in model.settings_of_requests] == [
+        0.0,
+        0.4,
+        0.6,
+        0.8,
+        0.8,
+        0.8,
+    ]
     assert model.most_at_once == 5
     assert draft.usage.requests == 6
 
 
 def test_without_one_they_are_written_one_by_one() -> None:
-    model = Scripted(BAD, BAD, GOOD)
+    model = ScriptedModel(BAD, BAD, GOOD)
     _draft(COMPARE, model)
     assert model.most_at_once == 1
 
 
 def test_with_an_adapter_a_plan_has_to_be_better_to_be_taken_at_once(adapter: Path) -> None:
     fair = GOOD.replace("Describe coffee", "Describe coffee in the attic")
-    draft = _draft(COMPARE, Scripted(fair, *[GOOD] * 5, adapter=adapter))
+    draft = _draft(COMPARE, ScriptedModel(fair, *[GOOD] * 5, adapter=adapter))
     assert 0.75 < score(read_lines(fair, COMPARE), COMPARE).value < 0.85
     assert draft.candidates[0].text == fair
     assert draft.score.value == 1.0
-    assert len(_draft(COMPARE, Scripted(fair)).candidates) == 1
+    assert len(_draft(COMPARE, ScriptedModel(fair)).candidates) == 1
 
 
 def test_of_plans_that_score_alike_the_one_with_fewer_steps_is_taken(adapter: Path) -> None:
     longer = f"{GOOD}\n4. Editor: Write tea or coffee (needs 3)"
     for texts in ((longer, GOOD), (GOOD, longer)):
-        draft = _draft(COMPARE, Scripted(*texts, adapter=adapter), samples=2, threshold=1.1)
+        draft = _draft(COMPARE, ScriptedModel(*texts, adapter=adapter), samples=2, threshold=1.1)
         assert len({one.score for one in draft.candidates}) == 1
         assert len(draft.plan.steps) == 3
 
@@ -181,7 +188,7 @@ def test_of_plans_that_score_alike_the_one_with_fewer_steps_is_taken(adapter: Pa
 @pytest.mark.parametrize("text", ["", "I can't do that."])
 def test_no_readable_plan_is_a_plan_error_with_the_text(text: str) -> None:
     with pytest.raises(NoPlanError) as caught:
-        _draft(COMPARE, Scripted(text, text), samples=2)
+        _draft(COMPARE, ScriptedModel(text, text), samples=2)
     assert caught.value.text == text
     assert caught.value.exit_code == 1, "it is the model's failure, not wrong usage"
 
@@ -189,7 +196,7 @@ def test_no_readable_plan_is_a_plan_error_with_the_text(text: str) -> None:
 @pytest.mark.parametrize("objective", ["", " \n "])
 def test_an_empty_objective_is_refused(objective: str) -> None:
     with pytest.raises(InputError, match="empty"):
-        _draft(objective, Scripted())
+        _draft(objective, ScriptedModel())
 
 
 def _structured(*needs: list[int], agents: tuple[str, ...] = ("Tea", "Judge")) -> dict[str, Any]:

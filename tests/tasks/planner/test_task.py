@@ -19,7 +19,7 @@ from prefect_swarm.tasks.planner import task as module
 from prefect_swarm.tasks.planner.task import PlanRequest, plan_objective
 from prefect_swarm.tasks.subagent.request import SubagentRequest
 from prefect_swarm.tasks.subagent.task import answer
-from scripted_local import Scripted
+from scripted_local import ScriptedModel
 
 COMPARE = "Compare tea and coffee"
 GOOD = """\
@@ -38,7 +38,7 @@ def key(**changes: Any) -> str:
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An adapter for the embedded model in the shipped one's place."""
     path = tmp_path / "shipped.gguf"
-    monkeypatch.setattr(adapters, "_SHIPPED", path)
+    monkeypatch.setattr(adapters, "SHIPPED_ADAPTER", path)
     return write_adapter(path, swarm__base__sha256=file_hash(demo_model_path().resolve()))
 
 
@@ -69,7 +69,7 @@ def test_the_cache_key_of_a_model_without_an_adapter_does_not_follow_the_shipped
 
 def test_the_result_has_the_hash_of_the_adapter_that_was_worn(shipped: Path) -> None:
     for adapter, expected in ((shipped, file_hash(shipped)), (None, None)):
-        with override_models(orchestrator=Scripted(GOOD, adapter=adapter)):
+        with override_models(orchestrator=ScriptedModel(GOOD, adapter=adapter)):
             planned = asyncio.run(plan_objective(REQUEST))
         assert planned.planning.adapter == expected
 
@@ -78,7 +78,7 @@ def test_another_model_file_is_told_once_that_it_plans_without_the_adapter(
     shipped: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write_adapter(shipped, swarm__base__sha256="ab" * 32)
-    model = Scripted(GOOD, GOOD, GOOD, adapter="default")
+    model = ScriptedModel(GOOD, GOOD, GOOD, adapter="default")
     module._tell_once.cache_clear()
     with (
         caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.task"),

@@ -28,7 +28,7 @@ step b = Vet: Feed {x} < a
 def test_folders_inside_are_read(tmp_path: Path) -> None:
     corpus = laid_out(tmp_path, {"chain/home/some.txt": MORE}, "animals/")
     assert corpus.errors == ()
-    assert {found.where for found in corpus.patterns} == {
+    assert {found.location for found in corpus.patterns} == {
         "patterns/chain/home/some.txt:2",
         "patterns/chain/home/some.txt:8",
     }

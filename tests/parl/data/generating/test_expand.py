@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.parl.data.generating.chance import seeded
-from prefect_swarm.parl.data.generating.draw import draw_scene
+from prefect_swarm.parl.data.generating.chance import seeded_random
+from prefect_swarm.parl.data.generating.draw import draw_choices
 from prefect_swarm.parl.data.generating.expand import Expansion, MisfitError, draw, expand
 from prefect_swarm.parl.data.generating.limits import name_problem, plan_problem, prompt_problem
 
@@ -16,7 +16,7 @@ COUNTED = "with k = 3 count\nwith l = 2 languages\n"
 
 def needs(pattern: ReadPattern, steps: str) -> list[tuple[int, ...]]:
     """What each step needs, by the steps' numbers."""
-    found = draw(pattern(COUNTED + steps), seeded(0)).needs
+    found = draw(pattern(COUNTED + steps), seeded_random(0)).needs
     return [tuple(need + 1 for need in step) for step in found]
 
 
@@ -56,7 +56,7 @@ def test_a_step_needs_what_it_shares_an_entry_with(
 
 
 def plan(pattern: ReadPattern, text: str, seed: int = 0) -> list[str]:
-    return draw(pattern(text), seeded(seed)).plan.splitlines()
+    return draw(pattern(text), seeded_random(seed)).plan.splitlines()
 
 
 def test_a_plan_is_numbered_lines(pattern: ReadPattern) -> None:
@@ -65,7 +65,7 @@ with x = 1 towns
 step a[x] = {x|title} Guide: Show {x} in {x.land}
 step j = Judge: Rate {x} < a
 """
-    assert draw(pattern(text), seeded(0)).plan in {
+    assert draw(pattern(text), seeded_random(0)).plan in {
         "1. Bonn Guide: Show Bonn in Germany\n2. Judge: Rate Bonn (needs 1)",
         "1. Riga Guide: Show Riga in Latvia\n2. Judge: Rate Riga (needs 1)",
     }
@@ -100,26 +100,26 @@ def test_a_name_and_a_prompt_begin_with_a_capital_by_themselves(pattern: ReadPat
 def test_variables_of_one_list_differ(pattern: ReadPattern) -> None:
     found = pattern("with x = 2 pets\nwith y = pets")
     for seed in range(30):
-        values = draw_scene(found, seeded(seed)).values
+        values = draw_choices(found, seeded_random(seed)).values
         assert set(values["x"].entries).isdisjoint(values["y"].entries)
 
 
 def test_entries_that_go_along_may_repeat_where_there_are_few(pattern: ReadPattern) -> None:
     found = pattern("with x = 3 pets\nwith l = each x languages")
-    assert len(draw_scene(found, seeded(0)).values["l"].entries) == 3
+    assert len(draw_choices(found, seeded_random(0)).values["l"].entries) == 3
 
 
 def test_it_tells_what_the_objective_and_the_plan_say(pattern: ReadPattern) -> None:
     text = "with x = 2 pets\nwith l = languages\nask Do {x|n}\nstep a[x] = Vet: See {x} in {l}"
-    found = draw(pattern(text), seeded(0))
+    found = draw(pattern(text), seeded_random(0))
     assert isinstance(found, Expansion)
-    assert (found.asked, found.told) == ({"x"}, {"x", "l"})
+    assert (found.objective_variables, found.plan_variables) == ({"x"}, {"x", "l"})
 
 
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
-        ("step a = 3D Artist: Draw it", "line 4: '3D Artist' is no agent's name"),
+        ("step a = 3D Artist: Draw it", "line 4: '3D Artist' is not an agent's name"),
         ("step a = Artist: Draw.", "line 4: the prompt 'Draw.' has 1 words, not 2 to 48"),
         ("step a = Artist: Draw it.", "line 4: the prompt 'Draw it.' has a full stop at its end"),
         ("step a[k] = Artist: Draw it", "two steps ask one agent the same"),
@@ -135,19 +135,19 @@ def test_a_plan_that_breaks_a_limit_does_not_fit(
         "step a = Artist", "step a = Artist"
     )
     with pytest.raises(MisfitError) as caught:
-        draw(pattern(text), seeded(0))
+        draw(pattern(text), seeded_random(0))
     assert problem in str(caught.value)
 
 
 def test_what_does_not_fit_is_drawn_again(pattern: ReadPattern) -> None:
     text = "with k = 5..30 count\nstep a[k] = Artist: Draw {k}"
     for seed in range(20):
-        assert 5 <= len(expand(pattern(text), seeded(seed)).needs) <= 14
+        assert 5 <= len(expand(pattern(text), seeded_random(seed)).needs) <= 14
 
 
 def test_a_pattern_that_never_fits_is_named(pattern: ReadPattern) -> None:
     with pytest.raises(InputError) as caught:
-        expand(pattern("step a = Artist: Draw it."), seeded(0))
+        expand(pattern("step a = Artist: Draw it."), seeded_random(0))
     assert caught.value.problem.startswith("patterns/some.txt:1: no draw of the pattern fits: ")
 
 

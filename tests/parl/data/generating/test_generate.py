@@ -26,8 +26,8 @@ from prefect_swarm.parl.data.generating.generate import (
     part_of,
     split,
 )
-from prefect_swarm.parl.data.generating.two_requests import both
-from prefect_swarm.parl.data.noise import apply as registers
+from prefect_swarm.parl.data.generating.two_requests import combine_requests
+from prefect_swarm.parl.data.noise import apply
 from prefect_swarm.parl.data.parsing.pattern import Pattern
 
 GOLDEN = "948d31c697e4824f"
@@ -46,7 +46,7 @@ def shipped(sample: Corpus, monkeypatch: pytest.MonkeyPatch) -> tuple[Pattern, .
 
 
 def test_a_seed_gives_the_same_pairs(sample: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registers, "PLAIN", 1.0)
+    monkeypatch.setattr(apply, "PLAIN_SHARE", 1.0)
     assert digest(mix(sample.patterns, seed=7, count=60)) == GOLDEN
 
 
@@ -79,7 +79,7 @@ def test_no_objective_comes_twice(sample: Corpus) -> None:
 
 
 def test_a_third_is_narrow(sample: Corpus) -> None:
-    narrow = {found.kind for found in sample.patterns if found.narrow}
+    narrow = {found.kind for found in sample.patterns if found.is_narrow}
     assert narrow == {"chain", "single"}
     found = Counter(pair.kind in narrow for pair in mix(sample.patterns, 3, 90))
     assert found[True] == 30
@@ -88,17 +88,17 @@ def test_a_third_is_narrow(sample: Corpus) -> None:
 def test_some_of_the_wider_ones_are_two_requests_in_one_message(
     sample: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Expansion] = []
+    combined: list[Expansion] = []
 
     def noted(one: Expansion, other: Expansion, rng: random.Random) -> Expansion:
-        asked.append(both(one, other, rng))
-        return asked[-1]
+        combined.append(combine_requests(one, other, rng))
+        return combined[-1]
 
-    monkeypatch.setattr(module, "both", noted)
+    monkeypatch.setattr(module, "combine_requests", noted)
     pairs = mix(sample.patterns, 3, 300)
-    assert 5 < len(asked) < 40
+    assert 5 < len(combined) < 40
     plans = {pair.plan for pair in pairs}
-    assert sum(one.plan in plans for one in asked) > len(asked) / 2
+    assert sum(expansion.plan in plans for expansion in combined) > len(combined) / 2
 
 
 def test_a_kinds_share_grows_with_its_patterns_but_more_slowly(sample: Corpus) -> None:

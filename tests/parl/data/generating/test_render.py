@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.parl.data.generating.chance import seeded
-from prefect_swarm.parl.data.generating.draw import draw_scene
+from prefect_swarm.parl.data.generating.chance import seeded_random
+from prefect_swarm.parl.data.generating.draw import draw_choices
 from prefect_swarm.parl.data.generating.filters import title
 from prefect_swarm.parl.data.generating.render import Renderer
 
@@ -31,8 +31,8 @@ def objectives(pattern: ReadPattern, ask: str, words: str = "") -> set[str]:
     found = pattern(f"{VARIABLES}\nwith o = odd\nask {ask}", lists)
     said: set[str] = set()
     for seed in range(60):
-        rng = seeded(seed)
-        said.add(Renderer(draw_scene(found, rng)).write(found.asks[0], rng).plain())
+        rng = seeded_random(seed)
+        said.add(Renderer(draw_choices(found, rng)).write(found.asks[0], rng).plain_text())
     return said
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from prefect_swarm.parl.data.generating.chance import seeded
+from prefect_swarm.parl.data.generating.chance import seeded_random
 from prefect_swarm.parl.data.generating.expand import Expansion, MisfitError, draw
-from prefect_swarm.parl.data.generating.two_requests import both
+from prefect_swarm.parl.data.generating.two_requests import combine_requests
 
 from ..conftest import ReadPattern
 
@@ -27,16 +27,16 @@ step b = Mapper: Mark the 3 gates of {t.name} < a
 
 @pytest.fixture
 def lanes(pattern: ReadPattern) -> Expansion:
-    return draw(pattern(LANES), seeded(0))
+    return draw(pattern(LANES), seeded_random(0))
 
 
 @pytest.fixture
 def chain(pattern: ReadPattern) -> Expansion:
-    return draw(pattern(CHAIN), seeded(0))
+    return draw(pattern(CHAIN), seeded_random(0))
 
 
 def test_the_second_plan_goes_on_where_the_first_ends(lanes: Expansion, chain: Expansion) -> None:
-    found = both(lanes, chain, seeded(0))
+    found = combine_requests(lanes, chain, seeded_random(0))
     assert found.needs == ((), (), (0, 1), (), (3,))
     own, rest = found.plan.splitlines()[:3], found.plan.splitlines()[3:]
     assert own == lanes.plan.splitlines()
@@ -49,33 +49,35 @@ def test_the_second_plan_goes_on_where_the_first_ends(lanes: Expansion, chain: E
 
 def test_both_are_asked_for_in_their_own_words(lanes: Expansion, chain: Expansion) -> None:
     for seed in range(40):
-        said = both(lanes, chain, seeded(seed)).objective.plain()
-        assert lanes.objective.plain() in said
-        assert chain.objective.plain() in said.split(lanes.objective.plain())[1]
+        said = combine_requests(lanes, chain, seeded_random(seed)).objective.plain_text()
+        assert lanes.objective.plain_text() in said
+        assert chain.objective.plain_text() in said.split(lanes.objective.plain_text())[1]
 
 
 def test_a_request_without_an_end_gets_one_before_the_next(
     lanes: Expansion, chain: Expansion
 ) -> None:
     for seed in range(40):
-        after = both(lanes, chain, seeded(seed)).objective.plain()
-        after = after.split(lanes.objective.plain())[1]
+        after = combine_requests(lanes, chain, seeded_random(seed)).objective.plain_text()
+        after = after.split(lanes.objective.plain_text())[1]
         assert after.startswith((".", "\n"))
 
 
 def test_what_has_lines_is_told_on_lines_of_its_own(lanes: Expansion, chain: Expansion) -> None:
     listed = replace(lanes, objective=replace(lanes.objective, text="Draw:\n- a pet\n- a pet"))
     for seed in range(40):
-        said = both(chain, listed, seeded(seed)).objective.plain()
+        said = combine_requests(chain, listed, seeded_random(seed)).objective.plain_text()
         assert "\nDraw:\n- a pet\n- a pet" in said
 
 
 def test_together_they_may_be_too_many_steps(pattern: ReadPattern, chain: Expansion) -> None:
-    many = draw(pattern("with k = 7 count\nask Do {k}\nstep a[k] = Worker: Do {k}"), seeded(0))
+    many = draw(
+        pattern("with k = 7 count\nask Do {k}\nstep a[k] = Worker: Do {k}"), seeded_random(0)
+    )
     with pytest.raises(MisfitError, match="9 steps are more than 8"):
-        both(many, chain, seeded(0))
+        combine_requests(many, chain, seeded_random(0))
 
 
 def test_the_same_asked_twice_does_not_fit(chain: Expansion) -> None:
     with pytest.raises(MisfitError, match="ask one agent the same"):
-        both(chain, chain, seeded(0))
+        combine_requests(chain, chain, seeded_random(0))

@@ -6,19 +6,24 @@ import random
 import re
 
 import pytest
-from prefect_swarm.parl.data.generating.chance import seeded
+from prefect_swarm.parl.data.generating.chance import seeded_random
 from prefect_swarm.parl.data.generating.expand import expand
-from prefect_swarm.parl.data.generating.marked import Marked
+from prefect_swarm.parl.data.generating.marked import MarkedText
 from prefect_swarm.parl.data.noise import distractors, rewording, surroundings
-from prefect_swarm.parl.data.noise.apply import PLAIN, REGISTERS, Register, dress
-from prefect_swarm.parl.data.noise.wording import OFTEN
+from prefect_swarm.parl.data.noise.apply import (
+    NOISE_FUNCTIONS,
+    PLAIN_SHARE,
+    NoiseFunction,
+    add_noise,
+)
+from prefect_swarm.parl.data.noise.wording import COMMON_WORDS
 
 from ..conftest import Corpus
 
 
-def marked(text: str) -> Marked:
+def marked(text: str) -> MarkedText:
     """A text in which [what stands in brackets] came from a slot."""
-    found = Marked()
+    found = MarkedText()
     for part in re.split(r"(\[[^\]]*\])", text):
         if part.startswith("["):
             found.add_slot(part[1:-1])
@@ -27,22 +32,22 @@ def marked(text: str) -> Marked:
     return found
 
 
-def said(register: Register, text: str, seeds: int = 300) -> set[str]:
+def said(noise_function: NoiseFunction, text: str, seeds: int = 300) -> set[str]:
     """All that a register makes of a text over many seeds."""
     results: set[str] = set()
     for seed in range(seeds):
         found = marked(text)
-        register(found, seeded(seed))
-        results.add(found.plain())
+        noise_function(found, seeded_random(seed))
+        results.add(found.plain_text())
     return results
 
 
 @pytest.mark.parametrize(
-    ("register", "text", "results"),
+    ("noise_function", "text", "results"),
     [
-        (rewording.other_spelling, "Summarise the colour of [colour] and analyze it",
+        (rewording.swap_spelling, "Summarise the colour of [colour] and analyze it",
          {"Summarize the color of colour and analyse it"}),
-        (rewording.other_spelling, 'Say "colour"', {'Say "colour"'}),
+        (rewording.swap_spelling, 'Say "colour"', {'Say "colour"'}),
         (rewording.shorten, "Do [tea and rum] and go",
          {"Do tea and rum & go"}),
         (rewording.shorten, "Walk with [a dog] or without",
@@ -50,20 +55,20 @@ def said(register: Register, text: str, seeds: int = 300) -> set[str]:
         (rewording.shout, "Compare [a] now", {"COMPARE a now"}),
         (rewording.shout, "Compare the [a] now", {"COMPARE the a now", "COMPARE THE a now"}),
         (rewording.shout, "[Bonn] is nice", {"Bonn is nice"}),
-        (rewording.lower, "Read [Report.PDF] in 'A.TXT' and \"Go\", I say",
+        (rewording.lower_case, "Read [Report.PDF] in 'A.TXT' and \"Go\", I say",
          {"read Report.PDF in 'A.TXT' and \"Go\", i say"}),
-        (rewording.lower, "Go to [New York]", {"go to New York", "go to new york"}),
-        (rewording.lower, "Go to [NASA]", {"go to NASA"}),
-        (surroundings.leave_open, "Do [a].", {"Do a"}),
-        (surroundings.leave_open, "Do [a.b.]", {"Do a.b."}),
-        (surroundings.leave_open, "Do a, b, etc.", {"Do a, b, etc."}),
-        (surroundings.leave_open, "Wait...", {"Wait..."}),
+        (rewording.lower_case, "Go to [New York]", {"go to New York", "go to new york"}),
+        (rewording.lower_case, "Go to [NASA]", {"go to NASA"}),
+        (surroundings.drop_end_mark, "Do [a].", {"Do a"}),
+        (surroundings.drop_end_mark, "Do [a.b.]", {"Do a.b."}),
+        (surroundings.drop_end_mark, "Do a, b, etc.", {"Do a, b, etc."}),
+        (surroundings.drop_end_mark, "Wait...", {"Wait..."}),
         (surroundings.break_lines, "Do a. Then b, e.g. c. [D. E]",
          {"Do a.\nThen b, e.g. c.\nD. E", "Do a.\n\nThen b, e.g. c.\n\nD. E"}),
     ],
 )  # fmt: skip
-def test_a_register_says(register: Register, text: str, results: set[str]) -> None:
-    assert said(register, text) == results
+def test_a_register_says(noise_function: NoiseFunction, text: str, results: set[str]) -> None:
+    assert said(noise_function, text) == results
 
 
 @pytest.mark.parametrize("text", ["Compare [a] and [b].", "Plan [a].", "Test the [a]."])
@@ -78,7 +83,7 @@ def test_politeness_goes_before_a_verb(text: str) -> None:
     "text", ["[a] or [b]?", "Which is best?", "Test coverage of [a].", "I am [a]"]
 )
 def test_politeness_needs_a_verb(text: str) -> None:
-    assert said(surroundings.ask_politely, text) == {marked(text).plain()}
+    assert said(surroundings.ask_politely, text) == {marked(text).plain_text()}
 
 
 def test_a_polite_question_has_its_mark() -> None:
@@ -107,19 +112,19 @@ def test_a_slip_changes_one_letter_of_a_common_word() -> None:
 def test_no_slip_makes_another_common_word() -> None:
     for result in said(rewording.mistype, "then there than from"):
         for word, old in zip(result.split(), ("then", "there", "than", "from"), strict=True):
-            assert word == old or word not in OFTEN
+            assert word == old or word not in COMMON_WORDS
 
 
 @pytest.mark.parametrize(
-    "register",
-    [surroundings.thank, surroundings.hurry, surroundings.chat],
+    "noise_function",
+    [surroundings.add_thanks, surroundings.add_urgency, surroundings.add_small_talk],
     ids=lambda one: one.__name__,
 )
-def test_what_is_added_stands_apart(register: Register) -> None:
-    for result in said(register, "Do these:\n- [a]\n- [b]"):
+def test_what_is_added_stands_apart(noise_function: NoiseFunction) -> None:
+    for result in said(noise_function, "Do these:\n- [a]\n- [b]"):
         assert "\n- a\n- b" in f"\n{result}\n"
         assert re.search(r"- b(\n|$)", result)
-    for result in said(register, "Do [a]"):
+    for result in said(noise_function, "Do [a]"):
         assert re.search(r"(^|[\s])Do a(?=$|[.\n]| asap| ASAP|, asap|, ASAP| - )", result), result
 
 
@@ -133,28 +138,32 @@ def test_small_talk_is_varied_and_asks_for_nothing() -> None:
 
 
 def test_most_objectives_stay_plain() -> None:
-    rng = seeded(0)
+    rng = seeded_random(0)
     text = marked("Compare the [a] with the [b] and choose.")
-    plain = sum(dress(text, rng) == text.plain() for _ in range(3000))
-    assert abs(plain / 3000 - PLAIN) < 0.03
+    plain = sum(add_noise(text, rng) == text.plain_text() for _ in range(3000))
+    assert abs(plain / 3000 - PLAIN_SHARE) < 0.03
 
 
 def test_dressing_leaves_the_objective_as_it_was() -> None:
     text = marked("Compare the [A] with the [B].")
     before = (text.text, list(text.slots))
     for seed in range(50):
-        dress(text, seeded(seed))
+        add_noise(text, seeded_random(seed))
     assert (text.text, text.slots) == before
 
 
-@pytest.mark.parametrize("register", [one for _, one in REGISTERS], ids=lambda one: one.__name__)
-def test_every_slot_is_said_as_it_was(register: Register, sample: Corpus) -> None:
+@pytest.mark.parametrize(
+    "noise_function",
+    [function for _, function in NOISE_FUNCTIONS],
+    ids=lambda function: function.__name__,
+)
+def test_every_slot_is_said_as_it_was(noise_function: NoiseFunction, sample: Corpus) -> None:
     for seed, found in enumerate(sample.patterns * 20):
-        rng: random.Random = seeded(seed)
+        rng: random.Random = seeded_random(seed)
         objective = expand(found, rng).objective
         slots = [slot.text for slot in objective.slots]
-        register(objective, rng)
-        result = objective.plain().casefold()
+        noise_function(objective, rng)
+        result = objective.plain_text().casefold()
         assert all(slot.casefold() in result for slot in slots)
         assert len(objective.slots) == len(slots)
 
@@ -162,4 +171,4 @@ def test_every_slot_is_said_as_it_was(register: Register, sample: Corpus) -> Non
 @pytest.mark.parametrize("slot", ["Q3_sales.csv", '"Go Home"', "parse_date()", "1,500", "McDonald"])
 def test_an_odd_slot_keeps_its_capitals(slot: str) -> None:
     for seed in range(200):
-        assert slot in dress(marked(f"Read [{slot}] and the rest of it."), seeded(seed))
+        assert slot in add_noise(marked(f"Read [{slot}] and the rest of it."), seeded_random(seed))

@@ -19,7 +19,7 @@ def test_blank_lines_end_blocks_and_comments_do_not(read: ReadCorpus) -> None:
     corpus = read(f"{GOOD}# more\nstep b = Judge: Compare {{x}} < a\n{GOOD}")
     blocks = sorted(corpus.patterns, key=lambda found: found.line)
     assert [len(found.steps) for found in blocks] == [2, 1]
-    assert [found.where for found in blocks] == [
+    assert [found.location for found in blocks] == [
         "patterns/some.txt:3",
         "patterns/some.txt:11",
     ]
@@ -41,31 +41,32 @@ def test_a_bad_block_does_not_hide_the_others(read: ReadCorpus) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("say hello", "'say hello' is no line of a pattern."),
-        ("kind twice", "'twice' is no kind, or not the block's only one."),
-        ("with y", "'y' gives no variable a value."),
-        ("with x = pets", "x is given twice."),
+        ("say hello", "'say hello' is not a line of a pattern."),
+        ("kind twice", "'twice' is not a kind, or not the block's only one."),
+        ("with y", "'y' is not a variable and its words."),
+        ("with x = pets", "x is defined twice."),
         ("with y = cats", "there is no list cats, or it is empty."),
         ("with y = pets/cats", "there is no list cats, or it is empty."),
         ("with y = 2..4 pets", "list pets has fewer than 4 entries."),
-        ("with y = 3..2 pets", "3..2 is no range."),
+        ("with y = 3..2 pets", "3..2 is not a range."),
         ("with y = a | | b", "an alternative is empty, or has another number of fields."),
         ("with y = a :: b | c", "an alternative is empty, or has another number of fields."),
-        ("with y = each z pets", "z is no variable of several entries given before."),
-        ("ask <a", r"`<a` isn't closed (`\<` is the plain sign)."),
+        ("with y = each z pets", "z is not an earlier variable with several entries."),
+        ("ask <a", r"`<a` isn't closed (`\<` is the plain character)."),
         ("ask {y}", "{y} has no `with` line before it."),
-        ("ask {x.land}", "{x.land} is no field of all its lists."),
+        ("ask {x.land}", "{x.land} is not a field of all its lists."),
         ("ask {x#}", "{x#} belongs in a step over x."),
         ("ask {x|loud}", "{x|loud}: there is no such filter."),
         ("ask {x|prev}", "{x|prev}: it belongs in a prompt after `//`."),
-        ("ask {x: {x|or}}", "{x|or}: it is one entry here, which needs no joining."),
-        ("step b Judge: Do", "'b Judge: Do' is no step."),
-        ("step a = Judge: Do", "step a is there twice."),
-        ("step b = Judge: Do < c", "it needs c, which is no step before it."),
-        ("step b[y] = Judge: Do", "y is no variable of several entries."),
+        ("ask {x: {x|or}}", "{x|or}: it is a single entry here, which needs no joining."),
+        ("step b Judge: Do", "'b Judge: Do' is not a step."),
+        ("step a = Judge: Do", "step a is defined twice."),
+        ("step b = Judge: Do < c", "it needs c, which is not a step before it."),
+        ("step b[y] = Judge: Do", "y is not a variable with several entries."),
         ("step b[x] = Judge: Do {x} // Go on",
          "only a chain, `[x+]`, has a prompt for its later steps."),
-        ("step b[x] = Judge: Do {x|or}", "{x|or}: it is one entry here, which needs no joining."),
+        ("step b[x] = Judge: Do {x|or}",
+         "{x|or}: it is a single entry here, which needs no joining."),
         ("step b[x+] = Judge: Do {x|prev}", "{x|prev}: it belongs in a prompt after `//`."),
         ("step b[x] = Judge: Do {x: it}", "{x: …} needs several entries."),
         ("ask {x: the {x}|lower}", "{x: …|lower}: it belongs inside the text."),
@@ -101,7 +102,7 @@ def test_one_step_and_pure_chains_are_narrow(
     pattern: ReadPattern, steps: str, narrow: bool
 ) -> None:
     found = pattern(f"with x = 2 pets\nwith y = 2 pets\n{steps}")
-    assert found.narrow is narrow
+    assert found.is_narrow is narrow
 
 
 def test_lists_are_global_and_have_one_home(read: ReadCorpus) -> None:

@@ -28,8 +28,8 @@ def test_records_have_fields() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("Bonn\n", "words/a.txt:1: 'Bonn' stands before any list."),
-        ("[a]\nx\n\n[a]\ny\n", "words/a.txt:4: List a is there already."),
+        ("Bonn\n", "words/a.txt:1: 'Bonn' is before the first list."),
+        ("[a]\nx\n\n[a]\ny\n", "words/a.txt:4: List a is defined already."),
         ("[a]\nx\n# no\nx\n", "words/a.txt:4: 'x' is in the list already."),
         ("[a: b, c]\nx\n", "words/a.txt:2: 'x' has 1 fields, not 2."),
         ("[a: b, c]\nx :: \n", "words/a.txt:2: 'x ::' has an empty field."),

@@ -39,9 +39,9 @@ def test_a_template_is_parsed(text: str, template: Template) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("a < b", r"`< b` isn't closed (`\<` is the plain sign)"),
-        ("<div>", r"`<div>` has only one alternative (`\<` is the plain sign)"),
-        ("{X}", r"`{X}` is no slot (`\{` is the plain sign)"),
+        ("a < b", r"`< b` isn't closed (`\<` is the plain character)"),
+        ("<div>", r"`<div>` has only one alternative (`\<` is the plain character)"),
+        ("{X}", r"`{X}` is not a slot (`\{` is the plain character)"),
         ("{x", "`{x` isn't closed"),
         ("{x y}", "`{x y}` isn't closed"),
         ("{x|}", "`{x|}` has no filter's name after `|`"),

@@ -93,10 +93,10 @@ class Appending(LogFixtures):
             log.append([episode(1, **wrong)])
 
     def test_what_is_written_is_there_when_it_is_opened_again(
-        self, log: EpisodeLog, again: Callable[[], EpisodeLog]
+        self, log: EpisodeLog, reopen: Callable[[], EpisodeLog]
     ) -> None:
         log.append([full_episode()])
-        other = again()
+        other = reopen()
         assert everything(other) == [full_episode()]
         assert other.append([full_episode()]) == 0
 

@@ -15,7 +15,7 @@ class Embeddings(LogFixtures):
     def test_vectors_come_back_bit_for_bit(self, log: EpisodeLog) -> None:
         written = [episode(number) for number in range(700)]
         log.append(written)
-        kept = {one.digest: vector(number) for number, one in enumerate(written)}
+        kept = {known.digest: vector(number) for number, known in enumerate(written)}
         kept[written[0].digest] = np.array([0, 1e-40, -0.0, 3.4e38, 1 / 3, 1, 2, 3], np.float32)
         log.keep_vectors("llama 1", kept)
         found = log.vectors("llama 1", [*kept, digest_of("unknown"), "no digest"])
@@ -25,20 +25,20 @@ class Embeddings(LogFixtures):
         assert {held.dtype for held in found.values()} == {np.dtype(np.float32)}
 
     def test_embedders_never_mix_whatever_their_dimension(self, log: EpisodeLog) -> None:
-        one = episode()
-        log.append([one])
-        log.keep_vectors("small", {one.digest: vector(1, 4)})
-        log.keep_vectors("large", {one.digest: vector(2, 1024)})
-        assert log.vectors("small", [one.digest])[one.digest].shape == (4,)
-        assert log.vectors("large", [one.digest])[one.digest].shape == (1024,)
-        assert log.vectors("other", [one.digest]) == {}
+        written = episode()
+        log.append([written])
+        log.keep_vectors("small", {written.digest: vector(1, 4)})
+        log.keep_vectors("large", {written.digest: vector(2, 1024)})
+        assert log.vectors("small", [written.digest])[written.digest].shape == (4,)
+        assert log.vectors("large", [written.digest])[written.digest].shape == (1024,)
+        assert log.vectors("other", [written.digest]) == {}
 
     def test_a_vector_that_is_there_stays(self, log: EpisodeLog) -> None:
-        one = episode()
-        log.append([one])
-        log.keep_vectors("e", {one.digest: vector(1)})
-        log.keep_vectors("e", {one.digest: vector(2)})
-        assert (log.vectors("e", [one.digest])[one.digest] == vector(1)).all()
+        written = episode()
+        log.append([written])
+        log.keep_vectors("e", {written.digest: vector(1)})
+        log.keep_vectors("e", {written.digest: vector(2)})
+        assert (log.vectors("e", [written.digest])[written.digest] == vector(1)).all()
 
     def test_no_vectors_are_no_vectors(self, log: EpisodeLog) -> None:
         log.keep_vectors("e", {})

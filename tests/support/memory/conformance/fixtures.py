@@ -40,11 +40,11 @@ class LogFixtures:
         raise NotImplementedError
 
     @pytest.fixture
-    def again(self) -> Callable[[], EpisodeLog]:
+    def reopen(self) -> Callable[[], EpisodeLog]:
         """Opens the log of `log` once more."""
         raise NotImplementedError
 
     @pytest.fixture
-    def new(self) -> Callable[[], EpisodeLog]:
+    def new_log(self) -> Callable[[], EpisodeLog]:
         """Opens logs with nothing in them."""
         raise NotImplementedError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from dict_log import episode
-from graph_story import FINE, LINT, STORY, SYMPTOM, done, entries
+from graph_story import FINE, LINT, STORY, SYMPTOM, entries, tried_once
 from prefect_swarm.errors import MemoryStoreError
 from prefect_swarm.memory.episode import LogEntry
 from prefect_swarm.memory.graph.queries import (
@@ -20,9 +20,9 @@ from prefect_swarm.memory.graph.queries import (
 from prefect_swarm.memory.graph.rows import symptom_text
 from prefect_swarm.memory.protocols import Graph
 
-__all__ = ["GraphConformance", "Opened"]
+__all__ = ["GraphConformance", "GraphOpener"]
 
-Opened = Callable[[Path, bool], Graph]
+GraphOpener = Callable[[Path, bool], Graph]
 """Opens the graph at a path, read-only or not."""
 
 HARD = [
@@ -44,33 +44,33 @@ class GraphConformance:
     """The whole suite."""
 
     @pytest.fixture
-    def opened(self) -> Opened:
+    def open_graph(self) -> GraphOpener:
         """Opens graphs."""
         raise NotImplementedError
 
     @pytest.fixture
-    def graph(self, opened: Opened, tmp_path: Path) -> Iterator[Graph]:
+    def graph(self, open_graph: GraphOpener, tmp_path: Path) -> Iterator[Graph]:
         """A graph of the story."""
-        made = opened(tmp_path / "graph", False)
+        made = open_graph(tmp_path / "graph", False)
         made.add(entries(STORY))
         yield made
         made.close()
 
     def test_only_a_mitigation_that_was_followed_by_success_worked(self, graph: Graph) -> None:
         assert mitigations(graph, "default", SYMPTOM) == [
-            done("DELEGATE", "Engineer", worked=1),
-            done("ESCALATE", "coder", worked=1),
-            done("RETRY", recurred=1),
+            tried_once("DELEGATE", "Engineer", worked=1),
+            tried_once("ESCALATE", "coder", worked=1),
+            tried_once("RETRY", recurred=1),
         ]
 
     def test_to_fail_otherwise_is_not_to_work(self, graph: Graph) -> None:
         assert mitigations(graph, "default", symptom_text(STORY[3])) == [
-            done("RETRY", symptom=symptom_text(STORY[3]))
+            tried_once("RETRY", symptom=symptom_text(STORY[3]))
         ]
 
     def test_all_that_was_tried_is_told_with_what_for(self, graph: Graph) -> None:
         found = all_mitigations(graph, "default")
-        assert {one.symptom for one in found} == {SYMPTOM, symptom_text(STORY[3])}
+        assert {tried.symptom for tried in found} == {SYMPTOM, symptom_text(STORY[3])}
         assert len(found) == 4
         assert all_mitigations(graph, "nobody") == []
 
@@ -86,44 +86,46 @@ class GraphConformance:
             OutputSource("S1", 1, 3, True, "Writer", "small"),
             OutputSource("S2", 1, 3, True, "Engineer", "small"),
         ]
-        assert [one.step for one in provenance(graph, "default", "r1", "S1")] == []
+        assert [source.step for source in provenance(graph, "default", "r1", "S1")] == []
 
     def test_distance_is_counted_along_a_chain_of_any_length(
-        self, opened: Opened, tmp_path: Path
+        self, open_graph: GraphOpener, tmp_path: Path
     ) -> None:
         chain = [
             episode("r", f"S{n}", upstream=(f"S{n - 1}",) if n > 1 else ()) for n in range(1, 61)
         ]
-        graph = opened(tmp_path / "graph", False)
+        graph = open_graph(tmp_path / "graph", False)
         graph.add(entries(chain))
         assert [s.distance for s in provenance(graph, "default", "r", "S60")] == list(range(1, 60))
         graph.close()
 
     def test_a_source_of_which_nothing_is_known_is_still_told(
-        self, opened: Opened, tmp_path: Path
+        self, open_graph: GraphOpener, tmp_path: Path
     ) -> None:
-        graph = opened(tmp_path / "graph", False)
+        graph = open_graph(tmp_path / "graph", False)
         graph.add(entries([episode("r", "S2", upstream=("S1",))]))
         assert provenance(graph, "default", "r", "S2") == [OutputSource("S1", 1, 0, False, "", "")]
         graph.close()
 
     def test_reopened_it_is_the_same_and_read_only(
-        self, graph: Graph, opened: Opened, tmp_path: Path
+        self, graph: Graph, open_graph: GraphOpener, tmp_path: Path
     ) -> None:
         before = provenance(graph, "default", "r1", "S3")
         graph.close()
-        again = opened(tmp_path / "graph", True)
-        assert provenance(again, "default", "r1", "S3") == before
+        reopened = open_graph(tmp_path / "graph", True)
+        assert provenance(reopened, "default", "r1", "S3") == before
         with pytest.raises(MemoryStoreError, match="read-only"):
-            again.query("CREATE (:Run {id: 'x'})")
-        again.close()
+            reopened.query("CREATE (:Run {id: 'x'})")
+        reopened.close()
 
     @pytest.mark.parametrize("text", HARD)
-    def test_texts_come_back_as_they_were(self, text: str, opened: Opened, tmp_path: Path) -> None:
-        graph = opened(tmp_path / "it's", False)
+    def test_texts_come_back_as_they_were(
+        self, text: str, open_graph: GraphOpener, tmp_path: Path
+    ) -> None:
+        graph = open_graph(tmp_path / "it's", False)
         graph.add(entries([episode(persona=text, model=text)]))
-        asked = graph.query("MATCH (p:Persona), (m:Model) RETURN p.name AS p, m.name AS m")
-        assert asked == [{"p": text, "m": text}]
+        rows = graph.query("MATCH (p:Persona), (m:Model) RETURN p.name AS p, m.name AS m")
+        assert rows == [{"p": text, "m": text}]
         graph.close()
 
     def test_a_question_that_is_no_cypher_is_said(self, graph: Graph) -> None:
@@ -131,6 +133,6 @@ class GraphConformance:
             graph.query("SELECT 1")
 
     def test_a_namespace_is_told_nothing_of_another(self, graph: Graph) -> None:
-        assert mitigations(graph, "theirs", SYMPTOM) == [done("RETRY", worked=1)]
+        assert mitigations(graph, "theirs", SYMPTOM) == [tried_once("RETRY", worked=1)]
         assert mitigations(graph, "nobody", SYMPTOM) == []
         assert provenance(graph, "theirs", "r1", "S3") == []

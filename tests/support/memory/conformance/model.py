@@ -62,40 +62,42 @@ class Model:
 
     def append(self, batch: list[Episode]) -> int:
         """Add what is new."""
-        there = {(one.namespace, one.key) for one in self.episodes}
+        known = {(episode.namespace, episode.key) for episode in self.episodes}
         before = len(self.episodes)
-        for one in batch:
-            if (one.namespace, one.key) not in there:
-                there.add((one.namespace, one.key))
-                self.episodes.append(one)
+        for episode in batch:
+            if (episode.namespace, episode.key) not in known:
+                known.add((episode.namespace, episode.key))
+                self.episodes.append(episode)
         return len(self.episodes) - before
 
     def select(self, namespace: str, which: Selection) -> list[Episode]:
         """Say what is meant."""
         return [
-            one for one in self.episodes if one.namespace == namespace and _is_meant(one, which)
+            episode
+            for episode in self.episodes
+            if episode.namespace == namespace and _matches(episode, which)
         ]
 
     def forget(self, namespace: str, which: Selection) -> int:
         """Remove what is meant, and embeddings that nothing else needs."""
         gone = self.select(namespace, which)
-        self.episodes = [one for one in self.episodes if one not in gone]
-        self.vectors &= {one.digest for one in self.episodes}
+        self.episodes = [episode for episode in self.episodes if episode not in gone]
+        self.vectors &= {episode.digest for episode in self.episodes}
         self.forgotten += bool(gone)
         return len(gone)
 
     def keep(self, digests: set[str]) -> None:
         """Keep embeddings of what is there."""
-        self.vectors |= digests & {one.digest for one in self.episodes}
+        self.vectors |= digests & {episode.digest for episode in self.episodes}
 
 
-def _is_meant(one: Episode, which: Selection) -> bool:
-    texts = (one.prompt, one.objective, one.error, one.excerpt)
+def _matches(episode: Episode, which: Selection) -> bool:
+    texts = (episode.prompt, episode.objective, episode.error, episode.excerpt)
     return (
-        which.run in (None, one.run)
-        and which.step in (None, one.step)
-        and which.persona in (None, one.persona)
-        and (which.before is None or one.ended_at < which.before)
+        which.run in (None, episode.run)
+        and which.step in (None, episode.step)
+        and which.persona in (None, episode.persona)
+        and (which.before is None or episode.ended_at < which.before)
         and (
             which.containing is None
             or any(which.containing.casefold() in text.casefold() for text in texts)

@@ -20,7 +20,7 @@ class Whole(LogFixtures):
     examples: ClassVar[int] = 60
 
     def test_a_reader_sees_whole_batches_in_order(
-        self, log: EpisodeLog, again: Callable[[], EpisodeLog]
+        self, log: EpisodeLog, reopen: Callable[[], EpisodeLog]
     ) -> None:
         """Nothing turns up later at a position that a reader has passed."""
         done = threading.Event()
@@ -29,11 +29,11 @@ class Whole(LogFixtures):
         def write(number: int) -> None:
             for batch in range(10):
                 first = number * 1000 + batch * 5
-                log.append(episode(first + one) for one in range(5))
+                log.append(episode(first + offset) for offset in range(5))
 
         threads = [threading.Thread(target=write, args=(number,)) for number in range(writers)]
         seen: list[int] = []
-        reader = again()
+        reader = reopen()
 
         def read() -> None:
             while True:
@@ -53,25 +53,27 @@ class Whole(LogFixtures):
         assert seen == [entry.position for entry in log.since(0)]
         assert len(seen) == writers * 50
 
-    def test_it_agrees_with_a_list_whatever_is_done(self, new: Callable[[], EpisodeLog]) -> None:
+    def test_it_agrees_with_a_list_whatever_is_done(
+        self, new_log: Callable[[], EpisodeLog]
+    ) -> None:
         @settings(max_examples=self.examples)
         @given(acts)
         def check(done: list[Append | Forget | Keep]) -> None:
-            log, model = new(), Model()
+            log, model = new_log(), Model()
             for act in done:
                 last = log.last_position()
-                do(act, log, model)
+                apply_to_both(act, log, model)
                 assert everything(log) == model.episodes
                 assert log.forgotten() == model.forgotten
                 assert last <= log.last_position()
-            digests = {one.digest for one in model.episodes}
+            digests = {known.digest for known in model.episodes}
             assert log.vectors("e", list(digests)).keys() == model.vectors
             log.close()
 
         check()
 
 
-def do(act: Append | Forget | Keep, log: EpisodeLog, model: Model) -> None:
+def apply_to_both(act: Append | Forget | Keep, log: EpisodeLog, model: Model) -> None:
     """Do it to both, and compare what they answer."""
     if isinstance(act, Append):
         before = log.last_position()
@@ -87,6 +89,6 @@ def do(act: Append | Forget | Keep, log: EpisodeLog, model: Model) -> None:
         assert log.at(gone) == {}
     else:
         digests = {digest_of(text) for text in act.prompts}
-        digests |= {one.digest for one in model.episodes[: len(act.prompts)]}
+        digests |= {known.digest for known in model.episodes[: len(act.prompts)]}
         log.keep_vectors("e", {digest: vector(1) for digest in digests})
         model.keep(digests)
