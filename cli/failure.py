@@ -50,9 +50,9 @@ def failure_of(error: BaseException) -> FailureMessage:
         return FailureMessage("Cancelled.", "", CANCELLED, "RunCancelledError")
     if isinstance(error, SwarmError):
         return FailureMessage(error.problem, error.fix, error.exit_code, kind)
-    said = " ".join(str(error).split()) or "no message"
+    message = " ".join(str(error).split()) or "no message"
     return FailureMessage(
-        f"Internal error: {kind}: {said}", "Run with --debug for the traceback.", 1, kind
+        f"Internal error: {kind}: {message}", "Run with --debug for the traceback.", 1, kind
     )
 
 

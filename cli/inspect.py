@@ -55,12 +55,12 @@ def _compiled(run: RunFolder) -> dict[str, Any]:
 def _show_step(run: RunFolder, result: SwarmResult | None, name: str, *, as_json: bool) -> None:
     planned = _prompt(run, name)
     steps = result.steps if result else run.steps()
-    step = next((one for one in steps if one.id == name), None)
+    step = next((step for step in steps if step.id == name), None)
     prompt = (step.prompt if step else "") or planned
     output = run.read(f"outputs/{name}.txt")
     if as_json:
-        told = step.model_dump(mode="json") if step else {"id": name, "status": "unfinished"}
-        print_json({**told, "prompt": prompt, "output": output})
+        record = step.model_dump(mode="json") if step else {"id": name, "status": "unfinished"}
+        print_json({**record, "prompt": prompt, "output": output})
         return
     print_section(f"{name} {step.agent}: {step.status}" if step else name)
     print_text(prompt)
@@ -77,8 +77,8 @@ def _prompt(run: RunFolder, name: str) -> str:
     steps = cast("list[dict[str, Any]]", _compiled(run).get("steps", []))
     prompts = {step["id"]: str(step["prompt"]) for step in steps}
     if name not in prompts:
-        there = f"{next(iter(prompts))} to {list(prompts)[-1]}" if prompts else "no steps yet"
-        raise InputError(f"Run {run.run_id} has no step {name!r}.", f"There are {there}.")
+        known = f"{next(iter(prompts))} to {list(prompts)[-1]}" if prompts else "no steps yet"
+        raise InputError(f"Run {run.run_id} has no step {name!r}.", f"There are {known}.")
     return prompts[name]
 
 
@@ -111,8 +111,7 @@ def _attempt_lines(attempt: Attempt) -> list[str]:
     if attempt.category is not None:
         lines.append(f"failed: {attempt.category}: {one_line(attempt.error or '', 300)}")
     if (decision := attempt.decision) is not None:
-        told = f"{decision_line(attempt)} by {decision.rule}: {decision.reason}"
-        lines.append(f"decision: {told}")
+        lines.append(f"decision: {decision_line(attempt)} by {decision.rule}: {decision.reason}")
         if came := outcome_line(decision):
             lines.append(f"it took {came}")
     return lines

@@ -83,38 +83,44 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     if counted >= bounds.max_attempts:
         reason = f"attempt {counted} of {bounds.max_attempts} was the last"
         return _give_up(bounds, last, "attempts spent", reason)
-    same = sum(_is_like(one, last) for one in history)
+    same = sum(_is_like(failure, last) for failure in history)
     count = f"{last.category} failure {same} on tier {last.tier}"
-    there: list[Action] = [action for action in actions if _is_open(action, last, bounds)]
-    left, taken = _left(there, history)
-    if not left:
+    possible: list[Action] = [action for action in actions if _is_open(action, last, bounds)]
+    remaining, taken = _left(possible, history)
+    if not remaining:
         return _give_up(
             bounds, last, f"{last.category}: nothing left", f"{count} was the last allowed"
         )
     above = _above(last.tier, bounds.ladder)
     better = better_mitigation(
-        left[0], left[1:], above, last.symptom, bounds.known, samples=policy.samples
+        remaining[0], remaining[1:], above, last.symptom, bounds.known, samples=policy.samples
     )
-    action = better[0].action if better else left[0]
+    action = better[0].action if better else remaining[0]
     rule = f"{last.category}: {' → '.join([*taken, action])}"
     decision = _take(action, last, policy, bounds, rule, count, same)
     return _with_memory(decision, last, bounds, better)
 
 
-def _is_like(one: Failure, last: Failure) -> bool:
+def _is_like(failure: Failure, last: Failure) -> bool:
     """Whether it is of the same category, on the same tier, of the step as it is now."""
-    return (one.category, one.tier, one.revision) == (last.category, last.tier, last.revision)
+    return (failure.category, failure.tier, failure.revision) == (
+        last.category,
+        last.tier,
+        last.revision,
+    )
 
 
-def _left(there: Sequence[Action], history: Sequence[Failure]) -> tuple[list[Action], list[Action]]:
+def _left(
+    possible: Sequence[Action], history: Sequence[Failure]
+) -> tuple[list[Action], list[Action]]:
     """The actions that such failures here haven't led to yet, and those that they have."""
-    left, taken = list(there), list[Action]()
-    for one, following in pairwise(history):
-        if left and _is_like(one, history[-1]):
-            led = following.action if following.action in left else left[0]
-            left.remove(led)
+    remaining, taken = list(possible), list[Action]()
+    for failure, following in pairwise(history):
+        if remaining and _is_like(failure, history[-1]):
+            led = following.action if following.action in remaining else remaining[0]
+            remaining.remove(led)
             taken.append(led)
-    return left, taken
+    return remaining, taken
 
 
 def _with_memory(
@@ -219,6 +225,8 @@ def feedback(history: Sequence[Failure]) -> str:
 
     What broke on the way to a model is left out: it is nothing that the model could repair.
     """
-    said = [one.message for one in history if one.category is not Category.INFRASTRUCTURE]
-    distinct = list(dict.fromkeys(reversed(said)))
+    messages = [
+        failure.message for failure in history if failure.category is not Category.INFRASTRUCTURE
+    ]
+    distinct = list(dict.fromkeys(reversed(messages)))
     return excerpt(" Before that: ".join(distinct), FEEDBACK_CHARS)

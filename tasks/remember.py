@@ -58,11 +58,11 @@ def episode_of(
         artifact: What it made, as its gates left it.
     """
     gates = tuple(
-        GateOutcome(gate=one.gate, status=one.status, category=one.category)
-        for one in attempt.gates
+        GateOutcome(gate=result.gate, status=result.status, category=result.category)
+        for result in attempt.gates
     )
     led = before[-1].decision if before else None
-    actions = [one.decision.action for one in before if one.decision]
+    actions = [earlier.decision.action for earlier in before if earlier.decision]
     reward = reward_of(
         attempt.category is None,
         attempt.category,

@@ -126,14 +126,14 @@ def _data() -> Iterable[Check]:
     from ...settings import home
 
     folder = home()
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not os.access(there, os.W_OK | os.X_OK) or not there.is_dir():
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(existing, os.W_OK | os.X_OK) or not existing.is_dir():
         fix = "Set PREFECT_INTEGRATIONS_SWARM_HOME to a folder that can be written to."
         yield Check("data", "fail", f"{folder} can't be written to", fix)
         return
     runs = sum(1 for _ in folder.glob("runs/*/run.json"))
     yield Check("data", "ok", f"{folder}, {runs} runs")
-    free = shutil.disk_usage(there).free / 1e9
+    free = shutil.disk_usage(existing).free / 1e9
     low = free < _LEAST_FREE_GB
     fix = "Make room, or set PREFECT_INTEGRATIONS_SWARM_HOME to another disk." if low else ""
     yield Check("disk", "warn" if low else "ok", f"{free:.1f} GB free", fix)

@@ -41,12 +41,12 @@ def check_gates() -> Iterable[Check]:
     """Say which gates that steps get unasked lack their tool."""
     from ...gates import DEFAULT_GATES, gate_name, gates
 
-    there = gates()
-    yield Check("gates", "ok", ", ".join(there))
+    known = gates()
+    yield Check("gates", "ok", ", ".join(known))
     unasked = dict.fromkeys(gate_name(name) for names in DEFAULT_GATES.values() for name in names)
     for name in unasked:
         try:
-            there[name].version()
+            known[name].version()
         except SandboxError:
             continue  # It has a line of its own.
         except SwarmError as error:

@@ -111,12 +111,12 @@ def _asked(
     if plan is not None:
         from ...gates import gates
 
-        there = {
+        steps = {
             found.id: found for found in load_plan(plan, PlanRules(gates=frozenset(gates()))).steps
         }
-        if step not in there:
-            raise InputError(f"{plan} has no step {step!r}.", f"There are {', '.join(there)}.")
-        return there[step].output, there[step].gates
+        if step not in steps:
+            raise InputError(f"{plan} has no step {step!r}.", f"There are {', '.join(steps)}.")
+        return steps[step].output, steps[step].gates
     known = kind or _KINDS.get(file.suffix.lower())
     if known not in set(_KINDS.values()) | {"files"}:
         raise InputError(

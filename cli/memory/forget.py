@@ -66,8 +66,8 @@ def forget(
                 return 1
         done = forget_selection(store, meant)
     if as_json:
-        told = asdict(done)
-        print_json({"forgotten": told.pop("episodes"), **told})
+        record = asdict(done)
+        print_json({"forgotten": record.pop("episodes"), **record})
     elif not meant:
         print_text("Nothing in the memory is meant; nothing was removed.")
     else:

@@ -40,24 +40,24 @@ def personas(namespace: Namespace = "default", as_json: AsJson = False) -> int:
     with open_configured_store() as store:
         known = store.personas.registry(namespace).known
         attempts = _attempts(store, namespace)
-    told: list[dict[str, Any]] = [
-        {**_told(one), **_record(attempts, name)} for name, one in known.items()
+    rows: list[dict[str, Any]] = [
+        {**_fields(persona), **_record(attempts, name)} for name, persona in known.items()
     ]
     if as_json:
-        print_json({"namespace": namespace, "personas": told})
+        print_json({"namespace": namespace, "personas": rows})
         return 0
     print_table(
         ("Persona", "Status", "Origin", "Attempts", "Succeeded", "Why"),
         (
             (
-                one["name"],
-                one["status"],
-                one["origin"],
-                f"{one['attempts']:,}",
-                f"{one['succeeded'] / one['attempts']:.0%}" if one["attempts"] else "",
-                one_line(one["why"], 300),
+                row["name"],
+                row["status"],
+                row["origin"],
+                f"{row['attempts']:,}",
+                f"{row['succeeded'] / row['attempts']:.0%}" if row["attempts"] else "",
+                one_line(row["why"], 300),
             )
-            for one in told
+            for row in rows
         ),
         right=frozenset({"Attempts", "Succeeded"}),
     )
@@ -72,11 +72,11 @@ def show_persona(name: Name, namespace: Namespace = "default", as_json: AsJson =
     if as_json:
         changes = [change.model_dump(mode="json") for change in known.changes]
         definition = known.persona.model_dump(mode="json")
-        print_json({**_told(known), **record, "definition": definition, "changes": changes})
+        print_json({**_fields(known), **record, "definition": definition, "changes": changes})
         return 0
     persona = known.persona
     print_section(f"{persona.title} ({persona.name}): {known.status}, {known.origin}")
-    for label, said in (
+    for label, text in (
         ("for", ", ".join(persona.task_types)),
         ("also called", ", ".join(persona.aliases)),
         ("version", str(persona.version)),
@@ -84,8 +84,8 @@ def show_persona(name: Name, namespace: Namespace = "default", as_json: AsJson =
         ("held", "a person has decided; no review changes it" if known.is_held else ""),
         ("instructions", persona.instructions),
     ):
-        if said:
-            print_text(f"{label:<13} {said}")
+        if text:
+            print_text(f"{label:<13} {text}")
     if known.changes:
         print_section("Decisions")
     for change in known.changes:
@@ -119,7 +119,9 @@ def _act(name: str, about: str) -> Callable[..., int]:
 
 
 def _attempts(store: Store, namespace: str) -> Counter[tuple[str, bool]]:
-    return Counter((one.persona, one.succeeded) for _, one in entries_of(store.log, namespace))
+    return Counter(
+        (episode.persona, episode.succeeded) for _, episode in entries_of(store.log, namespace)
+    )
 
 
 def _record(attempts: Counter[tuple[str, bool]], name: str) -> dict[str, int]:
@@ -127,7 +129,7 @@ def _record(attempts: Counter[tuple[str, bool]], name: str) -> dict[str, int]:
     return {"attempts": good + attempts[name, False], "succeeded": good}
 
 
-def _told(known: KnownPersona) -> dict[str, Any]:
+def _fields(known: KnownPersona) -> dict[str, Any]:
     found = [change.evidence for change in known.changes if change.evidence]
     return {
         "name": known.persona.name,
@@ -143,9 +145,9 @@ def _told(known: KnownPersona) -> dict[str, Any]:
 def _change(change: Change) -> str:
     when = datetime.fromtimestamp(change.at).astimezone()
     way = f"{change.before} → {change.after}" if change.before else change.after
-    told = f"{when:%Y-%m-%d %H:%M} {change.action} by {change.by}: {way}"
-    said = f". {change.reason}" if change.reason else ""
-    return told + said + (f" ({_evidence(change.evidence)})" if change.evidence else "")
+    line = f"{when:%Y-%m-%d %H:%M} {change.action} by {change.by}: {way}"
+    reason = f". {change.reason}" if change.reason else ""
+    return line + reason + (f" ({_evidence(change.evidence)})" if change.evidence else "")
 
 
 def _evidence(found: DecisionEvidence) -> str:

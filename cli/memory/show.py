@@ -44,15 +44,17 @@ def show(
         run, step, attempt = _asked(store, namespace, name)
         of_run = store.log.select(namespace, Selection(run=run))
         wanted = _wanted(of_run, name, step, attempt)
-        told = [_told(store, entry, of_run) for entry in wanted]
+        records = [_record(store, entry, of_run) for entry in wanted]
         with graph_of(store) as graph:
-            _ask_graph(graph, wanted, told)
+            _add_mitigations(graph, wanted, records)
             sources = _sources(graph, wanted)
     if as_json:
-        print_json({"namespace": namespace, "run": run, "episodes": told, "derived_from": sources})
+        print_json(
+            {"namespace": namespace, "run": run, "episodes": records, "derived_from": sources}
+        )
         return 0
-    for entry, one in zip(wanted, told, strict=True):
-        _print(entry.episode, one)
+    for entry, record in zip(wanted, records, strict=True):
+        _print(entry.episode, record)
     _print_sources(sources)
     return 0
 
@@ -79,26 +81,30 @@ def _wanted(
         and attempt in (None, entry.episode.attempt)
     ]
     if not found:
-        there = ", ".join(f"{e.episode.step}.{e.episode.attempt}" for e in of_run)
-        raise InputError(f"Nothing is remembered of {name!r}.", f"Of that run there is {there}.")
+        attempts = ", ".join(f"{e.episode.step}.{e.episode.attempt}" for e in of_run)
+        raise InputError(f"Nothing is remembered of {name!r}.", f"Of that run there is {attempts}.")
     return found
 
 
-def _told(store: Store, entry: LogEntry, of_run: Sequence[LogEntry]) -> dict[str, Any]:
+def _record(store: Store, entry: LogEntry, of_run: Sequence[LogEntry]) -> dict[str, Any]:
     episode = entry.episode
     after = _next(episode, of_run)
     return {
         "position": entry.position,
         **episode.model_dump(mode="json"),
         "used": [_used(store, episode.namespace, key) for key in episode.used],
-        "mended_by": _repaired_by(episode, after),
+        "repaired_by": _repaired_by(episode, after),
         "next": after and _brief(after),
     }
 
 
 def _next(episode: Episode, of_run: Sequence[LogEntry]) -> Episode | None:
-    later = [one for _, one in of_run if one.step == episode.step and one.attempt > episode.attempt]
-    return min(later, key=lambda one: one.attempt, default=None)
+    later = [
+        other
+        for _, other in of_run
+        if other.step == episode.step and other.attempt > episode.attempt
+    ]
+    return min(later, key=lambda other: other.attempt, default=None)
 
 
 def _repaired_by(episode: Episode, after: Episode | None) -> dict[str, Any] | None:
@@ -118,25 +124,25 @@ def _brief(episode: Episode) -> dict[str, Any]:
 
 def _used(store: Store, namespace: str, key: EpisodeKey) -> dict[str, Any]:
     found = store.log.get(namespace, key)
-    there = _brief(found.episode) if found else {"attempt": short(key), "outcome": "forgotten"}
-    return {**key._asdict(), "name": there.pop("attempt"), **there}
+    used = _brief(found.episode) if found else {"attempt": short(key), "outcome": "forgotten"}
+    return {**key._asdict(), "name": used.pop("attempt"), **used}
 
 
-def _ask_graph(
-    graph: KuzuGraph | None, wanted: Sequence[LogEntry], told: Sequence[dict[str, Any]]
+def _add_mitigations(
+    graph: KuzuGraph | None, wanted: Sequence[LogEntry], records: Sequence[dict[str, Any]]
 ) -> None:
     """Add what has been done about the same symptom before."""
     from ...memory.graph.queries import mitigations
     from ...memory.graph.rows import symptom_text
 
-    for entry, one in zip(wanted, told, strict=True):
+    for entry, record in zip(wanted, records, strict=True):
         episode = entry.episode
         known = (
             mitigations(graph, episode.namespace, symptom_text(episode))
             if graph and not episode.succeeded
             else []
         )
-        one["known_mitigations"] = [
+        record["known_mitigations"] = [
             mitigation.model_dump(exclude={"symptom", "example"}) for mitigation in known
         ]
 
@@ -151,7 +157,7 @@ def _sources(
     if graph is None:
         return None
     run, namespace = wanted[0].episode.run, wanted[0].episode.namespace
-    there = graph.query(
+    indexed = graph.query(
         "MATCH (:Run {id: $run})<-[:PART_OF]-(s:Step)<-[:TRY_OF]-(:Attempt) "
         "RETURN DISTINCT s.step AS step",
         {"run": node_id(namespace, run)},
@@ -160,26 +166,26 @@ def _sources(
     return {
         step: [source._asdict() for source in provenance(graph, namespace, run, step)]
         for step in steps
-        if step in {row["step"] for row in there}
+        if step in {row["step"] for row in indexed}
     }
 
 
-def _print(episode: Episode, told: dict[str, Any]) -> None:
+def _print(episode: Episode, record: dict[str, Any]) -> None:
     print_section(f"{short(episode.key)} {episode.persona}: {outcome(episode)}")
-    for label, said in _lines(episode, told):
-        if said:
-            print_text(f"{label:<12} {said}")
+    for label, text in _lines(episode, record):
+        if text:
+            print_text(f"{label:<12} {text}")
 
 
-def _lines(episode: Episode, told: dict[str, Any]) -> list[tuple[str, str]]:
+def _lines(episode: Episode, record: dict[str, Any]) -> list[tuple[str, str]]:
     when = datetime.fromtimestamp(episode.ended_at).astimezone()
-    gates = [f"{one.gate} {one.category or one.status}" for one in episode.gates]
+    gates = [f"{gate.gate} {gate.category or gate.status}" for gate in episode.gates]
     terms = [f"{name} {value:+.2f}" for name, value in episode.terms.items()]
     ran = duration(episode.duration_s)
     return [
         ("prompt", episode.prompt),
         ("objective", episode.objective),
-        ("run", f"{episode.run}, position {told['position']:,} of {episode.namespace}'s memory"),
+        ("run", f"{episode.run}, position {record['position']:,} of {episode.namespace}'s memory"),
         ("type", f"{episode.task_type}, output {episode.output}"),
         ("by", f"{episode.model} on tier {episode.tier}, revision {episode.revision} of the step"),
         ("ended", f"{when:%Y-%m-%d %H:%M:%S}, after {ran} of work"),
@@ -188,23 +194,23 @@ def _lines(episode: Episode, told: dict[str, Any]) -> list[tuple[str, str]]:
         ("error", episode.error),
         ("gates", ", ".join(gates)),
         ("decision", f"{episode.decision} by {episode.rule}" if episode.decision else ""),
-        ("repaired by", _repair(told)),
-        ("known", "; ".join(map(_known, told["known_mitigations"]))),
+        ("repaired by", _repair(record)),
+        ("known", "; ".join(map(_known, record["known_mitigations"]))),
         ("reward", f"{episode.reward:+.2f}" + (f" = {' '.join(terms)}" if terms else "")),
         ("reads", ", ".join(episode.upstream)),
         ("read by", ", ".join(episode.downstream)),
-        ("used", "; ".join(f"{one['name']} ({one['outcome']})" for one in told["used"])),
+        ("used", "; ".join(f"{used['name']} ({used['outcome']})" for used in record["used"])),
         ("artifact", episode.excerpt),
         ("SHA-256", episode.artifact),
     ]
 
 
-def _repair(told: dict[str, Any]) -> str:
-    if told["succeeded"]:
+def _repair(record: dict[str, Any]) -> str:
+    if record["succeeded"]:
         return ""
-    if (repair := told["mended_by"]) is not None:
+    if (repair := record["repaired_by"]) is not None:
         return f"{repair['cause'] or 'another try'}, in {repair['attempt']}"
-    if (after := told["next"]) is not None:
+    if (after := record["next"]) is not None:
         return f"nothing; {after['cause'] or 'another try'} led to {after['outcome']}"
     return "nothing; it was the last attempt"
 
@@ -224,7 +230,7 @@ def _print_sources(sources: dict[str, list[dict[str, Any]]] | None) -> None:
     if not sources:
         print_text("The graph doesn't have it yet. To bring it up: prefect-swarm memory rebuild")
     for step, found in sources.items():
-        lines = [_source(one) for one in found]
+        lines = [_source(source) for source in found]
         print_text(f"{step}: {', '.join(lines) or 'its own prompt alone'}")
 
 

@@ -32,18 +32,18 @@ def stats(
 ) -> int:
     """Say how much is remembered, how it ended, and whether the index is whole."""
     with open_configured_store() as store:
-        told = _told(store, namespace)
+        counts = _count(store, namespace)
     if as_json:
-        print_json(told)
-    elif not told["episodes"]:
+        print_json(counts)
+    elif not counts["episodes"]:
         say_empty(namespace)
-        _print_index(told["index"], told["last_position"])
+        _print_index(counts["index"], counts["last_position"])
     else:
-        _print(told)
+        _print(counts)
     return 0
 
 
-def _told(store: Store, namespace: str | None) -> dict[str, Any]:
+def _count(store: Store, namespace: str | None) -> dict[str, Any]:
     runs: set[tuple[str, str]] = set()
     by_namespace: Counter[tuple[str, bool]] = Counter()
     by_type: Counter[tuple[str, bool]] = Counter()
@@ -55,7 +55,7 @@ def _told(store: Store, namespace: str | None) -> dict[str, Any]:
         positions.append(position)
     good = sum(count for (_, succeeded), count in by_type.items() if succeeded)
     with index_of(store) as index:
-        told_index = _index(index, positions, store.place.folder)
+        index_counts = _index(index, positions, store.place.folder)
     return {
         "folder": str(store.place.folder),
         "log": "postgresql" if store.place.dsn else "sqlite",
@@ -67,7 +67,7 @@ def _told(store: Store, namespace: str | None) -> dict[str, Any]:
         "by_namespace": _tally(by_namespace),
         "by_task_type": _tally(by_type),
         "bytes": bytes_of(store.place.folder),
-        "index": told_index,
+        "index": index_counts,
     }
 
 
@@ -110,20 +110,22 @@ def bytes_of(folder: Path) -> dict[str, int]:
     return {"total": sum(found.values()), **found}
 
 
-def _print(told: dict[str, Any]) -> None:
-    size = told["bytes"]
-    where = "PostgreSQL" if told["log"] == "postgresql" else told["folder"]
-    print_text(f"{plural(told['episodes'], 'episode')} of {plural(told['runs'], 'run')} in {where}")
+def _print(counts: dict[str, Any]) -> None:
+    size = counts["bytes"]
+    where = "PostgreSQL" if counts["log"] == "postgresql" else counts["folder"]
     print_text(
-        f"{told['success_rate']:.0%} of them succeeded · {readable(size['total'])} on disk: "
+        f"{plural(counts['episodes'], 'episode')} of {plural(counts['runs'], 'run')} in {where}"
+    )
+    print_text(
+        f"{counts['success_rate']:.0%} of them succeeded · {readable(size['total'])} on disk: "
         + ", ".join(f"{part} {readable(size[part])}" for part in ("log", "index", "personas"))
     )
-    _print_index(told["index"], told["last_position"])
+    _print_index(counts["index"], counts["last_position"])
     for title, name in (("Namespace", "by_namespace"), ("Type of task", "by_task_type")):
         print_text("")
         rows = [
-            (kind, f"{one['episodes']:,}", f"{one['succeeded'] / one['episodes']:.0%}")
-            for kind, one in told[name].items()
+            (kind, f"{tally['episodes']:,}", f"{tally['succeeded'] / tally['episodes']:.0%}")
+            for kind, tally in counts[name].items()
         ]
         print_table((title, "Attempts", "Succeeded"), rows, right=_RIGHT)
 

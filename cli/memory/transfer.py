@@ -96,7 +96,7 @@ def _episode(line: bytes, namespace: str | None) -> Episode:
 
 
 def _refused(file: str, bad: list[str]) -> str:
-    named = "; ".join(one_line(one, 200) for one in bad[:_NAMED])
+    named = "; ".join(one_line(message, 200) for message in bad[:_NAMED])
     more = f"; and {len(bad) - _NAMED:,} more" if len(bad) > _NAMED else ""
     what = plural(len(bad), "line")
     return (

@@ -56,7 +56,7 @@ def print_unfinished(run: RunFolder, plan: Mapping[str, Any]) -> None:
 
 
 def _row(planned: Mapping[str, Any], now: StepResult | None, finished: bool) -> tuple[str, ...]:
-    told = (now.reason or asked(now)) if now else ""
+    status = (now.reason or asked(now)) if now else ""
     return (
         planned["id"],
         one_line(now.agent if now else planned["agent"], 30),
@@ -64,5 +64,5 @@ def _row(planned: Mapping[str, Any], now: StepResult | None, finished: bool) -> 
         one_line(", ".join(planned["upstream"]), 24),
         "yes" if finished else "",
         str(len(now.attempts)) if now else "",
-        one_line(told or planned["prompt"], 300),
+        one_line(status or planned["prompt"], 300),
     )

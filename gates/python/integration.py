@@ -49,13 +49,13 @@ class Integration:
             return Finding(status="skipped", diagnostics=(alone,))
         layout = lay_out(files.pieces, installed())
         # What wants a module that is still to be written can't be judged yet.
-        there = [
+        complete = [
             placed
             for at, placed in enumerate(layout.placed)
             if placed.piece.own or at not in layout.missing
         ]
-        modules = [placed for placed in there if _can_be_imported(placed)]
-        tests = [placed for placed in there if placed.piece.facts.tests]
+        modules = [placed for placed in complete if _can_be_imported(placed)]
+        tests = [placed for placed in complete if placed.piece.facts.tests]
         return await run_trial(layout, modules, tests, data=_data(files, layout))
 
 

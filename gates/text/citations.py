@@ -31,8 +31,8 @@ class Citations:
 
     async def check(self, subject: Subject) -> Finding:
         """Look up every name in square brackets among the names of what the step has read."""
-        there = {output.name.casefold() for output in subject.upstream}
-        if not there:
+        names = {output.name.casefold() for output in subject.upstream}
+        if not names:
             return Finding(status="skipped")
         found: list[Diagnostic] = []
         cited = 0
@@ -40,7 +40,7 @@ class Citations:
             for match in _CITED.finditer(line):
                 for name in map(str.strip, match[1].split(",")):
                     cited += 1
-                    if name.casefold() not in there:
+                    if name.casefold() not in names:
                         message = f"[{name}] is none of what there was to read"
                         found.append(
                             Diagnostic(message=message, line=number, column=match.start() + 1)

@@ -55,6 +55,9 @@ def _practised(
 ) -> Practised:
     def tasks(pairs: Pairs) -> list[Task]:
         examples = zip(pairs, encode(pairs, base), strict=True)
-        return [Task(one, read_lines(plan, one), example) for (one, plan), example in examples]
+        return [
+            Task(objective, read_lines(plan, objective), example)
+            for (objective, plan), example in examples
+        ]
 
     return Practised(tasks(pairs), tasks(development), config, practice, learner, pieces(base))

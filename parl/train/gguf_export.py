@@ -33,9 +33,9 @@ def keep_mean(checkpoint: Path, start: Path, base: Path) -> Path:
     return path
 
 
-def mean(one: Adapter, other: Adapter) -> Adapter:
+def mean(first: Adapter, second: Adapter) -> Adapter:
     """Halve the sum of adapters of the same matrices, rank and alpha."""
-    return Adapter(one.rank, one.alpha, _halved(one.a, other.a), _halved(one.b, other.b))
+    return Adapter(first.rank, first.alpha, _halved(first.a, second.a), _halved(first.b, second.b))
 
 
 def _halved(some: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> dict[str, Tensor]:

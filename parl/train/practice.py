@@ -105,7 +105,7 @@ class Practised:
             self._round = self._write_round(progress.epoch, number)
         progress.batch += 1
         share = self._round[part :: practice.updates]
-        rewards = [one.reward for _, tries in share for one in tries]
+        rewards = [attempt.reward for _, tries in share for attempt in tries]
         return TrainingLesson(list(self._parts(share)), 1 - sum(rewards) / max(1, len(rewards)))
 
     def dev_loss(self) -> float | None:
@@ -113,7 +113,7 @@ class Practised:
         if not self._unseen:
             return None
         written = self._write(self._unseen, _DEV_PLANS, torch.Generator().manual_seed(0))
-        rewards = [one.reward for _, tries in written for one in tries]
+        rewards = [attempt.reward for _, tries in written for attempt in tries]
         return 1 - sum(rewards) / len(rewards)
 
     def _write_round(self, epoch: int, number: int) -> Round:
@@ -161,7 +161,7 @@ class Practised:
                 yield batch, torch.tensor(counts)
 
     def _taught(self, task: Task, tries: Sequence[Try]) -> list[tuple[tuple[int, ...], float]]:
-        rewards = [one.reward for one in tries]
+        rewards = [attempt.reward for attempt in tries]
         taught = [(tries[n].plan, advantage) for n, advantage in advantages(rewards)]
         if max(rewards) <= GRAPH_REWARD:
             taught.append((task.example.plan, self._practice.wanted))

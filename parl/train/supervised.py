@@ -58,5 +58,8 @@ class Supervised:
             return None
         model, adapter = self._learner.model, self._learner.adapter
         with torch.no_grad():
-            sums = [float(model.loss(one, adapter)) * len(one.targets) for one in self._unseen]
-        return sum(sums) / sum(len(one.targets) for one in self._unseen)
+            sums = [
+                float(model.loss(example, adapter)) * len(example.targets)
+                for example in self._unseen
+            ]
+        return sum(sums) / sum(len(example.targets) for example in self._unseen)

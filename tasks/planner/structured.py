@@ -51,8 +51,11 @@ class PlannedOutput(BaseModel):
         """
         given: dict[str, Any] = self.model_dump(exclude={"examples", "json_schema"})
         given["examples"] = [
-            {"call": one.call, "gives": _value(one.gives, f"{step}.output.examples.{number}.gives")}
-            for number, one in enumerate(self.examples)
+            {
+                "call": example.call,
+                "gives": _value(example.gives, f"{step}.output.examples.{number}.gives"),
+            }
+            for number, example in enumerate(self.examples)
         ]
         if self.json_schema.strip():
             given["schema"] = _value(self.json_schema, f"{step}.output.json_schema")
@@ -131,11 +134,11 @@ async def request_plan(
     model: Model,
     rules: PlanRules,
     settings: ModelSettings,
-    said: list[ModelMessage],
+    conversation: list[ModelMessage],
 ) -> tuple[TaskIR, str]:
     """Ask for a plan; on a broken rule say which, once. Return the plan and the text it came as.
 
-    `said` gets the conversation, whether it succeeds or not.
+    `conversation` gets the messages, whether it succeeds or not.
 
     Raises:
         PlanError: The second plan breaks a rule as well; it has the text.
@@ -160,15 +163,15 @@ async def request_plan(
         except UnexpectedModelBehavior as error:
             raise _unusable(last, messages, error) from error
         finally:
-            said += messages
+            conversation += messages
     return result.output.plan(objective, rules), result.output.model_dump_json()
 
 
 def _instructions(rules: PlanRules) -> str:
-    said = f"{STRUCTURED}\nNo more than {rules.max_steps} assignments."
+    text = f"{STRUCTURED}\nNo more than {rules.max_steps} assignments."
     if rules.gates:
-        said += f" Gates there are: {', '.join(sorted(rules.gates))}."
-    return said
+        text += f" Gates there are: {', '.join(sorted(rules.gates))}."
+    return text
 
 
 def _unusable(

@@ -55,9 +55,9 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
-    said = request.model_dump_json() + (file_hash(adapter) if adapter else "")
-    asked = hashlib.sha256(said.encode()).hexdigest()[:16]
-    return f"{request.run}.plan.{asked}"
+    content = request.model_dump_json() + (file_hash(adapter) if adapter else "")
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    return f"{request.run}.plan.{digest}"
 
 
 @task(

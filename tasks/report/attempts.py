@@ -24,7 +24,7 @@ def attempts_markdown(steps: Sequence[StepResult]) -> list[str]:
     if stories := [story for step in steps if (story := _story(step))]:
         parts.append("### Why steps ran again, or did not succeed\n\n" + _bounded_list(stories))
     # What is wide comes last, since the page cuts it off at its right.
-    if again := [step for step in steps if any(one.decision for one in step.attempts)]:
+    if again := [step for step in steps if any(attempt.decision for attempt in step.attempts)]:
         rows = [row for step in again for row in _attempt_rows(step)]
         parts.append(f"### Attempts and decisions\n\n{_bounded_table(_ATTEMPTS, rows)}")
         parts.append(legend(again))

@@ -46,8 +46,8 @@ def legend(steps: Sequence[StepResult]) -> str:
         **{str(each): meaning for each, meaning in CATEGORIES.items() if each in categories},
         **{str(each): meaning for each, meaning in ACTIONS.items() if each in actions},
     }
-    said = "; ".join(f"{plain(word, 40)}: {meaning}" for word, meaning in words.items())
+    meanings = "; ".join(f"{plain(word, 40)}: {meaning}" for word, meaning in words.items())
     return (
-        f"{said}. A rule names the category and what its failures on this tier have led to "
+        f"{meanings}. A rule names the category and what its failures on this tier have led to "
         "so far; the decision is the last of these."
     )

@@ -23,16 +23,16 @@ def memory_markdown(result: SwarmResult) -> list[str]:
     if recall.episodes and recall.steps:
         columns = ("Step", "Persona", "Tier", "Expected", "Chosen by", "Why")
         rows = [
-            (one.step, one.persona, one.tier, _expected(one), one.by, _why(one))
-            for one in recall.steps
+            (step.step, step.persona, step.tier, _expected(step), step.by, _why(step))
+            for step in recall.steps
         ]
         parts.append(table(columns, rows))
         # Not a column: Prefect's pages don't break the lines of a table.
-        if used := [one for one in recall.steps if one.memories]:
-            lines = [plain(f"{one.step}: {_memories(one)}", 400) for one in used]
+        if used := [step for step in recall.steps if step.memories]:
+            lines = [plain(f"{step.step}: {_memories(step)}", 400) for step in used]
             parts += ["It went by these attempts:", bullets(lines)]
     if result.taught:
-        parts += ["It taught:", bullets([plain(one, 200) for one in result.taught])]
+        parts += ["It taught:", bullets([plain(sentence, 200) for sentence in result.taught])]
     return parts
 
 
@@ -41,11 +41,11 @@ def recalled_line(result: SwarmResult) -> str:
     if result.recall is None:
         return ""
     steps = result.recall.steps
-    used = {(some.run, some.step, some.attempt) for one in steps for some in one.memories}
+    used = {(memory.run, memory.step, memory.attempt) for step in steps for memory in step.memories}
     if not used:
         return ""
-    chosen = [f"{one.step} → {one.persona} ({one.why})" for one in steps if one.by != "rules"]
-    times = [f"{one.step} {_expected(one)}" for one in steps if one.expected_s is not None]
+    chosen = [f"{step.step} → {step.persona} ({step.why})" for step in steps if step.by != "rules"]
+    times = [f"{step.step} {_expected(step)}" for step in steps if step.expected_s is not None]
     parts = [
         f"{len(used)} memories of {result.recall.episodes} attempts",
         *(_some(chosen, _LISTED) or ["the plan decided who does what"]),
@@ -60,17 +60,18 @@ def _some(parts: list[str], limit: int) -> list[str]:
     return [*parts[:limit], *([f"{more} more"] if more > 0 else [])]
 
 
-def _expected(one: StepRecall) -> str:
-    return "" if one.expected_s is None else duration(one.expected_s)
+def _expected(step: StepRecall) -> str:
+    return "" if step.expected_s is None else duration(step.expected_s)
 
 
-def _why(one: StepRecall) -> str:
-    return "; ".join(filter(None, [one.why, one.tier_why and f"tier: {one.tier_why}"]))
+def _why(step: StepRecall) -> str:
+    return "; ".join(filter(None, [step.why, step.tier_why and f"tier: {step.tier_why}"]))
 
 
-def _memories(one: StepRecall) -> str:
-    said = [
-        f"{some.run[:8]} {some.step}.{some.attempt} ({some.similarity:.2f}) for {some.why}"
-        for some in one.memories
+def _memories(step: StepRecall) -> str:
+    memories = [
+        f"{memory.run[:8]} {memory.step}.{memory.attempt} "
+        f"({memory.similarity:.2f}) for {memory.why}"
+        for memory in step.memories
     ]
-    return "; ".join(_some(said, _SHOWN))
+    return "; ".join(_some(memories, _SHOWN))

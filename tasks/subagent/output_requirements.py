@@ -19,18 +19,21 @@ _FORMS: dict[Form, str] = {
 
 def output_requirements(output: Output) -> tuple[str, ...]:
     """Return a sentence for each bound of an output beyond its kind and schema."""
-    said = [f"For example, `{one.call}` gives {_value(one.gives)}." for one in output.examples]
+    sentences = [
+        f"For example, `{example.call}` gives {_value(example.gives)}."
+        for example in output.examples
+    ]
     if output.form:
-        said.append(_FORMS[output.form])
+        sentences.append(_FORMS[output.form])
     if output.sections:
-        said.append(f"Use these headings, in this order: {', '.join(output.sections)}.")
+        sentences.append(f"Use these headings, in this order: {', '.join(output.sections)}.")
     if output.min_words is not None:
-        said.append(f"Write at least {output.min_words} words.")
+        sentences.append(f"Write at least {output.min_words} words.")
     if output.max_words is not None:
-        said.append(f"Write at most {output.max_words} words.")
+        sentences.append(f"Write at most {output.max_words} words.")
     if output.citations:
-        said.append("Cite what you read by its name in square brackets, such as [S1].")
-    return tuple(said)
+        sentences.append("Cite what you read by its name in square brackets, such as [S1].")
+    return tuple(sentences)
 
 
 def _value(value: object) -> str:

@@ -33,8 +33,8 @@ class Reading:
 
     def __init__(self, plan: TaskIR) -> None:
         self.steps = plan.steps
-        self.said = {step.id: words(step.prompt) for step in plan.steps}
-        self.everything = frozenset[str]().union(*self.said.values())
+        self.prompt_words = {step.id: words(step.prompt) for step in plan.steps}
+        self.plan_words = frozenset[str]().union(*self.prompt_words.values())
         self.before = all_needs(plan.steps)
 
 
@@ -57,8 +57,12 @@ class ListCoverage:
 def list_coverage(listing: Listing, reading: Reading) -> ListCoverage:
     """Return how a plan covers a list."""
     says = {
-        name: {n for n, thing in enumerate(listing.items) if 2 * len(thing & said) >= len(thing)}
-        for name, said in reading.said.items()
+        name: {
+            n
+            for n, thing in enumerate(listing.items)
+            if 2 * len(thing & prompt_words) >= len(thing)
+        }
+        for name, prompt_words in reading.prompt_words.items()
     }
     # A thing belongs to the steps that say it first: what builds on them may say it again.
     owners = [

@@ -132,19 +132,19 @@ class _Draft:
     def add(self, match: re.Match[str]) -> None:
         agent = _agent(match)
         name = self.agents.setdefault(agent["name"].casefold(), agent)["name"]
-        said = (name, match["prompt"].strip())
-        if said not in self.asked:
-            self.asked[said] = f"S{len(self.steps) + 1}"
+        request = (name, match["prompt"].strip())
+        if request not in self.asked:
+            self.asked[request] = f"S{len(self.steps) + 1}"
             self.steps.append(
                 {
-                    "id": self.asked[said],
+                    "id": self.asked[request],
                     "agent": name,
                     "prompt": match["prompt"],
                     "depends_on": self._needed(match["needs"] or ""),
                     "output": {"kind": output_kind(match["prompt"])},
                 }
             )
-        self.numbers.append(self.asked[said])
+        self.numbers.append(self.asked[request])
 
     def _needed(self, numbers: str) -> list[str]:
         # A number that isn't earlier stands as it is, for the plan's own rules to refuse.

@@ -110,14 +110,18 @@ def score(plan: TaskIR, objective: str) -> PlanScore:
     """Score a plan for an objective."""
     reading = Reading(plan)
     asked = words(objective)
-    covered = _covered(objective, reading.everything)
+    covered = _covered(objective, reading.plan_words)
     found = lists(objective)
     coverages = [list_coverage(listing, reading) for listing in found]
     sure = [each for listing, each in zip(found, coverages, strict=True) if listing.sure]
     things, apart = sum(each.things for each in sure), sum(each.apart for each in sure)
     repeats = _repeats(plan.steps, reading.before, tokens(objective))
-    strays = [name for name, said in reading.said.items() if asked and not said & asked]
-    invented = {word for word in reading.everything - asked - _SAYABLE if not word.isdigit()}
+    strays = [
+        name
+        for name, prompt_words in reading.prompt_words.items()
+        if asked and not prompt_words & asked
+    ]
+    invented = {word for word in reading.plan_words - asked - _SAYABLE if not word.isdigit()}
     needs = sum(len(step.depends_on) for step in plan.steps)
     idle = sorted({edge for each in coverages for edge in each.idle})
     lumped = len(plan.steps) == 1 and _many(objective, found)
@@ -135,7 +139,7 @@ def score(plan: TaskIR, objective: str) -> PlanScore:
         separate=_share(apart, things, 1.0),
         repeated=_share(len(repeats), len(plan.steps)),
         stray=_share(len(strays), len(plan.steps)),
-        invented=_share(len(invented), len(reading.everything)),
+        invented=_share(len(invented), len(reading.plan_words)),
         idle=_share(len(idle), needs),
         lumped=lumped,
         unlinked=bool(unlinked),
@@ -143,11 +147,13 @@ def score(plan: TaskIR, objective: str) -> PlanScore:
     )
 
 
-def _covered(objective: str, said: frozenset[str]) -> float:
+def _covered(objective: str, plan_words: frozenset[str]) -> float:
     parts = [(part, words(part)) for part in sentences(objective)]
-    wanted = frozenset[str]().union(*(its for part, its in parts if is_request(part) or its & said))
-    wanted = wanted - (_PUT - said) or words(objective)
-    return _share(len(wanted & said), len(wanted), 1.0)
+    wanted = frozenset[str]().union(
+        *(its for part, its in parts if is_request(part) or its & plan_words)
+    )
+    wanted = wanted - (_PUT - plan_words) or words(objective)
+    return _share(len(wanted & plan_words), len(wanted), 1.0)
 
 
 def _many(objective: str, found: Sequence[Listing]) -> bool:
@@ -172,45 +178,45 @@ def _unlinked(steps: Sequence[Step], objective: str) -> str:
 def _repeats(
     steps: Sequence[Step], before: Mapping[str, frozenset[str]], asked: frozenset[str]
 ) -> list[str]:
-    said: dict[str, Counter[str]] = {}
+    counts: dict[str, Counter[str]] = {}
     found: list[str] = []
     for step in steps:
         mine = Counter(every_token(step.prompt))
         # A step that works on another's outcome may say all that the other does.
-        others = (words for name, words in said.items() if name not in before[step.id])
-        twice = any(_same(mine, other, asked) for other in others) or mine in said.values()
+        others = (words for name, words in counts.items() if name not in before[step.id])
+        twice = any(_same(mine, other, asked) for other in others) or mine in counts.values()
         if twice or _stutters(step.prompt):
             found.append(step.id)
-        said[step.id] = mine
+        counts[step.id] = mine
     return found
 
 
-def _same(one: Counter[str], other: Counter[str], asked: frozenset[str]) -> bool:
-    names = {word.casefold() for word in one | other if not word.islower()}
-    one, other = _low(one), _low(other)
-    own, its = one - other, other - one
+def _same(mine: Counter[str], other: Counter[str], asked: frozenset[str]) -> bool:
+    names = {word.casefold() for word in mine | other if not word.islower()}
+    mine, other = _low(mine), _low(other)
+    own, its = mine - other, other - mine
     # Parallel steps differ in what the objective lists, a number or a name: no repeats.
     telling = asked | names | _SEASONS
     parallel = _tells(own, telling) and _tells(its, telling)
     # Nor are the two sides of a question.
     sides = not _AGAINST.isdisjoint(own) or not _AGAINST.isdisjoint(its)
-    return not parallel and not sides and (one & other).total() >= _SAME * (one | other).total()
+    return not parallel and not sides and (mine & other).total() >= _SAME * (mine | other).total()
 
 
-def _low(said: Counter[str]) -> Counter[str]:
+def _low(counts: Counter[str]) -> Counter[str]:
     low: Counter[str] = Counter()
-    for word, times in said.items():
+    for word, times in counts.items():
         low[word.casefold()] += times
     return low
 
 
-def _tells(said: Counter[str], telling: frozenset[str]) -> bool:
-    return any(word.isdigit() or word in telling for word in said)
+def _tells(counts: Counter[str], telling: frozenset[str]) -> bool:
+    return any(word.isdigit() or word in telling for word in counts)
 
 
 def _stutters(prompt: str) -> bool:
-    said = prompt.casefold().split()
-    return len(said) > 8 and len(set(said)) * 2 < len(said)
+    prompt_words = prompt.casefold().split()
+    return len(prompt_words) > 8 and len(set(prompt_words)) * 2 < len(prompt_words)
 
 
 def _share(part: int, whole: int, empty: float = 0.0) -> float:

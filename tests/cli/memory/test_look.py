@@ -123,7 +123,10 @@ def test_show_has_every_field_what_was_used_and_what_mended_it(
     found = told(invoke, "show", RUN)
     failed, repaired, _ = found["episodes"]
     assert set(Episode.model_fields) <= set(failed)
-    assert (failed["mended_by"]["cause"], failed["mended_by"]["outcome"]) == ("RETRY", "succeeded")
+    assert (failed["repaired_by"]["cause"], failed["repaired_by"]["outcome"]) == (
+        "RETRY",
+        "succeeded",
+    )
     assert failed["known_mitigations"][0]["worked"] == 1
     assert (repaired["used"][0]["name"], repaired["used"][0]["outcome"]) == (
         "0192f0c47a41/S1.1",

@@ -64,22 +64,22 @@ def link_joining_steps(
 
 def _lacks(step: Step, group: ParallelGroup, earlier: Sequence[Step]) -> list[str]:
     """Branches that a step names but doesn't need, if it names several and reads nothing else."""
-    said = words(step.prompt)
-    named = [branch.step.id for branch in group.branches if _names(said, branch, group)]
+    prompt_words = words(step.prompt)
+    named = [branch.step.id for branch in group.branches if _names(prompt_words, branch, group)]
     reads_else = bool(step.depends_on) and not set(step.depends_on).intersection(group.ids)
-    if len(named) < 2 or reads_else or not {one.id for one in earlier}.issuperset(group.ids):
+    if len(named) < 2 or reads_else or not {other.id for other in earlier}.issuperset(group.ids):
         return []
     # What works on a branch stands for it.
-    needs = [one for one in earlier if one.id in step.depends_on]
-    read = {*step.depends_on}.union(*(one.depends_on for one in needs))
+    needs = [other for other in earlier if other.id in step.depends_on]
+    read = {*step.depends_on}.union(*(need.depends_on for need in needs))
     return [name for name in named if name not in read]
 
 
-def _names(said: frozenset[str], branch: Branch, group: ParallelGroup) -> bool:
+def _names(prompt_words: frozenset[str], branch: Branch, group: ParallelGroup) -> bool:
     others = frozenset[str]().union(
         *(other.about for other in group.branches if other is not branch)
     )
-    return branch.about <= said and not branch.about <= others
+    return branch.about <= prompt_words and not branch.about <= others
 
 
 def assign_neutral_judge(

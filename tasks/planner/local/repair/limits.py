@@ -43,11 +43,11 @@ def restore_limits(steps: Sequence[Step], objective: str) -> tuple[list[Step], l
 
 def _limits(objective: str) -> dict[str, str]:
     """Each measure that has one limit throughout, and both as the objective has them."""
-    said: defaultdict[str, set[str]] = defaultdict(set)
+    limits_of: defaultdict[str, set[str]] = defaultdict(set)
     for form in (_BEFORE, _LENGTH, _BEHIND):
         for match in form.finditer(objective):
-            said[match["what"]].add(match[0][0].casefold() + match[0][1:])
-    only = {what: limits.pop() for what, limits in said.items() if len(limits) == 1}
+            limits_of[match["what"]].add(match[0][0].casefold() + match[0][1:])
+    only = {what: limits.pop() for what, limits in limits_of.items() if len(limits) == 1}
     return {
         what: limit for what, limit in only.items() if _limited(objective, what, "") == objective
     }

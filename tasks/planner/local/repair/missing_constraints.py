@@ -83,7 +83,7 @@ def restore_constraints(
 def _missing(objective: str, prompts: Sequence[str]) -> Iterable[MissingConstraint]:
     text = " ".join(prompts)
     # `one-line` is there in `one line`, whatever the number is said to be.
-    said, pieces = words(text), words(text.replace("-", " "))
+    text_words, pieces = words(text), words(text.replace("-", " "))
     for match in _COMPOUND.finditer(objective):
         unit, after = words(match["unit"]), _after(objective, match.end())
         if unit and not unit & pieces and after:
@@ -98,7 +98,7 @@ def _missing(objective: str, prompts: Sequence[str]) -> Iterable[MissingConstrai
             yield MissingConstraint(match["lead"] + match["what"], before)
     for match in _BRACKET.finditer(objective):
         inside, before = words(match[0]), _before(objective, match.start())
-        if any(word.isalpha() for word in inside) and not inside & said and before:
+        if any(word.isalpha() for word in inside) and not inside & text_words and before:
             yield MissingConstraint(match[0], before)
 
 

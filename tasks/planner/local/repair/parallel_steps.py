@@ -58,40 +58,40 @@ def parallel_groups(steps: Sequence[Step]) -> tuple[ParallelGroup, ...]:
 
 
 def _belongs(step: Step, members: Sequence[Step]) -> bool:
-    if any(len(step.depends_on) != len(one.depends_on) for one in members):
+    if any(len(step.depends_on) != len(member.depends_on) for member in members):
         return False
-    if any(step.id in one.depends_on or one.id in step.depends_on for one in members):
+    if any(step.id in member.depends_on or member.id in step.depends_on for member in members):
         return False
-    said = [one.prompt.split() for one in (*members, step)]
-    first, last = _shared(said)
-    longest = max(len(one) - first - last for one in said)
-    shortest = min(len(one) - first - last for one in said)
+    prompts = [member.prompt.split() for member in (*members, step)]
+    first, last = _shared(prompts)
+    longest = max(len(prompt) - first - last for prompt in prompts)
+    shortest = min(len(prompt) - first - last for prompt in prompts)
     return first > 0 and shortest > 0 and longest <= max(first + last, 2)
 
 
 def _group(members: Sequence[Step]) -> ParallelGroup:
-    said = [one.prompt.split() for one in members]
-    first, last = _shared(said)
+    prompts = [member.prompt.split() for member in members]
+    first, last = _shared(prompts)
     branches = tuple(
-        Branch(step, " ".join(one[first : len(one) - last]))
-        for step, one in zip(members, said, strict=True)
+        Branch(step, " ".join(prompt[first : len(prompt) - last]))
+        for step, prompt in zip(members, prompts, strict=True)
     )
     return ParallelGroup(branches)
 
 
-def _shared(said: Sequence[Sequence[str]]) -> tuple[int, int]:
+def _shared(prompts: Sequence[Sequence[str]]) -> tuple[int, int]:
     """Return how many first and how many last words all have in common."""
-    least = min(map(len, said))
-    first = _common(said, range(least))
+    least = min(map(len, prompts))
+    first = _common(prompts, range(least))
     # Branches differ in something: at least one word stays each's own.
-    last = _common(said, range(-1, -1 - max(0, least - first - 1), -1))
+    last = _common(prompts, range(-1, -1 - max(0, least - first - 1), -1))
     return first, last
 
 
-def _common(said: Sequence[Sequence[str]], places: Iterable[int]) -> int:
+def _common(prompts: Sequence[Sequence[str]], places: Iterable[int]) -> int:
     count = 0
     for place in places:
-        if len({one[place] for one in said}) > 1:
+        if len({prompt[place] for prompt in prompts}) > 1:
             break
         count += 1
     return count

@@ -101,7 +101,7 @@ def _numbered(steps: Sequence[Step]) -> list[Step]:
 
 def _without_repeats(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
     found, notes = [*steps], list[str]()
-    while len(found[-1].depends_on) > 1 and any(_same(one, found[-1]) for one in found[:-1]):
+    while len(found[-1].depends_on) > 1 and any(_same(step, found[-1]) for step in found[:-1]):
         notes.append(f"{found.pop().id} is left out, it asks what another step asks")
     return found, notes
 
@@ -109,12 +109,12 @@ def _without_repeats(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
 def _without_nothing(steps: Sequence[Step]) -> tuple[list[Step], list[str]]:
     found, notes = [*steps], list[str]()
     for step in reversed(steps):
-        needed = any(step.id in one.depends_on for one in found)
+        needed = any(step.id in other.depends_on for other in found)
         if _NOTHING.match(step.prompt) and not needed and len(found) > 1:
             found.remove(step)
             notes.insert(0, f"{step.id} is left out, it asks for nothing")
     return _numbered(found) if notes else found, notes
 
 
-def _same(one: Step, other: Step) -> bool:
-    return one.prompt == other.prompt and set(one.depends_on) == set(other.depends_on)
+def _same(step: Step, other: Step) -> bool:
+    return step.prompt == other.prompt and set(step.depends_on) == set(other.depends_on)

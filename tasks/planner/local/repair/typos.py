@@ -50,24 +50,28 @@ def remove_repeated_phrases(steps: Sequence[Step], objective: str) -> tuple[list
 
 
 def _each(
-    steps: Sequence[Step], right: Callable[[str], str], said: str
+    steps: Sequence[Step], correct: Callable[[str], str], fault: str
 ) -> tuple[list[Step], list[str]]:
     found, notes = list[Step](), list[str]()
     for step in steps:
-        prompt = right(step.prompt)
+        prompt = correct(step.prompt)
         if prompt != step.prompt:
-            notes.append(f"{step.id} {said}: “{step.prompt}”")
+            notes.append(f"{step.id} {fault}: “{step.prompt}”")
             step = step.model_copy(update={"prompt": prompt})
         found.append(step)
     return found, notes
 
 
 def _spaced(prompt: str, objective: str) -> str:
-    said = tokens(objective)
+    objective_words = tokens(objective)
 
     def parted(match: re.Match[str]) -> str:
         glued = _GLUED.fullmatch(match[0])
-        if not glued or match[0].casefold() in said or not _opens(glued["own"], objective):
+        if (
+            not glued
+            or match[0].casefold() in objective_words
+            or not _opens(glued["own"], objective)
+        ):
             return match[0]
         return f"of {glued['own']}"
 
@@ -125,5 +129,5 @@ def _once(prompt: str, objective: str) -> str:
 
 def _repeats(added: re.Match[str], objective: str) -> bool:
     # Behind a comma it is one of several things, and the last of them again.
-    said = re.search(rf"(?<!,) {re.escape(added['said'])}\b", added.string[: added.start()])
-    return said is not None and objective.count(added["said"]) <= 1
+    earlier = re.search(rf"(?<!,) {re.escape(added['said'])}\b", added.string[: added.start()])
+    return earlier is not None and objective.count(added["said"]) <= 1
