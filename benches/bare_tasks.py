@@ -36,13 +36,13 @@ async def _bare(count: int, slots: int) -> float:
     free = asyncio.Semaphore(slots)
     run = str(flow_run.id)
 
-    async def one(number: int) -> None:
+    async def run_step(number: int) -> None:
         async with free:
             payload = {"key": f"{run}.{number}", "text": "Done."}
             state = await cast("Any", _nothing)(quote(payload), f"T{number}", return_state=True)
             assert state.is_completed()
 
-    await asyncio.gather(*(one(number) for number in range(count)))
+    await asyncio.gather(*(run_step(number) for number in range(count)))
     return perf_counter() - start
 
 

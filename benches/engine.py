@@ -74,7 +74,7 @@ def _best(ways: dict[str, Way], beginning: str) -> dict[str, Taken]:
         {name: way(f"{number} {beginning}") for name, way in ways.items()}
         for number in range(REPEATS)
     ]
-    return {name: min(one[name] for one in rounds) for name in ways}
+    return {name: min(times[name] for times in rounds) for name in ways}
 
 
 def _prompts(beginning: str) -> list[str]:

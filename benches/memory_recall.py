@@ -50,14 +50,14 @@ def run() -> str:
     )
 
 
-def _search(one: dict[str, Any]) -> str:
-    wall, cpu = one["search_ms"], one["search_cpu_ms"]
+def _search(row: dict[str, Any]) -> str:
+    wall, cpu = row["search_ms"], row["search_cpu_ms"]
     times = " | ".join(f"{ms:.2f}" for ms in (wall["p50"], wall["p95"], cpu["p50"], cpu["p95"]))
-    return f"| {one['episodes']:,} | {times} | {one['recall_at_10']:.1%} |"
+    return f"| {row['episodes']:,} | {times} | {row['recall_at_10']:.1%} |"
 
 
-def _build(one: dict[str, Any]) -> str:
-    first, full, more = one["full_with_embedding"], one["full"], one["incremental"]
+def _build(row: dict[str, Any]) -> str:
+    first, full, more = row["full_with_embedding"], row["full"], row["incremental"]
     seconds = " | ".join(f"{done['wall_s']:.1f}" for done in (first, full, more))
     memory = f"{full['peak_mib']:.0f} | {more['peak_mib']:.0f}"
-    return f"| {one['episodes']:,} | {seconds} | {memory} |"
+    return f"| {row['episodes']:,} | {seconds} | {memory} |"

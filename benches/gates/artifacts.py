@@ -108,7 +108,7 @@ def subject_of(kind: OutputKind, n: int) -> Subject:
             output: dict[str, Any] = {"examples": [{"call": call, "gives": 100 + n}]}
             text = _PYTHON.format(n=n)
         case "json":
-            lines = [{"name": f"thing {one}", "count": n} for one in range(8)]
+            lines = [{"name": f"thing {number}", "count": n} for number in range(8)]
             output, text = {"schema": _SCHEMA}, json.dumps({"customer": n, "lines": lines})
         case "shell":
             output, text = {}, _SHELL.format(n=n)

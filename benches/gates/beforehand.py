@@ -47,5 +47,7 @@ class Beforehand(WrapperModel):
 
 
 def _prompt(messages: list[ModelMessage]) -> str:
-    parts = [part for one in messages if isinstance(one, ModelRequest) for part in one.parts]
+    parts = [
+        part for message in messages if isinstance(message, ModelRequest) for part in message.parts
+    ]
     return "\n\n".join(str(part.content) for part in parts if isinstance(part, UserPromptPart))

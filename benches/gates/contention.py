@@ -167,14 +167,14 @@ async def swarms_table(rounds: int) -> str:
     for _ in range(rounds):
         for cell in cells:
             found[cell].append(await _swarm(*cell))
-    soonest = min(median(one.seconds for one in some) for some in found.values())
+    soonest = min(median(swarm.seconds for swarm in swarms) for swarms in found.values())
     lines = [
         "| Threads | light gates at once | seconds | of the soonest | fastest, slowest | tokens |",
         "|--:|--:|--:|--:|---|--:|",
     ]
-    for (threads, at_once), some in found.items():
-        taken = [one.seconds for one in some]
-        tokens = median(one.tokens for one in some)
+    for (threads, at_once), swarms in found.items():
+        taken = [swarm.seconds for swarm in swarms]
+        tokens = median(swarm.tokens for swarm in swarms)
         middle = median(taken)
         lines.append(
             f"| {threads} | {at_once} | {middle:.1f} | {middle / soonest:.2f} "

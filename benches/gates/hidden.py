@@ -133,10 +133,10 @@ def text_flaw(truth: TextTruth, text: str) -> str:
     words = len(text.split())
     if truth.whole is not None and not re.fullmatch(truth.whole, text, _FLAGS):
         return f"it isn't {truth.whole}"
-    if missing := [one for one in truth.says if not re.search(one, text, _FLAGS)]:
+    if missing := [phrase for phrase in truth.says if not re.search(phrase, text, _FLAGS)]:
         return f"it doesn't say {missing[0]}"
-    if there := [one for one in truth.never if re.search(one, text, _FLAGS)]:
-        return f"it says {there[0]}"
+    if wrong := [phrase for phrase in truth.never if re.search(phrase, text, _FLAGS)]:
+        return f"it says {wrong[0]}"
     if words < truth.min_words or words > (truth.max_words or words):
         return f"it has {words} words"
     return _entries_flaw(truth, text) if truth.entries else ""
@@ -151,7 +151,7 @@ def _entries_flaw(truth: TextTruth, text: str) -> str:
     for pattern in truth.entries:
         if not any(re.fullmatch(pattern, entry, _FLAGS) for entry in entries):
             return f"no entry is {pattern}"
-    if stray := [one for one in entries if not _is_any(one, truth.entries)]:
+    if stray := [entry for entry in entries if not _is_any(entry, truth.entries)]:
         return f"the entry {stray[0]!r} is wrong"
     return ""
 

@@ -30,7 +30,7 @@ async def judged(measured: Measured) -> Measured:
     """Say of each accepted artifact what is wrong with it, if anything."""
     truths = load_hidden()
     found: list[Outcome] = []
-    for one in measured.outcomes:
-        wrong = await flaw(truths[one.id], one.artifact) if one.accepted else ""
-        found.append(one.model_copy(update={"flaw": wrong}))
+    for outcome in measured.outcomes:
+        wrong = await flaw(truths[outcome.id], outcome.artifact) if outcome.accepted else ""
+        found.append(outcome.model_copy(update={"flaw": wrong}))
     return measured.model_copy(update={"outcomes": tuple(found)})

@@ -58,7 +58,7 @@ class Reviewed(BaseModel):
     id: str
     kind: Kind
     artifact: str
-    said: str
+    gate_message: str
     hand: Category | None = None
     rule: Category | None = None
     why: str = ""
@@ -67,12 +67,14 @@ class Reviewed(BaseModel):
 def candidates(reports: Iterable[BenchReport], without: Sequence[str] = ()) -> list[Reviewed]:
     """Return each artifact of the runs without gates once; what the gates say is not known yet."""
     found = {
-        (one.id, one.artifact): Reviewed(id=one.id, kind=one.kind, artifact=one.artifact, said="")
+        (outcome.id, outcome.artifact): Reviewed(
+            id=outcome.id, kind=outcome.kind, artifact=outcome.artifact, gate_message=""
+        )
         for report in reports
         for measured in report.measured
         if measured.configuration == _WITHOUT_GATES
-        for one in measured.outcomes
-        if one.artifact and one.id not in without
+        for outcome in measured.outcomes
+        if outcome.artifact and outcome.id not in without
     }
     return list(found.values())
 
@@ -80,20 +82,22 @@ def candidates(reports: Iterable[BenchReport], without: Sequence[str] = ()) -> l
 def drawn(some: Sequence[Reviewed], count: int, seed: int) -> list[Reviewed]:
     """Draw evenly over kinds, as far as each has so many; in the kinds' order."""
     chance = random.Random(seed)
-    of_kind = [[one for one in some if one.kind == kind] for kind in KINDS]
+    of_kind = [[reviewed for reviewed in some if reviewed.kind == kind] for kind in KINDS]
     for each in of_kind:
         chance.shuffle(each)
-    in_turn = [one for one in chain(*zip_longest(*of_kind)) if one is not None]
-    return sorted(in_turn[:count], key=lambda one: KINDS.index(one.kind))
+    in_turn = [reviewed for reviewed in chain(*zip_longest(*of_kind)) if reviewed is not None]
+    return sorted(in_turn[:count], key=lambda reviewed: KINDS.index(reviewed.kind))
 
 
 def agreement(reviewed: Sequence[Reviewed]) -> str:
     """Return a line with the figure, and one for each disagreement."""
-    apart = [one for one in reviewed if one.hand != one.rule]
+    apart = [review for review in reviewed if review.hand != review.rule]
     same = len(reviewed) - len(apart)
     share = f"{same / len(reviewed):.0%}" if reviewed else "nothing"
     lines = [f"{same} of {len(reviewed)} agree: {share}"]
-    lines += [f"{one.id}: rule {one.rule}, hand {one.hand}. {one.why}" for one in apart]
+    lines += [
+        f"{review.id}: rule {review.rule}, hand {review.hand}. {review.why}" for review in apart
+    ]
     return "\n".join(lines)
 
 
@@ -104,7 +108,7 @@ def load_review(path: Path = REVIEW) -> list[Reviewed]:
 
 
 def _write(reviewed: Sequence[Reviewed]) -> None:
-    lines = [one.model_dump_json(exclude_defaults=True) for one in reviewed]
+    lines = [review.model_dump_json(exclude_defaults=True) for review in reviewed]
     REVIEW.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -120,10 +124,10 @@ async def _stopped_by(asked: Asked, artifact: str) -> GateResult | None:
 
 async def _failing(some: Sequence[Reviewed], steps: dict[str, Asked]) -> list[Reviewed]:
     found: list[Reviewed] = []
-    for one in some:
-        if (stopper := await _stopped_by(steps[one.id], one.artifact)) is not None:
-            words = f"gate {stopper.gate}: {format_diagnostics(stopper.diagnostics)}"
-            found.append(one.model_copy(update={"said": words}))
+    for review in some:
+        if (stopper := await _stopped_by(steps[review.id], review.artifact)) is not None:
+            message = f"gate {stopper.gate}: {format_diagnostics(stopper.diagnostics)}"
+            found.append(review.model_copy(update={"gate_message": message}))
     return found
 
 
@@ -133,30 +137,32 @@ async def judged(some: Sequence[Reviewed], steps: Mapping[str, Asked]) -> list[R
     Raises:
         SwarmError: The sandbox can't be held.
     """
-    return [one.model_copy(update={"rule": await _rule(one, steps[one.id])}) for one in some]
+    return [
+        review.model_copy(update={"rule": await _rule(review, steps[review.id])}) for review in some
+    ]
 
 
-async def _rule(one: Reviewed, asked: Asked) -> Category | None:
+async def _rule(review: Reviewed, asked: Asked) -> Category | None:
     # A model that writes this is stopped before any gate sees it.
-    if abort_reason(one.artifact, one.kind):
+    if abort_reason(review.artifact, review.kind):
         return Category.EARLY_ABORT
-    stopper = await _stopped_by(asked, one.artifact)
+    stopper = await _stopped_by(asked, review.artifact)
     return stopper.category if stopper else None
 
 
 def _draw(given: argparse.Namespace, steps: dict[str, Asked]) -> None:
     reports = [BenchReport.model_validate_json(path.read_text("utf-8")) for path in given.draw]
     some = candidates(reports, given.without.split(","))
-    chosen_ones = drawn(asyncio.run(_failing(some, steps)), given.count, given.seed)
-    _write(chosen_ones)
-    for number, one in enumerate(chosen_ones, 1):
-        print(f"=== {number} · {one.id} · {one.kind}", steps[one.id].prompt, sep="\n")
-        print("--- artifact", one.artifact, "--- said", one.said, sep="\n")
+    chosen = drawn(asyncio.run(_failing(some, steps)), given.count, given.seed)
+    _write(chosen)
+    for number, review in enumerate(chosen, 1):
+        print(f"=== {number} · {review.id} · {review.kind}", steps[review.id].prompt, sep="\n")
+        print("--- artifact", review.artifact, "--- gate", review.gate_message, sep="\n")
 
 
 def _compare(*, keep: bool, steps: dict[str, Asked]) -> None:
     reviewed = load_review()
-    if missing := [one.id for one in reviewed if one.hand is None]:
+    if missing := [review.id for review in reviewed if review.hand is None]:
         raise InputError(f"{', '.join(missing)} have no category by hand.", "Write it as `hand`.")
     now = asyncio.run(judged(reviewed, steps))
     if keep:

@@ -47,8 +47,8 @@ def _arguments() -> argparse.Namespace:
 def _chosen(given: argparse.Namespace) -> tuple[list[str], list[Asked]]:
     names = given.only.split(",") if given.only else list(CONFIGURATIONS)
     if unknown := set(names) - set(CONFIGURATIONS):
-        there = ", ".join(CONFIGURATIONS)
-        raise InputError(f"There is no configuration {', '.join(unknown)}.", f"There are {there}.")
+        known = ", ".join(CONFIGURATIONS)
+        raise InputError(f"There is no configuration {', '.join(unknown)}.", f"There are {known}.")
     if not given.coder:
         names = [name for name in names if name != "tier"]
     steps = load_steps()
@@ -92,7 +92,7 @@ def _keep(report: BenchReport, path: Path | None) -> None:
 
 
 async def _again(report: BenchReport) -> BenchReport:
-    found = [await judged(one) for one in report.measured]
+    found = [await judged(measured) for measured in report.measured]
     return report.model_copy(update={"measured": tuple(found)})
 
 

@@ -77,23 +77,23 @@ def table(report: BenchReport) -> str:
 
 def kinds_table(report: BenchReport) -> str:
     """Return a Markdown table, a row for each kind: right and accepted, by configuration."""
-    names = [f"{one.configuration}: right / accepted" for one in report.measured]
+    names = [f"{measured.configuration}: right / accepted" for measured in report.measured]
     lines = [f"| Kind | steps | {' | '.join(names)} |", f"|---|--:|{'--:|' * len(names)}"]
     return "\n".join([*lines, *(_kind_row(kind, report.measured) for kind in KINDS)])
 
 
 def _row(measured: Measured) -> str:
     outcomes = measured.outcomes
-    count, right = len(outcomes), sum(one.right for one in outcomes)
-    accepted = sum(one.accepted for one in outcomes)
+    count, right = len(outcomes), sum(outcome.right for outcome in outcomes)
+    accepted = sum(outcome.accepted for outcome in outcomes)
     figures = [
         count,
         accepted,
         right,
         accepted - right,
         f"{right / count:.0%}",
-        f"{sum(one.attempts for one in outcomes) / count:.2f}",
-        f"{sum(one.candidates for one in outcomes) / count:.2f}",
+        f"{sum(outcome.attempts for outcome in outcomes) / count:.2f}",
+        f"{sum(outcome.candidates for outcome in outcomes) / count:.2f}",
         f"{measured.tokens / right:,.0f}" if right else "",
         f"{measured.seconds:.0f}",
     ]
@@ -101,9 +101,10 @@ def _row(measured: Measured) -> str:
 
 
 def _kind_row(kind: Kind, measured: Sequence[Measured]) -> str:
-    of_kind = [[one for one in some.outcomes if one.kind == kind] for some in measured]
+    of_kind = [[outcome for outcome in some.outcomes if outcome.kind == kind] for some in measured]
     cells = [
-        f"{sum(one.right for one in some)} / {sum(one.accepted for one in some)}"
-        for some in of_kind
+        f"{sum(outcome.right for outcome in outcomes)} / "
+        f"{sum(outcome.accepted for outcome in outcomes)}"
+        for outcomes in of_kind
     ]
     return f"| {kind} | {len(of_kind[0]) if of_kind else 0} | {' | '.join(cells)} |"

@@ -103,9 +103,12 @@ def bytes_an_episode(folder: Path) -> dict[str, float]:
     written = [episode("1", number) for number in range(STORED)]
     log.append(written)
     vectors = np.random.default_rng(1).random((STORED, DIMENSION), np.float32)
-    log.keep_vectors("bench", {one.digest: vectors[n] for n, one in enumerate(written)})
+    log.keep_vectors("bench", {episode.digest: vectors[n] for n, episode in enumerate(written)})
     log.close()
-    texts = sum(len(one.objective + one.prompt + one.excerpt + one.artifact) for one in written)
+    texts = sum(
+        len(episode.objective + episode.prompt + episode.excerpt + episode.artifact)
+        for episode in written
+    )
     parts = {"file": path.stat().st_size, "its texts": texts}
     db = sqlite3.connect(path)
     # Not every build of SQLite has dbstat.

@@ -36,9 +36,9 @@ def _row(name: str, given: Sequence[Measured], none: Sequence[Measured]) -> str:
 
 
 def _cells(measured: Sequence[Measured]) -> tuple[str, str, str, str]:
-    outcomes = [outcome for one in measured for outcome in one.outcomes]
+    outcomes = [outcome for run in measured for outcome in run.outcomes]
     right = sum(outcome.right for outcome in outcomes)
-    tokens = sum(one.tokens for one in measured)
+    tokens = sum(run.tokens for run in measured)
     attempts = sum(outcome.attempts for outcome in outcomes) / max(1, len(outcomes))
     return (
         str(right),

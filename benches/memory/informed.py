@@ -40,10 +40,12 @@ class Informed(Rules):
         mean, cov: Of the log-odds of all pairs, by type and then persona.
     """
 
-    def __init__(self, world: World, rng: np.random.Generator, told: Told, optimism: float) -> None:
+    def __init__(
+        self, world: World, rng: np.random.Generator, informed_of: Told, optimism: float
+    ) -> None:
         super().__init__(world, rng)
         self.rng, self.optimism, self.flips = rng, optimism, world.setting.flips
-        self.mean, self.cov = _prior(world, told)
+        self.mean, self.cov = _prior(world, informed_of)
 
     def choose(self, asked: Asked) -> int:
         pairs = slice(asked.kind * PERSONAS, (asked.kind + 1) * PERSONAS)
@@ -64,18 +66,18 @@ class Informed(Rules):
         self.cov -= np.outer(gain, gain * (variance - weights @ (odds - new) ** 2))
 
 
-def _prior(world: World, told: Told) -> tuple[_Floats, _Floats]:
+def _prior(world: World, informed_of: Told) -> tuple[_Floats, _Floats]:
     """Mean and covariance of the log-odds, shapes (pairs,) and (pairs, pairs)."""
     types, personas = np.divmod(np.arange(TYPES * PERSONAS), PERSONAS)
     of_type, of_persona = _same(types), _same(personas)
     looks, alike = _same(world.looks[types]), _same(personas % SKILLS)
     # In any case: how hard a type is, and how a persona happens to do on it.
     cov = 0.25 * of_type + 0.25 * of_type * of_persona + 1e-4 * np.eye(len(types))
-    if told == "skills":
+    if informed_of == "skills":
         cov += of_persona * (0.34 * _same(types % SKILLS) + 0.03 * of_type)
         fits = types % SKILLS == personas % SKILLS
         return 1.3 * (2.8 * np.where(fits, 0.75, 0.05) - 1.2), cov
-    if told == "types":
+    if informed_of == "types":
         cov += of_persona * (0.1 + 1.3 * looks + 0.3 * of_type)
     else:
         cov += of_persona * (0.1 + 0.4 * looks) + alike * (looks + 0.3 * of_type)
@@ -98,7 +100,7 @@ def main() -> None:
     seeds, setting = range(given.first_seed, given.first_seed + given.seeds), Setting()
 
     def late(regrets: list[_Floats]) -> _Floats:
-        return np.array([one[-WINDOW:].mean() for one in regrets])
+        return np.array([regret[-WINDOW:].mean() for regret in regrets])
 
     rules = late([play("rules", seed, setting, RUNS) for seed in seeds]).mean()
 
@@ -110,9 +112,9 @@ def main() -> None:
 
     print("| | run 300 | of the rules' |\n|---|--:|--:|")
     show("memory", [play("memory", seed, setting, RUNS) for seed in seeds])
-    for told in get_args(Told):
-        make = partial(Informed, told=told, optimism=given.optimism)
-        show(f"told {told}", [played(make, seed, setting, RUNS) for seed in seeds])
+    for informed_of in get_args(Told):
+        make = partial(Informed, informed_of=informed_of, optimism=given.optimism)
+        show(f"told {informed_of}", [played(make, seed, setting, RUNS) for seed in seeds])
     print(f"\n{describe_machine()}, {len(seeds)} seeds from {seeds.start}.")
 
 

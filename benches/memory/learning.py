@@ -71,12 +71,12 @@ def _row(name: str, regret: NDArray[np.float64], rules: NDArray[np.float64]) -> 
 def table(setting: Setting, seeds: Sequence[int], pool: Executor) -> str:
     """Play a kind of world under all seeds; a markdown table, a row for each who chooses."""
     found = {
-        one: np.array(list(pool.map(partial(play, one, setting=setting, runs=RUNS), seeds)))
-        for one in PLAYERS
+        player: np.array(list(pool.map(partial(play, player, setting=setting, runs=RUNS), seeds)))
+        for player in PLAYERS
     }
     shown = " | ".join(f"run {run}" for run in SHOWN)
     last = "after 300, of the rules' | summed to 300, of the rules' | runs to recover"
-    rows = [_row(one, found[one], found["rules"]) for one in PLAYERS]
+    rows = [_row(player, found[player], found["rules"]) for player in PLAYERS]
     return "\n".join([f"| | {shown} | {last} |", "|---" + "|--:" * (len(SHOWN) + 3) + "|", *rows])
 
 

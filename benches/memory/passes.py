@@ -45,10 +45,10 @@ def measure_passes(passes: int, every: int, seed: int, path: Path | None = None)
     """
     report = BenchReport(machine=describe_machine(), model="demo", seed=seed)
     sides: dict[bool, list[Measured]] = {True: [], False: []}
-    for memory, one in _as_they_end(passes, every, seed):
-        sides[memory].append(one)
+    for memory, measured_pass in _as_they_end(passes, every, seed):
+        sides[memory].append(measured_pass)
         pairs = zip(sides[True], sides[False], strict=False)
-        measured = tuple(one for both in pairs for one in both)
+        measured = tuple(measured_pass for both in pairs for measured_pass in both)
         report = report.model_copy(update={"measured": measured})
         if path:
             path.write_text(report.model_dump_json(indent=1), encoding="utf-8")
@@ -80,7 +80,7 @@ def _as_they_end(passes: int, every: int, seed: int) -> Generator[tuple[bool, Me
 
 
 def _side(
-    memory: bool, passes: int, every: int, seed: int, cores: list[int], told: Connection
+    memory: bool, passes: int, every: int, seed: int, cores: list[int], results: Connection
 ) -> None:
     """Do all passes of one side on these cores, and tell of each as it ends."""
     os.sched_setaffinity(0, cores)
@@ -91,7 +91,7 @@ def _side(
             own = seed + number * _SEEDS_APART
             options = configured("default", model="demo", seed=own, memory=memory)
             measured = asyncio.run(measure(name, steps, options))
-            told.send(asyncio.run(judged(measured)))
+            results.send(asyncio.run(judged(measured)))
         close_stores()
 
 

@@ -34,8 +34,8 @@ def played(make: Make, seed: int, setting: Setting, runs: int) -> NDArray[np.flo
             succeeded = bool(luck.random() < rates[kind, chosen])
             done.append((asked, chosen, succeeded != bool(luck.random() < setting.flips)))
             regret[run] += (rates[kind].max() - rates[kind, chosen]) / setting.steps
-        for one in done:
-            player.learn(*one)
+        for outcome in done:
+            player.learn(*outcome)
     return regret
 
 

@@ -59,7 +59,7 @@ def prompt(dice: random.Random) -> str:
 
 def run_of(number: int, dice: random.Random) -> list[Episode]:
     """Five episodes: three steps, one of which fails and is tried again twice."""
-    said: dict[str, Any] = {
+    common: dict[str, Any] = {
         "run": f"{number:032x}",
         "objective": "Make the brochure, part by part",
         "task_type": dice.choice(["code/python", "chat/text", "doc/text"]),
@@ -72,7 +72,7 @@ def run_of(number: int, dice: random.Random) -> list[Episode]:
         "reward": 0.5,
         "excerpt": "def f(x):\n    return x\n" * 8,
     }
-    bad: dict[str, Any] = {
+    failed: dict[str, Any] = {
         "succeeded": False,
         "category": Category.CODE,
         "error": f"gate lint: line {number % 90}: {dice.choice(['F401', 'F821', 'E741'])} 'x'",
@@ -80,13 +80,19 @@ def run_of(number: int, dice: random.Random) -> list[Episode]:
     }
     texts = [prompt(dice) for _ in range(3)]
     return [
-        Episode(step="S1", attempt=1, prompt=texts[0], succeeded=True, **said),
-        Episode(step="S2", attempt=1, prompt=texts[1], upstream=("S1",), **said, **bad),
+        Episode(step="S1", attempt=1, prompt=texts[0], succeeded=True, **common),
+        Episode(step="S2", attempt=1, prompt=texts[1], upstream=("S1",), **common, **failed),
         Episode(
-            step="S2", attempt=2, prompt=texts[1], upstream=("S1",), cause="RETRY", **said, **bad
+            step="S2",
+            attempt=2,
+            prompt=texts[1],
+            upstream=("S1",),
+            cause="RETRY",
+            **common,
+            **failed,
         ),
-        Episode(step="S2", attempt=3, prompt=texts[1], cause="ESCALATE", succeeded=True, **said),
-        Episode(step="S3", attempt=1, prompt=texts[2], upstream=("S2",), succeeded=True, **said),
+        Episode(step="S2", attempt=3, prompt=texts[1], cause="ESCALATE", succeeded=True, **common),
+        Episode(step="S3", attempt=1, prompt=texts[2], upstream=("S2",), succeeded=True, **common),
     ]
 
 

@@ -76,10 +76,14 @@ async def write_plans(
             continue
         found.append(
             [
-                Written(one.score.value, graph(one.plan), agreement(one.plan, wanted).exact)
-                if one.plan is not None and one.score is not None
+                Written(
+                    candidate.score.value,
+                    graph(candidate.plan),
+                    agreement(candidate.plan, wanted).exact,
+                )
+                if candidate.plan is not None and candidate.score is not None
                 else Written(0.0, (), False)
-                for one in draft.candidates
+                for candidate in draft.candidates
             ]
         )
     seconds = (time.perf_counter() - began) / (count * plans)
@@ -96,11 +100,11 @@ def tables(found: Sequence[Sequence[Written]]) -> str:
         for threshold in THRESHOLDS if most > 1 else (0.0,):
             rows = [[best_above(row, most, threshold, share) for row in found] for share in AGREED]
             written = sum(number for _, number in rows[0]) / len(found)
-            cells = " | ".join(_share(one.exact for one, _ in row) for row in rows)
+            cells = " | ".join(_share(plan.exact for plan, _ in row) for row in rows)
             lines.append(f"| {most} | {threshold:g} | {cells} | {written:.2f} |")
     lines += ["", "| Plans | any is exact |", "|--:|--:|"]
     for most in range(1, plans + 1):
-        anyone = _share(any(one.exact for one in row[:most]) for row in found)
+        anyone = _share(any(plan.exact for plan in row[:most]) for row in found)
         lines.append(f"| {most} | {anyone} |")
     return "\n".join(lines)
 
@@ -126,14 +130,14 @@ def main() -> None:
     given = parser.parse_args()
     if given.again:
         saved = json.loads(given.again.read_text(encoding="utf-8"))
-        found = [[_read(one) for one in row] for row in saved]
+        found = [[_read(plan) for plan in row] for row in saved]
     else:
         try:
             found = asyncio.run(write_plans(given.pairs, given.plans, given.seed, given.adapter))
         finally:
             close_engines()
     if given.json:
-        text = json.dumps([[asdict(one) for one in row] for row in found])
+        text = json.dumps([[asdict(plan) for plan in row] for row in found])
         given.json.write_text(text, encoding="utf-8")
     print(tables(found))
 

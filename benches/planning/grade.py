@@ -56,9 +56,9 @@ class Grade:
 
     valid: bool
     exact: bool
-    right: int
-    said: int
-    wanted: int
+    matched_edges: int
+    plan_edges: int
+    wanted_edges: int
     coverage: float
     faithful: bool
     serial: bool | None
@@ -77,9 +77,9 @@ def edge_f1(grades: Sequence[Grade]) -> float:
 
     Where no edge is expected and none is there it is 1, if every plan can be read.
     """
-    edges = sum(grade.said + grade.wanted for grade in grades)
+    edges = sum(grade.plan_edges + grade.wanted_edges for grade in grades)
     return (
-        2 * sum(grade.right for grade in grades) / edges
+        2 * sum(grade.matched_edges for grade in grades) / edges
         if edges
         else float(all(grade.valid for grade in grades))
     )
@@ -88,7 +88,9 @@ def edge_f1(grades: Sequence[Grade]) -> float:
 def grade(plan: TaskIR | None, wanted: Wanted) -> Grade:
     """Grade a plan, None if it can't be read, by the expected plan that it comes closest to."""
     grades = [_grade(plan, graph, wanted.objective) for graph in wanted.graphs]
-    return max(grades, key=lambda one: (one.exact, one.faithful, one.edge_f1, one.coverage))
+    return max(
+        grades, key=lambda found: (found.exact, found.faithful, found.edge_f1, found.coverage)
+    )
 
 
 def _grade(plan: TaskIR | None, graph: Sequence[Expected], objective: str) -> Grade:
@@ -106,7 +108,7 @@ def _grade(plan: TaskIR | None, graph: Sequence[Expected], objective: str) -> Gr
     missing = _missing(graph, prompts, pairs)
     amiss = [*missing, *_strays(plan, objective)]
     covered = assign([[int(step.says_item(prompt)) for prompt in prompts] for step in graph])
-    right = sum(
+    matched_edges = sum(
         pairs[need] in needs[pairs[n]]
         for n, wants in enumerate(expected)
         for need in wants
@@ -115,9 +117,9 @@ def _grade(plan: TaskIR | None, graph: Sequence[Expected], objective: str) -> Gr
     return Grade(
         valid=True,
         exact=exact,
-        right=right,
-        said=sum(map(len, needs)),
-        wanted=edges,
+        matched_edges=matched_edges,
+        plan_edges=sum(map(len, needs)),
+        wanted_edges=edges,
         coverage=len(covered.pairs) / len(graph),
         faithful=not amiss,
         serial=(len(needs) == len(graph) and is_chain(needs)) if serial else None,
@@ -159,8 +161,8 @@ def _same_graph(
     fits: Sequence[frozenset[int]],
 ) -> dict[int, int] | None:
     """Pair each expected step with one that fits and needs the same; None if that can't be."""
-    here, there = _places(expected), _places(needs)
-    if sorted(here) != sorted(there):
+    wanted_places, plan_places = _places(expected), _places(needs)
+    if sorted(wanted_places) != sorted(plan_places):
         return None  # no pairing keeps the edges: without this, many lanes are tried in vain
     pairs: dict[int, int] = {}
 
@@ -169,7 +171,7 @@ def _same_graph(
             return True
         wants = frozenset(pairs[need] for need in expected[row])
         for step in sorted(fits[row].difference(pairs.values())):
-            if needs[step] == wants and here[row] == there[step]:
+            if needs[step] == wants and wanted_places[row] == plan_places[step]:
                 pairs[row] = step
                 if search(row + 1):
                     return True
@@ -185,15 +187,17 @@ def _likeliest(
     needs: Sequence[frozenset[int]],
 ) -> Pairing:
     """Pair by words, and where these leave a choice, by where in the graph the steps stand."""
-    here, there = _places(expected), _places(needs)
+    wanted_places, plan_places = _places(expected), _places(needs)
     above = 3 * len(expected) + 1  # the words count for more than all places together
     return assign(
         [
             [
-                said * above + sum(a == b for a, b in zip(mine, place, strict=True)) if said else 0
-                for said, place in zip(row, there, strict=True)
+                shared * above + sum(a == b for a, b in zip(mine, place, strict=True))
+                if shared
+                else 0
+                for shared, place in zip(row, plan_places, strict=True)
             ]
-            for row, mine in zip(shown, here, strict=True)
+            for row, mine in zip(shown, wanted_places, strict=True)
         ]
     )
 
@@ -225,9 +229,9 @@ def _duplicates(plan: TaskIR, objective: str, good: int) -> int:
 
 def _strays(plan: TaskIR, objective: str) -> list[str]:
     known = words(objective)
-    said = {step.id: words(step.prompt) - _TASK for step in plan.steps}
+    prompt_words = {step.id: words(step.prompt) - _TASK for step in plan.steps}
     return [
         f"{step} says what the objective doesn't"
-        for step, content in said.items()
+        for step, content in prompt_words.items()
         if 2 * len(content - known) > len(content)
     ]

@@ -34,12 +34,12 @@ async def measure_graded(
     """Plan the objectives, so many of them at once; seconds are a plan's own only one by one."""
     slots = asyncio.Semaphore(at_once)
 
-    async def measured(one: Wanted) -> Measured:
+    async def measured(expected: Wanted) -> Measured:
         async with slots:
             began = time.perf_counter()
-            planned = await planner(one.objective)
+            planned = await planner(expected.objective)
             seconds = time.perf_counter() - began
-        result = Measured(one, planned, grade(planned.plan, one), seconds)
+        result = Measured(expected, planned, grade(planned.plan, expected), seconds)
         if show:
             _show(result)
         return result
@@ -50,17 +50,17 @@ async def measure_graded(
 def figures(results: Sequence[Measured]) -> dict[str, float | None]:
     """Return what a row of the table says. Counts of plans, shares in 0..1, means a plan."""
     grades = [result.grade for result in results]
-    serial = [one.serial for one in grades if one.serial is not None]
+    serial = [grade.serial for grade in grades if grade.serial is not None]
     return {
         "plans": len(grades),
-        "valid": sum(one.valid for one in grades),
-        "exact": sum(one.exact for one in grades),
+        "valid": sum(grade.valid for grade in grades),
+        "exact": sum(grade.exact for grade in grades),
         "edge_f1": edge_f1(grades),
-        "coverage": _mean([one.coverage for one in grades]),
-        "faithful": sum(one.faithful for one in grades),
+        "coverage": _mean([grade.coverage for grade in grades]),
+        "faithful": sum(grade.faithful for grade in grades),
         "serial": sum(serial) if serial else None,
         "serial_of": len(serial),
-        "duplicates": _mean([one.duplicates for one in grades]),
+        "duplicates": _mean([grade.duplicates for grade in grades]),
         "tokens": _mean([result.planned.tokens for result in results]),
         "seconds": _mean([result.seconds for result in results]),
     }
@@ -74,29 +74,34 @@ def graded_table(results: Sequence[Measured]) -> str:
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     kinds = dict.fromkeys(result.wanted.kind for result in results)
-    rows = [_row(kind, [one for one in results if one.wanted.kind == kind]) for kind in kinds]
+    rows = [
+        _row(kind, [result for result in results if result.wanted.kind == kind]) for kind in kinds
+    ]
     return "\n".join([*lines, *rows, _row("**all**", results)])
 
 
 def to_json(results: Sequence[Measured], **about: str | int | None) -> str:
     """Return all that was measured, with what it was measured on."""
     kinds = dict.fromkeys(result.wanted.kind for result in results)
-    rows = {kind: figures([one for one in results if one.wanted.kind == kind]) for kind in kinds}
+    rows = {
+        kind: figures([result for result in results if result.wanted.kind == kind])
+        for kind in kinds
+    }
     data: dict[str, Any] = {
         **about,
         "all": figures(results),
         "kinds": rows,
         "plans": [
             {
-                "id": one.wanted.id,
-                "objective": one.wanted.objective,
-                "plan": one.planned.lines,
-                "grade": asdict(one.grade),
-                "samples": one.planned.samples,
-                "tokens": one.planned.tokens,
-                "seconds": round(one.seconds, 3),
+                "id": result.wanted.id,
+                "objective": result.wanted.objective,
+                "plan": result.planned.lines,
+                "grade": asdict(result.grade),
+                "samples": result.planned.samples,
+                "tokens": result.planned.tokens,
+                "seconds": round(result.seconds, 3),
             }
-            for one in results
+            for result in results
         ],
     }
     return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
@@ -107,15 +112,15 @@ def from_json(text: str, wanted: Sequence[Wanted]) -> list[Measured]:
 
     Plans whose objective isn't among `wanted` any more are left out.
     """
-    known = {one.objective: one for one in wanted}
+    known = {expected.objective: expected for expected in wanted}
     results: list[Measured] = []
     for saved in json.loads(text)["plans"]:
-        if (one := known.get(saved["objective"])) is None:
+        if (expected := known.get(saved["objective"])) is None:
             continue
         valid = saved["grade"]["valid"]
-        plan = repair_plan(read_lines(saved["plan"], one.objective)).plan if valid else None
+        plan = repair_plan(read_lines(saved["plan"], expected.objective)).plan if valid else None
         planned = Planned(plan, saved["plan"], saved["samples"], saved["tokens"])
-        results.append(Measured(one, planned, grade(plan, one), saved["seconds"]))
+        results.append(Measured(expected, planned, grade(plan, expected), saved["seconds"]))
     return results
 
 

@@ -88,7 +88,9 @@ def _fits(plan: TaskIR, chosen: dict[str, Step], wanted: Objective) -> bool:
     return (
         all(_asks(step, wanted.parts[part]) for part, step in chosen.items())
         and all(_lone(chosen[part], part, wanted) for part in wanted.apart)
-        and not any(ids[one] in needs[ids[other]] for one in wanted.apart for other in wanted.apart)
+        and not any(
+            ids[part] in needs[ids[other]] for part in wanted.apart for other in wanted.apart
+        )
         and all(ids[first] in needs[ids[second]] for first, second in wanted.order)
         and (not wanted.join or any(set(ids.values()) <= needs[step.id] for step in plan.steps))
     )

@@ -51,7 +51,9 @@ def usable_table(results: Sequence[Result]) -> str:
         "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     kinds = dict.fromkeys(result.wanted.kind for result in results)
-    rows = [_row(kind, [one for one in results if one.wanted.kind == kind]) for kind in kinds]
+    rows = [
+        _row(kind, [result for result in results if result.wanted.kind == kind]) for kind in kinds
+    ]
     return "\n".join([*lines, *rows, _row("**all**", results)])
 
 

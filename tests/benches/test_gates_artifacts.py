@@ -74,8 +74,8 @@ def test_a_model_that_answers_beforehand_writes_its_tokens(artifacts: Any) -> No
         return asyncio.run(model_request(model, [asked]))
 
     try:
-        told = ask("Tell a story of a ship.")
-        assert (told.text, told.usage.output_tokens) == ("x = 1", 12)
+        answer = ask("Tell a story of a ship.")
+        assert (answer.text, answer.usage.output_tokens) == ("x = 1", 12)
         assert ask("Anything else").text == "done"
     finally:
         close_engines()

@@ -26,7 +26,7 @@ def review() -> Any:
 
 
 def artifact(name: str, kind: str, **fields: Any) -> Any:
-    return review().Reviewed(id=name, kind=kind, artifact=name, said="", **fields)
+    return review().Reviewed(id=name, kind=kind, artifact=name, gate_message="", **fields)
 
 
 def some(counts: dict[str, int]) -> list[Any]:
@@ -36,7 +36,12 @@ def some(counts: dict[str, int]) -> list[Any]:
 def test_kinds_are_drawn_evenly_as_far_as_there_are_so_many() -> None:
     pool = some({"python": 20, "shell": 20, "json": 2, "text": 20})
     drawn = review().drawn(pool, 14, 0)
-    assert Counter(one.kind for one in drawn) == {"python": 4, "shell": 4, "json": 2, "text": 4}
+    assert Counter(review.kind for review in drawn) == {
+        "python": 4,
+        "shell": 4,
+        "json": 2,
+        "text": 4,
+    }
 
 
 def test_a_draw_can_be_repeated() -> None:
@@ -57,27 +62,27 @@ def test_each_artifact_of_a_run_without_gates_is_drawn_from_once() -> None:
     ]
     report = tally.BenchReport(machine="m", model="demo", measured=measured)
     found = review().candidates([report, report], without=["c"])
-    assert [(one.id, one.artifact) for one in found] == [("a", "x"), ("a", "y")]
+    assert [(review.id, review.artifact) for review in found] == [("a", "x"), ("a", "y")]
 
 
 def test_what_is_told_is_the_share_that_agree_and_who_does_not() -> None:
     both = {"hand": Category.CODE, "rule": Category.CODE}
-    told = review().agreement(
+    text = review().agreement(
         [artifact("a", "text", **both), artifact("b", "text", **both | {"rule": Category.LOGIC})]
     )
-    assert told.splitlines()[0] == "1 of 2 agree: 50%"
-    assert told.splitlines()[1].startswith("b: rule LOGIC, hand CODE.")
+    assert text.splitlines()[0] == "1 of 2 agree: 50%"
+    assert text.splitlines()[1].startswith("b: rule LOGIC, hand CODE.")
 
 
 def test_the_page_has_the_figure_of_what_is_kept() -> None:
     kept = review().load_review()
     steps = {asked.id: asked.kind for asked in import_module("steps").load_steps()}
-    assert all(steps[one.id] == one.kind for one in kept)
-    assert None not in {category for one in kept for category in (one.hand, one.rule)}
-    told = re.search(r"(\d+) of (\d+) agree", sections("failures.md")["Rules against readers"])
-    assert told is not None
-    same = sum(one.hand == one.rule for one in kept)
-    assert (int(told[1]), int(told[2])) == (same, len(kept))
+    assert all(steps[review.id] == review.kind for review in kept)
+    assert None not in {category for review in kept for category in (review.hand, review.rule)}
+    figures = re.search(r"(\d+) of (\d+) agree", sections("failures.md")["Rules against readers"])
+    assert figures is not None
+    same = sum(review.hand == review.rule for review in kept)
+    assert (int(figures[1]), int(figures[2])) == (same, len(kept))
 
 
 @pytest.mark.slow
@@ -86,5 +91,7 @@ def test_what_rules_and_the_reader_agreed_on_is_still_so() -> None:
     steps = {asked.id: asked for asked in import_module("steps").load_steps()}
     now = asyncio.run(review().judged(kept, steps))
     assert [
-        one.id for was, one in zip(kept, now, strict=True) if was.rule == was.hand != one.rule
+        review.id
+        for was, review in zip(kept, now, strict=True)
+        if was.rule == was.hand != review.rule
     ] == []

@@ -123,7 +123,7 @@ def test_a_script_is_right_by_what_it_prints_and_leaves_and_how_it_ends(
 
 @pytest.mark.usefixtures("prefect_server", "swarm_home")
 def test_a_plan_of_steps_runs_and_its_last_step_is_the_answer() -> None:
-    steps = [one for one in import_module("steps").load_steps() if one.id in ("sum", "capital")]
+    steps = [step for step in import_module("steps").load_steps() if step.id in ("sum", "capital")]
     plan = import_module("swarms").plan_for(steps)
 
     def reply(prompt: str) -> str:

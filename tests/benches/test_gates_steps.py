@@ -60,9 +60,9 @@ def test_there_are_enough_steps_of_every_kind() -> None:
 
 def test_every_step_has_a_hidden_test_of_its_kind_and_an_answer() -> None:
     kinds = {asked.id: asked.kind for asked in import_module("steps").load_steps()}
-    hidden = {one.id: one.kind for one in import_module("hidden").load_hidden().values()}
+    hidden = {truth.id: truth.kind for truth in import_module("hidden").load_hidden().values()}
     assert hidden == kinds
-    assert [one.id for one in answers()] == list(kinds)
+    assert [answer.id for answer in answers()] == list(kinds)
 
 
 def test_no_hidden_example_is_shown() -> None:

@@ -24,8 +24,10 @@ def rows(*measured: Any) -> list[str]:
 def measured(tokens: int, *right: bool) -> Any:
     tally = import_module("tally")
     outcomes = tuple(
-        tally.Outcome(id="x", kind="text", accepted=True, flaw="" if one else "wrong", attempts=2)
-        for one in right
+        tally.Outcome(
+            id="x", kind="text", accepted=True, flaw="" if is_right else "wrong", attempts=2
+        )
+        for is_right in right
     )
     return tally.Measured(configuration="x", outcomes=outcomes, tokens=tokens, seconds=1.0)
 

@@ -40,19 +40,19 @@ def test_memory_regrets_less_than_the_rules(play: Any, world: Any) -> None:
 
 @pytest.mark.parametrize("structured", [True, False])
 def test_rates_change_half_way_for_a_third_of_the_personas(world: Any, structured: bool) -> None:
-    one = world.World(3, world.Setting(structured=structured))
-    changed = (one.rates(world.DRIFT - 1) != one.rates(world.DRIFT)).any(axis=0)
+    drawn = world.World(3, world.Setting(structured=structured))
+    changed = (drawn.rates(world.DRIFT - 1) != drawn.rates(world.DRIFT)).any(axis=0)
     assert changed.sum() == world.PERSONAS // 3
-    assert ((one.before > 0) & (one.before < 1)).all()
+    assert ((drawn.before > 0) & (drawn.before < 1)).all()
 
 
 def test_prompts_of_a_type_are_alike_and_others_hardly(world: Any) -> None:
-    one, rng = world.World(3, world.Setting()), np.random.default_rng(0)
-    same = [one.prompt(0, rng) @ one.prompt(0, rng) for _ in range(20)]
+    drawn, rng = world.World(3, world.Setting()), np.random.default_rng(0)
+    same = [drawn.prompt(0, rng) @ drawn.prompt(0, rng) for _ in range(20)]
     other = [
-        one.prompt(0, rng) @ one.prompt(kind, rng)
+        drawn.prompt(0, rng) @ drawn.prompt(kind, rng)
         for kind in range(world.TYPES)
-        if one.looks[kind] != one.looks[0]
+        if drawn.looks[kind] != drawn.looks[0]
     ]
     assert np.mean(same) > 0.7
     assert abs(np.mean(other)) < 0.1
@@ -70,24 +70,27 @@ def test_who_is_told_the_skills_regrets_little_from_the_start(
     monkeypatch.syspath_prepend(BENCH.parent)
     informed = import_module("informed")
 
-    def told(world: Any, rng: np.random.Generator) -> Any:
+    def make_player(world: Any, rng: np.random.Generator) -> Any:
         return informed.Informed(world, rng, "skills", 0.3)
 
     setting = world.Setting()
     assert (
-        play.played(told, 7, setting, 15).mean() < 0.5 * play.play("rules", 7, setting, 15).mean()
+        play.played(make_player, 7, setting, 15).mean()
+        < 0.5 * play.play("rules", 7, setting, 15).mean()
     )
 
 
-@pytest.mark.parametrize("told", ["types", "who is alike", "skills"])
+@pytest.mark.parametrize("informed_of", ["types", "who is alike", "skills"])
 def test_an_outcome_moves_what_is_believed_of_the_pair_most(
-    play: Any, world: Any, told: str, monkeypatch: pytest.MonkeyPatch
+    play: Any, world: Any, informed_of: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(BENCH.parent)
     informed, players = import_module("informed"), import_module("players")
-    one = informed.Informed(world.World(7, world.Setting()), np.random.default_rng(0), told, 0.3)
-    before, spread = one.mean.copy(), one.cov.diagonal().copy()
-    one.learn(players.Asked(0, 0, 3, np.zeros(256)), 5, True)
-    moved = one.mean - before
+    player = informed.Informed(
+        world.World(7, world.Setting()), np.random.default_rng(0), informed_of, 0.3
+    )
+    before, spread = player.mean.copy(), player.cov.diagonal().copy()
+    player.learn(players.Asked(0, 0, 3, np.zeros(256)), 5, True)
+    moved = player.mean - before
     assert moved.argmax() == 3 * world.PERSONAS + 5
-    assert (one.cov.diagonal() <= spread + 1e-12).all()
+    assert (player.cov.diagonal() <= spread + 1e-12).all()

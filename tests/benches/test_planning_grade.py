@@ -69,19 +69,19 @@ def test_the_order_of_the_lines_does_not_matter(grading: Any) -> None:
 
 def test_a_wrong_edge_costs_precision(grading: Any) -> None:
     bad = drinks(grading, TEA, f"{COFFEE} (needs 1)", COCOA, f"{JUDGE} (needs 1, 2, 3)")
-    assert (bad.exact, bad.faithful, bad.right, bad.said) == (False, True, 3, 4)
+    assert (bad.exact, bad.faithful, bad.matched_edges, bad.plan_edges) == (False, True, 3, 4)
     assert bad.edge_f1 == pytest.approx(6 / 7)
 
 
 def test_a_missing_edge_costs_recall(grading: Any) -> None:
     bad = drinks(grading, TEA, COFFEE, COCOA, f"{JUDGE} (needs 1, 3)")
-    assert (bad.exact, bad.right, bad.said) == (False, 2, 2)
+    assert (bad.exact, bad.matched_edges, bad.plan_edges) == (False, 2, 2)
     assert bad.edge_f1 == pytest.approx(4 / 5)
 
 
 def test_a_missing_step_costs_its_edges_too(grading: Any) -> None:
     bad = drinks(grading, TEA, COFFEE, f"{JUDGE} (needs 1, 2)")
-    assert (bad.exact, bad.faithful, bad.coverage, bad.right) == (False, False, 0.75, 2)
+    assert (bad.exact, bad.faithful, bad.coverage, bad.matched_edges) == (False, False, 0.75, 2)
     # The judge's prompt is the only one that says cocoa, but it stands where the judge belongs.
     assert "c has no step" in bad.flaws
 
@@ -181,12 +181,12 @@ def test_a_join_that_nobody_asked_for_is_not_a_single_thing(grading: Any) -> Non
 
 def test_any_of_the_right_plans_will_do(grading: Any) -> None:
     objective = "Total the rent and say if it fits"
-    one = {"a": ("", "total fits")}
+    first = {"a": ("", "total fits")}
     two = {"a": ("", "total"), "b": ("a", "fits")}
     lines = ["Accountant: Total the rent", "Judge: Say if the rent fits (needs 1)"]
-    assert grading.grade(plan(objective, *lines), wanted(objective, one, two)).exact
-    assert grading.grade(plan(objective, *lines), wanted(objective, two, one)).exact
-    assert not grading.grade(plan(objective, *lines), wanted(objective, one)).exact
+    assert grading.grade(plan(objective, *lines), wanted(objective, first, two)).exact
+    assert grading.grade(plan(objective, *lines), wanted(objective, two, first)).exact
+    assert not grading.grade(plan(objective, *lines), wanted(objective, first)).exact
 
 
 def test_words_come_before_edges(grading: Any) -> None:
@@ -207,7 +207,7 @@ def test_words_come_before_edges(grading: Any) -> None:
     crossed = plan(objective, *lines, tests[0].format(2), tests[1].format(1))
     assert grading.grade(straight, wanted(objective, graph)).exact
     found = grading.grade(crossed, wanted(objective, graph))
-    assert (found.exact, found.right) == (False, 0)
+    assert (found.exact, found.matched_edges) == (False, 0)
 
 
 def test_a_join_that_names_everything_is_not_taken_for_a_lane(grading: Any) -> None:
@@ -231,7 +231,12 @@ def test_fourteen_steps_that_all_say_everything_are_graded(grading: Any) -> None
     lines = [f"Expert {n}: Compare {', '.join(names)} (needs {n - 1})" for n in range(1, 15)]
     lines[0] = lines[0].removesuffix(" (needs 0)")
     found = grading.grade(plan(objective, *lines), wanted(objective, graph))
-    assert (found.exact, found.coverage, found.said, found.wanted) == (False, 1.0, 13, 13)
+    assert (found.exact, found.coverage, found.plan_edges, found.wanted_edges) == (
+        False,
+        1.0,
+        13,
+        13,
+    )
 
 
 @pytest.mark.parametrize("name", ["heldout", "fresh", "third"])
@@ -239,9 +244,9 @@ def test_every_objective_of_a_set_has_a_plan_that_is_worth_all(grading: Any, nam
     heldout = import_module("heldout")
     lines = Path(__file__).with_name(f"{name}_plans.jsonl").read_text("utf-8").splitlines()
     plans = {plan["id"]: "\n".join(plan["plan"]) for plan in map(json.loads, lines)}
-    for one in heldout.load_heldout(heldout.SETS[name]):
-        found = grading.grade(read_lines(plans[one.id], one.objective), one)
-        assert (one.id, found.exact, found.flaws) == (one.id, True, ())
+    for expected in heldout.load_heldout(heldout.SETS[name]):
+        found = grading.grade(read_lines(plans[expected.id], expected.objective), expected)
+        assert (expected.id, found.exact, found.flaws) == (expected.id, True, ())
         assert (found.edge_f1, found.coverage, found.duplicates) == (1.0, 1.0, 0.0)
         assert found.serial is not False
 

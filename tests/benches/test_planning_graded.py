@@ -29,7 +29,7 @@ def planning(graded: Any) -> Any:
     return import_module("planner")
 
 
-def one(kind: str, objective: str, *steps: tuple[str, str]) -> Any:
+def expected(kind: str, objective: str, *steps: tuple[str, str]) -> Any:
     keys = [{"key": item, "needs": needs.split(), "must": [item]} for item, needs in steps]
     wanted = import_module("heldout").Wanted
     return wanted(id=objective, kind=kind, objective=objective, steps=keys)
@@ -43,9 +43,9 @@ def results(graded: Any, planning: Any) -> list[Any]:
         return planning.Planned(plan, "" if plan else "1. ", samples=2, tokens=30)
 
     wanted = [
-        one("serial", "Write an ode", ("ode", "")),
-        one("serial", "Sing, then rest", ("sing", ""), ("rest", "sing")),
-        one("lanes", "Name a fish and a bird", ("fish", ""), ("bird", "")),
+        expected("serial", "Write an ode", ("ode", "")),
+        expected("serial", "Sing, then rest", ("sing", ""), ("rest", "sing")),
+        expected("lanes", "Name a fish and a bird", ("fish", ""), ("bird", "")),
     ]
     return asyncio.run(graded.measure_graded(wanted, write, show=False))
 
@@ -71,7 +71,7 @@ def test_so_many_objectives_as_asked_for_are_planned_at_once(graded: Any, planni
         under_way.remove(objective)
         return planning.Planned(None, "1. ")
 
-    wanted = [one("serial", f"Sing {number} songs", ("sing", "")) for number in range(2, 7)]
+    wanted = [expected("serial", f"Sing {number} songs", ("sing", "")) for number in range(2, 7)]
     results = asyncio.run(graded.measure_graded(wanted, write, show=False, at_once=2))
     assert most == 2
     assert [result.wanted for result in results] == wanted

@@ -49,35 +49,35 @@ def test_a_set_has_its_objectives(heldout: Any, name: str, count: int) -> None:
 
 def test_each_set_has_every_kind(heldout: Any) -> None:
     kinds = {
-        tuple(dict.fromkeys(one.kind for one in heldout.load_heldout(path)))
+        tuple(dict.fromkeys(expected.kind for expected in heldout.load_heldout(path)))
         for path in heldout.SETS.values()
     }
     assert len(kinds) == 1
 
 
 def test_no_objective_is_in_two_sets(heldout: Any) -> None:
-    said = [
-        " ".join(one.objective.casefold().split())
+    objectives = [
+        " ".join(expected.objective.casefold().split())
         for path in heldout.SETS.values()
-        for one in heldout.load_heldout(path)
+        for expected in heldout.load_heldout(path)
     ]
-    assert len(said) == len(set(said))
+    assert len(objectives) == len(set(objectives))
 
 
 def test_each_kind_stands_together(ours: list[Any]) -> None:
-    kinds = [one.kind for one in ours]
+    kinds = [expected.kind for expected in ours]
     assert kinds == sorted(kinds, key=kinds.index)
 
 
 def test_over_a_third_is_one_step_or_a_chain(heldout: Any, ours: list[Any]) -> None:
-    serial = sum(heldout.is_chain(needs_of(heldout, one.steps)) for one in ours)
+    serial = sum(heldout.is_chain(needs_of(heldout, expected.steps)) for expected in ours)
     assert 0.35 <= serial / len(ours) <= 0.40
 
 
 def test_none_is_an_objective_of_the_looser_rule(ours: list[Any]) -> None:
     lines = (PLANNING / "objectives.jsonl").read_text("utf-8").splitlines()
     others = {json.loads(line)["objective"].casefold() for line in lines}
-    assert not others & {one.objective.casefold() for one in ours}
+    assert not others & {expected.objective.casefold() for expected in ours}
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_chain_is_a_line_of_steps(heldout: Any, needs: list[list[int]], chain:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ("{", "Line 2 of .* is no objective: .*JSON"),
         (line(id="y", colour="red"), "Line 2 .*colour"),
@@ -111,10 +111,10 @@ def test_a_chain_is_a_line_of_steps(heldout: Any, needs: list[list[int]], chain:
         (line(id="y"), "Line 2 .* has the id or the objective of 'x'"),
     ],
 )
-def test_a_wrong_line_is_named(heldout: Any, tmp_path: Path, wrong: str, said: str) -> None:
+def test_a_wrong_line_is_named(heldout: Any, tmp_path: Path, wrong: str, message: str) -> None:
     path = tmp_path / "set.jsonl"
     path.write_text(f"{line()}\n{wrong}\n")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         heldout.load_heldout(path)
 
 

@@ -82,7 +82,7 @@ print(sorted(set({of!r}) & set(sys.modules)))
 @pytest.fixture
 def filled(swarm_home: Path) -> Path:
     """A memory of two runs."""
-    from .memory_told import ALL, fill
+    from memory_commands import ALL, fill
 
     fill(swarm_home, *ALL)
     return swarm_home

@@ -22,7 +22,9 @@ SHORT = ("--max-output-tokens", "40")
 
 def overlap(result: SwarmResult) -> bool:
     spans = [(a.started_at, a.ended_at) for step in result.steps for a in step.attempts]
-    return any(one is not other and one[0] <= other[0] < one[1] for one in spans for other in spans)
+    return any(
+        span is not other and span[0] <= other[0] < span[1] for span in spans for other in spans
+    )
 
 
 def test_a_plan_runs_on_the_embedded_model_and_steps_overlap(

@@ -37,7 +37,7 @@ def step(**changes: object) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said", "to_do"),
+    ("arguments", "message", "to_do"),
     [
         (["run", ""], "The objective is empty.", "Say what is wanted"),
         (["run", "  "], "The objective is empty.", "Say what is wanted"),
@@ -62,18 +62,18 @@ def step(**changes: object) -> list[dict[str, object]]:
     ],
 )
 def test_wrong_usage_is_explained(
-    arguments: list[str], said: str, to_do: str, invoke: Invoke
+    arguments: list[str], message: str, to_do: str, invoke: Invoke
 ) -> None:
     result = invoke(*arguments)
     assert result.exit_code == 2
-    assert said in result.stderr
-    assert to_do in result.stderr.partition(said)[2]
+    assert message in result.stderr
+    assert to_do in result.stderr.partition(message)[2]
     assert "Traceback" not in result.stderr
     assert "--json" in arguments or result.stdout == ""
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "is not JSON"),
         ("", "is not JSON"),
@@ -87,13 +87,13 @@ def test_wrong_usage_is_explained(
     ],
 )
 def test_a_plan_that_breaks_a_rule_is_explained(
-    text: str, said: str, tmp_path: Path, invoke: Invoke
+    text: str, message: str, tmp_path: Path, invoke: Invoke
 ) -> None:
     path = tmp_path / "plan.json"
     path.write_text(text)
     result = invoke("run", "--plan", path)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert str(path) in result.stderr
     assert "docs/task_ir.schema.json" in result.stderr
 
@@ -197,7 +197,7 @@ def too_small(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (nothing, "FORMAT"),
         (never, "TIMEOUT"),
@@ -207,7 +207,7 @@ def too_small(_: list[ModelMessage], __: AgentInfo) -> ModelResponse:
 )
 def test_a_model_that_can_not_do_it_fails_the_run_and_says_why(
     answer: Callable[..., ModelResponse],
-    said: str,
+    message: str,
     tmp_path: Path,
     invoke: Invoke,
     prefect_server: None,
@@ -220,7 +220,7 @@ def test_a_model_that_can_not_do_it_fails_the_run_and_says_why(
         )
     assert result.exit_code == 1
     assert json.loads(result.stdout)["status"] == "failed"
-    assert said in result.stderr
+    assert message in result.stderr
     assert "Look closer: prefect-swarm inspect" in result.stderr
     assert "Traceback" not in result.stderr
 

@@ -176,8 +176,8 @@ def test_an_unfinished_run_says_what_is_done_and_how_to_go_on(
 
 
 def test_an_unfinished_run_as_json_lists_what_is_done(stored: RunFolder, invoke: Invoke) -> None:
-    told = json.loads(invoke("inspect", "0123abcd0000", "--json").stdout)
-    assert (told["status"], told["finished_steps"]) == ("unfinished", ["S1", "S3"])
+    shown = json.loads(invoke("inspect", "0123abcd0000", "--json").stdout)
+    assert (shown["status"], shown["finished_steps"]) == ("unfinished", ["S1", "S3"])
 
 
 def test_a_run_without_a_plan_says_so(stored: RunFolder, invoke: Invoke) -> None:

@@ -22,7 +22,7 @@ WRONG, RIGHT = '{"n": "one"}', '{"n": 1}'
 CLERK = Delegate(name="Number Clerk", system_prompt="You know numbers.")
 
 
-def mended_by(*actions: str) -> SwarmResult:
+def run_with_decisions(*actions: str) -> SwarmResult:
     """A run of one step that is answered rightly after these actions, each taken once."""
     answers = iter([*(WRONG for _ in actions), RIGHT])
 
@@ -40,7 +40,7 @@ def rows_of(text: str) -> list[str]:
 
 
 def test_a_replaced_step_is_shown_as_its_replacement(invoke: Invoke) -> None:
-    result = mended_by("REPLAN")
+    result = run_with_decisions("REPLAN")
     page = html.unescape(pages(result.flow_run_id)["swarm-plan"])
     assert 'S1["S1 · Counter<br/>Count to one"]' in page
     assert rows_of(page) == [
@@ -63,7 +63,7 @@ def test_a_replaced_step_is_shown_as_its_replacement(invoke: Invoke) -> None:
 
 
 def test_a_delegated_step_is_shown_with_whom_it_was_given_to(invoke: Invoke) -> None:
-    result = mended_by("DELEGATE")
+    result = run_with_decisions("DELEGATE")
     page = html.unescape(pages(result.flow_run_id)["swarm-plan"])
     assert 'S1["S1 · Number Clerk<br/>do S1"]' in page
     assert rows_of(page) == [
@@ -78,21 +78,21 @@ def test_a_delegated_step_is_shown_with_whom_it_was_given_to(invoke: Invoke) -> 
 
 
 def test_both_are_told_where_both_happened() -> None:
-    (step,) = mended_by("REPLAN", "DELEGATE").steps
+    (step,) = run_with_decisions("REPLAN", "DELEGATE").steps
     assert [attempt.agent for attempt in step.attempts] == ["Reader", "Counter", "Number Clerk"]
     assert step.change == "replaced, given to Number Clerk"
     assert (step.prompt, step.planned) == ("Count to one", "Reader: do S1")
 
 
 def test_a_step_that_nothing_changed_says_nothing_of_it(invoke: Invoke) -> None:
-    result = mended_by("RETRY")
+    result = run_with_decisions("RETRY")
     assert (result.steps[0].change, result.steps[0].planned) == ("", "")
     assert "it was" not in pages(result.flow_run_id)["swarm-plan"]
     assert "Changed" not in invoke("inspect", result.run_id, "--step", "S1").stdout
 
 
 def test_a_result_from_before_still_loads_and_shows_the_plans_prompt(invoke: Invoke) -> None:
-    stored = find_run(mended_by().run_id)
+    stored = find_run(run_with_decisions().run_id)
     result = stored.result()
     assert result is not None
     lately = {"prompt", "change", "planned"}

@@ -73,11 +73,11 @@ def test_a_cancelled_runs_page_has_its_attempts_and_decisions() -> None:
 
 def test_inspect_shows_what_a_cancelled_run_had_tried(invoke: Invoke) -> None:
     left = cancelled()
-    told = invoke("inspect", left.run_id).stdout
-    (row,) = [line for line in told.splitlines() if line.startswith("S1  ")]
+    shown = invoke("inspect", left.run_id).stdout
+    (row,) = [line for line in shown.splitlines() if line.startswith("S1  ")]
     assert row.split()[:4] == ["S1", "Reader", "worker", "1"]
-    assert "0 of 2 steps finished." in told
-    assert f"Look closer: prefect-swarm inspect {left.run_id} --step S1" in told
+    assert "0 of 2 steps finished." in shown
+    assert f"Look closer: prefect-swarm inspect {left.run_id} --step S1" in shown
     lines = invoke("inspect", left.run_id, "--step", "S1").stdout.splitlines()
     assert "S1 Reader: cancelled" in lines
     assert "Attempt 1 · Reader" in lines
@@ -88,9 +88,9 @@ def test_inspect_shows_what_a_cancelled_run_had_tried(invoke: Invoke) -> None:
 
 def test_inspect_as_json_has_the_attempts_of_a_cancelled_run(invoke: Invoke) -> None:
     left = cancelled()
-    told = json.loads(invoke("inspect", left.run_id, "--json").stdout)
-    assert told["status"] == "unfinished"
-    (step,) = told["steps"]
+    shown = json.loads(invoke("inspect", left.run_id, "--json").stdout)
+    assert shown["status"] == "unfinished"
+    (step,) = shown["steps"]
     assert [attempt["decision"]["action"] for attempt in step["attempts"]] == ["RETRY"]
     assert json.loads(invoke("inspect", left.run_id, "--step", "S1", "--json").stdout) == {
         **step,

@@ -37,9 +37,9 @@ def scripted(prefect_server: None) -> Iterator[None]:
 def test_json_alone_is_on_standard_output_and_progress_on_the_other(invoke: Invoke) -> None:
     result = invoke("run", "--plan", UNEVEN, "--json")
     assert result.exit_code == 0, result.stderr
-    told = SwarmResult.model_validate_json(result.stdout)
-    assert (told.status, told.answer) == ("completed", "Here it is.")
-    assert told.plan == load_plan(UNEVEN)
+    printed = SwarmResult.model_validate_json(result.stdout)
+    assert (printed.status, printed.answer) == ("completed", "Here it is.")
+    assert printed.plan == load_plan(UNEVEN)
     lines = result.stderr.splitlines()
     assert any("S5 Editor: done" in line for line in lines)
     assert not any("|" in line for line in lines)

@@ -81,8 +81,8 @@ def test_naming_a_local_model_is_a_usage_error(
     arguments: tuple[str, ...], tier: str, fix: str, command: Without
 ) -> None:
     done = command(*arguments)
-    said = [f"Error: Tier {tier}: Local models need llama.cpp.", fix]
-    assert (done.returncode, done.stderr.splitlines()) == (2, said)
+    error = [f"Error: Tier {tier}: Local models need llama.cpp.", fix]
+    assert (done.returncode, done.stderr.splitlines()) == (2, error)
 
 
 def test_training_is_a_usage_error(command: Without) -> None:

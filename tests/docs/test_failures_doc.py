@@ -20,9 +20,9 @@ ACTIONS = {"RETRY", "THINK_HARDER", "SAMPLE", "ESCALATE", "DELEGATE", "REPLAN", 
 
 
 def test_the_table_is_the_default_policy() -> None:
-    told = {row[0]: tuple(filter(None, row[1:])) for row in rows(PARTS["The table"])}
-    assert told == dict(RULES)
-    assert [*told] == [*RULES]
+    documented = {row[0]: tuple(filter(None, row[1:])) for row in rows(PARTS["The table"])}
+    assert documented == dict(RULES)
+    assert [*documented] == [*RULES]
 
 
 def test_every_category_is_explained_once() -> None:
@@ -53,18 +53,24 @@ def way(category: Category, ladder: tuple[Tier, ...]) -> list[Action]:
 
 
 def test_what_the_attempts_come_to_is_so() -> None:
-    told = [row for row in rows(PARTS["Bounds"]) if row[0] in set(Category)]
-    assert told
-    for category, *ways in told:
-        for models, said in enumerate(ways, 1):
-            assert said == ", ".join(way(Category(category), TIERS[:models])), (category, models)
+    documented = [row for row in rows(PARTS["Bounds"]) if row[0] in set(Category)]
+    assert documented
+    for category, *ways in documented:
+        for models, documented_way in enumerate(ways, 1):
+            assert documented_way == ", ".join(way(Category(category), TIERS[:models])), (
+                category,
+                models,
+            )
 
 
 def test_the_bounds_are_the_defaults() -> None:
-    policy, told = Policy(), {row[0]: row[1] for row in rows(PARTS["Bounds"]) if len(row) == 3}
-    assert told["replacements in a run"] == str(policy.replans)
-    assert told["candidates of a SAMPLE"] == str(policy.samples)
-    assert str(Bounds().max_attempts) in told.values()
+    policy, documented = (
+        Policy(),
+        {row[0]: row[1] for row in rows(PARTS["Bounds"]) if len(row) == 3},
+    )
+    assert documented["replacements in a run"] == str(policy.replans)
+    assert documented["candidates of a SAMPLE"] == str(policy.samples)
+    assert str(Bounds().max_attempts) in documented.values()
 
 
 def test_the_policy_in_the_page_is_the_example_and_can_be_loaded() -> None:

@@ -29,7 +29,9 @@ def test_every_gate_stands_in_its_stage() -> None:
 
 
 def test_every_kind_has_the_gates_that_the_page_says() -> None:
-    told = {row[0]: named(row[1]) for row in rows(PARTS["The pipeline"]) if row[0] in DEFAULT_GATES}
-    assert {kind: sorted(names) for kind, names in told.items()} == {
+    documented = {
+        row[0]: named(row[1]) for row in rows(PARTS["The pipeline"]) if row[0] in DEFAULT_GATES
+    }
+    assert {kind: sorted(names) for kind, names in documented.items()} == {
         kind: sorted(names) for kind, names in DEFAULT_GATES.items()
     }

@@ -25,12 +25,12 @@ SQL, CYPHER = PARTS["With plain SQL"], PARTS["With Cypher"]
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that has a memory where the page says, with a failure and what repaired it."""
     failed = full_episode(1, run="r", step="S1", attempt=1, upstream=(), used=())
-    mended = episode(run="r", attempt=2, cause="RETRY", used=(failed.key,))
+    repaired = episode(run="r", attempt=2, cause="RETRY", used=(failed.key,))
     reads = episode(run="r", step="S2", upstream=("S1",))
     last = episode(run="r", step="S3", upstream=("S2",))
     make_embedder.cache_clear()
     store = Store(Place(tmp_path / "swarm-home" / "memory"))
-    store.log.append([failed, mended, reads, last])
+    store.log.append([failed, repaired, reads, last])
     assert store.consolidate().status == "built"
     store.close()
     monkeypatch.chdir(tmp_path)
@@ -49,7 +49,7 @@ def answers(text: str, language: str, here: Path, capsys: pytest.CaptureFixture[
 
 
 def test_the_columns_are_the_tables(here: Path) -> None:
-    told = [
+    documented = [
         name.strip().strip("`")
         for line in PARTS["What an episode holds"].splitlines()
         if line.startswith("| `")
@@ -59,7 +59,7 @@ def test_the_columns_are_the_tables(here: Path) -> None:
     columns = [row[1] for row in db.execute("PRAGMA table_info(episodes)")]
     tables = {row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     db.close()
-    assert sorted(told) == sorted(columns)
+    assert sorted(documented) == sorted(columns)
     assert {"vectors", "embedders", "meta"} <= tables
 
 
@@ -72,8 +72,8 @@ def test_the_sql_in_the_page_answers(here: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_the_cypher_in_the_page_answers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mended, failed, sources = answers(CYPHER, "cypher", here, capsys)
-    assert re.search(r" RETRY\s+1 1$", mended.strip())
+    repaired, failed, sources = answers(CYPHER, "cypher", here, capsys)
+    assert re.search(r" RETRY\s+1 1$", repaired.strip())
     assert failed.strip() == f"code/python python-engineer {Category.CODE} ruff 1"
     assert sources.split("\n")[:3] == ["r S2 S1", "r S3 S1", "r S3 S2"]
 
@@ -93,25 +93,26 @@ def test_the_program_that_forgets_says_what_went(
 def test_the_graphs_tables_are_the_code(here: Path) -> None:
     nodes = {row[0]: row[1] for row in rows(CYPHER) if len(row) == 2}
     assert {
-        name: [one.strip().strip("`") for one in text.split(",")] for name, text in nodes.items()
+        name: [field.strip().strip("`") for field in text.split(",")]
+        for name, text in nodes.items()
     } == {name: list(columns) for name, columns in NODES.items()}
     edges = {row[0]: (row[1], row[2]) for row in rows(CYPHER) if len(row) == 4}
     number = (here / "swarm-home" / "memory" / "current").read_text().split()[0]
     folder = here / "swarm-home" / "memory" / "generations" / number
     graph = KuzuGraph(folder / "graph.kuzu", read_only=True)
-    there = {
+    existing = {
         row["name"] for row in graph.query("CALL show_tables() RETURN *") if row["type"] == "REL"
     }
     graph.close()
-    assert there == set(edges)
+    assert existing == set(edges)
     assert EDGES.items() <= edges.items()
 
 
 def test_the_files_are_there(here: Path) -> None:
     folder = here / "swarm-home" / "memory"
-    told = [name.strip("`") for name, *_ in rows(PARTS["Where it lies"])]
-    assert told[0] == "episodes.sqlite"
-    assert (folder / told[0]).is_file()
+    documented = [name.strip("`") for name, *_ in rows(PARTS["Where it lies"])]
+    assert documented[0] == "episodes.sqlite"
+    assert (folder / documented[0]).is_file()
     assert (folder / "generations").is_dir()
     assert (folder / "current").is_file()
 
@@ -129,7 +130,7 @@ def test_every_command_of_the_page_is_one(monkeypatch: pytest.MonkeyPatch) -> No
     from prefect_swarm.cli.memory.app import memory_app
     from typer.main import get_command
 
-    there = set(get_command(memory_app).commands)  # type: ignore[attr-defined]
+    existing = set(get_command(memory_app).commands)  # type: ignore[attr-defined]
     text = "\n".join(PARTS.values())
     named = set(re.findall(r"(?:prefect-swarm memory|`memory) ([a-z]+)", text))
-    assert named <= there
+    assert named <= existing

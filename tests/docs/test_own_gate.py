@@ -60,10 +60,10 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def through(line: tuple[str, ...], text: str) -> PipelineResult:
-    async def one(gate: Gate, subject: Subject, required: bool) -> GateResult:
+    async def run_gate(gate: Gate, subject: Subject, required: bool) -> GateResult:
         return await check(gate, subject, required=required)
 
-    return asyncio.run(run_pipeline(build_pipeline(line), Subject(artifact=text), one))
+    return asyncio.run(run_pipeline(build_pipeline(line), Subject(artifact=text), run_gate))
 
 
 @pytest.mark.usefixtures("installed")
@@ -76,7 +76,7 @@ def test_its_entry_point_is_found() -> None:
 def test_it_names_what_is_left_to_fill_in() -> None:
     found = asyncio.run(check(find_gate("placeholders"), Subject(artifact=LETTER)))
     assert (found.status, found.category, found.version) == ("failed", Category.FORMAT, "1")
-    assert [one.line for one in found.diagnostics] == [1, 3]
+    assert [diagnostic.line for diagnostic in found.diagnostics] == [1, 3]
     assert "[insert name]" in str(found.diagnostics[0])
 
 

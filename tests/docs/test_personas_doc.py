@@ -20,12 +20,14 @@ PARTS = sections("personas.md")
 
 
 def test_every_shipped_persona_is_listed_with_what_it_is_for() -> None:
-    told = [(row[0], row[1]) for row in rows(PARTS["Shipped"])]
-    assert told == [(one.name, ", ".join(one.task_types)) for one in shipped_personas()]
+    documented = [(row[0], row[1]) for row in rows(PARTS["Shipped"])]
+    assert documented == [
+        (persona.name, ", ".join(persona.task_types)) for persona in shipped_personas()
+    ]
 
 
 def test_the_other_names_are_theirs() -> None:
-    by_name = {one.name: one for one in shipped_personas()}
+    by_name = {persona.name: persona for persona in shipped_personas()}
     for row in rows(PARTS["Shipped"]):
         theirs = {spelling(alias.removeprefix("* ")) for alias in by_name[row[0]].aliases}
         assert {spelling(name) for name in row[3].split(",")} <= theirs
@@ -38,14 +40,14 @@ def test_the_example_is_a_persona(tmp_path: Path) -> None:
 
 
 def test_every_field_is_explained_once() -> None:
-    told = [row[0] for row in rows(PARTS["One of your own"])]
-    assert sorted(told) == sorted(Persona.model_fields)
+    documented = [row[0] for row in rows(PARTS["One of your own"])]
+    assert sorted(documented) == sorted(Persona.model_fields)
 
 
 def test_every_act_of_a_persons_is_explained_once() -> None:
-    told = [row[0] for row in rows(PARTS["Promoted and retired"]) if len(row) == 2]
-    assert sorted(told) == sorted(set(get_args(Action)) - {"invent"})
-    assert {*told, "invent"} == set(registry_acts.__all__)
+    documented = [row[0] for row in rows(PARTS["Promoted and retired"]) if len(row) == 2]
+    assert sorted(documented) == sorted(set(get_args(Action)) - {"invent"})
+    assert {*documented, "invent"} == set(registry_acts.__all__)
 
 
 def test_the_figures_are_the_policys() -> None:
@@ -70,9 +72,9 @@ def test_the_program_and_the_query_run(
     query = re.search(r'"(SELECT .*)"', shell, re.DOTALL)
     assert query is not None
     db = sqlite3.connect(file)
-    told = [row[1:5] for row in db.execute(query[1])]
+    documented = [row[1:5] for row in db.execute(query[1])]
     db.close()
-    assert told == [
+    assert documented == [
         ("judge", "active", "retired", "person"),
         ("judge", "retired", "active", "person"),
     ]

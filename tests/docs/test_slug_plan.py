@@ -45,15 +45,15 @@ UNQUOTED = SCRIPT.replace("python3", "cd $1\npython3")
 
 
 def through(step: str, artifact: str, *read: str) -> PipelineResult:
-    asked = next(one for one in PLAN.steps if one.id == step)
+    asked = next(planned for planned in PLAN.steps if planned.id == step)
     upstream = tuple(StepOutput(name="S1", kind="python", text=text) for text in read)
     subject = Subject(artifact=artifact, output=asked.output, upstream=upstream)
 
-    async def one(gate: Gate, given: Subject, required: bool) -> GateResult:
+    async def run_gate(gate: Gate, given: Subject, required: bool) -> GateResult:
         return await check(gate, given, required=required)
 
     return asyncio.run(
-        run_pipeline(build_pipeline(select_gates(asked.output, asked.gates)), subject, one)
+        run_pipeline(build_pipeline(select_gates(asked.output, asked.gates)), subject, run_gate)
     )
 
 

@@ -93,22 +93,28 @@ def _print(*words: str) -> None:
 
 async def run(plan: TaskIR | None, calls: Path, held: Collection[str]) -> SwarmResult:
     """Start a run."""
-    one = model(calls, held)
-    with override_models(worker=one, coder=one, architect=one, orchestrator=one):
+    held_model = model(calls, held)
+    with override_models(
+        worker=held_model, coder=held_model, architect=held_model, orchestrator=held_model
+    ):
         return await swarm(OBJECTIVE, plan=plan, options=OPTIONS)
 
 
 async def run_batch(lines: Path, calls: Path, held: Collection[str]) -> BatchSummary:
     """Start a batch; its output goes beside its input."""
-    one = model(calls, held)
-    with override_models(worker=one, coder=one, architect=one, orchestrator=one):
+    held_model = model(calls, held)
+    with override_models(
+        worker=held_model, coder=held_model, architect=held_model, orchestrator=held_model
+    ):
         return await swarm_batch(str(lines), f"{lines}.out", OPTIONS)
 
 
 async def go_on_with_batch(flow_run: FlowRun, calls: Path) -> BatchSummary:
     """Run a batch's flow run again, as a worker does."""
-    one = model(calls, ())
-    with override_models(worker=one, coder=one, architect=one, orchestrator=one):
+    held_model = model(calls, ())
+    with override_models(
+        worker=held_model, coder=held_model, architect=held_model, orchestrator=held_model
+    ):
         summary = await run_flow_async(
             swarm_batch, flow_run=flow_run, parameters=flow_run.parameters
         )
@@ -117,9 +123,11 @@ async def go_on_with_batch(flow_run: FlowRun, calls: Path) -> BatchSummary:
 
 async def go_on(name: str, calls: Path, control: RunControl | None = None) -> SwarmResult:
     """Resume a run, with a model that answers everything."""
-    one = model(calls, ())
+    held_model = model(calls, ())
     with (
-        override_models(worker=one, coder=one, architect=one, orchestrator=one),
+        override_models(
+            worker=held_model, coder=held_model, architect=held_model, orchestrator=held_model
+        ),
         controlled(control or RunControl()),
     ):
         return await resume(name)

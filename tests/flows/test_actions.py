@@ -83,20 +83,20 @@ def test_a_person_adds_and_takes_away_gates() -> None:
 
 def test_thinking_harder_changes_the_sampling_and_the_budget_of_one_attempt() -> None:
     seen: list[Any] = []
-    told: list[str] = []
+    prompts: list[str] = []
 
     async def model(messages: Any, info: Any) -> ModelResponse:
         seen.append(info.model_settings)
-        told.append(messages[-1].parts[-1].content)
+        prompts.append(messages[-1].parts[-1].content)
         return ModelResponse(parts=[TextPart(WRONG if len(seen) < 3 else RIGHT)])
 
     with override_models(worker=FunctionModel(model)):
         thinks = policy("THINK_HARDER", "RETRY", sample_temperature=1.1, harder_tokens=2.5)
         result = run(number(), policy=thinks, max_output_tokens=100, temperature=0.3)
-    assert [one["temperature"] for one in seen] == [0.3, 1.1, 0.3]
-    assert [one["max_tokens"] for one in seen] == [100, 250, 100]
-    assert len({one["seed"] for one in seen}) == 3
-    assert ["not accepted: gate schema" in one for one in told] == [False, True, True]
+    assert [settings["temperature"] for settings in seen] == [0.3, 1.1, 0.3]
+    assert [settings["max_tokens"] for settings in seen] == [100, 250, 100]
+    assert len({settings["seed"] for settings in seen}) == 3
+    assert ["not accepted: gate schema" in prompt for prompt in prompts] == [False, True, True]
     assert [action for _, action in attempts(result)] == ["THINK_HARDER", "RETRY", None]
 
 
@@ -249,7 +249,7 @@ def test_no_more_steps_are_replaced_than_the_policy_allows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told", "optional"),
+    ("replacement", "reason", "optional"),
     [
         ("I am at a loss", "wrote no replacement: 'I am at a loss'", False),
         ("Reader: do S1.", "replacement is the step itself: 'Reader: do S1.'", True),
@@ -257,10 +257,10 @@ def test_no_more_steps_are_replaced_than_the_policy_allows() -> None:
     ],
 )
 def test_a_step_that_is_not_replaced_keeps_its_category_and_the_pages_say_why(
-    said: str, told: str, optional: bool
+    replacement: str, reason: str, optional: bool
 ) -> None:
     def reply(prompt: str) -> str:
-        return said if "The failed step" in prompt else "fine" if "S2" in prompt else WRONG
+        return replacement if "The failed step" in prompt else "fine" if "S2" in prompt else WRONG
 
     step = {"id": "S1", "output": {"kind": "json", "schema": NUMBER}, "optional": optional}
     with scripted(Script(reply)):
@@ -271,10 +271,10 @@ def test_a_step_that_is_not_replaced_keeps_its_category_and_the_pages_say_why(
         "skipped" if optional else "failed",
     )
     assert len(failed.attempts) == 1
-    assert told in failed.reason
+    assert reason in failed.reason
     page = pages(result.flow_run_id)
-    assert told in html.unescape(page["swarm-plan"])
-    assert told in html.unescape(page["swarm-timeline"])
+    assert reason in html.unescape(page["swarm-plan"])
+    assert reason in html.unescape(page["swarm-timeline"])
 
 
 def test_what_broke_on_the_way_is_tried_again_without_feedback() -> None:

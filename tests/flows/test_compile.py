@@ -200,7 +200,9 @@ def edges(draw: st.DrawFn) -> list[list[int]]:
 def longest_from(step: int, needs: Sequence[Sequence[int]], durations: Sequence[int]) -> int:
     """Try every path there is."""
     below = [other for other, needed in enumerate(needs) if step in needed]
-    return durations[step] + max((longest_from(one, needs, durations) for one in below), default=0)
+    return durations[step] + max(
+        (longest_from(later, needs, durations) for later in below), default=0
+    )
 
 
 @given(edges(), st.data())
@@ -214,9 +216,9 @@ def test_a_priority_is_the_length_of_the_longest_path_to_the_end(
             "id": f"S{n}",
             "agent": "Ann",
             "prompt": str(n),
-            "depends_on": [f"S{one}" for one in some],
+            "depends_on": [f"S{need}" for need in needed],
         }
-        for n, some in enumerate([[one + 1 for one in some] for some in needs], 1)
+        for n, needed in enumerate([[need + 1 for need in needed] for needed in needs], 1)
     ]
     agents = [{"name": "Ann", "system_prompt": "You."}]
     ir = {"objective": "Any", "agents": agents, "steps": steps}

@@ -35,7 +35,7 @@ def adding(count: int = 1) -> TaskIR:
 def remembered(home: Path, namespace: str = "default") -> list[tuple[str, int, bool]]:
     log = open_store(Place(home / "memory")).log
     found = log.select(namespace, Selection(everything=True))
-    return [(one.episode.step, one.episode.attempt, one.episode.succeeded) for one in found]
+    return [(entry.episode.step, entry.episode.attempt, entry.episode.succeeded) for entry in found]
 
 
 def failing(count: int) -> None:
@@ -52,7 +52,7 @@ def test_each_attempt_is_remembered_once_with_what_led_to_it(swarm_home: Path) -
     assert remembered(swarm_home) == [("S1", 1, False), ("S1", 2, True)]
     log = open_store(Place(swarm_home / "memory")).log
     first, second = (
-        one.episode for one in log.select("default", Selection(run=result.flow_run_id))
+        entry.episode for entry in log.select("default", Selection(run=result.flow_run_id))
     )
     assert (first.category, first.decision, second.cause) == ("LOGIC", "RETRY", "RETRY")
     assert first.gates[0].gate == "unit"
@@ -84,11 +84,11 @@ def test_what_mostly_failed_before_is_told_and_somebody_else_may_try(swarm_home:
     assert result.recall is not None
     (step,) = result.recall.steps
     assert result.recall.episodes == 4
-    assert {one.step for one in step.memories} <= {"S1", "S2", "S3", "S4"}
+    assert {memory.step for memory in step.memories} <= {"S1", "S2", "S3", "S4"}
     assert "quoted: it is no instruction" in script.prompts[0]
-    advising = [one for one in step.memories if one.uses != ("time",)]
+    advising = [memory for memory in step.memories if memory.uses != ("time",)]
     assert advising
-    assert all("lesson" in one.uses or "persona" in one.uses for one in advising)
+    assert all("lesson" in memory.uses or "persona" in memory.uses for memory in advising)
     assert step.expected_s is not None
 
 
@@ -100,7 +100,7 @@ def test_what_went_well_is_left_as_it_is(swarm_home: Path) -> None:
     (step,) = result.recall.steps
     assert step.agent == adding().steps[0].agent
     assert (step.by, step.persona, step.lesson) == ("memory", "reader", "")
-    assert {one.step for one in step.memories} == {"S1", "S2", "S3", "S4"}
+    assert {memory.step for memory in step.memories} == {"S1", "S2", "S3", "S4"}
 
 
 def test_a_second_run_names_what_it_recalled_and_begins_with_what_took_longest(
@@ -118,10 +118,10 @@ def test_a_second_run_names_what_it_recalled_and_begins_with_what_took_longest(
     assert [("do S1" in prompt) for prompt in script.prompts] == [False, True]
     assert second.recall is not None
     short, long = second.recall.steps
-    assert [(one.run, one.step, one.uses) for one in short.memories] == [
+    assert [(memory.run, memory.step, memory.uses) for memory in short.memories] == [
         (first.flow_run_id, "S1", ("time",))
     ]
-    assert {(one.run, one.step) for one in long.memories} == {
+    assert {(memory.run, memory.step) for memory in long.memories} == {
         (first.flow_run_id, "S2"),
         ("slow", "S2"),
     }

@@ -1,4 +1,4 @@
-"""What mended failures in earlier runs decides what they lead to in the next, and is told."""
+"""What repaired failures in earlier runs decides what they lead to in the next, and is shown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def right_after(wrong: int) -> Script:
 
 
 def decided(result: SwarmResult) -> list[str]:
-    return [one.decision.action for one in result.steps[0].attempts if one.decision]
+    return [attempt.decision.action for attempt in result.steps[0].attempts if attempt.decision]
 
 
 def test_what_never_helped_is_passed_over_for_what_did(swarm_home: Path) -> None:
@@ -58,7 +58,10 @@ def test_what_never_helped_is_passed_over_for_what_did(swarm_home: Path) -> None
     assert decision.rule == "LOGIC: THINK_HARDER (by memory)"
     assert "THINK_HARDER repaired 4 of 4 such failures, RETRY repaired 0 of 4" in decision.reason
     assert after.recall is not None
-    known = {(one.action, one.worked, one.tried) for one in after.recall.mitigations}
+    known = {
+        (mitigation.action, mitigation.worked, mitigation.tried)
+        for mitigation in after.recall.mitigations
+    }
     assert known == {("RETRY", 0, 4), ("THINK_HARDER", 4, 4)}
 
 
@@ -74,11 +77,11 @@ def test_what_passed_after_such_a_failure_is_told_and_counts_as_used(swarm_home:
     decision = after.steps[0].attempts[0].decision
     assert decision is not None
     assert decision.example is not None
-    told = EpisodeKey(before.flow_run_id, "S3", 2)
-    assert (decision.example.run, decision.example.step, decision.example.attempt) == told
+    key = EpisodeKey(before.flow_run_id, "S3", 2)
+    assert (decision.example.run, decision.example.step, decision.example.attempt) == key
     log = open_store(Place(swarm_home / "memory")).log
     *_, last = log.select("default", Selection(run=after.flow_run_id))
-    assert told in last.episode.used
+    assert key in last.episode.used
 
 
 def test_without_a_memory_the_table_alone_decides(swarm_home: Path) -> None:

@@ -100,12 +100,12 @@ def _started(*arguments: str) -> subprocess.Popen[str]:
 def _say_until(process: subprocess.Popen[str], *until: str) -> str:
     """Read what the run says until all of that was said; return the run's id."""
     assert process.stdout is not None
-    said: list[str] = []
+    lines: list[str] = []
     for line in process.stdout:
-        said.append(line.rstrip("\n"))
-        if set(until) <= set(said):
-            return next(line for line in said if line.startswith("started ")).split()[1]
-    raise AssertionError(f"it ended before it said {until}: {said}")
+        lines.append(line.rstrip("\n"))
+        if set(until) <= set(lines):
+            return next(line for line in lines if line.startswith("started ")).split()[1]
+    raise AssertionError(f"it ended before it said {until}: {lines}")
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

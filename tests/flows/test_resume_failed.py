@@ -38,10 +38,10 @@ def test_what_failed_is_tried_afresh() -> None:
     with scripted(Script(lambda _: ModelHTTPError(401, "far"))), pytest.raises(RunFailedError) as e:
         asyncio.run(swarm("Find out", plan=chain("one"), options=SwarmOptions()))
     assert e.value.result is not None
-    with scripted(Script(lambda _: "found")) as mended:
+    with scripted(Script(lambda _: "found")) as script:
         result = asyncio.run(resume(e.value.result.run_id))
     assert (result.status, result.answer) == ("completed", "found")
-    assert len(mended.prompts) == 1
+    assert len(script.prompts) == 1
 
 
 async def plan_with_the_field_of_the_past(flow_run_id: str) -> None:

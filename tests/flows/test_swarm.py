@@ -196,8 +196,8 @@ def test_inputs_constraints_and_the_definition_of_done_reach_the_models() -> Non
     with scripted(Script()) as script:
         run(plan)
     assert script.prompts[0] == "Input report:\nall went well\n\ndo S1"
-    told = "You read closely.\nKeep to this: be brief\nTake this for granted: it is Monday"
-    assert script.instructions[0] == told
+    instructions = "You read closely.\nKeep to this: be brief\nTake this for granted: it is Monday"
+    assert script.instructions[0] == instructions
     assert "It is done when: both are named" in script.prompts[-1]
 
 

@@ -44,7 +44,7 @@ def test_a_plan_whose_prompt_has_several_lines_is_learnt_in_one(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("{", "is not valid JSON"),
         ("[1]", "has no objective"),
@@ -54,10 +54,10 @@ def test_a_plan_whose_prompt_has_several_lines_is_learnt_in_one(tmp_path: Path) 
         ('{"objective": "x", "plan": {"agents": [], "steps": []}}', "can't be read"),
     ],
 )
-def test_a_line_that_is_no_pair_is_named(tmp_path: Path, line: str, said: str) -> None:
+def test_a_line_that_is_no_pair_is_named(tmp_path: Path, line: str, message: str) -> None:
     good = json.dumps({"objective": "Write and judge a poem", "plan": LINES})
     path = file_of(tmp_path, good, line)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_pairs(path)
     assert f"{path}:2" in str(caught.value)
 

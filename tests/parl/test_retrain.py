@@ -47,7 +47,7 @@ def test_generated_pairs_to_judge_by_are_not_learnt() -> None:
 @pytest.mark.model
 def test_a_short_training_ends_in_an_adapter_that_plans(tmp_path: Path) -> None:
     target = tmp_path / "adapters" / "poet.gguf"
-    said: list[str] = []
+    lines: list[str] = []
     outcome = retrain(
         demo_model_path(),
         TrainingSource(generated=0, own=OWN),
@@ -55,13 +55,13 @@ def test_a_short_training_ends_in_an_adapter_that_plans(tmp_path: Path) -> None:
         tmp_path / "run",
         target,
         force=True,
-        say=said.append,
+        say=lines.append,
     )
     assert check_adapter(outcome.file) == target.resolve()
     assert outcome.after.plans == 1
     assert outcome.after.exact == 1.0
-    assert "1 objective" in said[0]
-    assert said[1].startswith("Training on c")
+    assert "1 objective" in lines[0]
+    assert lines[1].startswith("Training on c")
 
 
 @pytest.mark.slow
@@ -89,17 +89,17 @@ def test_a_worse_adapter_is_kept_aside(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[str] = []
+    lines: list[str] = []
 
     def trained(name: str, start: Path | None = None) -> Path:
         source, target = TrainingSource(generated=0, own=OWN), tmp_path / f"{name}.gguf"
         base, folder = demo_model_path(), tmp_path / name
-        retrain(base, source, CONFIG, folder, target, start=start, say=said.append)
+        retrain(base, source, CONFIG, folder, target, start=start, say=lines.append)
         return target
 
     judge(monkeypatch, 0.1, 0.5, 0.5, 0.6, 0.9)
     file = trained("second", trained("first"))
-    assert [line.split(":")[0] for line in said[-2:]] == [
+    assert [line.split(":")[0] for line in lines[-2:]] == [
         "adapter-000012",
         "mean-adapter-000012",
     ]

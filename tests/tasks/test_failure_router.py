@@ -70,12 +70,12 @@ def test_every_case_there_is_is_what_its_rule_says() -> None:
         tiers: list[Tier] = [tier for _ in range(times)]
         decision = after(category, *tiers, bounds=bounds)
         above = [other for other in ladder if TIERS.index(other) > TIERS.index(tier)]
-        there: list[Action] = [
+        possible: list[Action] = [
             action
             for action in RULES[category]
             if (action != "ESCALATE" or above) and (action != "REPLAN" or replans)
         ]
-        wanted = there[times - 1] if times <= len(there) else ("SKIP" if optional else "FAIL")
+        wanted = possible[times - 1] if times <= len(possible) else ("SKIP" if optional else "FAIL")
         assert decision.action == wanted, (category, times, tier, optional, replans, ladder)
         if wanted == "ESCALATE":
             assert decision.tier == above[0]
@@ -116,8 +116,8 @@ def test_a_tier_of_the_same_model_is_no_escalation() -> None:
 def test_nobody_is_delegated_to_who_is_not_there() -> None:
     policy = Policy(rules={Category.LOGIC: ("DELEGATE", "RETRY")})
     assert after(Category.LOGIC, "worker", policy=policy).action == "RETRY"
-    there = Bounds(can_delegate=True)
-    assert after(Category.LOGIC, "worker", policy=policy, bounds=there).action == "DELEGATE"
+    bounds = Bounds(can_delegate=True)
+    assert after(Category.LOGIC, "worker", policy=policy, bounds=bounds).action == "DELEGATE"
 
 
 def test_a_rule_can_end_a_step_by_itself() -> None:
@@ -146,17 +146,17 @@ def test_sampling_says_how_many() -> None:
 
 
 def knows(action: Action, worked: int, tried: int, target: str = "") -> Mitigation:
-    told = ShownAttempt(run="r0", step="S9", attempt=2, text=f"{action} passed as “ok”")
+    example = ShownAttempt(run="r0", step="S9", attempt=2, text=f"{action} passed as “ok”")
     return Mitigation(
-        symptom=SYMPTOM, action=action, target=target, tried=tried, worked=worked, example=told
+        symptom=SYMPTOM, action=action, target=target, tried=tried, worked=worked, example=example
     )
 
 
 def failing(*led: Action | None) -> list[Failure]:
-    return [Failure(Category.CODE, "worker", "broke", one, symptom=SYMPTOM) for one in led]
+    return [Failure(Category.CODE, "worker", "broke", action, symptom=SYMPTOM) for action in led]
 
 
-def test_what_has_mended_such_failures_comes_before_what_has_not() -> None:
+def test_what_has_repaired_such_failures_comes_before_what_has_not() -> None:
     known = (knows("RETRY", 0, 6), knows("SAMPLE", 5, 6))
     bounds = Bounds(ladder=("worker",), replans_left=1, known=known)
     first = route(failing(None), POLICY, bounds)
@@ -184,19 +184,19 @@ def test_another_failure_is_another_matter() -> None:
     assert route([other], POLICY, bounds).tier == "worker"
 
 
-def test_what_has_mended_such_a_failure_is_told_where_it_is_done_again() -> None:
+def test_what_has_repaired_such_a_failure_is_shown_where_it_is_done_again() -> None:
     bounds = Bounds(known=(knows("RETRY", 5, 6),))
-    told = route(failing(None), POLICY, bounds).example
-    assert told is not None
-    assert told.text == "RETRY passed as “ok”"
+    example = route(failing(None), POLICY, bounds).example
+    assert example is not None
+    assert example.text == "RETRY passed as “ok”"
     assert route(failing(None, "RETRY", "RETRY"), POLICY, bounds).example is None
     assert route(failing(None), POLICY, Bounds(known=(knows("RETRY", 1, 6),))).example is None
 
 
 def test_feedback_is_the_newest_first_and_nothing_twice() -> None:
-    said = ["one", "two", "two", "no route"]
+    messages = ["one", "two", "two", "no route"]
     kinds = [Category.CODE] * 3 + [Category.INFRASTRUCTURE]
-    history = [Failure(kind, "worker", text) for kind, text in zip(kinds, said, strict=True)]
+    history = [Failure(kind, "worker", text) for kind, text in zip(kinds, messages, strict=True)]
     assert feedback(history) == "two Before that: one"
 
 
@@ -271,4 +271,4 @@ def test_any_table_ends_within_the_attempts_and_never_climbs_down(
     else:
         raise AssertionError("80 failures did not end the step")
     assert action in ENDS
-    assert sum(one.category is not Category.INFRASTRUCTURE for one in history) <= most
+    assert sum(failure.category is not Category.INFRASTRUCTURE for failure in history) <= most

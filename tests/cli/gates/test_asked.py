@@ -68,14 +68,14 @@ def test_kind_says_what_a_name_does_not(written: Written, invoke: Invoke) -> Non
 
 
 @pytest.mark.parametrize(
-    ("more", "said"), [((), "a.xyz is isn't known."), (("--kind", "odt"), "odt")]
+    ("more", "message"), [((), "a.xyz is isn't known."), (("--kind", "odt"), "odt")]
 )
 def test_a_file_of_no_known_kind_is_refused(
-    more: tuple[str, ...], said: str, written: Written, invoke: Invoke
+    more: tuple[str, ...], message: str, written: Written, invoke: Invoke
 ) -> None:
     result = invoke("gates", "check", written("a.xyz", "x"), *more)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert "Give --kind text, json, python, shell or files." in result.stderr
 
 

@@ -44,7 +44,7 @@ def test_what_passes_is_said_to_with_a_line_for_each_gate(written: Written, invo
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said", "stopper"),
+    ("name", "text", "message", "stopper"),
     [
         ("a.json", "{'a': 1}", "line 1, column 2", "schema"),
         ("a.sh", WRONG_SCRIPT, "line 3, column 1: SC2168", "shellcheck"),
@@ -54,11 +54,11 @@ def test_what_passes_is_said_to_with_a_line_for_each_gate(written: Written, invo
     ],
 )
 def test_what_stops_a_file_is_said_with_its_place(
-    name: str, text: str, said: str, stopper: str, written: Written, invoke: Invoke
+    name: str, text: str, message: str, stopper: str, written: Written, invoke: Invoke
 ) -> None:
     result = invoke("gates", "check", written(name, text))
     assert result.exit_code == 1
-    assert said in result.stdout
+    assert message in result.stdout
     assert result.stdout.splitlines()[-1] == f"Stopped by {stopper}."
 
 
@@ -75,7 +75,9 @@ def test_as_json_everything_is_said(written: Written, invoke: Invoke) -> None:
     found = {gate["gate"]: gate for gate in content["gates"]}["shellcheck"]
     assert (found["status"], found["category"]) == ("failed", "CODE")
     assert found["version"].startswith("shellcheck ")
-    assert [(one["line"], one["code"]) for one in found["diagnostics"]][:1] == [(3, "SC2168")]
+    assert [(diagnostic["line"], diagnostic["code"]) for diagnostic in found["diagnostics"]][
+        :1
+    ] == [(3, "SC2168")]
 
 
 def test_what_is_known_is_not_looked_at_again(written: Written, invoke: Invoke) -> None:

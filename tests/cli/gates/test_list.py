@@ -24,7 +24,9 @@ def test_the_table_has_a_line_for_each_gate(invoke: Invoke) -> None:
     head, _, *rows = result.stdout.splitlines()
     assert result.exit_code == 0
     assert head.split() == ["Gate", "Stage", "For", "By", "default", "Passes"]
-    assert [row.split()[:2] for row in rows] == [[one.name, one.stage] for one in gates().values()]
+    assert [row.split()[:2] for row in rows] == [
+        [gate.name, gate.stage] for gate in gates().values()
+    ]
 
 
 def test_as_json_each_gate_is_there_with_its_tool(invoke: Invoke) -> None:
@@ -41,10 +43,10 @@ def test_as_json_each_gate_is_there_with_its_tool(invoke: Invoke) -> None:
 
 
 def test_each_gate_is_said_to_be_the_default_of_its_kinds(invoke: Invoke) -> None:
-    told = {name: row["by_default"].split(", ") for name, row in listed(invoke).items()}
-    assert told["typecheck"] == [""]
+    kinds_of_gate = {name: row["by_default"].split(", ") for name, row in listed(invoke).items()}
+    assert kinds_of_gate["typecheck"] == [""]
     for kind, names in DEFAULT_GATES.items():
-        assert {name for name, kinds in told.items() if kind in kinds} == set(names)
+        assert {name for name, kinds in kinds_of_gate.items() if kind in kinds} == set(names)
 
 
 def test_a_gate_without_its_tool_is_listed_with_what_to_install(

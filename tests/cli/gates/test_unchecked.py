@@ -19,7 +19,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("gates", "said"),
+    ("gates", "message"),
     [
         ("schema", "Not passed: schema was asked for and skipped (it is for json, not for python)"),
         ("+form", "Not passed: form was asked for and skipped (it is for text, not for python)"),
@@ -28,11 +28,11 @@ def file(tmp_path: Path) -> Path:
     ],
 )
 def test_a_gate_that_was_asked_for_and_skipped_is_not_passed(
-    gates: str, said: str, file: Path, invoke: Invoke
+    gates: str, message: str, file: Path, invoke: Invoke
 ) -> None:
     result = invoke("gates", "check", file, "--gates", gates)
     assert result.exit_code == 1
-    assert said in result.stdout
+    assert message in result.stdout
     assert "Passed." not in result.stdout
 
 

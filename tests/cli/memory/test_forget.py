@@ -5,42 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from prefect_swarm.memory.episode import Episode
-from prefect_swarm.memory.index.generation_store import consolidation_lock
-from prefect_swarm.memory.store import Place, Store
-
-from ..conftest import Invoke
-from ..memory_told import (
+from memory_commands import (
     ALL,
     FAILED,
-    MENDED,
     OTHER,
+    REPAIRED,
     RUN,
     TESTED,
     WORD,
     bytes_below,
     fill,
-    invented,
-    told,
+    invent_persona,
+    memory_json,
 )
+from prefect_swarm.memory.episode import Episode
+from prefect_swarm.memory.index.generation_store import consolidation_lock
+from prefect_swarm.memory.store import Place, Store
+
+from ..conftest import Invoke
 
 
 @pytest.mark.parametrize(
     ("conditions", "left"),
     [
         (["--run", "0192f0c47a41"], [OTHER]),
-        (["--run", RUN, "--step", "S2"], [FAILED, MENDED, OTHER]),
-        (["--persona", "teacher"], [FAILED, MENDED, TESTED]),
+        (["--run", RUN, "--step", "S2"], [FAILED, REPAIRED, OTHER]),
+        (["--persona", "teacher"], [FAILED, REPAIRED, TESTED]),
         (["--before", "1970-01-02T00:00Z"], []),
         (["--before", "1960-01-02"], [*ALL]),
-        (["--containing", WORD.upper()], [FAILED, MENDED, TESTED]),
+        (["--containing", WORD.upper()], [FAILED, REPAIRED, TESTED]),
         (["--everything"], []),
     ],
 )
 def test_what_is_meant_is_forgotten_and_no_more(
     conditions: list[str], left: list[Episode], filled: Path, invoke: Invoke
 ) -> None:
-    done = told(invoke, "forget", *conditions, "--yes")
+    done = memory_json(invoke, "forget", *conditions, "--yes")
     assert done["forgotten"] == len(ALL) - len(left)
     lines = invoke("memory", "export", "-").stdout.splitlines()
     assert [Episode.model_validate_json(line) for line in lines] == left
@@ -49,27 +49,27 @@ def test_what_is_meant_is_forgotten_and_no_more(
 def test_forgotten_texts_are_in_no_file_and_no_answer(filled: Path, invoke: Invoke) -> None:
     failed = FAILED.model_copy(update={"run": "z", "error": f"there is no {WORD} here"})
     fill(filled, failed)
-    told(invoke, "rebuild")
+    memory_json(invoke, "rebuild")
     assert WORD.encode() in bytes_below(filled / "memory")
-    done = told(invoke, "forget", "--containing", WORD, "--yes")
+    done = memory_json(invoke, "forget", "--containing", WORD, "--yes")
     assert (done["forgotten"], done["generation"]) == (2, 2)
     assert WORD.encode() not in bytes_below(filled / "memory")
-    index = told(invoke, "stats")["index"]
+    index = memory_json(invoke, "stats")["index"]
     assert (index["newer"], index["void"]) == (0, None)
-    assert len(told(invoke, "search", WORD)["matches"]) == 3
+    assert len(memory_json(invoke, "search", WORD)["matches"]) == 3
 
 
 def test_another_namespace_keeps_what_it_has(filled: Path, invoke: Invoke) -> None:
     fill(filled, FAILED.model_copy(update={"namespace": "ours"}))
-    told(invoke, "forget", "--everything", "--yes")
-    assert told(invoke, "stats")["by_namespace"] == {"ours": {"episodes": 1, "succeeded": 0}}
+    memory_json(invoke, "forget", "--everything", "--yes")
+    assert memory_json(invoke, "stats")["by_namespace"] == {"ours": {"episodes": 1, "succeeded": 0}}
 
 
 def test_nobody_asked_is_nothing_removed(filled: Path, invoke: Invoke) -> None:
     result = invoke("memory", "forget", "--everything")
     assert result.exit_code == 2
     assert "4 episodes would be forgotten" in result.stderr
-    assert told(invoke, "stats")["episodes"] == 4
+    assert memory_json(invoke, "stats")["episodes"] == 4
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n\n", 4), ("", 4), ("y\n", 1)])
@@ -80,11 +80,11 @@ def test_on_a_terminal_it_shows_how_many_and_asks(
     result = invoke("memory", "forget", "--run", RUN, stdin=answer)
     assert "3 episodes will be forgotten for good." in result.stdout
     assert result.exit_code == (0 if left == 1 else 1)
-    assert told(invoke, "stats")["episodes"] == left
+    assert memory_json(invoke, "stats")["episodes"] == left
 
 
 @pytest.mark.parametrize(
-    ("conditions", "said"),
+    ("conditions", "message"),
     [
         ([], "Nothing says what to forget."),
         (["--before", "soon"], "which is not a date"),
@@ -93,17 +93,17 @@ def test_on_a_terminal_it_shows_how_many_and_asks(
     ],
 )
 def test_what_is_unclear_is_refused(
-    conditions: list[str], said: str, filled: Path, invoke: Invoke
+    conditions: list[str], message: str, filled: Path, invoke: Invoke
 ) -> None:
     result = invoke("memory", "forget", *conditions, "--yes")
-    assert (result.exit_code, said in result.stderr) == (2, True)
-    assert told(invoke, "stats")["episodes"] == 4
+    assert (result.exit_code, message in result.stderr) == (2, True)
+    assert memory_json(invoke, "stats")["episodes"] == 4
 
 
 def test_evidence_loses_the_forgotten_keys_and_nothing_else(filled: Path, invoke: Invoke) -> None:
-    store = invented(filled)
+    store = invent_persona(filled)
     before = store.changes("default")
-    assert told(invoke, "forget", "--run", RUN, "--yes")["decisions"] == 1
+    assert memory_json(invoke, "forget", "--run", RUN, "--yes")["decisions"] == 1
     after = store.changes("default")
     store.close()
     kept = before[1].evidence
@@ -119,15 +119,15 @@ def test_evidence_loses_the_forgotten_keys_and_nothing_else(filled: Path, invoke
 def test_an_invented_persona_goes_with_its_prompt(
     conditions: list[str], filled: Path, invoke: Invoke
 ) -> None:
-    invented(filled).close()
-    assert told(invoke, "forget", *conditions, "--yes")["personas"] == ["musician-zed"]
-    names = {one["name"] for one in told(invoke, "personas")["personas"]}
+    invent_persona(filled).close()
+    assert memory_json(invoke, "forget", *conditions, "--yes")["personas"] == ["musician-zed"]
+    names = {persona["name"] for persona in memory_json(invoke, "personas")["personas"]}
     assert "musician-zed" not in names
     assert b"You play the" not in bytes_below(filled / "memory")
 
 
 def test_vacuum_says_what_is_left(filled: Path, invoke: Invoke) -> None:
-    sizes = told(invoke, "vacuum")
+    sizes = memory_json(invoke, "vacuum")
     assert 0 < sizes["bytes"] <= sizes["bytes_before"]
 
 
@@ -136,7 +136,7 @@ def test_what_was_learned_of_the_forgotten_is_gone_too(filled: Path, invoke: Inv
     store.keep_beliefs("default")
     store.close()
     assert [*(filled / "memory" / "beliefs").iterdir()]
-    told(invoke, "forget", "--persona", "teacher", "--yes")
+    memory_json(invoke, "forget", "--persona", "teacher", "--yes")
     assert not [*(filled / "memory" / "beliefs").iterdir()]
 
 
@@ -154,12 +154,12 @@ def test_while_another_process_builds_the_index_it_waits_and_then_says_so(
 def test_forgetting_that_leaves_the_index_says_so_and_can_be_finished(
     filled: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told(invoke, "rebuild")
+    memory_json(invoke, "rebuild")
     monkeypatch.setattr("prefect_swarm.memory.index.build._PATIENCE_S", 0.0)
     with consolidation_lock(filled / "memory"):
         result = invoke("memory", "forget", "--containing", WORD, "--yes")
     assert result.exit_code == 1
     assert "still on the disk" in result.stderr
-    assert told(invoke, "forget", "--containing", WORD, "--yes")["forgotten"] == 0
-    assert told(invoke, "stats")["index"]["void"] is None
+    assert memory_json(invoke, "forget", "--containing", WORD, "--yes")["forgotten"] == 0
+    assert memory_json(invoke, "stats")["index"]["void"] is None
     assert WORD.encode() not in bytes_below(filled / "memory")

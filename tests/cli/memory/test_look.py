@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from memory_commands import (
+    OTHER,
+    RUN,
+    fill,
+    memory_json,
+)
 from prefect_swarm.memory.episode import Episode
 from samples import episode
 
 from ..conftest import Invoke, loaded_by
-from ..memory_told import (
-    OTHER,
-    RUN,
-    fill,
-    told,
-)
 
 
 def test_help_waits_for_nothing_of_the_memorys() -> None:
@@ -41,45 +41,45 @@ def test_an_empty_memory_is_no_error(arguments: list[str], invoke: Invoke) -> No
 
 
 def test_an_empty_memory_as_json_has_no_episodes(invoke: Invoke) -> None:
-    assert told(invoke, "stats")["episodes"] == 0
-    assert told(invoke, "search", "x")["matches"] == []
-    assert told(invoke, "show", "x")["episodes"] == []
+    assert memory_json(invoke, "stats")["episodes"] == 0
+    assert memory_json(invoke, "search", "x")["matches"] == []
+    assert memory_json(invoke, "show", "x")["episodes"] == []
 
 
 def test_stats_count_by_namespace_and_type(filled: Path, invoke: Invoke) -> None:
     fill(filled, episode(9, namespace="ours", task_type="doc/text"))
-    whole = told(invoke, "stats")
+    whole = memory_json(invoke, "stats")
     assert (whole["episodes"], whole["runs"], whole["success_rate"]) == (5, 3, 0.8)
     assert whole["by_namespace"]["ours"] == {"episodes": 1, "succeeded": 1}
     assert whole["by_task_type"]["chat/text"] == {"episodes": 4, "succeeded": 3}
     assert whole["bytes"]["log"] > 0
-    assert told(invoke, "stats", "--namespace", "ours")["episodes"] == 1
+    assert memory_json(invoke, "stats", "--namespace", "ours")["episodes"] == 1
     assert "5 episodes of 3 runs" in invoke("memory", "stats").stdout
 
 
 def test_stats_say_what_the_index_stands_at(filled: Path, invoke: Invoke) -> None:
-    assert told(invoke, "stats")["index"]["newer"] == 4
-    assert told(invoke, "rebuild")["episodes"] == 4
+    assert memory_json(invoke, "stats")["index"]["newer"] == 4
+    assert memory_json(invoke, "rebuild")["episodes"] == 4
     fill(filled, episode(8))
-    index = told(invoke, "stats")["index"]
+    index = memory_json(invoke, "stats")["index"]
     assert (index["generation"], index["position"], index["newer"]) == (1, 4, 1)
     assert index["embedder"].startswith("wordllama/")
     assert (index["damage"], index["void"]) == (None, None)
 
 
 def test_damage_is_said_and_a_rebuild_mends_it(filled: Path, invoke: Invoke) -> None:
-    told(invoke, "rebuild")
+    memory_json(invoke, "rebuild")
     (filled / "memory" / "current").write_text("1 nonsense\n")
-    assert "current" in told(invoke, "stats")["index"]["damage"]
-    said = invoke("memory", "stats").stdout
-    assert "Index: damaged" in said
-    assert "prefect-swarm memory rebuild" in said
-    assert "current" in told(invoke, "rebuild")["damage"]
-    assert told(invoke, "stats")["index"]["damage"] is None
+    assert "current" in memory_json(invoke, "stats")["index"]["damage"]
+    output = invoke("memory", "stats").stdout
+    assert "Index: damaged" in output
+    assert "prefect-swarm memory rebuild" in output
+    assert "current" in memory_json(invoke, "rebuild")["damage"]
+    assert memory_json(invoke, "stats")["index"]["damage"] is None
 
 
 def test_search_finds_the_most_similar_first(filled: Path, invoke: Invoke) -> None:
-    found = told(invoke, "search", "the sound of a xylophone", "--limit", 2)["matches"]
+    found = memory_json(invoke, "search", "the sound of a xylophone", "--limit", 2)["matches"]
     assert len(found) == 2
     assert (found[0]["run"], found[0]["persona"]) == (OTHER.run, "teacher")
     assert found[0]["similarity"] > found[1]["similarity"]
@@ -87,9 +87,9 @@ def test_search_finds_the_most_similar_first(filled: Path, invoke: Invoke) -> No
 
 
 def test_nothing_is_searched_across_namespaces(filled: Path, invoke: Invoke) -> None:
-    assert told(invoke, "search", "slug", "--namespace", "ours")["matches"] == []
+    assert memory_json(invoke, "search", "slug", "--namespace", "ours")["matches"] == []
     assert invoke("memory", "show", RUN, "--namespace", "ours").exit_code == 0
-    assert told(invoke, "show", RUN, "--namespace", "ours")["episodes"] == []
+    assert memory_json(invoke, "show", RUN, "--namespace", "ours")["episodes"] == []
 
 
 def test_search_for_nothing_is_refused(invoke: Invoke) -> None:
@@ -104,7 +104,7 @@ def test_a_name_that_is_no_embedder_is_refused(invoke: Invoke) -> None:
 
 @pytest.mark.parametrize("run", [RUN, "0192f0c47a41", RUN.replace("-", "")])
 def test_a_run_is_shown_by_either_name(run: str, filled: Path, invoke: Invoke) -> None:
-    assert len(told(invoke, "show", run)["episodes"]) == 3
+    assert len(memory_json(invoke, "show", run)["episodes"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_a_run_is_shown_by_either_name(run: str, filled: Path, invoke: Invoke) -
 def test_a_step_or_an_attempt_is_shown(
     name: str, attempts: int, filled: Path, invoke: Invoke
 ) -> None:
-    assert len(told(invoke, "show", f"{RUN}/{name}")["episodes"]) == attempts
+    assert len(memory_json(invoke, "show", f"{RUN}/{name}")["episodes"]) == attempts
 
 
-def test_show_has_every_field_what_was_used_and_what_mended_it(
+def test_show_has_every_field_what_was_used_and_what_repaired_it(
     filled: Path, invoke: Invoke
 ) -> None:
-    told(invoke, "rebuild")
-    found = told(invoke, "show", RUN)
+    memory_json(invoke, "rebuild")
+    found = memory_json(invoke, "show", RUN)
     failed, repaired, _ = found["episodes"]
     assert set(Episode.model_fields) <= set(failed)
     assert (failed["repaired_by"]["cause"], failed["repaired_by"]["outcome"]) == (
@@ -137,7 +137,7 @@ def test_show_has_every_field_what_was_used_and_what_mended_it(
 
 
 def test_show_as_text_tells_the_same(filled: Path, invoke: Invoke) -> None:
-    told(invoke, "rebuild")
+    memory_json(invoke, "rebuild")
     lines = invoke("memory", "show", RUN).stdout.splitlines()
     assert "0192f0c47a41/S1.1 python-engineer: LOGIC" in lines
     assert "repaired by  RETRY, in 0192f0c47a41/S1.2" in lines
@@ -146,7 +146,7 @@ def test_show_as_text_tells_the_same(filled: Path, invoke: Invoke) -> None:
 
 
 def test_without_a_graph_show_says_how_to_get_one(filled: Path, invoke: Invoke) -> None:
-    assert told(invoke, "show", RUN)["derived_from"] is None
+    assert memory_json(invoke, "show", RUN)["derived_from"] is None
     assert "prefect-swarm memory rebuild" in invoke("memory", "show", RUN).stdout
 
 
@@ -167,4 +167,4 @@ def test_a_damaged_log_is_named(swarm_home: Path, invoke: Invoke) -> None:
 
 def test_logs_longer_than_a_portion_are_counted_whole(swarm_home: Path, invoke: Invoke) -> None:
     fill(swarm_home, *(episode(number) for number in range(2001)))
-    assert told(invoke, "stats")["episodes"] == 2001
+    assert memory_json(invoke, "stats")["episodes"] == 2001

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from prefect_swarm.memory.episode import Episode
-
-from ..conftest import Invoke
-from ..memory_told import (
+from memory_commands import (
     ALL,
     FAILED,
     OTHER,
     TESTED,
-    told,
+    memory_json,
 )
+from prefect_swarm.memory.episode import Episode
+
+from ..conftest import Invoke
 
 
 def test_what_is_exported_can_be_imported_and_twice_is_once(
@@ -24,22 +24,22 @@ def test_what_is_exported_can_be_imported_and_twice_is_once(
     assert invoke("memory", "export", file).exit_code == 0
     lines = file.read_text("utf-8").splitlines()
     assert [Episode.model_validate_json(line) for line in lines] == [*ALL]
-    assert told(invoke, "import", file) == {"read": 4, "imported": 0, "there_already": 4}
+    assert memory_json(invoke, "import", file) == {"read": 4, "imported": 0, "there_already": 4}
     monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(tmp_path / "another"))
-    assert told(invoke, "import", file)["imported"] == 4
-    assert told(invoke, "import", file)["imported"] == 0
-    assert told(invoke, "stats")["episodes"] == 4
+    assert memory_json(invoke, "import", file)["imported"] == 4
+    assert memory_json(invoke, "import", file)["imported"] == 0
+    assert memory_json(invoke, "stats")["episodes"] == 4
 
 
 def test_it_goes_through_pipes_and_into_another_namespace(filled: Path, invoke: Invoke) -> None:
     text = invoke("memory", "export", "-").stdout
-    done = told(invoke, "import", "-", "--namespace", "ours", stdin=text)
+    done = memory_json(invoke, "import", "-", "--namespace", "ours", stdin=text)
     assert done["imported"] == 4
-    assert told(invoke, "stats", "--namespace", "ours")["episodes"] == 4
+    assert memory_json(invoke, "stats", "--namespace", "ours")["episodes"] == 4
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "message"),
     [
         ("{", "line 2"),
         ("[]", "line 2"),
@@ -50,15 +50,15 @@ def test_it_goes_through_pipes_and_into_another_namespace(filled: Path, invoke: 
     ],
 )
 def test_a_bad_line_is_named_and_nothing_is_imported(
-    bad: str, said: str, swarm_home: Path, tmp_path: Path, invoke: Invoke
+    bad: str, message: str, swarm_home: Path, tmp_path: Path, invoke: Invoke
 ) -> None:
     file = tmp_path / "memory.jsonl"
     file.write_text("\n".join([TESTED.model_dump_json(), bad, OTHER.model_dump_json()]), "utf-8")
     result = invoke("memory", "import", file)
     assert result.exit_code == 2
     assert "Nothing was imported" in result.stderr
-    assert said in result.stderr
-    assert told(invoke, "stats")["episodes"] == 0
+    assert message in result.stderr
+    assert memory_json(invoke, "stats")["episodes"] == 0
 
 
 def test_files_that_can_not_be_used_are_named(filled: Path, tmp_path: Path, invoke: Invoke) -> None:

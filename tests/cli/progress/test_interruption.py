@@ -35,12 +35,12 @@ async def interrupted(number: signal.Signals, *, taken: bool = False) -> RunCanc
 
 
 @pytest.mark.parametrize("taken", [False, True], ids=["at first", "once a flow runs"])
-@pytest.mark.parametrize(("number", "code", "said"), SIGNALS)
+@pytest.mark.parametrize(("number", "code", "message"), SIGNALS)
 def test_a_signal_cancels_what_runs(
-    number: signal.Signals, code: int, said: str, taken: bool
+    number: signal.Signals, code: int, message: str, taken: bool
 ) -> None:
     error = asyncio.run(interrupted(number, taken=taken))
-    assert (error.exit_code, str(error)) == (code, said)
+    assert (error.exit_code, str(error)) == (code, message)
 
 
 def test_afterwards_a_signal_means_what_it_meant() -> None:
@@ -49,9 +49,9 @@ def test_afterwards_a_signal_means_what_it_meant() -> None:
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
 
 
-@pytest.mark.parametrize(("number", "code", "said"), SIGNALS)
+@pytest.mark.parametrize(("number", "code", "message"), SIGNALS)
 def test_a_run_that_is_asked_to_end_says_how_to_resume_it(
-    number: signal.Signals, code: int, said: str, invoke: Invoke, prefect_server: None
+    number: signal.Signals, code: int, message: str, invoke: Invoke, prefect_server: None
 ) -> None:
     asked: list[object] = []
 
@@ -66,15 +66,15 @@ def test_a_run_that_is_asked_to_end_says_how_to_resume_it(
         result = invoke("run", "--plan", EXAMPLES / "uneven.json")
     assert result.exit_code == code, result.stderr
     last = result.stderr.splitlines()[-1]
-    assert last.startswith(f"{said} Resume with: prefect-swarm resume ")
+    assert last.startswith(f"{message} Resume with: prefect-swarm resume ")
     assert "TerminationSignal" not in result.stderr
     assert "Traceback" not in result.stderr
     assert find_run(last.split()[-1]).result() is None
 
 
-@pytest.mark.parametrize(("number", "code", "said"), SIGNALS)
+@pytest.mark.parametrize(("number", "code", "message"), SIGNALS)
 def test_a_signal_before_a_command_is_under_way_is_one_line(
-    number: signal.Signals, code: int, said: str
+    number: signal.Signals, code: int, message: str
 ) -> None:
     program = f"""
 import os
@@ -85,4 +85,4 @@ main()
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
-    assert (done.returncode, done.stderr, done.stdout) == (code, f"{said}\n", "")
+    assert (done.returncode, done.stderr, done.stdout) == (code, f"{message}\n", "")

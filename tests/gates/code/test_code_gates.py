@@ -128,7 +128,7 @@ def test_code_that_is_none_fails_every_gate_on_its_format(kind: str, gate: str, 
     finding = found(gate, text, kind)  # type: ignore[arg-type]
     assert (finding.status, finding.category) == ("failed", Category.FORMAT)
     what = "command" if kind == "shell" else "code"
-    assert [str(one) for one in finding.diagnostics] == [f"there is no {what} in it"]
+    assert [str(diagnostic) for diagnostic in finding.diagnostics] == [f"there is no {what} in it"]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def files(blocks: dict[str, str]) -> str:
     return "\n".join(f"{path}\n```python\n{text}```\n" for path, text in blocks.items())
 
 
-def said(finding: Finding) -> str:
+def message(finding: Finding) -> str:
     assert finding.diagnostics
     return str(finding.diagnostics[0])
 
@@ -47,7 +47,7 @@ def test_one_file_alone_is_skipped() -> None:
 def test_a_name_that_the_other_step_calls_otherwise_fails_on_the_code() -> None:
     finding = found(TOTAL, PARSE.replace("parse", "read"), TESTS)
     assert finding.category is Category.CODE
-    assert said(finding).startswith(
+    assert message(finding).startswith(
         "line 1: ModuleNotFoundError when imported: No module named 'parser'"
     )
 
@@ -55,13 +55,13 @@ def test_a_name_that_the_other_step_calls_otherwise_fails_on_the_code() -> None:
 def test_a_test_of_an_earlier_step_that_fails_is_a_mistake_of_logic() -> None:
     finding = found(TOTAL.replace("sum(", "max("), PARSE, TESTS)
     assert finding.category is Category.LOGIC
-    assert "S2: test_total" in said(finding)
+    assert "S2: test_total" in message(finding)
 
 
 def test_an_exception_in_another_steps_code_says_where() -> None:
     finding = found(TOTAL, PARSE.replace("','", "None, 'x'"), TESTS)
     assert finding.category is Category.CODE
-    assert "line 5: TypeError" in said(finding)
+    assert "line 5: TypeError" in message(finding)
 
 
 def test_tests_of_what_is_still_to_be_written_are_left_for_later() -> None:
@@ -98,13 +98,13 @@ def test_a_line_is_that_of_the_whole_text() -> None:
 def test_a_file_that_does_not_import_is_named() -> None:
     finding = found(files({"parser.py": PARSE, "sums.py": "import nothing_there\n"}), kind="files")
     assert finding.category is Category.CODE
-    assert "when sums.py is imported" in said(finding)
+    assert "when sums.py is imported" in message(finding)
 
 
 def test_a_file_that_is_no_python_fails_on_its_format() -> None:
     finding = found(files({"parser.py": PARSE, "sums.py": "def total(:\n"}), kind="files")
     assert finding.category is Category.FORMAT
-    assert said(finding).startswith("line 9, column 11: SyntaxError sums.py: ")
+    assert message(finding).startswith("line 9, column 11: SyntaxError sums.py: ")
 
 
 @pytest.mark.parametrize("text", ["no files", "../a.py\n```python\nx = 1\n```\nb.py\n```\n```\n"])
@@ -139,7 +139,7 @@ def test_a_file_that_would_stand_in_for_pytests_own_changes_nothing(name: str) -
     text = files({**ALL, "sums.py": wrong, f"{name}.py": CONFTEST})
     finding = found(text, kind="files")
     assert finding.status == "failed"
-    assert "test_total" in said(finding)
+    assert "test_total" in message(finding)
 
 
 def test_a_file_of_a_package_may_be_a_comment_alone() -> None:

@@ -125,7 +125,7 @@ def test_every_piece_has_a_file_of_its_own_that_still_is_python(texts: list[str]
     layout = laid(*texts)
     found = [*paths(layout), *layout.glue]
     assert len(set(found)) == len(found) == len(layout.texts())
-    assert not any(other.startswith(f"{one}/") for one in found for other in found)
+    assert not any(other.startswith(f"{path}/") for path in found for other in found)
     for text in layout.texts().values():
         assert isinstance(read(text), Facts)
     for placed in layout.placed:

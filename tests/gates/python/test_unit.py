@@ -37,7 +37,7 @@ def found(artifact: str, *tests: str, examples: Sequence[Example] = ()) -> Findi
     return asyncio.run(Unit().check(subject))
 
 
-def said(finding: Finding) -> str:
+def message(finding: Finding) -> str:
     assert finding.diagnostics
     return str(finding.diagnostics[0])
 
@@ -96,7 +96,7 @@ def test_what_cheats_its_examples_does_not_pass(cheat: str) -> None:
 def test_a_test_of_its_own_that_is_not_passed_fails(cheat: str) -> None:
     finding = found(OWN_TESTS[cheat])
     assert finding.status == "failed"
-    assert "test_own" in said(finding)
+    assert "test_own" in message(finding)
 
 
 def test_what_gives_what_its_examples_say_and_passes_its_tests_passes() -> None:
@@ -223,14 +223,14 @@ def test_tests_are_run_on_the_code_that_they_were_written_for() -> None:
 def test_tests_of_what_nobody_has_written_are_skipped() -> None:
     finding = found("from shop import Basket\n\ndef test_it():\n    assert Basket().total() == 0\n")
     assert finding.status == "skipped"
-    assert "shop" in said(finding)
+    assert "shop" in message(finding)
 
 
 def test_code_that_nothing_tests_is_skipped_once_it_imports() -> None:
     finding = found("import json\n\n\ndef parse(text):\n    return json.loads(text)\n")
     assert finding.status == "skipped"
     assert finding.category is None
-    assert said(finding).startswith("nothing to test it with")
+    assert message(finding).startswith("nothing to test it with")
 
 
 @pytest.mark.parametrize(
@@ -242,32 +242,32 @@ def test_what_is_no_python_fails_on_its_format_where_it_stops_being_it(
 ) -> None:
     finding = found(artifact, TESTS, examples=EXAMPLES)
     assert finding.category is Category.FORMAT
-    assert said(finding).startswith(place)
+    assert message(finding).startswith(place)
 
 
 def test_an_exception_while_importing_fails_on_the_code_with_its_line() -> None:
     finding = found("import math\n\nROOT = math.sqrt(-1)\n")
     assert finding.category is Category.CODE
-    assert said(finding) == "line 3: ValueError when imported: math domain error"
+    assert message(finding) == "line 3: ValueError when imported: math domain error"
 
 
 def test_a_wrong_value_is_a_mistake_of_logic_in_words_that_help() -> None:
     finding = found("# slugs\n" + WRONG, examples=EXAMPLES)
     assert finding.category is Category.LOGIC
-    assert said(finding) == "line 2: slugify('A b') gave 'A-b', expected 'a-b'"
+    assert message(finding) == "line 2: slugify('A b') gave 'A-b', expected 'a-b'"
 
 
 def test_an_exception_in_an_example_has_the_artifacts_line() -> None:
     finding = found(GOOD, examples=[Example(call="slugify(3)", gives="3")])
     assert finding.category is Category.CODE
     expected = "line 2: AttributeError slugify(3): 'int' object has no attribute 'lower'"
-    assert said(finding) == expected
+    assert message(finding) == expected
 
 
 def test_a_failed_assertion_is_told_with_what_was_asserted() -> None:
     finding = found(WRONG, TESTS)
     assert finding.category is Category.LOGIC
-    assert "slugify(\"A b\") == \"a-b\": assert 'A-b' == 'a-b'" in said(finding)
+    assert "slugify(\"A b\") == \"a-b\": assert 'A-b' == 'a-b'" in message(finding)
 
 
 def test_lines_are_those_of_the_artifact_where_it_got_an_import() -> None:

@@ -61,8 +61,8 @@ def test_a_block_of_which_most_draws_fail_is_an_error(
     pattern: ReadPattern, most: int, is_error: bool
 ) -> None:
     finding = check_pattern(pattern(f"with k = 8..{most} count\nstep a[k] = Vet: See {{k}}"))
-    said = finding.errors if is_error else finding.notes
-    assert any("of 30 draws don't fit, as" in one for one in said)
+    messages = finding.errors if is_error else finding.notes
+    assert any("of 30 draws don't fit, as" in message for message in messages)
 
 
 def test_the_check_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:

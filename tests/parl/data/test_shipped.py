@@ -70,14 +70,16 @@ def test_every_pair_is_a_plan(seed: int, data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", sorted({found.file for found in patterns()}))
 def test_no_block_of_a_file_has_an_error(name: str) -> None:
     findings = [check_pattern(found, draws=6) for found in patterns() if found.file == name]
-    assert [(one.pattern.location, one.errors) for one in findings if one.errors] == []
+    assert [
+        (finding.pattern.location, finding.errors) for finding in findings if finding.errors
+    ] == []
 
 
 def test_pairs_of_all_kinds_come_out() -> None:
     train, development = split(patterns())
-    there, drawn = {found.kind for found in train}, {pair.kind for pair in generate(1, len(train))}
-    assert drawn <= there
-    assert len(drawn) > 0.8 * len(there)
+    known, drawn = {found.kind for found in train}, {pair.kind for pair in generate(1, len(train))}
+    assert drawn <= known
+    assert len(drawn) > 0.8 * len(known)
     assert len(generate(1, 200, part="development")) == 200
     assert len(development) > len(patterns()) / 20
 

@@ -83,9 +83,9 @@ def test_a_run_that_is_ended_and_goes_on_learns_as_much(
     bases = [load_base(tiny, elsewhere), load_base(tiny)]
     for base in bases:
         run(base, steps=4)
-    there, here = (run(base, steps=8, resume=True) for base in bases)
-    assert there.dev_losses == pytest.approx(here.dev_losses, **differs)
-    assert here.dev_losses[8] < here.dev_losses[4]
-    kept, _ = load_adapter(there.best)
+    on_device, on_processor = (run(base, steps=8, resume=True) for base in bases)
+    assert on_device.dev_losses == pytest.approx(on_processor.dev_losses, **differs)
+    assert on_processor.dev_losses[8] < on_processor.dev_losses[4]
+    kept, _ = load_adapter(on_device.best)
     assert {matrix.device.type for matrix in kept.parameters()} == {"cpu"}
-    assert export(there.best, tmp_path / "adapter.gguf").is_file()
+    assert export(on_device.best, tmp_path / "adapter.gguf").is_file()

@@ -102,7 +102,7 @@ def test_without_development_examples_the_last_adapter_is_the_best(
 
 def test_two_runs_of_one_seed_are_one(run: Callable[..., TrainResult]) -> None:
     pairs = zip(matrices(run("one")), matrices(run("two")), strict=True)
-    assert all(torch.equal(one, two) for one, two in pairs)
+    assert all(torch.equal(first, two) for first, two in pairs)
 
 
 def test_a_run_that_was_broken_off_ends_as_if_it_had_not_been(
@@ -115,7 +115,7 @@ def test_a_run_that_was_broken_off_ends_as_if_it_had_not_been(
         run("broken", show=break_off)
     broken, whole = run("broken", resume=True), run("whole")
     pairs = zip(matrices(broken), matrices(whole), strict=True)
-    assert all(torch.equal(one, other) for one, other in pairs)
+    assert all(torch.equal(first, other) for first, other in pairs)
     assert broken.dev_losses == whole.dev_losses
 
 

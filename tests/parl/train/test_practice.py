@@ -138,7 +138,7 @@ def test_a_run_that_was_broken_off_between_rounds_ends_as_if_it_had_not_been(
     with pytest.raises(KeyboardInterrupt):
         run("broken", show=break_off)
     pairs = zip(matrices(run("broken", resume=True)), matrices(run("whole")), strict=True)
-    assert all(torch.equal(one, other) for one, other in pairs)
+    assert all(torch.equal(first, other) for first, other in pairs)
 
 
 def test_a_round_that_was_broken_off_is_written_again(run: Callable[..., TrainResult]) -> None:

@@ -51,9 +51,9 @@ class Likeness:
 
 
 def likeness(ours: np.ndarray, theirs: np.ndarray) -> Likeness:
-    one, other = (torch.tensor(logits).log_softmax(-1) for logits in (ours, theirs))
-    divergence = torch.nn.functional.kl_div(other, one, log_target=True, reduction="none").sum(-1)
-    agreement = (one.argmax(-1) == other.argmax(-1)).double().mean()
+    own, served = (torch.tensor(logits).log_softmax(-1) for logits in (ours, theirs))
+    divergence = torch.nn.functional.kl_div(served, own, log_target=True, reduction="none").sum(-1)
+    agreement = (own.argmax(-1) == served.argmax(-1)).double().mean()
     return Likeness(float(divergence.mean()), float(agreement))
 
 

@@ -181,7 +181,7 @@ def test_of_plans_that_score_alike_the_one_with_fewer_steps_is_taken(adapter: Pa
     longer = f"{GOOD}\n4. Editor: Write tea or coffee (needs 3)"
     for texts in ((longer, GOOD), (GOOD, longer)):
         draft = _draft(COMPARE, ScriptedModel(*texts, adapter=adapter), samples=2, threshold=1.1)
-        assert len({one.score for one in draft.candidates}) == 1
+        assert len({candidate.score for candidate in draft.candidates}) == 1
         assert len(draft.plan.steps) == 3
 
 
@@ -216,10 +216,10 @@ def _remote(*answers: dict[str, Any] | str) -> tuple[FunctionModel, list[list[Mo
 
     def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         seen.append([*messages])
-        said = next(script)
-        if isinstance(said, str):
-            return ModelResponse([TextPart(said)])
-        return ModelResponse([ToolCallPart(info.output_tools[0].name, said)])
+        answer = next(script)
+        if isinstance(answer, str):
+            return ModelResponse([TextPart(answer)])
+        return ModelResponse([ToolCallPart(info.output_tools[0].name, answer)])
 
     return FunctionModel(answer), seen
 

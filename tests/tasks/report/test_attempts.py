@@ -52,7 +52,7 @@ def test_a_step_that_succeeds_at_once_needs_no_explanation() -> None:
 
 
 def test_a_steps_way_to_its_end_is_told_in_a_sentence() -> None:
-    told = page(
+    text = page(
         step(
             attempt(1, LOGIC, decision=decision("SAMPLE", samples=4)),
             attempt(2, LOGIC, samples=4, decision=REPLANNED),
@@ -63,19 +63,19 @@ def test_a_steps_way_to_its_end_is_told_in_a_sentence() -> None:
         "- **S1** ran 3 times and succeeded: attempt 1 (Reader on worker) failed by LOGIC, so "
         "SAMPLE 4 on worker; attempt 2 (Reader on worker, 4 candidates) failed by LOGIC, so "
         "REPLAN on worker (Counter: Count to one); attempt 3 (Counter on worker) passed."
-    ) in told
+    ) in text
 
 
 def test_a_decision_has_the_cost_of_what_it_led_to() -> None:
-    told = page(step(attempt(1, LOGIC, decision=REPLANNED), attempt(2)))
+    text = page(step(attempt(1, LOGIC, decision=REPLANNED), attempt(2)))
     assert (
         "| a question (100 tokens, 3.0 s): Counter: Count to one; attempt 2 (12 tokens, 2.0 s) |"
-    ) in told
+    ) in text
 
 
 def test_the_attempt_that_ended_it_has_a_row_too() -> None:
-    told = page(step(attempt(1, LOGIC, decision=decision("SAMPLE")), attempt(2, samples=4)))
-    assert "| S1 | 2 |  |  |  | passed, first of 4 |" in told
+    text = page(step(attempt(1, LOGIC, decision=decision("SAMPLE")), attempt(2, samples=4)))
+    assert "| S1 | 2 |  |  |  | passed, first of 4 |" in text
 
 
 def test_what_a_step_ended_with_is_told_whether_it_ran_or_not() -> None:
@@ -90,25 +90,25 @@ def test_what_a_step_ended_with_is_told_whether_it_ran_or_not() -> None:
 
 
 def test_the_words_that_occur_are_explained_and_no_others() -> None:
-    told = page(step(attempt(1, LOGIC, decision=decision("RETRY")), attempt(2)))
-    assert "RETRY: asked again" in told
-    assert "LOGIC: it runs" in told
-    assert "ESCALATE: " not in told
+    text = page(step(attempt(1, LOGIC, decision=decision("RETRY")), attempt(2)))
+    assert "RETRY: asked again" in text
+    assert "LOGIC: it runs" in text
+    assert "ESCALATE: " not in text
     assert set(ACTIONS) == set(get_args(Action))
     assert set(CATEGORIES) == set(Category)
 
 
 def test_what_a_model_wrote_has_no_power_over_the_page() -> None:
     hostile = "](http://far.away)|<b>\n# x"
-    one = attempt(1, LOGIC, error=hostile, agent=hostile, decision=REPLANNED)
-    raw = "\n\n".join(attempts_markdown([step(one, status="failed", reason=hostile)]))
+    failed = attempt(1, LOGIC, error=hostile, agent=hostile, decision=REPLANNED)
+    raw = "\n\n".join(attempts_markdown([step(failed, status="failed", reason=hostile)]))
     assert re.search(r"(?<!\\)\]\(", raw) is None
     assert "<b>" not in raw
     assert "\n# x" not in raw
 
 
 def test_a_long_run_is_cut_off_with_a_count() -> None:
-    one = step(attempt(1, LOGIC, decision=decision("RETRY")), attempt(2))
-    told = page(*[one] * 201)
-    assert "\n\n151 more." in told
-    assert "\n\n202 more." in told
+    retried = step(attempt(1, LOGIC, decision=decision("RETRY")), attempt(2))
+    text = page(*[retried] * 201)
+    assert "\n\n151 more." in text
+    assert "\n\n202 more." in text

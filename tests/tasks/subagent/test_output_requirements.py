@@ -8,7 +8,7 @@ from prefect_swarm.tasks.subagent.output_requirements import output_requirements
 
 
 @pytest.mark.parametrize(
-    ("output", "said"),
+    ("output", "sentences"),
     [
         (Output(), ()),
         (Output(kind="json", schema={"type": "object"}), ()),
@@ -32,5 +32,5 @@ from prefect_swarm.tasks.subagent.output_requirements import output_requirements
         ),
     ],
 )
-def test_each_bound_is_a_sentence(output: Output, said: tuple[str, ...]) -> None:
-    assert output_requirements(output) == said
+def test_each_bound_is_a_sentence(output: Output, sentences: tuple[str, ...]) -> None:
+    assert output_requirements(output) == sentences

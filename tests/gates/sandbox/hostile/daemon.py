@@ -3,16 +3,16 @@
 import os
 import signal
 
-heard, said = os.pipe()
+receiving, sending = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
             signal.signal(number, signal.SIG_IGN)
-        os.write(said, b"left")
+        os.write(sending, b"left")
         while True:
             signal.pause()
     os._exit(0)
 os.wait()
-os.read(heard, 4)
+os.read(receiving, 4)
 print("held")

@@ -62,7 +62,9 @@ def test_a_draw_does_not_depend_on_which_file_holds_a_block(
     files = {f"{n % 3}/{n:02}.txt": block for n, block in zip(numbers, blocks, strict=True)}
     apart = laid_out(tmp_path / "apart", files, words=words)
     assert together.errors == apart.errors == ()
-    assert [one.file for one in together.patterns] != [one.file for one in apart.patterns]
+    assert [pattern.file for pattern in together.patterns] != [
+        pattern.file for pattern in apart.patterns
+    ]
     assert mix(together.patterns, 5, 80) == mix(apart.patterns, 5, 80)
 
 

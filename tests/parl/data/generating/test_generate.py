@@ -90,8 +90,8 @@ def test_some_of_the_wider_ones_are_two_requests_in_one_message(
 ) -> None:
     combined: list[Expansion] = []
 
-    def noted(one: Expansion, other: Expansion, rng: random.Random) -> Expansion:
-        combined.append(combine_requests(one, other, rng))
+    def noted(first: Expansion, second: Expansion, rng: random.Random) -> Expansion:
+        combined.append(combine_requests(first, second, rng))
         return combined[-1]
 
     monkeypatch.setattr(module, "combine_requests", noted)
@@ -122,7 +122,11 @@ def test_no_patterns_give_no_pairs() -> None:
 
 
 def test_narrow_ones_that_run_out_are_made_up_for(sample: Corpus) -> None:
-    pairs = mix([one for one in sample.patterns if one.kind in ("chain", "compare_choose")], 0, 600)
+    pairs = mix(
+        [pattern for pattern in sample.patterns if pattern.kind in ("chain", "compare_choose")],
+        0,
+        600,
+    )
     assert len(pairs) == 600
 
 
@@ -166,4 +170,4 @@ def test_kinds_can_be_chosen(shipped: tuple[Pattern, ...], monkeypatch: pytest.M
 def test_the_first_kinds_are_a_fair_choice(shipped: tuple[Pattern, ...]) -> None:
     found = kinds()
     assert found[:4] == ("single", "chain", "code_with_tests", "compare_choose")
-    assert sorted(found) == sorted({one.kind for one in shipped})
+    assert sorted(found) == sorted({pattern.kind for pattern in shipped})

@@ -29,15 +29,15 @@ def objectives(pattern: ReadPattern, ask: str, words: str = "") -> set[str]:
         "\n[languages]\nGreek\nFinnish\n\n[odd: a, b]\nhour :: user\nSQL query :: 8-bit chip\n"
     )
     found = pattern(f"{VARIABLES}\nwith o = odd\nask {ask}", lists)
-    said: set[str] = set()
+    written: set[str] = set()
     for seed in range(60):
         rng = seeded_random(seed)
-        said.add(Renderer(draw_choices(found, rng)).write(found.asks[0], rng).plain_text())
-    return said
+        written.add(Renderer(draw_choices(found, rng)).write(found.asks[0], rng).plain_text())
+    return written
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "written"),
     [
         ("{k}", {"1, 2 and 3", "1, 2, and 3"}),
         ("{k|and}", {"1, 2 and 3", "1, 2, and 3"}),
@@ -78,21 +78,23 @@ def objectives(pattern: ReadPattern, ask: str, words: str = "") -> set[str]:
         ("{l|and}", {"Greek and Finnish", "Finnish and Greek"}),
     ],
 )  # fmt: skip
-def test_a_filter_changes_what_a_slot_shows(pattern: ReadPattern, ask: str, said: set[str]) -> None:
-    assert objectives(pattern, ask) == said
+def test_a_filter_changes_what_a_slot_shows(
+    pattern: ReadPattern, ask: str, written: set[str]
+) -> None:
+    assert objectives(pattern, ask) == written
 
 
 def test_a_variable_goes_along_with_another(pattern: ReadPattern) -> None:
-    said = objectives(pattern, "{t: {t.name} in {l}|commas}")
-    assert said == {
-        f"{first} in {one}, {second} in {other}"
+    written = objectives(pattern, "{t: {t.name} in {l}|commas}")
+    assert written == {
+        f"{first} in {language}, {second} in {other_language}"
         for first, second in (("Bonn", "Riga"), ("Riga", "Bonn"))
-        for one, other in (("Greek", "Finnish"), ("Finnish", "Greek"))
+        for language, other_language in (("Greek", "Finnish"), ("Finnish", "Greek"))
     }
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "written"),
     [
         ("<a|b>", {"A", "B"}),
         ("go <right |>on", {"Go right on", "Go on"}),
@@ -104,20 +106,20 @@ def test_a_variable_goes_along_with_another(pattern: ReadPattern) -> None:
         ("open .env  , then .git", {"Open .env, then .git"}),
     ],
 )
-def test_alternatives_leave_no_trace(pattern: ReadPattern, ask: str, said: set[str]) -> None:
-    assert objectives(pattern, ask) == said
+def test_alternatives_leave_no_trace(pattern: ReadPattern, ask: str, written: set[str]) -> None:
+    assert objectives(pattern, ask) == written
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "written"),
     [
         ("it is a {o}", {"It is an hour", "It is an SQL query"}),
         ("it is an {o.b}", {"It is a user", "It is an 8-bit chip"}),
         ("an {a}", {"A rice"}),
     ],
 )
-def test_the_article_fits_its_slot(pattern: ReadPattern, ask: str, said: set[str]) -> None:
-    assert objectives(pattern, ask) == said
+def test_the_article_fits_its_slot(pattern: ReadPattern, ask: str, written: set[str]) -> None:
+    assert objectives(pattern, ask) == written
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ def test_the_second_plan_goes_on_where_the_first_ends(lanes: Expansion, chain: E
 
 def test_both_are_asked_for_in_their_own_words(lanes: Expansion, chain: Expansion) -> None:
     for seed in range(40):
-        said = combine_requests(lanes, chain, seeded_random(seed)).objective.plain_text()
-        assert lanes.objective.plain_text() in said
-        assert chain.objective.plain_text() in said.split(lanes.objective.plain_text())[1]
+        objective = combine_requests(lanes, chain, seeded_random(seed)).objective.plain_text()
+        assert lanes.objective.plain_text() in objective
+        assert chain.objective.plain_text() in objective.split(lanes.objective.plain_text())[1]
 
 
 def test_a_request_without_an_end_gets_one_before_the_next(
@@ -66,8 +66,8 @@ def test_a_request_without_an_end_gets_one_before_the_next(
 def test_what_has_lines_is_told_on_lines_of_its_own(lanes: Expansion, chain: Expansion) -> None:
     listed = replace(lanes, objective=replace(lanes.objective, text="Draw:\n- a pet\n- a pet"))
     for seed in range(40):
-        said = combine_requests(chain, listed, seeded_random(seed)).objective.plain_text()
-        assert "\nDraw:\n- a pet\n- a pet" in said
+        objective = combine_requests(chain, listed, seeded_random(seed)).objective.plain_text()
+        assert "\nDraw:\n- a pet\n- a pet" in objective
 
 
 def test_together_they_may_be_too_many_steps(pattern: ReadPattern, chain: Expansion) -> None:

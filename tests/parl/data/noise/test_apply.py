@@ -32,7 +32,7 @@ def marked(text: str) -> MarkedText:
     return found
 
 
-def said(noise_function: NoiseFunction, text: str, seeds: int = 300) -> set[str]:
+def noisy_texts(noise_function: NoiseFunction, text: str, seeds: int = 300) -> set[str]:
     """All that a register makes of a text over many seeds."""
     results: set[str] = set()
     for seed in range(seeds):
@@ -68,12 +68,12 @@ def said(noise_function: NoiseFunction, text: str, seeds: int = 300) -> set[str]
     ],
 )  # fmt: skip
 def test_a_register_says(noise_function: NoiseFunction, text: str, results: set[str]) -> None:
-    assert said(noise_function, text) == results
+    assert noisy_texts(noise_function, text) == results
 
 
 @pytest.mark.parametrize("text", ["Compare [a] and [b].", "Plan [a].", "Test the [a]."])
 def test_politeness_goes_before_a_verb(text: str) -> None:
-    results = said(surroundings.ask_politely, text)
+    results = noisy_texts(surroundings.ask_politely, text)
     assert len(results) > 30
     first = text.split()[0].lower()
     assert all(f" {first} " in result or result.endswith(", please.") for result in results)
@@ -83,17 +83,17 @@ def test_politeness_goes_before_a_verb(text: str) -> None:
     "text", ["[a] or [b]?", "Which is best?", "Test coverage of [a].", "I am [a]"]
 )
 def test_politeness_needs_a_verb(text: str) -> None:
-    assert said(surroundings.ask_politely, text) == {marked(text).plain_text()}
+    assert noisy_texts(surroundings.ask_politely, text) == {marked(text).plain_text()}
 
 
 def test_a_polite_question_has_its_mark() -> None:
-    results = said(surroundings.ask_politely, "Compare [a] and [b].")
+    results = noisy_texts(surroundings.ask_politely, "Compare [a] and [b].")
     assert "Can you compare a and b?" in results
     assert "Please compare a and b?" not in results
 
 
 def test_a_slip_changes_one_letter_of_a_common_word() -> None:
-    results = said(
+    results = noisy_texts(
         rewording.mistype, '[compare] these with [those] "their" their.txt 3their zebras'
     )
     assert len(results) > 20
@@ -110,7 +110,7 @@ def test_a_slip_changes_one_letter_of_a_common_word() -> None:
 
 
 def test_no_slip_makes_another_common_word() -> None:
-    for result in said(rewording.mistype, "then there than from"):
+    for result in noisy_texts(rewording.mistype, "then there than from"):
         for word, old in zip(result.split(), ("then", "there", "than", "from"), strict=True):
             assert word == old or word not in COMMON_WORDS
 
@@ -118,13 +118,13 @@ def test_no_slip_makes_another_common_word() -> None:
 @pytest.mark.parametrize(
     "noise_function",
     [surroundings.add_thanks, surroundings.add_urgency, surroundings.add_small_talk],
-    ids=lambda one: one.__name__,
+    ids=lambda function: function.__name__,
 )
 def test_what_is_added_stands_apart(noise_function: NoiseFunction) -> None:
-    for result in said(noise_function, "Do these:\n- [a]\n- [b]"):
+    for result in noisy_texts(noise_function, "Do these:\n- [a]\n- [b]"):
         assert "\n- a\n- b" in f"\n{result}\n"
         assert re.search(r"- b(\n|$)", result)
-    for result in said(noise_function, "Do [a]"):
+    for result in noisy_texts(noise_function, "Do [a]"):
         assert re.search(r"(^|[\s])Do a(?=$|[.\n]| asap| ASAP|, asap|, ASAP| - )", result), result
 
 

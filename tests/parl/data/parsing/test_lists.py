@@ -37,6 +37,6 @@ def test_records_have_fields() -> None:
     ],
 )
 def test_an_error_names_the_file_and_line(text: str, problem: str) -> None:
-    (error,) = (one for one in read_lists(text, "words/a.txt") if isinstance(one, InputError))
+    (error,) = (item for item in read_lists(text, "words/a.txt") if isinstance(item, InputError))
     assert error.problem == problem
     assert error.fix

@@ -92,7 +92,7 @@ def test_an_example_is_computed_the_same_in_company(base: Base) -> None:
     third = TokenizedExample((*first.prompt[:8], 5, 6), second.plan[:3])
     adapter = strong(base)
     together = computed(base, adapter, first, second, third)
-    alone = np.concatenate([computed(base, adapter, one) for one in (first, second, third)])
+    alone = np.concatenate([computed(base, adapter, tokens) for tokens in (first, second, third)])
     np.testing.assert_allclose(together, alone, atol=1e-3)
 
 

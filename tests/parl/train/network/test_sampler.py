@@ -81,5 +81,5 @@ def test_a_plan_ends_with_its_end_or_at_its_limit(model: Model, adapter: Adapter
 
 def test_a_seed_gives_the_same_plans(model: Model, adapter: Adapter) -> None:
     writer = Writer(model, adapter)
-    one, same, other = (writer.write(PROMPTS, [9] * 3, 4, NONE, seeded(n)) for n in (1, 1, 2))
-    assert one == same != other
+    first, same, other = (writer.write(PROMPTS, [9] * 3, 4, NONE, seeded(n)) for n in (1, 1, 2))
+    assert first == same != other

@@ -7,15 +7,15 @@ from prefect_swarm.tasks.planner.local.vocabulary import TASK, content, is_reque
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("text", "other"),
     [
         ("Compare the drinks", "a comparison of drink"),
         ("the dog’s dinner", "dinner for dogs"),
         ("Thanks, could you describe it, please?", "describe"),
     ],
 )
-def test_the_same_matter_is_the_same_words(one: str, other: str) -> None:
-    assert words(one) == words(other)
+def test_the_same_matter_is_the_same_words(text: str, other: str) -> None:
+    assert words(text) == words(other)
 
 
 def test_words_keep_their_order_and_names_stay_whole() -> None:

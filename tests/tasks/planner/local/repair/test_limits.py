@@ -14,7 +14,7 @@ def _prompts(objective: str, *prompts: str) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("said", "step", "restored"),
+    ("limits", "step", "restored"),
     [
         ("max 8 words each", "of 8 words", "of max 8 words"),
         ("Max. 8 words each", "of 8 words", "of max. 8 words"),
@@ -24,8 +24,8 @@ def _prompts(objective: str, *prompts: str) -> tuple[list[str], list[str]]:
         ("no more than 30 euros", "for 30 euros", "for no more than 30 euros"),
     ],
 )
-def test_a_limit_is_said_as_the_objective_says_it(said: str, step: str, restored: str) -> None:
-    objective = f"A slogan for tea and one for coffee, {said}"
+def test_a_limit_is_said_as_the_objective_says_it(limits: str, step: str, restored: str) -> None:
+    objective = f"A slogan for tea and one for coffee, {limits}"
     prompts, notes = _prompts(objective, f"Write a slogan {step} for tea", "Write one for coffee")
     assert prompts == [f"Write a slogan {restored} for tea", "Write one for coffee"]
     assert len(notes) == 1

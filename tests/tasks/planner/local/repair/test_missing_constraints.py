@@ -88,8 +88,8 @@ def test_nothing_else_is_put_in(objective: str) -> None:
 
 def test_a_limit_that_any_step_says_stays_where_it_is() -> None:
     lines = "1. Writer: Write a teaser of one line for part 1\n2. Writer: Write a teaser for part 2"
-    said = [line.split(": ")[1] for line in lines.split("\n")]
-    assert _prompts(lines, "A one-line teaser for each part") == said
+    prompts = [line.split(": ")[1] for line in lines.split("\n")]
+    assert _prompts(lines, "A one-line teaser for each part") == prompts
 
 
 def test_a_limit_on_each_is_nobodys_where_there_are_two_parallel_groups() -> None:

@@ -209,9 +209,9 @@ def _right_plans() -> list[TaskIR]:
     found = [read_lines(pair.plan, pair.objective) for pair in generate(77, 400)]
     for name in ("heldout", "fresh", "third"):
         asked = _lines(BENCHES / f"{name}.jsonl")
-        objectives = {one["id"]: one["objective"] for one in asked}
+        objectives = {entry["id"]: entry["objective"] for entry in asked}
         plans = _lines(PLANS / f"{name}_plans.jsonl")
-        found += [read_lines("\n".join(one["plan"]), objectives[one["id"]]) for one in plans]
+        found += [read_lines("\n".join(plan["plan"]), objectives[plan["id"]]) for plan in plans]
     return found
 
 
@@ -238,9 +238,9 @@ def test_a_repaired_plan_is_one_and_stays_as_it_is(
     lines: list[str] = []
     for number, prompt in enumerate(prompts, 1):
         needs = data.draw(st.sets(st.integers(1, number - 1), max_size=2)) if number > 1 else set()
-        said = f" (needs {', '.join(map(str, sorted(needs)))})" if needs else ""
+        needs_text = f" (needs {', '.join(map(str, sorted(needs)))})" if needs else ""
         agent = data.draw(st.sampled_from(["Judge", "Tea Expert", "Coffee Expert"]))
-        lines.append(f"{number}. {agent}: {prompt}{said}")
+        lines.append(f"{number}. {agent}: {prompt}{needs_text}")
     plan, _ = repair_plan(read_lines("\n".join(lines), objective))
     assert TaskIR.model_validate(plan.model_dump()) == plan
     assert [step.id for step in plan.steps] == [f"S{n}" for n in range(1, len(plan.steps) + 1)]

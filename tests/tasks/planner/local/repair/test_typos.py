@@ -90,8 +90,8 @@ def test_what_only_looks_said_twice_stays(prompt: str, objective: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["red", "blue", "red,", "green"]), min_size=1, max_size=14))
-def test_what_was_said_once_stays(said: list[str]) -> None:
-    once = _prompt(remove_repeated_phrases, f"Paint {' '.join(said)} walls", NOTES)
+def test_what_was_said_once_stays(phrase: list[str]) -> None:
+    once = _prompt(remove_repeated_phrases, f"Paint {' '.join(phrase)} walls", NOTES)
     assert _prompt(remove_repeated_phrases, once, NOTES) == once
 
 

@@ -1,8 +1,9 @@
-"""What the tests of `memory` remember, and ask."""
+"""Episodes to remember, and running `prefect-swarm memory`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from prefect_swarm.memory.persona.decisions import invent, promote
 from prefect_swarm.memory.persona.registry import DecisionEvidence
 from prefect_swarm.memory.persona.store import PersonaStore
 from samples import episode
+from typer.testing import Result
 
-from .conftest import Invoke
+Invoke = Callable[..., Result]
 
 RUN = "0192f0c4-7a41-4d3e-9b1c-aaaaaaaaaaaa"
 WORD = "xylophone"
@@ -30,7 +32,7 @@ FAILED = episode(
     reward=-0.5,
     downstream=("S2",),
 )
-MENDED = FAILED.model_copy(
+REPAIRED = FAILED.model_copy(
     update={"attempt": 2, "succeeded": True, "category": None, "error": "", "decision": None}
     | {"cause": "RETRY", "used": (FAILED.key,), "reward": 1.0}
 )
@@ -38,7 +40,7 @@ TESTED = episode(
     run=RUN, step="S2", prompt="Test the slug", persona="test-engineer", upstream=("S1",)
 )
 OTHER = episode(7, prompt=f"Describe how a {WORD} sounds", persona="teacher")
-ALL = (FAILED, MENDED, TESTED, OTHER)
+ALL = (FAILED, REPAIRED, TESTED, OTHER)
 
 
 def fill(home: Path, *episodes: Episode) -> None:
@@ -47,7 +49,7 @@ def fill(home: Path, *episodes: Episode) -> None:
     log.close()
 
 
-def told(invoke: Invoke, *arguments: object, **more: Any) -> dict[str, Any]:
+def memory_json(invoke: Invoke, *arguments: object, **more: Any) -> dict[str, Any]:
     result = invoke("memory", *arguments, "--json", **more)
     assert result.exit_code == 0, result.stderr
     return json.loads(result.stdout)
@@ -57,7 +59,7 @@ def bytes_below(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-def invented(home: Path) -> PersonaStore:
+def invent_persona(home: Path) -> PersonaStore:
     """A persona that an orchestrator invented, promoted on evidence of two attempts."""
     store = PersonaStore(home / "memory" / "personas.sqlite", home / "personas")
     prompt = f"You play the {WORD} and write about it."
@@ -74,7 +76,7 @@ def invented(home: Path) -> PersonaStore:
         baseline=0.4,
         baseline_samples=9,
         task_types={"chat/text": 2},
-        episodes=(MENDED.key, OTHER.key),
+        episodes=(REPAIRED.key, OTHER.key),
     )
     store.decide(
         "default",
