@@ -21,7 +21,7 @@ def why_not_read(error: BaseException) -> str:
 
 
 def expression_problem(text: str) -> str:
-    """Say why a text is no Python expression that tests anything; nothing if it is one."""
+    """Say why a text is not a Python expression that tests something; "" if it is."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -29,7 +29,7 @@ def expression_problem(text: str) -> str:
             # Some mistakes, such as an `await` outside a function, are found only now.
             compile(text.strip(), "example", "eval", dont_inherit=True)
     except NOT_READ as error:
-        return f"it is no Python expression: {why_not_read(error)}"
+        return f"it is not a Python expression: {why_not_read(error)}"
     if not any(isinstance(node, ast.Name) for node in ast.walk(tree)):
         return "it uses no name, so it says nothing of the code"
     return ""

@@ -286,7 +286,7 @@ class SwarmResult(Frozen):
 
 
 class RunFailedError(SwarmError):
-    """No step of the run succeeded, or there is no answer; `result` tells it all."""
+    """No step of the run succeeded, or there is no answer; `result` has the details."""
 
     def __init__(self, problem: str, fix: str = "", result: SwarmResult | None = None) -> None:
         super().__init__(problem, fix)

@@ -91,7 +91,7 @@ class RunFolder:
         return json.loads(self.read("again.json") or "{}")
 
     def begin_again(self, result: SwarmResult) -> None:
-        """Let the steps that failed in this result be tried afresh, and put the result away.
+        """Let the steps that failed in this result be tried again, and put the result away.
 
         What failed for want of a key, a server or time would else fail again from the cache.
         """

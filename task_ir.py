@@ -158,7 +158,7 @@ class TaskIR(PlanPart):
             assigned[step.agent, step.prompt] = step.id
             earlier.add(step.id)
         if self.final_step is not None and self.final_step not in ids:
-            raise ValueError(f"final_step {self.final_step} is no step of the plan")
+            raise ValueError(f"final_step {self.final_step} is not a step of the plan")
         return self
 
     @classmethod
@@ -350,7 +350,7 @@ def _check_dependencies(step: Step, earlier: set[str], ids: set[str]) -> None:
         if needed == step.id:
             raise ValueError(f"step {step.id} depends on itself")
         if needed not in ids:
-            raise ValueError(f"step {step.id} depends on {needed}, which is no step of the plan")
+            raise ValueError(f"step {step.id} depends on {needed}, which is not a step of the plan")
         if needed not in earlier:
             raise ValueError(f"step {step.id} depends on {needed}, which comes later")
     if twice := _first_repeated(step.depends_on):

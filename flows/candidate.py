@@ -98,7 +98,7 @@ class Candidates:
         tokens: int | None = None
         try:
             state, result = await self._ask(step, request, wait_for, label)
-            # What a model wrote before it was stopped from outside nobody counted.
+            # The tokens that a model wrote before it was stopped from outside are not counted.
             uncounted = result.category is Category.TIMEOUT or state.is_cancelled()
             tokens = None if uncounted else result.usage.tokens
         finally:

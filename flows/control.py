@@ -83,5 +83,5 @@ def controlled(control: RunControl) -> Generator[RunControl]:
 
 
 def current_control() -> RunControl:
-    """Return the control around this run; one that nobody holds where there is none."""
+    """Return the control around this run; an unused one if there is none."""
     return _control.get() or RunControl()

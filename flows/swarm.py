@@ -187,4 +187,4 @@ PlanParameter = Annotated[
         }
     ),
 ]
-"""A plan as itself, as the objects of JSON or as JSON text; an empty text is no plan."""
+"""A plan as itself, as the objects of JSON or as JSON text; an empty text means none."""

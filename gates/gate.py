@@ -72,5 +72,5 @@ class Gate(Protocol):
         ...
 
     async def check(self, subject: Subject) -> Finding:
-        """Look at the artifact. Raise only what is no fault of the artifact."""
+        """Check the artifact. Raise only for what is not the artifact's fault."""
         ...

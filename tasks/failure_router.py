@@ -49,7 +49,7 @@ class Bounds:
             model would serve are left out, since the same model fails the same way.
         optional: Whether the plan succeeds without the step.
         replans_left: Times that a step of the run may still be replaced.
-        can_delegate: Whether there is somebody else for what the step produces.
+        can_delegate: Whether another persona can do the step.
         known: What was done about failures in earlier runs, and how often that worked.
     """
 
@@ -66,7 +66,7 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
 
     The n-th failure of a category on a tier leads to the n-th action of its rule, of those that are
     possible: ESCALATE is passed over where no tier is above, REPLAN where no replacement is left,
-    DELEGATE where nobody else is there. Where the memory knows that this action mostly fails, and
+    DELEGATE where no other persona fits. Where the memory knows that this action mostly fails, and
     that a later one of the rule does better, that one comes first. It always ends: each action of a
     rule is taken once, tiers are only climbed, and there is a last attempt. A step that was
     replaced begins its rules again.

@@ -47,6 +47,7 @@ async def gate(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 - 
     """Hold an artifact against a gate; a failed gate is a Failed state that carries the verdict."""
     asked = Inspection.model_validate(inspection)
     tag_task_run(f"gate: {asked.gate}")
+    # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
     result = await run_in_race(
         asked.race,
         check(

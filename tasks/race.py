@@ -12,7 +12,9 @@ __all__ = ["LostError", "race", "run_in_race", "run_until"]
 T = TypeVar("T")
 
 _races: dict[str, asyncio.Event] = {}
-"""Open races by name: a task run gets a name, since an event can't be among its parameters."""
+"""Open races by name. `race` puts them in, called by `flows/attempt.py`. `run_in_race` finds them
+in the task runs of subagents and gates: these get a name, since an event can't be among a task
+run's parameters."""
 
 
 class LostError(Exception):

@@ -34,12 +34,12 @@ def python_step(number: int, *examples: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        ("x = f(1)", "it is no Python expression: "),
-        ("f(1", "it is no Python expression: "),
-        ("import os", "it is no Python expression: "),
-        ("await f(1)", "it is no Python expression: 'await' outside function"),
-        ("f('\0')", "it is no Python expression: "),
-        ("-" * 20_000 + "f(1)", "it is no Python expression: "),
+        ("x = f(1)", "it is not a Python expression: "),
+        ("f(1", "it is not a Python expression: "),
+        ("import os", "it is not a Python expression: "),
+        ("await f(1)", "it is not a Python expression: 'await' outside function"),
+        ("f('\0')", "it is not a Python expression: "),
+        ("-" * 20_000 + "f(1)", "it is not a Python expression: "),
         ("1 + 1", "it uses no name"),
     ],
 )

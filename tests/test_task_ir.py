@@ -65,9 +65,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         plan(step(1, agent="Eve")),
         "step S1 is assigned to an unknown agent 'Eve'",
     ),
-    "a dependency that is no step": (
+    "a dependency that is not a step": (
         plan(step(1), step(2, 9)),
-        "step S2 depends on S9, which is no step of the plan",
+        "step S2 depends on S9, which is not a step of the plan",
     ),
     "a dependency on a later step": (
         plan(step(1, 2), step(2)),
@@ -89,7 +89,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an unknown final step": (
         plan(final_step="S2"),
-        "final_step S2 is no step of the plan",
+        "final_step S2 is not a step of the plan",
     ),
     "a schema on a kind that is not json": (
         plan(step(1, output={"kind": "text", "schema": {}})),

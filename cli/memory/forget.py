@@ -57,8 +57,8 @@ def forget(
             if as_json or not asks():
                 raise InputError(
                     f"{_counted(len(meant.entries), meant.personas)} would be forgotten, and "
-                    "nobody can be asked.",
-                    "Nothing was removed. Give --yes to remove it without being asked.",
+                    "there is no terminal to confirm it on.",
+                    "Nothing was removed. Give --yes to remove it without confirmation.",
                 )
             _show(meant)
             if not _agreed():

@@ -182,7 +182,7 @@ def _line(layout: Layout, raised: RaisedException) -> int | None:
 
 
 def _elsewhere(layout: Layout, raised: RaisedException) -> str:
-    """Say where it was raised if that is no test, and not the artifact, which has its line."""
+    """Say where it was raised if that is neither a test nor the artifact, which has its line."""
     if not raised.frames or _line(layout, raised) is not None:
         return ""
     path, line = raised.frames[-1]

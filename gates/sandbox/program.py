@@ -78,7 +78,7 @@ class ProgramResult:
     """How a program ended: by `exit_code` or by `signal`.
 
     `exceeded` is the limit that was its end. Output is UTF-8 with replacements and may hold control
-    characters. `files` lacks those of `keep` that are no regular file or don't fit into
+    characters. `files` lacks those of `keep` that are not regular files or don't fit into
     `disk_bytes` together, and is empty where a limit was the end. `kind` is the backend that
     isolated it.
     """

@@ -134,7 +134,7 @@ def _follow_rules(
     return Suggestion(
         picked=rules,
         by="rules",
-        why=f"nobody else is known to do better: {other} {_format_rate(rival)}; the plan decides",
+        why=f"no other persona does better: {other} {_format_rate(rival)}; the plan decides",
         rate=own.mean if own.attempts else None,
         attempts=own.attempts,
         confidence=1 - confidence,

@@ -57,7 +57,7 @@ def train(
 
     Raises:
         InputError: The `train` extra, an example, the run to resume or the device is missing,
-            `start` has a higher rank or another alpha ÷ rank, or the loss is no number any more.
+            `start` has a higher rank or another alpha ÷ rank, or the loss is not a number any more.
         ModelError: The base can't be read, or is not of the llama architecture; `start` is missing
             or was made for another base.
     """

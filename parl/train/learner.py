@@ -59,7 +59,7 @@ def read_adapter(path: Path, base: Base, rank: int, alpha: float, seed: int) -> 
     found = alpha * own / rank if field is None else float(field.contents())
     if not math.isclose(found * rank, alpha * own):
         raise InputError(
-            f"{path} has alpha {found:g} at rank {own}, which is no match for alpha {alpha:g} at "
+            f"{path} has alpha {found:g} at rank {own}, which doesn't match alpha {alpha:g} at "
             f"rank {rank}.",
             f"Give alpha {found * rank / own:g}.",
         )

@@ -96,6 +96,7 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
     started = time.time()
     try:
+        # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
         result = await run_in_race(asked.race, answer(asked))
     except TRANSPORT_ERRORS as error:
         if task_run.run_count <= _RETRIES:

@@ -81,7 +81,7 @@ def test_wrong_usage_is_explained(
         (broken(steps=[]), "breaks a rule: steps"),
         (broken(steps=step(agent="Bob")), "step S1 is assigned to an unknown agent 'Bob'"),
         (broken(steps=step(depends_on=["S1"])), "step S1 depends on itself"),
-        (broken(steps=step(depends_on=["S2"])), "depends on S2, which is no step"),
+        (broken(steps=step(depends_on=["S2"])), "depends on S2, which is not a step"),
         (broken(steps=step(gates=["magic"])), "unknown gate 'magic'"),
         (broken(colour="red"), "colour"),
     ],

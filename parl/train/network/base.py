@@ -66,7 +66,7 @@ def load_base(path: Path, device: torch.device = _CPU) -> Base:
     """Read a GGUF file whole, onto a device.
 
     Raises:
-        ModelError: It can't be read, or is no plain model of the llama architecture.
+        ModelError: It can't be read, or is not a plain model of the llama architecture.
     """
     path = check_model_file(path)
     reader = gguf.GGUFReader(path)

@@ -32,7 +32,7 @@ def padded(x: Tensor, pad: Tensor, unpad: Tensor, prefix: int) -> Tensor:
 
 
 def unpadded(x: Tensor, unpad: Tensor) -> Tensor:
-    """Pick the rows that are no padding."""
+    """Pick the rows that are not padding."""
     return applied(_Unpadded, x, unpad)
 
 

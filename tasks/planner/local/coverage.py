@@ -71,7 +71,7 @@ def list_coverage(listing: Listing, reading: Reading) -> ListCoverage:
         for saying in [frozenset(name for name, things in says.items() if n in things)]
     ]
     every = frozenset[str]().union(*owners)
-    # What all of them say is no thing among others but what all is about.
+    # A thing in all the steps is the subject of the plan, not one thing among others.
     things = {n for n, owner in enumerate(owners) if owner != every}
     if len(every) < 2 or len(things) < 2:
         return ListCoverage()

@@ -94,14 +94,14 @@ def read_lines(text: str, objective: str, rules: PlanRules | None = None) -> Tas
     """Read a plan. A line that asks an agent what it was asked before is left out.
 
     Raises:
-        PlanError: A line is no step, is misnumbered, or the plan breaks a rule; it has the text.
+        PlanError: A line is not a step, is misnumbered, or the plan breaks a rule; it has the text.
     """
     draft = _Draft()
     for line in filter(None, map(str.strip, text.split("\n"))):
         match = _LINE.fullmatch(line)
         if match is None or int(match["number"]) != len(draft.numbers) + 1:
             raise PlanError(
-                f"Line {len(draft.numbers) + 1} of the plan is no step: {line[:80]!r}.",
+                f"Line {len(draft.numbers) + 1} of the plan is not a step: {line[:80]!r}.",
                 "Write `N. Name: What to do (needs 1, 2)`, numbered from 1.",
                 text,
             )
@@ -117,7 +117,7 @@ def read_lines(text: str, objective: str, rules: PlanRules | None = None) -> Tas
 
 
 def asked_in(line: str) -> tuple[str, str] | None:
-    """Return whom a line asks, in lower case, and what; None if it is no step."""
+    """Return a line's agent, in lower case, and its prompt; None if it is not a step."""
     match = _LINE.fullmatch(line.strip())
     return (match["name"].casefold(), match["prompt"].strip()) if match is not None else None
 
@@ -159,7 +159,7 @@ def _agent(match: re.Match[str]) -> dict[str, str]:
 
 
 def system_prompt(name: str, persona: str = "") -> str:
-    """What an agent is told of itself of whom no more than this is known."""
+    """The system prompt of an agent that the plan says no more about."""
     return _SYSTEM.format(name=name, persona=f": {persona}" if persona else "")
 
 

@@ -215,7 +215,7 @@ def test_what_the_higher_rank_adds_is_learnt_too(
     [
         ({"rank": 1}, "has rank 2, more than 1"),
         ({"alpha": 5.0}, "alpha 4 at rank 2"),
-        ({"rank": 3}, "alpha 4 at rank 2, which is no match for alpha 4 at rank 3"),
+        ({"rank": 3}, "alpha 4 at rank 2, which doesn't match alpha 4 at rank 3"),
     ],
 )
 def test_it_has_to_be_of_no_higher_rank_and_of_that_scale(

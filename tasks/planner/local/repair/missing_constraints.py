@@ -28,7 +28,7 @@ _MEASURE = re.compile(
     r"(?P<each> each| apiece| per \w+| for (?:each|every)\b)?",
     re.IGNORECASE,
 )
-# What says how steps hang together is no fact.
+# Words that say how steps are connected are not facts.
 _BRACKET = re.compile(
     r" \((?!(?:after|based|blocked|builds?|depends|each|likewise|needs|number|one person|only|same"
     r"|separately|step|that's|uses|which)\b)"
