@@ -196,5 +196,5 @@ def test_a_name_may_not_be(name: str) -> None:
 
 def test_a_plan_is_read_back() -> None:
     assert plan_problem("1. Cook: Boil an egg", "Breakfast") == ""
-    assert "no step" in plan_problem("2. Cook: Boil an egg", "Breakfast")
+    assert "is not a step" in plan_problem("2. Cook: Boil an egg", "Breakfast")
     assert "another" in plan_problem("1. Cook: Do\n2. cook: Eat", "Breakfast")
