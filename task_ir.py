@@ -279,7 +279,7 @@ def check_objective(plan: TaskIR, objective: str) -> None:
     if objective.strip() != plan.objective:
         raise InputError(
             f"The objective {objective.strip()!r} is not the plan's, {plan.objective!r}.",
-            "Leave one out, or give both the same.",
+            "Give the plan's own objective, or leave the plan out.",
         )
 
 
