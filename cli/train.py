@@ -88,7 +88,7 @@ def train(
     from ..parl.pairs import read_pairs
     from ..parl.retrain import TrainingSource, retrain
     from ..parl.train import Practice, TrainConfig
-    from ..parl.train.progress import shown
+    from ..parl.train.progress import progress_printer
     from ..settings import home
 
     own = read_pairs(data) if data else []
@@ -108,7 +108,7 @@ def train(
         config = _for_practice(config)
     if lr is not None:
         config = replace(config, lr=lr)
-    with shown(config) as show:
+    with progress_printer(config) as show:
         outcome = retrain(
             base,
             TrainingSource(generated, own, seed, judged),

@@ -12,8 +12,8 @@ from .learner import Learner, new_learner
 from .lessons import Course
 from .loop import TrainingRun
 from .network.base import load_base
-from .practice import Practised, Task
-from .supervised import Supervised
+from .practice import PracticeCourse, Task
+from .supervised import SupervisedCourse
 from .tokens import encode, pieces
 
 __all__ = ["run"]
@@ -38,7 +38,7 @@ def run(
     loaded = load_base(base, device_of(config))
     learner = new_learner(loaded, config, start)
     course: Course = (
-        Supervised(encode(pairs, base), encode(development, base), config, learner)
+        SupervisedCourse(encode(pairs, base), encode(development, base), config, learner)
         if practice is None
         else _practised(pairs, development, config, practice, base, learner)
     )
@@ -52,7 +52,7 @@ def _practised(
     practice: Practice,
     base: Path,
     learner: Learner,
-) -> Practised:
+) -> PracticeCourse:
     def tasks(pairs: Pairs) -> list[Task]:
         examples = zip(pairs, encode(pairs, base), strict=True)
         return [
@@ -60,4 +60,4 @@ def _practised(
             for (objective, plan), example in examples
         ]
 
-    return Practised(tasks(pairs), tasks(development), config, practice, learner, pieces(base))
+    return PracticeCourse(tasks(pairs), tasks(development), config, practice, learner, pieces(base))

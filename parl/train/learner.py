@@ -14,7 +14,7 @@ from ...errors import InputError
 from .config import TrainConfig
 from .device import product_type
 from .network.base import Base, read_tensors
-from .network.lora import Adapter, new_adapter, sizes, widened
+from .network.lora import Adapter, new_adapter, sizes, widen
 from .network.model import Model
 
 __all__ = ["Learner", "new_learner", "read_adapter"]
@@ -73,7 +73,7 @@ def read_adapter(path: Path, base: Base, rank: int, alpha: float, seed: int) -> 
     adapter = Adapter(own, found, a, b)
     if own == rank:
         return adapter
-    return widened(adapter, new_adapter(base, rank - own, alpha - found, seed))
+    return widen(adapter, new_adapter(base, rank - own, alpha - found, seed))
 
 
 def _rank(stored: dict[str, Tensor], most: int, path: Path) -> int:

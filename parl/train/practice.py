@@ -19,7 +19,7 @@ from .learner import Learner
 from .lessons import TrainingLesson
 from .network.sampler import Writer
 
-__all__ = ["Practised", "Task", "Try", "advantages"]
+__all__ = ["PracticeCourse", "PracticePlan", "Task", "advantages"]
 
 
 _ROWS = 256
@@ -41,17 +41,17 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Try:
+class PracticePlan:
     """A plan the model wrote, and what it is worth, 0..1."""
 
     plan: tuple[int, ...]
     reward: float
 
 
-Round = list[tuple[Task, list[Try]]]
+Round = list[tuple[Task, list[PracticePlan]]]
 
 
-class Practised:
+class PracticeCourse:
     """Writes plans, round after round, and teaches their difference; a `Course`."""
 
     def __init__(
@@ -143,16 +143,16 @@ class Practised:
                 generator,
             )
             for task, found in zip(some, plans, strict=True):
-                written.append((task, [self._tried(task, plan) for plan in found]))
+                written.append((task, [self._rate_plan(task, plan) for plan in found]))
         return written
 
-    def _tried(self, task: Task, plan: tuple[int, ...]) -> Try:
+    def _rate_plan(self, task: Task, plan: tuple[int, ...]) -> PracticePlan:
         ended = plan[-1] == task.example.plan[-1]
         text = b"".join(self._pieces[token] for token in plan).decode("utf-8", "replace")
-        return Try(plan, reward(text, task.objective, task.wanted) if ended else 0.0)
+        return PracticePlan(plan, reward(text, task.objective, task.wanted) if ended else 0.0)
 
     def _parts(self, share: Round) -> Iterator[tuple[Batch, Tensor]]:
-        taught = [(task, self._taught(task, tries)) for task, tries in share]
+        taught = [(task, self._lesson_weights(task, tries)) for task, tries in share]
         tokens = sum(len(plan) for _, plans in taught for plan, _ in plans)
         for task, plans in taught:
             if plans:
@@ -160,7 +160,9 @@ class Practised:
                 counts = [advantage / tokens for plan, advantage in plans for _ in plan]
                 yield batch, torch.tensor(counts)
 
-    def _taught(self, task: Task, tries: Sequence[Try]) -> list[tuple[tuple[int, ...], float]]:
+    def _lesson_weights(
+        self, task: Task, tries: Sequence[PracticePlan]
+    ) -> list[tuple[tuple[int, ...], float]]:
         rewards = [attempt.reward for attempt in tries]
         taught = [(tries[n].plan, advantage) for n, advantage in advantages(rewards)]
         if max(rewards) <= GRAPH_REWARD:

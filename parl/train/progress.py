@@ -10,11 +10,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from .config import TrainConfig, TrainingReport
 
-__all__ = ["line", "shown"]
+__all__ = ["line", "progress_printer"]
 
 
 @contextmanager
-def shown(
+def progress_printer(
     config: TrainConfig, console: Console | None = None
 ) -> Generator[Callable[[TrainingReport], None]]:
     """Give the function that shows each report."""

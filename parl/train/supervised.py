@@ -12,10 +12,10 @@ from .config import TrainConfig
 from .learner import Learner
 from .lessons import TrainingLesson
 
-__all__ = ["Supervised"]
+__all__ = ["SupervisedCourse"]
 
 
-class Supervised:
+class SupervisedCourse:
     """Deals all examples into batches, epoch after epoch; a `Course`."""
 
     report_every = 10

@@ -101,7 +101,7 @@ def test_an_unknown_planner_is_named(planning: Any) -> None:
         planning.planner("guess")
 
 
-def test_an_adapter_is_for_the_planners_that_wear_one(planning: Any) -> None:
+def test_an_adapter_is_for_the_planners_that_apply_it(planning: Any) -> None:
     with pytest.raises(InputError, match="'prompted' takes no adapter"):
         planning.planner("prompted", adapter=Path("a.gguf"))
 

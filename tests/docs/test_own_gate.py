@@ -59,7 +59,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     sys.modules.pop("placeholder_gate", None)
 
 
-def through(line: tuple[str, ...], text: str) -> PipelineResult:
+def run_gates(line: tuple[str, ...], text: str) -> PipelineResult:
     async def run_gate(gate: Gate, subject: Subject, required: bool) -> GateResult:
         return await check(gate, subject, required=required)
 
@@ -93,10 +93,10 @@ def test_what_only_looks_like_a_placeholder_passes(text: str) -> None:
 def test_it_stands_in_the_line_beside_the_others() -> None:
     line = select_gates(Output(), ("+placeholders",))
     assert line == ("repetition", "placeholders")
-    stopper = through(line, LETTER).stopped_by
+    stopper = run_gates(line, LETTER).stopped_by
     assert stopper is not None
     assert stopper.gate == "placeholders"
-    assert through(line, "All is said.").stopped_by is None
+    assert run_gates(line, "All is said.").stopped_by is None
 
 
 @pytest.mark.usefixtures("installed")

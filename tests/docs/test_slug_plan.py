@@ -44,7 +44,7 @@ SCRIPT = "#!/bin/bash\npython3 -c \"from slug import slugify; print(slugify('$1'
 UNQUOTED = SCRIPT.replace("python3", "cd $1\npython3")
 
 
-def through(step: str, artifact: str, *read: str) -> PipelineResult:
+def run_gates(step: str, artifact: str, *read: str) -> PipelineResult:
     asked = next(planned for planned in PLAN.steps if planned.id == step)
     upstream = tuple(StepOutput(name="S1", kind="python", text=text) for text in read)
     subject = Subject(artifact=artifact, output=asked.output, upstream=upstream)
@@ -62,7 +62,7 @@ def through(step: str, artifact: str, *read: str) -> PipelineResult:
     [("S1", SLUGIFY, ()), ("S2", TESTS, (SLUGIFY,)), ("S3", SCRIPT, (SLUGIFY,))],
 )
 def test_what_is_right_passes(step: str, artifact: str, read: tuple[str, ...]) -> None:
-    assert through(step, artifact, *read).stopped_by is None
+    assert run_gates(step, artifact, *read).stopped_by is None
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,6 @@ def test_what_is_right_passes(step: str, artifact: str, read: tuple[str, ...]) -
     ],
 )
 def test_what_is_wrong_does_not(step: str, artifact: str, read: tuple[str, ...], gate: str) -> None:
-    stopper = through(step, artifact, *read).stopped_by
+    stopper = run_gates(step, artifact, *read).stopped_by
     assert stopper is not None
     assert stopper.gate == gate

@@ -10,15 +10,15 @@ from torch import Tensor
 
 from ..batches import Batch
 from .base import BaseShape
-from .operations import padded, unpadded
+from .operations import pad_rows, unpad_rows
 
-__all__ = ["Heads", "attention", "split", "turns"]
+__all__ = ["Heads", "attention", "rotary_embedding", "split_heads"]
 
 _SHORT = 512
 """Tokens up to which all scores of a batch are held, in 16 bits: others would take gigabytes."""
 
 
-def turns(positions: Tensor, shape: BaseShape) -> Tensor:
+def rotary_embedding(positions: Tensor, shape: BaseShape) -> Tensor:
     """(rows, 1, head ÷ 2) complex numbers that turn each pair of a head by its position."""
     share = torch.arange(0, shape.head, 2, device=positions.device) / shape.head
     angles = positions[:, None] * shape.rope_base**-share
@@ -33,16 +33,16 @@ class Heads(NamedTuple):
     value: Tensor
 
 
-def split(qkv: Tensor, turn: Tensor, shape: BaseShape) -> Heads:
+def split_heads(qkv: Tensor, rotation: Tensor, shape: BaseShape) -> Heads:
     """Split the product of a layer's first matrices, and turn queries and keys.
 
     Args:
         qkv: (rows, heads + 2 · key heads, head), flattened to two dimensions.
-        turn: `turns` of the rows' positions.
+        rotation: `rotary_embedding` of the rows' positions.
     """
     queries = shape.heads * shape.head
     both = queries + shape.kv_heads * shape.head
-    turned = _turned(qkv[:, :both], turn, shape.head)
+    turned = _rotate(qkv[:, :both], rotation, shape.head)
     return Heads(turned[:, :queries], turned[:, queries:], qkv[:, both:])
 
 
@@ -63,11 +63,11 @@ def attention(read: Heads, batch: Batch, shape: BaseShape) -> Tensor:
     return torch.cat([first[0].transpose(0, 1).reshape(batch.prefix, -1), own])
 
 
-def _turned(x: Tensor, turn: Tensor, head: int) -> Tensor:
+def _rotate(x: Tensor, rotation: Tensor, head: int) -> Tensor:
     # There are no complex numbers of 16 bits.
     wide = x.to(torch.promote_types(x.dtype, torch.float32))
     pairs = torch.view_as_complex(wide.view(x.shape[0], -1, head // 2, 2))
-    return torch.view_as_real(pairs * turn).flatten(1).to(x)
+    return torch.view_as_real(pairs * rotation).flatten(1).to(x)
 
 
 def _heads(rows: Tensor, heads: int) -> Tensor:
@@ -85,7 +85,7 @@ def _own(query: Tensor, key: Tensor, value: Tensor, batch: Batch, shape: BaseSha
     keys, values = _seen(key, batch, kv_heads), _seen(value, batch, kv_heads)
     mixed = _mixed(queries, keys, values, batch.mask.repeat(group, 1).to(queries))
     mixed = mixed.view(examples, kv_heads, group, longest, head).permute(0, 3, 1, 2, 4)
-    return unpadded(mixed.reshape(examples * longest, -1), batch.unpad)
+    return unpad_rows(mixed.reshape(examples * longest, -1), batch.unpad)
 
 
 def _mixed(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
@@ -107,4 +107,4 @@ def _seen(x: Tensor, batch: Batch, kv_heads: int) -> Tensor:
 
 
 def _padded(x: Tensor, batch: Batch) -> Tensor:
-    return padded(x, batch.pad, batch.unpad, batch.prefix)
+    return pad_rows(x, batch.pad, batch.unpad, batch.prefix)

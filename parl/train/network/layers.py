@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from .base import BaseShape
-from .operations import gated, normed
+from .operations import gated_silu, rms_norm
 
-__all__ = ["Linear", "Mix", "through"]
+__all__ = ["Linear", "Mix", "forward_blocks"]
 
 Linear = Callable[[str, str, Tensor], Tensor]
 """The product of a block's group of matrices (`blk.3`, `qkv`) with (rows, inputs)."""
@@ -19,7 +19,9 @@ Mix = Callable[[int, Tensor], Tensor]
 """A layer's attention: (rows, heads · head) from the product of its group `qkv`."""
 
 
-def through(x: Tensor, shape: BaseShape, dtype: torch.dtype, linear: Linear, mix: Mix) -> Tensor:
+def forward_blocks(
+    x: Tensor, shape: BaseShape, dtype: torch.dtype, linear: Linear, mix: Mix
+) -> Tensor:
     """Send (rows, width) through all blocks.
 
     Args:
@@ -28,8 +30,8 @@ def through(x: Tensor, shape: BaseShape, dtype: torch.dtype, linear: Linear, mix
     eps = shape.norm_eps
     for layer in range(shape.layers):
         block = f"blk.{layer}"
-        mixed = mix(layer, linear(block, "qkv", normed(x, eps, dtype)))
+        mixed = mix(layer, linear(block, "qkv", rms_norm(x, eps, dtype)))
         x = x + linear(block, "out", mixed)
-        both = linear(block, "up", normed(x, eps, dtype))
-        x = x + linear(block, "down", gated(both))
+        both = linear(block, "up", rms_norm(x, eps, dtype))
+        x = x + linear(block, "down", gated_silu(both))
     return x

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from .base import Base, BaseShape
-from .operations import applied
+from .operations import apply_function
 
-__all__ = ["GROUPS", "Adapter", "adapted", "new_adapter", "sizes", "widened"]
+__all__ = ["GROUPS", "Adapter", "adapted_product", "new_adapter", "sizes", "widen"]
 
 GROUPS = {
     "qkv": ("attn_q", "attn_k", "attn_v"),
@@ -80,7 +80,7 @@ def new_adapter(base: Base, rank: int, alpha: float, seed: int) -> Adapter:
     return Adapter(rank, alpha, a, b)
 
 
-def widened(adapter: Adapter, more: Adapter) -> Adapter:
+def widen(adapter: Adapter, more: Adapter) -> Adapter:
     """Put two adapters of one scale side by side, as one whose product is the sum of theirs.
 
     Args:
@@ -93,7 +93,9 @@ def widened(adapter: Adapter, more: Adapter) -> Adapter:
     return Adapter(adapter.rank + more.rank, adapter.alpha + more.alpha, a, b)
 
 
-def adapted(x: Tensor, weight: Tensor, scale: float, a: Tensor, b: Sequence[Tensor]) -> Tensor:
+def adapted_product(
+    x: Tensor, weight: Tensor, scale: float, a: Tensor, b: Sequence[Tensor]
+) -> Tensor:
     """`x @ weight.T` plus what the adapters add.
 
     Args:
@@ -103,7 +105,7 @@ def adapted(x: Tensor, weight: Tensor, scale: float, a: Tensor, b: Sequence[Tens
         a: (matrices · rank, inputs).
         b: (outputs of the matrix, rank) for each matrix.
     """
-    return applied(_Adapted, x, weight, scale, a, *b)
+    return apply_function(_Adapted, x, weight, scale, a, *b)
 
 
 class _Adapted(torch.autograd.Function):

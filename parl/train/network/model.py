@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 from ..batches import Batch
-from .attention import attention, split, turns
+from .attention import attention, rotary_embedding, split_heads
 from .base import Base
-from .layers import through
-from .lora import GROUPS, Adapter, adapted
-from .operations import normed
-from .vocabulary_loss import weighed_loss
+from .layers import forward_blocks
+from .lora import GROUPS, Adapter, adapted_product
+from .operations import rms_norm
+from .vocabulary_loss import weighted_loss
 
 __all__ = ["Model"]
 
@@ -50,7 +50,7 @@ class Model:
         if weights is None:
             weights = torch.full((len(batch.targets),), 1 / len(batch.targets))
         batch, weights = batch.on(self.device), weights.to(self.device)
-        return weighed_loss(self._states(batch, adapter), self.head, batch.targets, weights)
+        return weighted_loss(self._states(batch, adapter), self.head, batch.targets, weights)
 
     def logits(self, batch: Batch, adapter: Adapter) -> Tensor:
         """(targets, vocabulary) logits from which the tokens of the plans are predicted."""
@@ -73,16 +73,16 @@ class Model:
         return (self._weights[f"{block}.{group}"].to(added) + added).to(self.dtype)
 
     def _states(self, batch: Batch, adapter: Adapter) -> Tensor:
-        turn = turns(batch.positions, self.shape)
+        rotation = rotary_embedding(batch.positions, self.shape)
 
         def linear(block: str, group: str, x: Tensor) -> Tensor:
             return self._linear(block, group, x, adapter)
 
         def mix(_: int, qkv: Tensor) -> Tensor:
-            return attention(split(qkv, turn, self.shape), batch, self.shape)
+            return attention(split_heads(qkv, rotation, self.shape), batch, self.shape)
 
-        x = through(self.embeddings[batch.tokens], self.shape, self.dtype, linear, mix)
-        return normed(x[batch.rows], self.shape.norm_eps, x.dtype)
+        x = forward_blocks(self.embeddings[batch.tokens], self.shape, self.dtype, linear, mix)
+        return rms_norm(x[batch.rows], self.shape.norm_eps, x.dtype)
 
     def _linear(self, block: str, group: str, x: Tensor, adapter: Adapter) -> Tensor:
         names = [f"{block}.{name}" for name in GROUPS[group]]
@@ -91,4 +91,4 @@ class Model:
             a = a * norm
         b = [adapter.b[name].to(self.dtype) for name in names]
         weight = self._weights[f"{block}.{group}"]
-        return adapted(x, weight, adapter.scale, a.to(self.dtype), b)
+        return adapted_product(x, weight, adapter.scale, a.to(self.dtype), b)

@@ -8,35 +8,35 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch import Tensor
 
-__all__ = ["applied", "gated", "normed", "padded", "unpadded"]
+__all__ = ["apply_function", "gated_silu", "pad_rows", "rms_norm", "unpad_rows"]
 
 
-def applied(function: type[torch.autograd.Function], *inputs: object) -> Tensor:
+def apply_function(function: type[torch.autograd.Function], *inputs: object) -> Tensor:
     """`function.apply`, which has no types."""
     return cast("Tensor", cast("Any", function).apply(*inputs))
 
 
-def normed(x: Tensor, eps: float, dtype: torch.dtype) -> Tensor:
+def rms_norm(x: Tensor, eps: float, dtype: torch.dtype) -> Tensor:
     """Divide each row by its root mean square, and round to a type."""
-    return applied(_Normed, x, eps, dtype)
+    return apply_function(_RmsNorm, x, eps, dtype)
 
 
-def gated(both: Tensor) -> Tensor:
+def gated_silu(both: Tensor) -> Tensor:
     """SiLU of the first half of the columns, times the second half."""
-    return applied(_Gated, both)
+    return apply_function(_GatedSilu, both)
 
 
-def padded(x: Tensor, pad: Tensor, unpad: Tensor, prefix: int) -> Tensor:
+def pad_rows(x: Tensor, pad: Tensor, unpad: Tensor, prefix: int) -> Tensor:
     """Lay packed rows out as (examples, longest, columns); `Batch` says what is where."""
-    return applied(_Padded, x, pad, unpad, prefix)
+    return apply_function(_PadRows, x, pad, unpad, prefix)
 
 
-def unpadded(x: Tensor, unpad: Tensor) -> Tensor:
+def unpad_rows(x: Tensor, unpad: Tensor) -> Tensor:
     """Pick the rows that are not padding."""
-    return applied(_Unpadded, x, unpad)
+    return apply_function(_UnpadRows, x, unpad)
 
 
-class _Normed(torch.autograd.Function):
+class _RmsNorm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, eps: float, dtype: torch.dtype) -> Tensor:
         norm: Tensor = cast("Any", torch.linalg).vector_norm(x, dim=-1, keepdim=True)
@@ -53,7 +53,7 @@ class _Normed(torch.autograd.Function):
         return torch.addcmul(grad, y, along, value=-1).mul_(factor), None, None
 
 
-class _Gated(torch.autograd.Function):
+class _GatedSilu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, both: Tensor) -> Tensor:
         ctx.save_for_backward(both)
@@ -72,7 +72,7 @@ class _Gated(torch.autograd.Function):
         return into
 
 
-class _Padded(torch.autograd.Function):
+class _PadRows(torch.autograd.Function):
     """What is in the padding has no say, so it gets no gradient."""
 
     @staticmethod
@@ -88,7 +88,7 @@ class _Padded(torch.autograd.Function):
         return torch.cat([rows.new_zeros(ctx.prefix, rows.shape[1]), rows]), None, None, None
 
 
-class _Unpadded(torch.autograd.Function):
+class _UnpadRows(torch.autograd.Function):
     """Indexing has to expect that a row is picked twice; here none is."""
 
     @staticmethod

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 from ..batches import TokenizedExample, pack
-from .attention import attention, split, turns
+from .attention import attention, rotary_embedding, split_heads
 from .cache import KeyValueCache
-from .layers import through
+from .layers import forward_blocks
 from .lora import Adapter
 from .model import Model
-from .operations import normed
+from .operations import rms_norm
 
 __all__ = ["Writer"]
 
@@ -84,26 +84,29 @@ class Writer:
         """Read the prompts; also return the states that their first tokens are drawn from."""
         model, shape = self._model, self._model.shape
         batch = pack([TokenizedExample(prompt, (0,)) for prompt in prompts]).on(model.device)
-        turn, cache = turns(batch.positions, shape), KeyValueCache(batch, shape, model.dtype)
+        rotation, cache = (
+            rotary_embedding(batch.positions, shape),
+            KeyValueCache(batch, shape, model.dtype),
+        )
 
         def mix(layer: int, qkv: Tensor) -> Tensor:
-            read = split(qkv, turn, shape)
+            read = split_heads(qkv, rotation, shape)
             cache.fill(layer, read)
             return attention(read, batch, shape)
 
-        x = through(model.embeddings[batch.tokens], shape, model.dtype, self._linear, mix)
-        return cache, normed(x[batch.rows], shape.norm_eps, x.dtype)
+        x = forward_blocks(model.embeddings[batch.tokens], shape, model.dtype, self._linear, mix)
+        return cache, rms_norm(x[batch.rows], shape.norm_eps, x.dtype)
 
     def _step(self, tokens: Tensor, cache: KeyValueCache) -> Tensor:
         model, shape = self._model, self._model.shape
-        turn = turns(cache.lengths, shape)
+        rotation = rotary_embedding(cache.lengths, shape)
         cache.open_column()
 
         def mix(layer: int, qkv: Tensor) -> Tensor:
-            return cache.mixed(layer, split(qkv, turn, shape))
+            return cache.mixed(layer, split_heads(qkv, rotation, shape))
 
-        x = through(model.embeddings[tokens], shape, model.dtype, self._linear, mix)
-        return normed(x, shape.norm_eps, x.dtype)
+        x = forward_blocks(model.embeddings[tokens], shape, model.dtype, self._linear, mix)
+        return rms_norm(x, shape.norm_eps, x.dtype)
 
     def _linear(self, block: str, group: str, x: Tensor) -> Tensor:
         return x @ self._weights[f"{block}.{group}"].T

@@ -11,14 +11,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from .operations import applied
+from .operations import apply_function
 
-__all__ = ["weighed_loss"]
+__all__ = ["weighted_loss"]
 
 _ROWS = 256
 
 
-def weighed_loss(states: Tensor, head: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+def weighted_loss(states: Tensor, head: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
     """Sum of the targets' cross-entropies in nats, each times its weight.
 
     Args:
@@ -27,10 +27,10 @@ def weighed_loss(states: Tensor, head: Tensor, targets: Tensor, weights: Tensor)
         targets: (targets) token ids.
         weights: (targets) numbers; below 0 where a token shall become less likely.
     """
-    return applied(_WeighedLoss, states, head, targets, weights)
+    return apply_function(_WeightedLoss, states, head, targets, weights)
 
 
-class _WeighedLoss(torch.autograd.Function):
+class _WeightedLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, states: Tensor, head: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
         wants_grad = ctx.needs_input_grad[0]

@@ -17,8 +17,8 @@ from prefect_swarm.parl.train.learner import Learner, new_learner
 from prefect_swarm.parl.train.lessons import Course
 from prefect_swarm.parl.train.loop import TrainingRun
 from prefect_swarm.parl.train.network.base import Base, load_base
-from prefect_swarm.parl.train.practice import Practised, Task
-from prefect_swarm.parl.train.supervised import Supervised
+from prefect_swarm.parl.train.practice import PracticeCourse, Task
+from prefect_swarm.parl.train.supervised import SupervisedCourse
 from prefect_swarm.tasks.planner.local.line_format import read_lines
 from pretend_device import pretend_device
 
@@ -31,7 +31,7 @@ OBJECTIVE, LINE, END = "Write a poem about rain", "1. Poet: Write a poem about r
 
 def supervised(config: TrainConfig, learner: Learner) -> Course:
     examples = [TokenizedExample((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
-    return Supervised(examples, examples[:3], config, learner)
+    return SupervisedCourse(examples, examples[:3], config, learner)
 
 
 def practised(config: TrainConfig, learner: Learner) -> Course:
@@ -40,7 +40,7 @@ def practised(config: TrainConfig, learner: Learner) -> Course:
     tasks = [Task(OBJECTIVE, wanted, example) for example in examples]
     pieces = [b"" if n == END else LINE.encode() if n % 2 else b"?" for n in range(300)]
     practice = Practice(objectives=4, plans=6, updates=2)
-    return Practised(tasks, tasks, config, practice, learner, pieces)
+    return PracticeCourse(tasks, tasks, config, practice, learner, pieces)
 
 
 @pytest.fixture(

@@ -17,7 +17,7 @@ from prefect_swarm.parl.train.checkpoints import load_adapter
 from prefect_swarm.parl.train.learner import new_learner
 from prefect_swarm.parl.train.loop import TrainingRun
 from prefect_swarm.parl.train.network.base import Base, load_base
-from prefect_swarm.parl.train.supervised import Supervised
+from prefect_swarm.parl.train.supervised import SupervisedCourse
 
 EXAMPLES = [TokenizedExample((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
 CONFIG = TrainConfig(
@@ -51,7 +51,7 @@ def run(base: Base, tmp_path: Path) -> Callable[..., TrainResult]:
     ) -> TrainResult:
         config = replace(CONFIG, **changed)
         learner = new_learner(base, config, start)
-        course = Supervised(examples, unseen, config, learner)
+        course = SupervisedCourse(examples, unseen, config, learner)
         run = TrainingRun(course, learner, config, tmp_path / folder, base, show)
         return run.train(resume=resume)
 

@@ -18,7 +18,7 @@ from prefect_swarm.parl.train.learner import new_learner
 from prefect_swarm.parl.train.loop import TrainingRun
 from prefect_swarm.parl.train.network.base import Base, load_base
 from prefect_swarm.parl.train.network.sampler import Writer
-from prefect_swarm.parl.train.practice import Practised, Task
+from prefect_swarm.parl.train.practice import PracticeCourse, Task
 from prefect_swarm.tasks.planner.local.line_format import read_lines
 
 LINE = "1. Poet: Write a poem about rain"
@@ -52,22 +52,24 @@ def tasks(end: int) -> list[Task]:
 
 
 @pytest.fixture
-def course(base: Base, tasks: list[Task]) -> Callable[..., Practised]:
+def course(base: Base, tasks: list[Task]) -> Callable[..., PracticeCourse]:
     def course(
         given: list[Task] = tasks, config: TrainConfig = CONFIG, **changed: Any
-    ) -> Practised:
+    ) -> PracticeCourse:
         end = given[0].example.plan[-1]
         # A plan that begins with an even token can be read, any other can't.
         readable = [LINE.encode() if token % 2 == 0 else b"?" for token in range(300)]
         pieces = [*readable[:end], b"", *readable[end + 1 :]]
         practice, learner = replace(PRACTICE, **changed), new_learner(base, config)
-        return Practised(given, given, config, practice, learner, pieces)
+        return PracticeCourse(given, given, config, practice, learner, pieces)
 
     return course
 
 
 @pytest.fixture
-def run(base: Base, course: Callable[..., Practised], tmp_path: Path) -> Callable[..., TrainResult]:
+def run(
+    base: Base, course: Callable[..., PracticeCourse], tmp_path: Path
+) -> Callable[..., TrainResult]:
     def run(
         folder: str = "run",
         *,
@@ -93,7 +95,7 @@ def test_what_its_better_plans_do_becomes_likelier(run: Callable[..., TrainResul
 
 
 def test_where_no_plan_has_the_graph_the_wanted_one_is_taught(
-    course: Callable[..., Practised], tasks: list[Task]
+    course: Callable[..., PracticeCourse], tasks: list[Task]
 ) -> None:
     chain = read_lines(f"{LINE}\n2. Singer: Sing the poem about rain (needs 1)", OBJECTIVE)
     practised = course([replace(task, wanted=chain) for task in tasks], wanted=0.2)
@@ -106,7 +108,7 @@ def test_where_no_plan_has_the_graph_the_wanted_one_is_taught(
 
 
 def test_a_rounds_updates_have_its_objectives_between_them(
-    course: Callable[..., Practised],
+    course: Callable[..., PracticeCourse],
 ) -> None:
     practised, progress = course(), TrainingProgress()
     lessons = [practised.lesson(progress) for _ in range(4)]
@@ -117,13 +119,13 @@ def test_a_rounds_updates_have_its_objectives_between_them(
 
 
 def test_objectives_of_long_plans_are_left_out(
-    course: Callable[..., Practised], tasks: list[Task]
+    course: Callable[..., PracticeCourse], tasks: list[Task]
 ) -> None:
     long = replace(tasks[0], example=TokenizedExample((5, 6), (8,) * 9))
     assert course([*tasks, long], longest=8).data == course().data
 
 
-def test_the_loss_of_a_lesson_is_what_its_plans_lack(course: Callable[..., Practised]) -> None:
+def test_the_loss_of_a_lesson_is_what_its_plans_lack(course: Callable[..., PracticeCourse]) -> None:
     loss = course().lesson(TrainingProgress()).loss
     assert loss is not None
     assert 0 < loss <= 1
@@ -160,6 +162,6 @@ def test_practice_that_makes_no_sense_is_refused(changed: dict[str, Any], why: s
         replace(PRACTICE, **changed)
 
 
-def test_some_plan_has_to_be_short_enough(course: Callable[..., Practised]) -> None:
+def test_some_plan_has_to_be_short_enough(course: Callable[..., PracticeCourse]) -> None:
     with pytest.raises(InputError, match="No wanted plan has 1 tokens or fewer"):
         course(longest=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from prefect_swarm.parl.train import TrainConfig, TrainingReport
-from prefect_swarm.parl.train.progress import shown
+from prefect_swarm.parl.train.progress import progress_printer
 from rich.console import Console
 
 PLAIN = TrainingReport(10, 1.25, None, 5e-4, 200.0, 90.0)
@@ -20,7 +20,7 @@ def seen(*, terminal: bool) -> str:
         highlight=False,
         _environ={"TERM": "xterm"},
     )
-    with shown(TrainConfig(minutes=30), console) as show:
+    with progress_printer(TrainConfig(minutes=30), console) as show:
         show(PLAIN)
         show(MEASURED)
     return file.getvalue()

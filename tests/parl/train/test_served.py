@@ -145,8 +145,8 @@ def test_a_few_pairs_become_an_adapter_that_changes_what_is_served(
     file = export(result.best, tmp_path / "adapter.gguf")
     tokens = [*examples[0].prompt, *examples[0].plan[:-1]]
     bare = served_logits(demo_model_path(), tokens)
-    worn = served_logits(demo_model_path(), tokens, file)
-    assert likeness(worn, bare).divergence > 0.05
+    adapted = served_logits(demo_model_path(), tokens, file)
+    assert likeness(adapted, bare).divergence > 0.05
     targets = np.array([*tokens[1:], examples[0].plan[-1]])
     start = len(examples[0].prompt) - 1
 
@@ -154,7 +154,7 @@ def test_a_few_pairs_become_an_adapter_that_changes_what_is_served(
         rows = torch.tensor(logits[start:])
         return float(torch.nn.functional.cross_entropy(rows, torch.tensor(targets[start:])))
 
-    assert loss(worn) < loss(bare)
+    assert loss(adapted) < loss(bare)
 
 
 def test_plans_of_its_own_become_an_adapter_that_plans(tmp_path: Path) -> None:

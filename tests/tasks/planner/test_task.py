@@ -67,7 +67,7 @@ def test_the_cache_key_of_a_model_without_an_adapter_does_not_follow_the_shipped
     assert key(model="openai:gpt-5") == before
 
 
-def test_the_result_has_the_hash_of_the_adapter_that_was_worn(shipped: Path) -> None:
+def test_the_result_has_the_hash_of_the_adapter_that_was_applied(shipped: Path) -> None:
     for adapter, expected in ((shipped, file_hash(shipped)), (None, None)):
         with override_models(orchestrator=ScriptedModel(GOOD, adapter=adapter)):
             planned = asyncio.run(plan_objective(REQUEST))
