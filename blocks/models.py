@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, ModelError
 from ..local_extra import require_llama_cpp
-from .remote import MODEL_FORMS, remote_model
+from .remote import MODEL_FORMS, key_from, remote_model
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -117,7 +117,9 @@ async def _make_model(name: str) -> Model:
         return await _load_from_block(rest)
     model, at, base_url = name.partition("@")
     if at and "://" in base_url:
-        return remote_model(model, base_url=base_url)
+        base_url, _, variable = base_url.partition("#")
+        key = key_from(variable, name) if variable else None
+        return remote_model(model, base_url=base_url, api_key=key)
     return remote_model(name)
 
 

@@ -48,8 +48,8 @@ class ModelProvider(Block):
     api_key: SecretStr | None = Field(
         default=None,
         title="API Key",
-        description="The key of the service; empty to take it from the provider's environment "
-        "variable.",
+        description="The key of the service. Empty: the provider's own hosts get the key in its "
+        "environment variable, any other server none.",
     )
 
     def get_model(self) -> Model:

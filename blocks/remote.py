@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ..errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-__all__ = ["MODEL_FORMS", "remote_model"]
+__all__ = ["MODEL_FORMS", "key_from", "remote_model"]
+
+_NO_KEY = "no-key"
+"""Sent as the key to a server that gets none, since clients require one."""
 
 MODEL_FORMS = (
-    "demo, llamacpp:PATH, block:TYPE/NAME, openai:NAME@http://host:port/v1, or a pydantic-ai name "
-    "such as anthropic:claude-sonnet-4-5"
+    "demo, llamacpp:PATH, block:TYPE/NAME, openai:NAME@http://host:port/v1 (with #VARIABLE behind "
+    "it for a key in the environment), or a pydantic-ai name such as anthropic:claude-sonnet-4-5"
 )
 """The forms a model's name may have, for messages."""
 
@@ -26,7 +31,8 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
             `openai:NAME`, or a NAME without a provider, speaks chat completions with an
             OpenAI-compatible server.
         base_url: Where the service is, if not where its provider says.
-        api_key: Its key, if not in the provider's environment variable.
+        api_key: Its key. Without it, the key in the provider's environment variable is sent to the
+            provider's own hosts, and no key to any other.
 
     Raises:
         InputError: The name or the base URL is not valid.
@@ -45,6 +51,36 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
             return _openai_compatible(name, base_url, api_key)
         raise InputError(f"There is no model {name!r}.", f"Name {MODEL_FORMS}.")
     return _known_provider(name, base_url, api_key)
+
+
+def key_from(variable: str, name: str) -> str:
+    """The key of a model in an environment variable.
+
+    Raises:
+        ModelError: The variable is not set, or empty.
+    """
+    if not (key := os.environ.get(variable)):
+        raise ModelError(
+            f"The model {name!r} takes its key from the environment variable {variable}, which is "
+            "not set.",
+            f"Set {variable}, or name the right variable behind the #.",
+        )
+    return key
+
+
+def _is_own_host(provider: str, base_url: str) -> bool:
+    """Whether a URL is of the provider's own service, so that its key may be sent there."""
+    from pydantic_ai.providers import infer_provider_class
+
+    try:
+        make: Any = infer_provider_class(provider)
+        own = urlsplit(str(make(api_key=_NO_KEY).base_url))
+    except Exception:  # noqa: BLE001 - without its package, a key or an address no host is its own
+        return False
+    url = urlsplit(base_url)
+    host, own_host = url.hostname or "", own.hostname or ""
+    is_below = host == own_host or host.endswith(f".{own_host}")
+    return bool(own_host) and url.scheme == own.scheme and is_below
 
 
 def _is_provider(name: str) -> bool:
@@ -68,7 +104,18 @@ def _openai_compatible(model: str, base_url: str, api_key: str | None) -> Model:
             f"No model is named for the server {base_url}.",
             "Write openai:NAME@http://host:port/v1.",
         )
-    return OpenAIChatModel(model, provider=OpenAIProvider(base_url=base_url, api_key=api_key))
+    is_own = _is_own_host("openai", base_url)
+    key = api_key or (None if is_own else _NO_KEY)
+    made = OpenAIChatModel(model, provider=OpenAIProvider(base_url=base_url, api_key=key))
+    return made if is_own else _without_organization(made)
+
+
+def _without_organization(model: Model) -> Model:
+    """Send no OpenAI organization and project, which the client reads from the environment."""
+    client: Any = getattr(model, "client", None)
+    if hasattr(client, "organization"):
+        client.organization = client.project = None
+    return model
 
 
 def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Model:
@@ -76,6 +123,10 @@ def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Mod
     from pydantic_ai.models import infer_model
     from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
+    provider_name = name.partition(":")[0]
+    is_own = not base_url or _is_own_host(provider_name, base_url)
+    if not is_own and not api_key:
+        api_key = _NO_KEY
     given = {"base_url": base_url, "api_key": api_key}
     options = {key: value for key, value in given.items() if value}
 
@@ -83,7 +134,7 @@ def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Mod
         return infer_provider_class(provider)(**options)
 
     try:
-        return infer_model(name, make_provider if options else infer_provider)
+        model = infer_model(name, make_provider if options else infer_provider)
     except UserError as error:
         reason, _, _ = str(error).partition(". ")
         raise ModelError(
@@ -97,3 +148,5 @@ def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Mod
             f"The provider of {name!r} can't be used with {' and '.join(options)}: {error}.",
             "Leave them out, or name another provider.",
         ) from None
+    is_openai = is_own and provider_name.startswith("openai")
+    return model if is_openai else _without_organization(model)
