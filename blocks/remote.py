@@ -44,13 +44,17 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
             "Write it like http://localhost:8000/v1.",
         )
     provider, _, model = name.partition(":")
-    if base_url and provider in ("openai", "openai-chat"):
-        return _openai_compatible(model, base_url, api_key)
     if name != "test" and not _is_provider(provider):
-        if base_url:
-            return _openai_compatible(name, base_url, api_key)
-        raise InputError(f"There is no model {name!r}.", f"Name {MODEL_FORMS}.")
-    return _known_provider(name, base_url, api_key)
+        if not base_url:
+            raise InputError(f"There is no model {name!r}.", f"Name {MODEL_FORMS}.")
+        provider, model = "openai", name
+    is_own = not base_url or _is_own_host(provider, base_url)
+    key = api_key if is_own else api_key or _NO_KEY
+    if base_url and provider in ("openai", "openai-chat"):
+        made = _openai_compatible(model, base_url, key)
+    else:
+        made = _known_provider(name, base_url, key)
+    return made if is_own and provider.startswith("openai") else _without_organization(made)
 
 
 def key_from(variable: str, name: str) -> str:
@@ -104,10 +108,7 @@ def _openai_compatible(model: str, base_url: str, api_key: str | None) -> Model:
             f"No model is named for the server {base_url}.",
             "Write openai:NAME@http://host:port/v1.",
         )
-    is_own = _is_own_host("openai", base_url)
-    key = api_key or (None if is_own else _NO_KEY)
-    made = OpenAIChatModel(model, provider=OpenAIProvider(base_url=base_url, api_key=key))
-    return made if is_own else _without_organization(made)
+    return OpenAIChatModel(model, provider=OpenAIProvider(base_url=base_url, api_key=api_key))
 
 
 def _without_organization(model: Model) -> Model:
@@ -123,10 +124,6 @@ def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Mod
     from pydantic_ai.models import infer_model
     from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
-    provider_name = name.partition(":")[0]
-    is_own = not base_url or _is_own_host(provider_name, base_url)
-    if not is_own and not api_key:
-        api_key = _NO_KEY
     given = {"base_url": base_url, "api_key": api_key}
     options = {key: value for key, value in given.items() if value}
 
@@ -134,7 +131,7 @@ def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Mod
         return infer_provider_class(provider)(**options)
 
     try:
-        model = infer_model(name, make_provider if options else infer_provider)
+        return infer_model(name, make_provider if options else infer_provider)
     except UserError as error:
         reason, _, _ = str(error).partition(". ")
         raise ModelError(
@@ -148,5 +145,3 @@ def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Mod
             f"The provider of {name!r} can't be used with {' and '.join(options)}: {error}.",
             "Leave them out, or name another provider.",
         ) from None
-    is_openai = is_own and provider_name.startswith("openai")
-    return model if is_openai else _without_organization(model)
