@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from persona_book import good_evidence
 from prefect_swarm import Forgotten, forget
 from prefect_swarm.errors import InputError
 from prefect_swarm.memory.configured import configured_place
 from prefect_swarm.memory.persona.decisions import invent, promote
-from prefect_swarm.memory.persona.registry import DecisionEvidence
 from prefect_swarm.memory.store import Store, open_store
 from samples import episode
 
@@ -34,17 +34,7 @@ def store(swarm_home: Path) -> Store:
 def add_persona(store: Store) -> None:
     """Invent a persona that plays, and promote it on evidence of both episodes."""
     prompt = f"You play the {WORD} and write about it."
-    evidence = DecisionEvidence(
-        successes=2,
-        failures=0,
-        rate=1.0,
-        low=0.5,
-        high=1.0,
-        baseline=0.4,
-        baseline_samples=9,
-        task_types={"chat/text": 2},
-        episodes=(SLUG.key, SOUND.key),
-    )
+    evidence = good_evidence(SLUG.key, SOUND.key)
     store.personas.decide("default", lambda r: invent(r, "Zed", prompt, "chat/text", at=1.0))
     store.personas.decide(
         "default", lambda r: promote(r, "zed", at=2.0).model_copy(update={"evidence": evidence})

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from persona_book import good_evidence
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode
 from prefect_swarm.memory.log.sqlite import SqliteLog
 from prefect_swarm.memory.persona.decisions import invent, promote
-from prefect_swarm.memory.persona.registry import DecisionEvidence
 from prefect_swarm.memory.persona.store import PersonaStore
 from samples import episode
 from typer.testing import Result
@@ -67,17 +67,7 @@ def invent_persona(home: Path) -> PersonaStore:
         "default", lambda known: invent(known, "Musician Zed", prompt, "chat/text", at=1.0)
     )
     assert change is not None
-    found = DecisionEvidence(
-        successes=2,
-        failures=0,
-        rate=1.0,
-        low=0.5,
-        high=1.0,
-        baseline=0.4,
-        baseline_samples=9,
-        task_types={"chat/text": 2},
-        episodes=(REPAIRED.key, OTHER.key),
-    )
+    found = good_evidence(REPAIRED.key, OTHER.key)
     store.decide(
         "default",
         lambda known: promote(known, change.persona, at=2.0).model_copy(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.episode import Episode, LogEntry
+from prefect_swarm.memory.episode import Episode, EpisodeKey, LogEntry
 from prefect_swarm.memory.persona.decisions import invent
 from prefect_swarm.memory.persona.model import Persona
-from prefect_swarm.memory.persona.registry import Change, Registry, registry_of
+from prefect_swarm.memory.persona.registry import Change, DecisionEvidence, Registry, registry_of
 
-__all__ = ["NOW", "TEA", "Book", "attempts_of", "persona"]
+__all__ = ["NOW", "TEA", "Book", "attempts_of", "good_evidence", "persona"]
 
 NOW = 1_800_000_000.0
 TEA = "You are Tea Expert. You trust only what was measured."
@@ -24,6 +24,21 @@ def persona(name: str, *aliases: str, types: Sequence[str] = ("*/text",)) -> Per
         task_types=tuple(types),
         aliases=aliases,
         version=1,
+    )
+
+
+def good_evidence(*episodes: EpisodeKey) -> DecisionEvidence:
+    """Two attempts of a persona, both of which succeeded."""
+    return DecisionEvidence(
+        successes=2,
+        failures=0,
+        rate=1.0,
+        low=0.5,
+        high=1.0,
+        baseline=0.4,
+        baseline_samples=9,
+        task_types={"chat/text": 2},
+        episodes=episodes,
     )
 
 
