@@ -41,7 +41,8 @@ def schema_problem(schema: dict[str, Any]) -> str:
 def _is_too_deep(schema: dict[str, Any]) -> bool:
     level: list[Any] = [schema]
     for _ in range(_DEEPEST):
-        level = [value for parent in level for value in _children(parent)]
+        # By identity: a value that contains itself twice would double with each level.
+        level = [*{id(value): value for parent in level for value in _children(parent)}.values()]
     return bool(level)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import PlanError
+from prefect_swarm.schema_check import schema_problem
 from prefect_swarm.task_ir import Example, Output, parse_plan
 from pydantic import BaseModel
 from raw_plans import plan, problem, step
@@ -18,6 +19,12 @@ def test_a_schema_nested_too_deeply_is_refused(keyword: str, depth: int) -> None
     for _ in range(depth):
         schema = {keyword: schema}
     assert "nested too deeply" in problem(plan(step(1, output={"kind": "json", "schema": schema})))
+
+
+def test_a_schema_that_contains_itself_twice_is_refused() -> None:
+    schema: dict[str, Any] = {}
+    schema.update({"not": schema, "default": schema})
+    assert "nested too deeply" in schema_problem(schema)
 
 
 def test_a_schema_of_many_levels_is_taken() -> None:
