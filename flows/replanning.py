@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from ..errors import NoPlanError, StepWaivedError
 from ..result import Usage
-from ..tasks.planner.local.line_format import system_prompt
+from ..tasks.planner.adapter.line_format import system_prompt
 from ..tasks.replan import read_replacement, replacement_request, replan
 from ..tasks.subagent.request import SubagentResult
 from .compile import CompiledStep

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..task_ir import Step, TaskIR
-from ..tasks.planner.local.score import words
+from ..tasks.planner.adapter.score import words
 from .assignment import assign
 
 __all__ = ["Agreement", "agreement"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..blocks.llama.model import LlamaCppModel
 from ..errors import PlanError
-from ..tasks.planner.local.line_format import read_lines
+from ..tasks.planner.adapter.line_format import read_lines
 from ..tasks.planner.planner import draft_plan
 from .agreement import Agreement, agreement
 

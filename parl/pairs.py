@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..errors import InputError, PlanError
 from ..task_ir import parse_plan
-from ..tasks.planner.local.line_format import flat, read_lines, write_lines
+from ..tasks.planner.adapter.line_format import flat, read_lines, write_lines
 
 __all__ = ["read_pairs"]
 

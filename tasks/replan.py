@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..errors import NoPlanError
 from ..result import excerpt
-from .planner.local.line_format import WORDS
+from .planner.adapter.line_format import WORDS
 from .subagent.request import CallLimits, SubagentRequest
 from .subagent.task import subagent
 

@@ -10,7 +10,7 @@ from prefect_swarm.blocks.llama import close_engines, demo_model_path
 from prefect_swarm.blocks.llama.adapter import check_base, planner_adapter
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.parl.agreement import agreement
-from prefect_swarm.tasks.planner.local.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
 from prefect_swarm.tasks.planner.planner import draft_plan
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

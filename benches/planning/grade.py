@@ -16,7 +16,7 @@ from math import lcm
 from heldout import Expected, Wanted, is_chain
 from prefect_swarm.parl.assignment import Pairing, assign
 from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.planner.local.score import score, words
+from prefect_swarm.tasks.planner.adapter.score import score, words
 
 __all__ = ["Grade", "edge_f1", "grade"]
 

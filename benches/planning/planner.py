@@ -10,9 +10,9 @@ from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.planner.local.line_format import flat, grammar, read_lines, write_lines
-from prefect_swarm.tasks.planner.local.prompts import trained_messages
-from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
+from prefect_swarm.tasks.planner.adapter.line_format import flat, grammar, read_lines, write_lines
+from prefect_swarm.tasks.planner.adapter.prompts import trained_messages
+from prefect_swarm.tasks.planner.adapter.repair.pipeline import repair_plan
 from prefect_swarm.tasks.planner.planner import draft_plan
 from prefect_swarm.tasks.usage import usage_of
 from pydantic_ai.direct import model_request

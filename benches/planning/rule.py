@@ -25,8 +25,8 @@ from itertools import permutations
 from pathlib import Path
 
 from prefect_swarm.task_ir import Step, TaskIR
-from prefect_swarm.tasks.planner.local.coverage import all_needs
-from prefect_swarm.tasks.planner.local.score import score
+from prefect_swarm.tasks.planner.adapter.coverage import all_needs
+from prefect_swarm.tasks.planner.adapter.score import score
 
 __all__ = ["VERBS", "Objective", "flaw", "load"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ...tasks.planner.local.line_format import read_lines
+from ...tasks.planner.adapter.line_format import read_lines
 from .config import Practice, TrainConfig, TrainingReport, TrainResult
 from .device import device_of, keep_memory
 from .learner import Learner, new_learner

@@ -25,12 +25,12 @@ from ...errors import InputError, NoPlanError, PlanError
 from ...result import Usage
 from ...task_ir import PlanRules, TaskIR
 from ..usage import usage_of
-from .local.enumerations import listed_items
-from .local.line_format import GRAMMAR_STEPS, grammar, read_lines, repetition_reason
-from .local.prompts import lines_messages, trained_messages
-from .local.repair.pipeline import repair_plan
-from .local.score import THRESHOLD, score
-from .local.selection import AGREED, Choice, PlanCandidate, describe_selection, select_plan
+from .adapter.enumerations import listed_items
+from .adapter.line_format import GRAMMAR_STEPS, grammar, read_lines, repetition_reason
+from .adapter.prompts import lines_messages, trained_messages
+from .adapter.repair.pipeline import repair_plan
+from .adapter.score import THRESHOLD, score
+from .adapter.selection import AGREED, Choice, PlanCandidate, describe_selection, select_plan
 from .structured import request_plan
 
 __all__ = [

@@ -15,7 +15,7 @@ from pydantic_ai.settings import ModelSettings
 from ...errors import PlanError
 from ...output import Form, OutputKind
 from ...task_ir import PlanRules, TaskIR, Tier, final_step, parse_plan
-from .local.prompts import STRUCTURED
+from .adapter.prompts import STRUCTURED
 
 __all__ = ["PlannedOutput", "StructuredPlan", "request_plan"]
 

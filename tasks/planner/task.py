@@ -21,7 +21,7 @@ from ...result import Planning
 from ...task_ir import PlanRules, StoredPlan, TierName
 from ..subagent.task import retry_transport
 from ..tags import tag_task_run
-from .local.selection import describe_selection
+from .adapter.selection import describe_selection
 from .planner import PlanDraft, draft_plan, why_without_adapter
 
 __all__ = ["PlanRequest", "Planned", "decompose", "plan_objective"]

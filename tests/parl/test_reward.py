@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.parl.reward import GRAPH_REWARD, reward
-from prefect_swarm.tasks.planner.local.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
 
 OBJECTIVE = "Describe iron and gold for a child, then write a song from both"
 LINES = """\

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ....errors import PlanError
-from ....tasks.planner.local.line_format import GRAMMAR_STEPS, read_lines, write_lines
+from ....tasks.planner.adapter.line_format import GRAMMAR_STEPS, read_lines, write_lines
 
 __all__ = ["MAX_WORDS", "name_problem", "objective_problem", "plan_problem", "prompt_problem"]
 

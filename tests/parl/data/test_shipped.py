@@ -14,7 +14,7 @@ from prefect_swarm.parl.data.generating.expand import expand
 from prefect_swarm.parl.data.generating.generate import generate, kinds, split
 from prefect_swarm.parl.data.noise.apply import add_noise
 from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.tasks.planner.local.line_format import (
+from prefect_swarm.tasks.planner.adapter.line_format import (
     GRAMMAR_STEPS,
     grammar,
     read_lines,

@@ -19,7 +19,7 @@ from prefect_swarm.parl.train.loop import TrainingRun
 from prefect_swarm.parl.train.network.base import Base, load_base
 from prefect_swarm.parl.train.practice import PracticeCourse, Task
 from prefect_swarm.parl.train.supervised import SupervisedCourse
-from prefect_swarm.tasks.planner.local.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
 from pretend_device import pretend_device
 
 CONFIG = TrainConfig(

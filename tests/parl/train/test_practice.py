@@ -19,7 +19,7 @@ from prefect_swarm.parl.train.loop import TrainingRun
 from prefect_swarm.parl.train.network.base import Base, load_base
 from prefect_swarm.parl.train.network.sampler import Writer
 from prefect_swarm.parl.train.practice import PracticeCourse, Task
-from prefect_swarm.tasks.planner.local.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
 
 LINE = "1. Poet: Write a poem about rain"
 OBJECTIVE = "Write a poem about rain"

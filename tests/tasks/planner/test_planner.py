@@ -16,8 +16,8 @@ from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.errors import InputError, NoPlanError, PlanError
 from prefect_swarm.task_ir import Example, PlanRules, TaskIR, parse_plan
-from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.score import THRESHOLD, score
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.score import THRESHOLD, score
 from prefect_swarm.tasks.planner.planner import PlanDraft, draft_plan
 from pydantic_ai.messages import (
     ModelMessage,

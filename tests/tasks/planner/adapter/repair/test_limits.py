@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.repair.limits import restore_limits
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.repair.limits import restore_limits
 
 
 def _prompts(objective: str, *prompts: str) -> tuple[list[str], list[str]]:

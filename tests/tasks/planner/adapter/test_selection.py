@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.score import score
-from prefect_swarm.tasks.planner.local.selection import (
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.score import score
+from prefect_swarm.tasks.planner.adapter.selection import (
     PlanCandidate,
     describe_selection,
     graph,

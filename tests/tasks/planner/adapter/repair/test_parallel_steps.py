@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.repair.parallel_steps import parallel_groups
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.repair.parallel_steps import parallel_groups
 
 
 def _rows(text: str) -> list[list[tuple[str, str]]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.planner.local.line_format import read_lines, write_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines, write_lines
+from prefect_swarm.tasks.planner.adapter.repair.pipeline import repair_plan
 
 ARROWS = "clean names.csv → sort the names by town → print the names"
 FORK = """\

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.repair.pipeline import repair_plan
 
 LANES = """\
 1. Reader: Sum up the letter of Ada

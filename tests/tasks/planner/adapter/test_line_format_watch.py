@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.planner.local.line_format import repetition_reason
+from prefect_swarm.tasks.planner.adapter.line_format import repetition_reason
 
 FIRST = "1. Tea Expert: Describe tea\n"
 AGAIN = "2. tea expert: Describe tea (needs 1)\n"

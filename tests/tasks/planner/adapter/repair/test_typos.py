@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.task_ir import Step
-from prefect_swarm.tasks.planner.local.line_format import read_lines, write_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
-from prefect_swarm.tasks.planner.local.repair.typos import correct_typos, remove_repeated_phrases
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines, write_lines
+from prefect_swarm.tasks.planner.adapter.repair.pipeline import repair_plan
+from prefect_swarm.tasks.planner.adapter.repair.typos import correct_typos, remove_repeated_phrases
 
 DRINKS = "I want three cocktail recipes (gin, rum, mezcal), and the cost of every recipe"
 FILES = "Read our FAQ (faq.md) and README.md, then make parseDate pass test_dates.py"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.score import THRESHOLD, PlanScore, score
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.score import THRESHOLD, PlanScore, score
 
 DRINKS = "Compare tea, coffee and water as drinks for the morning"
 GOOD = """\

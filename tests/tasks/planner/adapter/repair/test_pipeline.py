@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.parl.data.generating.generate import generate
 from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.planner.local.line_format import read_lines, write_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines, write_lines
+from prefect_swarm.tasks.planner.adapter.repair.pipeline import repair_plan
 
 BENCHES = Path(__file__).parents[5] / "benches" / "planning"
 PLANS = Path(__file__).parents[4] / "benches"

@@ -13,7 +13,7 @@ from llama_cpp import Llama
 from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.errors import PlanError
 from prefect_swarm.task_ir import Agent, PlanRules, Step, TaskIR
-from prefect_swarm.tasks.planner.local.line_format import grammar, read_lines, write_lines
+from prefect_swarm.tasks.planner.adapter.line_format import grammar, read_lines, write_lines
 
 PUMP = """\
 1. Physicist: Explain how a heat pump moves heat, in winter

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.planner.local.line_format import read_lines
-from prefect_swarm.tasks.planner.local.repair.pipeline import repair_plan
+from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.repair.pipeline import repair_plan
 
 PARTS = "1. Writer: Write a teaser for part 1\n2. Writer: Write a teaser for part 2"
 VERDICT = """\
