@@ -47,7 +47,7 @@ def batch(
         raise InputError(f"The output {output} is the input too.", "Give another path.")
     if not any(line.strip() for line in lines):
         raise InputError(f"{file} has no lines.", "Write one objective or plan a line.")
-    asyncio.run(check_models(options, orchestrated=True, plans=True))
+    asyncio.run(check_models(options, orchestrated=True))
     server = prefect_server(say)
     with _opened(output) as sink:
         with waiting("Starting"):

@@ -16,7 +16,6 @@ from ..task_ir import TaskIR
 from ..tasks.report.pages import DagStep, mermaid
 from ..text import one_line, plural
 from .command import AsJson
-from .models import planner_note
 from .output.printing import print_json, print_section, print_table, print_text
 from .progress.session import say
 from .source import ItemsFile, Join, Objective, PlanFile, Template, read_source
@@ -90,8 +89,6 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
 async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
     from ..tasks.planner.task import PlanRequest, plan_objective
 
-    if note := await planner_note(options):
-        say(note)
     request = PlanRequest(
         run="plan",
         objective=objective,

@@ -29,7 +29,7 @@ def run(
     """Plan an objective and run it; or run a plan, or a template over many items."""
     source = read_source(objective, plan, items, template, join, options.max_steps)
     orchestrated = is_orchestrated(source.plan)
-    asyncio.run(check_models(options, orchestrated=orchestrated, plans=source.plan is None))
+    asyncio.run(check_models(options, orchestrated=orchestrated))
     return run_and_report(source.objective, lambda: _begin(source, options), as_json=as_json)
 
 

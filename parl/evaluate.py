@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from ..blocks.llama.model import LlamaCppModel
 from ..errors import PlanError
 from ..tasks.planner.adapter.line_format import read_lines
-from ..tasks.planner.planner import draft_plan
+from ..tasks.planner.adapter.planner import AdapterPlanner
+from ..tasks.planner.grammar import GrammarPlanner
+from ..tasks.planner.protocol import PlanContext
 from .agreement import Agreement, agreement
 
 __all__ = ["Evaluation", "evaluate"]
@@ -58,12 +60,18 @@ async def evaluate(
     Raises:
         PlanError: A wanted plan can't be read.
     """
+    adapter = model.planner_adapter
+    planner = (
+        AdapterPlanner(model, adapter, samples=samples)
+        if adapter is not None
+        else GrammarPlanner(model, model)
+    )
     start = clock()
     results: list[Agreement] = []
     for objective, lines in pairs:
         wanted = read_lines(lines, objective)
         try:
-            plan = (await draft_plan(objective, model, samples=samples)).plan
+            plan = (await planner.plan(objective, PlanContext())).plan
         except PlanError:
             plan = None
         results.append(agreement(plan, wanted))

@@ -11,7 +11,8 @@ from prefect_swarm.blocks.llama.adapter import check_base, planner_adapter
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.parl.agreement import agreement
 from prefect_swarm.tasks.planner.adapter.line_format import read_lines
-from prefect_swarm.tasks.planner.planner import draft_plan
+from prefect_swarm.tasks.planner.planner import planner_for
+from prefect_swarm.tasks.planner.protocol import PlanContext
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -58,7 +59,10 @@ def test_the_shipped_adapter_is_made_for_the_embedded_model() -> None:
 def test_it_plans_what_a_new_user_may_ask() -> None:
     async def failures() -> list[str]:
         model = LlamaCppModel(demo_model_path())
-        drafts = {objective: await draft_plan(objective, model) for objective in PLANS}
+        drafts = {
+            objective: await planner_for(model).plan(objective, PlanContext())
+            for objective in PLANS
+        }
         return [
             objective
             for objective, draft in drafts.items()

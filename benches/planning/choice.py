@@ -26,8 +26,9 @@ from prefect_swarm.errors import PlanError
 from prefect_swarm.parl.agreement import agreement
 from prefect_swarm.parl.data.generating.generate import generate
 from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.adapter.planner import AdapterPlanner
 from prefect_swarm.tasks.planner.adapter.selection import Graph, best_index, graph
-from prefect_swarm.tasks.planner.planner import draft_plan
+from prefect_swarm.tasks.planner.protocol import PlanContext
 
 THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
 AGREED = (0.0, 0.25, 0.5, 1.0)
@@ -65,12 +66,14 @@ async def write_plans(
     count: int, plans: int, seed: int, adapter: Path | None
 ) -> list[list[Written]]:
     model = LlamaCppModel(demo_model_path(), planner_adapter=adapter or "default")
+    assert model.planner_adapter is not None
+    planner = AdapterPlanner(model, model.planner_adapter, samples=plans, threshold=2.0)
     found: list[list[Written]] = []
     began = time.perf_counter()
     for pair in generate(seed, count, part="development"):
         wanted = read_lines(pair.plan, pair.objective)
         try:
-            draft = await draft_plan(pair.objective, model, samples=plans, threshold=2.0)
+            draft = await planner.plan(pair.objective, PlanContext())
         except PlanError:
             found.append([Written(0.0, (), False)] * plans)
             continue
@@ -83,7 +86,7 @@ async def write_plans(
                 )
                 if candidate.plan is not None and candidate.score is not None
                 else Written(0.0, (), False)
-                for candidate in draft.candidates
+                for candidate in draft.written
             ]
         )
     seconds = (time.perf_counter() - began) / (count * plans)

@@ -11,9 +11,12 @@ from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.planner.adapter.line_format import flat, grammar, read_lines, write_lines
+from prefect_swarm.tasks.planner.adapter.planner import SAMPLES, AdapterPlanner
 from prefect_swarm.tasks.planner.adapter.prompts import trained_messages
 from prefect_swarm.tasks.planner.adapter.repair.pipeline import repair_plan
-from prefect_swarm.tasks.planner.planner import draft_plan
+from prefect_swarm.tasks.planner.grammar import GrammarPlanner
+from prefect_swarm.tasks.planner.protocol import PlanContext
+from prefect_swarm.tasks.planner.protocol import Planner as PlanWriter
 from prefect_swarm.tasks.usage import usage_of
 from pydantic_ai.direct import model_request
 
@@ -21,7 +24,7 @@ __all__ = ["PLANNERS", "Planned", "Planner", "planner"]
 
 PLANNERS = {
     "untrained": "asked as the adapter is, without one, once",
-    "prompted": "examples as earlier turns, no adapter, the best of up to 3 plans",
+    "grammar": "as any model file without an adapter is, one plan and at most one repair",
     "adapter": "with an adapter, once",
     "sampled": "with an adapter, one plan, or the best of 6 where it scores low",
 }
@@ -79,24 +82,26 @@ def planner(
     model = LlamaCppModel(path or demo_model_path(), planner_adapter=adapter or "default")
     if adapted and model.planner_adapter is None:
         raise InputError(f"{model.model_name} has no adapter of its own.", "Give --adapter.")
-    most = samples if name in ("prompted", "sampled") else 1
+    most = (samples or SAMPLES) if name == "sampled" else 1
 
     async def plan(objective: str) -> Planned:
         if name == "untrained":
             return await _bare(objective, model)
-        return await _draft(objective, model, most, adapter=adapted)
+        if adapted and model.planner_adapter is not None:
+            return await _draft(
+                objective, AdapterPlanner(model, model.planner_adapter, samples=most)
+            )
+        return await _draft(objective, GrammarPlanner(model, model))
 
     return plan
 
 
-async def _draft(
-    objective: str, model: LlamaCppModel, samples: int | None, *, adapter: bool
-) -> Planned:
+async def _draft(objective: str, writer: PlanWriter) -> Planned:
     try:
-        draft = await draft_plan(objective, model, samples=samples, adapter=adapter)
+        draft = await writer.plan(objective, PlanContext())
     except PlanError as error:
         return Planned(None, error.text)
-    return Planned(draft.plan, "", len(draft.candidates), draft.usage.output_tokens)
+    return Planned(draft.plan, "", draft.candidates, draft.usage.output_tokens)
 
 
 async def _bare(objective: str, model: LlamaCppModel) -> Planned:

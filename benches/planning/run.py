@@ -1,7 +1,7 @@
 """What a planner's plans are worth, and what a plan costs.
 
     python benches/planning/run.py [--set heldout|fresh|third|usable|FILE.jsonl]
-        [--planner untrained|prompted|adapter|sampled] [--adapter FILE.gguf] [--model FILE.gguf]
+        [--planner untrained|grammar|adapter|sampled] [--adapter FILE.gguf] [--model FILE.gguf]
         [--samples 3] [--at-once N] [--show] [--json FILE]
     python benches/planning/run.py [--set heldout|fresh|third|FILE.jsonl] --again FILE
 
@@ -42,7 +42,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--set", default="heldout", help=f"{', '.join(SETS)}, usable, or a file")
     parser.add_argument(
         "--planner",
-        default="prompted",
+        default="grammar",
         choices=PLANNERS,
         help="; ".join(f"{name}: {what}" for name, what in PLANNERS.items()),
     )

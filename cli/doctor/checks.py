@@ -98,18 +98,10 @@ def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Check
 
 def _planner(options: SwarmOptions) -> Iterable[Check]:
     from ...blocks.models import planner_adapter_of
-    from ..models import planner_note
 
     name = options.model_of("orchestrator")
     if options.adapter and (adapter := planner_adapter_of(name)) is not None:
         yield Check("planner", "ok", f"plans with the adapter {adapter}")
-        return
-    try:
-        note = asyncio.run(planner_note(options))
-    except SwarmError:
-        return  # The model's own check says what is wrong.
-    if note:
-        yield Check("planner", "ok", note)
 
 
 async def _try(model: Any) -> str:

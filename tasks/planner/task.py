@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
-from functools import cache
 from typing import Any
 
 from prefect import task
@@ -21,12 +19,10 @@ from ...result import Planning
 from ...task_ir import PlanRules, StoredPlan, TierName
 from ..subagent.task import retry_transport
 from ..tags import tag_task_run
-from .adapter.selection import describe_selection
-from .planner import PlanDraft, draft_plan, why_without_adapter
+from .planner import planner_for
+from .protocol import PlanContext, PlanDraft
 
 __all__ = ["PlanRequest", "Planned", "decompose", "plan_objective"]
-
-_logger = logging.getLogger(__name__)
 
 
 class PlanRequest(Frozen):
@@ -94,16 +90,9 @@ async def plan_objective(request: PlanRequest) -> Planned:
     """
     model = await resolve_model(request.model, request.tier)
     rules = PlanRules(max_steps=request.max_steps, gates=frozenset(gates()))
-    if request.adapter and (why := why_without_adapter(model)):
-        _tell_once(why)
+    planner = planner_for(model, adapter=request.adapter)
     try:
-        draft = await draft_plan(
-            request.objective,
-            model,
-            rules=rules,
-            seed=request.seed,
-            adapter=request.adapter,
-        )
+        draft = await planner.plan(request.objective, PlanContext(rules, request.seed))
     except ModelAPIError as error:
         raise ModelError(
             f"{model.model_name} can't be asked for a plan: {error}.",
@@ -112,18 +101,13 @@ async def plan_objective(request: PlanRequest) -> Planned:
     return Planned(plan=draft.plan, planning=_planning(draft, model.model_name))
 
 
-@cache
-def _tell_once(why: str) -> None:
-    _logger.info(why)
-
-
 def _planning(draft: PlanDraft, model: str) -> Planning:
     return Planning(
         source="orchestrator",
         model=model,
-        score=draft.score.value,
-        candidates=len(draft.candidates),
-        choice="; ".join((describe_selection(draft.candidates, draft.alike), *draft.repairs)),
+        score=draft.score,
+        candidates=draft.candidates,
+        choice=draft.origin,
         adapter=file_hash(draft.adapter) if draft.adapter else None,
         usage=draft.usage,
     )

@@ -78,8 +78,8 @@ def test_so_many_objectives_as_asked_for_are_planned_at_once(graded: Any, planni
 
 
 def test_the_json_has_every_plan_and_its_grade(graded: Any, results: list[Any]) -> None:
-    data = json.loads(graded.to_json(results, planner="prompted"))
-    assert data["planner"] == "prompted"
+    data = json.loads(graded.to_json(results, planner="grammar"))
+    assert data["planner"] == "grammar"
     assert data["all"]["exact"] == data["kinds"]["serial"]["exact"] == 1
     assert [plan["plan"] for plan in data["plans"]] == [
         "1. Poet: Write an ode",
@@ -102,8 +102,8 @@ def test_an_unknown_planner_is_named(planning: Any) -> None:
 
 
 def test_an_adapter_is_for_the_planners_that_apply_it(planning: Any) -> None:
-    with pytest.raises(InputError, match="'prompted' takes no adapter"):
-        planning.planner("prompted", adapter=Path("a.gguf"))
+    with pytest.raises(InputError, match="'grammar' takes no adapter"):
+        planning.planner("grammar", adapter=Path("a.gguf"))
 
 
 def test_an_adapter_that_is_not_there_is_refused(planning: Any, tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ _SYSTEM_READ = re.compile(
 )
 
 
-def grammar(max_steps: int = GRAMMAR_STEPS, min_steps: int = 1) -> str:
-    """Return the GBNF of plans with `min_steps` to `max_steps` lines.
+def grammar(max_steps: int = GRAMMAR_STEPS) -> str:
+    """Return the GBNF of plans with at most `max_steps` lines.
 
     Every step position has its own rule, and what it may need is an ascending list of the positions
     before it. Lengths are bounded, so that every plan ends. No word begins with `(ne`, which keeps
@@ -76,7 +76,7 @@ def grammar(max_steps: int = GRAMMAR_STEPS, min_steps: int = 1) -> str:
         rules.append(f'line{step} ::= "{step}. " name persona? ": " prompt{needs}')
         rules.extend(_needs_rules(step))
         following = f'"\\n" line{step + 1} more{step + 1}' if step < max_steps else '""'
-        rules.append(f"more{step} ::= {following if step < min_steps else f'({following})?'}")
+        rules.append(f"more{step} ::= ({following})?")
     return "\n".join(rules) + WORDS
 
 

@@ -19,10 +19,7 @@ from .coverage import Reading, list_coverage
 from .enumerations import Listing, lists, sentences
 from .vocabulary import TASK, every_token, is_request, tokens, words
 
-__all__ = ["THRESHOLD", "PlanScore", "score", "words"]
-
-THRESHOLD = 0.75
-"""The least score of a plan that is taken without sampling another."""
+__all__ = ["PlanScore", "score", "words"]
 
 # Words of the plan itself, beside those for work.
 _SAYABLE = TASK | words("after against among between best case claim given most together within")

@@ -20,7 +20,8 @@ from prefect_swarm.parl.train.network.base import Base, load_base
 from prefect_swarm.parl.train.network.lora import Adapter, new_adapter
 from prefect_swarm.parl.train.network.model import Model
 from prefect_swarm.parl.train.tokens import encode
-from prefect_swarm.tasks.planner.planner import draft_plan
+from prefect_swarm.tasks.planner.planner import planner_for
+from prefect_swarm.tasks.planner.protocol import PlanContext
 from random_lora import random_adapter
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -168,4 +169,4 @@ def test_plans_of_its_own_become_an_adapter_that_plans(tmp_path: Path) -> None:
     # What plans already lacks little of what its plans could be worth.
     assert result.dev_losses[2] < 0.5
     model = LlamaCppModel(base, planner_adapter=export(result.best, tmp_path / "adapter.gguf"))
-    assert len(asyncio.run(draft_plan(PAIRS[0][0], model)).plan.steps) == 3
+    assert len(asyncio.run(planner_for(model).plan(PAIRS[0][0], PlanContext())).plan.steps) == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -68,27 +67,10 @@ def test_the_cache_key_of_a_model_without_an_adapter_does_not_follow_the_shipped
 
 
 def test_the_result_has_the_hash_of_the_adapter_that_was_applied(shipped: Path) -> None:
-    for adapter, expected in ((shipped, file_hash(shipped)), (None, None)):
-        with override_models(orchestrator=ScriptedModel(GOOD, adapter=adapter)):
-            planned = asyncio.run(plan_objective(REQUEST))
-        assert planned.planning.adapter == expected
-
-
-def test_another_model_file_is_told_once_that_it_plans_without_the_adapter(
-    shipped: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    write_adapter(shipped, swarm__base__sha256="ab" * 32)
-    model = ScriptedModel(GOOD, GOOD, GOOD, adapter="default")
-    module._tell_once.cache_clear()
-    with (
-        caplog.at_level(logging.INFO, logger="prefect_swarm.tasks.planner.task"),
-        override_models(orchestrator=model),
-    ):
-        asyncio.run(plan_objective(REQUEST.model_copy(update={"adapter": False})))
-        assert "plans without it" not in caplog.text
-        asyncio.run(plan_objective(REQUEST))
-        asyncio.run(plan_objective(REQUEST))
-    assert caplog.text.count(f"{demo_model_path().name} plans without it.") == 1
+    with override_models(orchestrator=ScriptedModel(GOOD, adapter=shipped)):
+        planned = asyncio.run(plan_objective(REQUEST))
+    assert planned.planning.adapter == file_hash(shipped)
+    assert planned.planning.score == 1.0
 
 
 @pytest.mark.model

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-from typing import Any, cast
-
-import llama_cpp.llama_cpp as lib
 import pytest
+from grammar_reader import GrammarReader
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from llama_cpp import Llama
-from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.errors import PlanError
 from prefect_swarm.task_ir import Agent, PlanRules, Step, TaskIR
 from prefect_swarm.tasks.planner.adapter.line_format import grammar, read_lines, write_lines
@@ -138,41 +133,15 @@ def test_a_grammar_has_a_rule_for_each_step_and_names_only_earlier_ones() -> Non
     assert 'from3x1 ::= "1" (", " from3x2)? | "2"' in rules
 
 
-class _Reader:
-    """llama.cpp's own reading of a grammar, over the embedded model's vocabulary."""
-
-    def __init__(self) -> None:
-        self._model = Llama(str(demo_model_path()), vocab_only=True, verbose=False)
-        vocab = lib.llama_model_get_vocab(self._model.model)
-        assert vocab is not None
-        self._vocab = vocab
-
-    def accepts(self, rules: str, text: str) -> bool:
-        sampler = lib.llama_sampler_init_grammar(self._vocab, rules.encode(), b"root")
-        tokens = self._model.tokenize(text.encode(), add_bos=False)
-        try:
-            return all(self._step(sampler, token) for token in [*tokens, self._model.token_eos()])
-        finally:
-            lib.llama_sampler_free(sampler)
-
-    def _step(self, sampler: lib.llama_sampler_p, token: int) -> bool:
-        candidate = (lib.llama_token_data * 1)(lib.llama_token_data(token, 0.0, 0.0))
-        array = lib.llama_token_data_array(candidate, 1, -1, False)
-        cast("Any", lib.llama_sampler_apply)(sampler, ctypes.byref(array))
-        if allowed := candidate[0].logit == 0.0:
-            lib.llama_sampler_accept(sampler, token)
-        return allowed
-
-
 @pytest.fixture(scope="module")
-def reader() -> _Reader:
-    return _Reader()
+def reader() -> GrammarReader:
+    return GrammarReader()
 
 
 @pytest.mark.model
 @given(text=admitted())
 @settings(deadline=None, max_examples=50)
-def test_llama_takes_what_is_written(reader: _Reader, text: str) -> None:
+def test_llama_takes_what_is_written(reader: GrammarReader, text: str) -> None:
     assert reader.accepts(grammar(), text)
     assert reader.accepts(grammar(), write_lines(read_lines(text, "x")))
 
@@ -196,11 +165,5 @@ def test_llama_takes_what_is_written(reader: _Reader, text: str) -> None:
         "\n".join(f"{number}. Poet: Write it" for number in range(1, 16)),
     ],
 )
-def test_llama_refuses_what_is_no_plan(reader: _Reader, text: str) -> None:
+def test_llama_refuses_what_is_no_plan(reader: GrammarReader, text: str) -> None:
     assert not reader.accepts(grammar(), text)
-
-
-@pytest.mark.model
-def test_a_least_number_of_steps_is_asked_for(reader: _Reader) -> None:
-    assert not reader.accepts(grammar(4, 2), "1. Poet: Write it")
-    assert reader.accepts(grammar(4, 2), "1. Poet: Write it\n2. Critic: Judge it")

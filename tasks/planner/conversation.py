@@ -1,0 +1,83 @@
+"""One request for a plan and, where it breaks a rule, one repair."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    UserPromptPart,
+)
+
+from ...errors import InputError, NoPlanError, PlanError
+from ..usage import usage_of
+from .protocol import PlanContext, PlanDraft
+from .written import read_answer, written_text
+
+__all__ = ["EXCERPT", "checked_objective", "converse"]
+
+EXCERPT = 2000
+"""Characters that are kept of what a model wrote."""
+
+
+def checked_objective(objective: str) -> str:
+    """Return an objective without the blanks around it.
+
+    Raises:
+        InputError: It is empty.
+    """
+    if not (stripped := objective.strip()):
+        raise InputError("The objective is empty.", "Say what is wanted.")
+    return stripped
+
+
+async def converse(
+    objective: str,
+    context: PlanContext,
+    ask: Callable[[Sequence[ModelMessage]], Awaitable[ModelResponse]],
+) -> PlanDraft:
+    """Ask for a plan; what it breaks is said once. A valid plan is taken as it was written.
+
+    Args:
+        objective: What is wanted, not empty.
+        context: The rules it is held to.
+        ask: Sends a conversation to the model.
+
+    Raises:
+        NoPlanError: The model refuses, or the second plan can't be read either.
+    """
+    answers = [await ask([_user_message(objective)])]
+    try:
+        return _draft(answers, objective, context, "as the model wrote it")
+    except PlanError as error:
+        problem = error
+    repair = f"{problem} Write the whole plan again, correctly."
+    answered = ModelResponse([TextPart(written_text(answers[0]) or "(nothing)")])
+    answers.append(await ask([_user_message(objective), answered, _user_message(repair)]))
+    try:
+        return _draft(answers, objective, context, f"after one repair: {problem.problem}")
+    except PlanError as error:
+        text = written_text(answers[-1])[:EXCERPT]
+        raise NoPlanError(error.problem, "Ask another model, or give a plan.", text) from error
+
+
+def _draft(
+    answers: Sequence[ModelResponse], objective: str, context: PlanContext, origin: str
+) -> PlanDraft:
+    last = answers[-1]
+    if last.finish_reason == "content_filter":
+        why = (last.provider_details or {}).get("refusal") or "its answer was filtered"
+        raise NoPlanError(
+            f"The model refuses to plan: {why}", "Ask differently, or ask another model."
+        )
+    plan = read_answer(last, objective, context.rules)
+    return PlanDraft(
+        plan=plan, text=written_text(last)[:EXCERPT], usage=usage_of(answers), origin=origin
+    )
+
+
+def _user_message(text: str) -> ModelRequest:
+    return ModelRequest([UserPromptPart(text)])

@@ -1,0 +1,165 @@
+"""A plan as a capable model writes it: who is created, and what each is assigned. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+from ...errors import PlanError
+from ...output import Form, OutputKind
+from ...task_ir import PlanRules, TaskIR, Tier, describe, final_step, parse_plan
+from ..subagent.extraction import extract
+
+__all__ = ["PLAN_TOOL", "PlannedOutput", "WrittenPlan", "read_answer", "written_text"]
+
+PLAN_TOOL = "write_plan"
+"""The tool that a plan is the arguments of."""
+
+
+class PlannedExample(BaseModel):
+    """A call of the step's code, and what it has to give."""
+
+    call: str = Field(description="A Python expression over the names that the code defines.")
+    gives: str = Field(description="Its value, as JSON.")
+
+
+class PlannedOutput(BaseModel):
+    """What an assignment has to produce; what is stated here is checked."""
+
+    kind: OutputKind = "text"
+    examples: list[PlannedExample] = Field(
+        default_factory=list[PlannedExample],
+        description="For python: calls whose value follows from the objective.",
+    )
+    json_schema: str = Field(default="", description="For json: its JSON Schema 2020-12, as JSON.")
+    sections: list[str] = Field(
+        default_factory=list[str], description="For text: headings it has to have, in order."
+    )
+    min_words: int | None = Field(default=None, description="For text.")
+    max_words: int | None = Field(default=None, description="For text.")
+    form: Form | None = Field(default=None, description="For text: what the whole of it has to be.")
+
+    def data(self, step: str) -> dict[str, Any]:
+        """Return it as a plan has it.
+
+        Raises:
+            PlanError: A text is not valid JSON; says whose.
+        """
+        given: dict[str, Any] = self.model_dump(exclude={"examples", "json_schema"})
+        given["examples"] = [
+            {
+                "call": example.call,
+                "gives": _value(example.gives, f"{step}.output.examples.{number}.gives"),
+            }
+            for number, example in enumerate(self.examples)
+        ]
+        if self.json_schema.strip():
+            given["schema"] = _value(self.json_schema, f"{step}.output.json_schema")
+        return given
+
+
+def _value(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        problem = f"step {place}: {text[:80]!r} is not valid JSON: {error}"
+        raise PlanError(problem, "Write it as JSON.") from None
+
+
+class Subagent(BaseModel):
+    """A specialist to create."""
+
+    name: str
+    system_prompt: str
+    tier: Tier = "worker"
+
+
+class PlannedTask(BaseModel):
+    """A piece of work for one subagent."""
+
+    agent: str = Field(description="The name of a created subagent.")
+    prompt: str
+    depends_on: list[int] = Field(
+        default_factory=list[int], description="1-based positions of earlier assignments."
+    )
+    output: PlannedOutput = PlannedOutput()
+    gates: list[str] | None = Field(
+        default=None, description="Checks its output must pass; null takes the output kind's own."
+    )
+
+
+class WrittenPlan(BaseModel):
+    """Who works, and on what."""
+
+    create_subagent: list[Subagent]
+    assign_task: list[PlannedTask]
+
+    def plan(self, objective: str, rules: PlanRules | None = None) -> TaskIR:
+        """Return the plan it stands for.
+
+        Raises:
+            PlanError: It breaks a rule of the plan language.
+        """
+        try:
+            plan = parse_plan(self._data(objective), rules)
+        except PlanError as error:
+            raise PlanError(error.problem, error.fix, self.model_dump_json()) from None
+        return plan.model_copy(update={"final_step": final_step(plan.steps)})
+
+    def _data(self, objective: str) -> dict[str, Any]:
+        steps = [
+            {
+                "id": f"S{number}",
+                "agent": task.agent,
+                "prompt": task.prompt,
+                "depends_on": [f"S{need}" for need in dict.fromkeys(task.depends_on)],
+                "output": task.output.data(f"S{number}"),
+                "gates": task.gates,
+            }
+            for number, task in enumerate(self.assign_task, 1)
+        ]
+        return {
+            "objective": objective,
+            "agents": [agent.model_dump() for agent in self.create_subagent],
+            "steps": steps,
+        }
+
+
+def read_answer(answer: ModelResponse, objective: str, rules: PlanRules) -> TaskIR:
+    """Read the plan out of an answer: a call of the plan's tool, or JSON in the text.
+
+    Raises:
+        PlanError: There is none, it was cut off, or it breaks a rule; says which.
+    """
+    text = written_text(answer)
+    if answer.finish_reason == "length":
+        raise PlanError("The plan was cut off before its end.", "Write a shorter plan.", text)
+    calls = answer.tool_calls
+    if strange := [call.tool_name for call in calls if call.tool_name != PLAN_TOOL]:
+        raise PlanError(
+            f"There is no tool {strange[0]!r}.",
+            f"Call {PLAN_TOOL} once, with the whole plan.",
+            text,
+        )
+    if not text:
+        raise PlanError("The answer is empty.", "Write the plan.", text)
+    written = _arguments(calls) if calls else extract(text, "json").artifact
+    try:
+        return WrittenPlan.model_validate_json(written).plan(objective, rules)
+    except ValidationError as error:
+        problems = "; ".join(describe(error))
+        raise PlanError(f"That is not a plan: {problems}.", "Write it as asked.", text) from None
+
+
+def _arguments(calls: Sequence[ToolCallPart]) -> str:
+    return calls[0].args_as_json_str()
+
+
+def written_text(answer: ModelResponse) -> str:
+    """Return all that a model wrote in an answer: its text, and the arguments of its calls."""
+    calls = [call.args_as_json_str() for call in answer.tool_calls]
+    return "\n".join([answer.text or "", *calls]).strip()

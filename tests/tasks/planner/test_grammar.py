@@ -1,0 +1,153 @@
+"""The planner of model files without an adapter, and the grammar it writes under."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from grammar_reader import GrammarReader
+from hypothesis import given
+from hypothesis import strategies as st
+from prefect_swarm.errors import NoPlanError
+from prefect_swarm.task_ir import PlanRules
+from prefect_swarm.tasks.planner.grammar import GrammarPlanner
+from prefect_swarm.tasks.planner.plan_grammar import _up_to, plan_grammar
+from prefect_swarm.tasks.planner.planner import planner_for
+from prefect_swarm.tasks.planner.protocol import PlanContext, PlanDraft
+from prefect_swarm.tasks.planner.written import WrittenPlan
+from pydantic_ai.models.wrapper import WrapperModel
+from scripted_local import ScriptedModel
+
+OBJECTIVE = "Say what the harbour needs"
+LONG = "Walk the harbour from the north mole to the fish market. " * 12
+
+
+def _plan(*needs: list[int]) -> dict[str, Any]:
+    return {
+        "create_subagent": [{"name": "Pilot", "system_prompt": "You know harbours."}],
+        "assign_task": [
+            {"agent": "Pilot", "prompt": f"{LONG}Part {number}.", "depends_on": need}
+            for number, need in enumerate(needs, 1)
+        ],
+    }
+
+
+def _draft(model: ScriptedModel, most: int = 301) -> PlanDraft:
+    planner = planner_for(WrapperModel(model))
+    assert isinstance(planner, GrammarPlanner)
+    return asyncio.run(planner.plan(OBJECTIVE, PlanContext(PlanRules(max_steps=most))))
+
+
+def test_a_valid_plan_is_taken_as_it_is_in_one_request() -> None:
+    model = ScriptedModel(json.dumps(_plan([], [], [], [], [1, 2, 3, 4])))
+    draft = _draft(model)
+    assert [step.prompt for step in draft.plan.steps] == [f"{LONG}Part {n}." for n in range(1, 6)]
+    assert draft.plan.steps[4].depends_on == ("S1", "S2", "S3", "S4")
+    assert (draft.usage.requests, draft.origin) == (1, "as the model wrote it")
+
+
+def test_it_is_told_what_a_provider_s_model_is_told() -> None:
+    model = ScriptedModel(json.dumps(_plan([])))
+    _draft(model)
+    assert "create_subagent: every specialist" in model.prompts[0]
+    assert OBJECTIVE in model.prompts[0]
+    assert "max_tokens" not in model.settings_of_requests[0]
+
+
+def test_an_unknown_agent_is_reported_and_fixed_once() -> None:
+    broken = _plan([])
+    broken["assign_task"][0]["agent"] = "Captain"
+    model = ScriptedModel(json.dumps(broken), json.dumps(_plan([])))
+    draft = _draft(model)
+    assert "unknown agent 'Captain'" in model.prompts[1]
+    assert draft.usage.requests == 2
+
+
+def test_a_second_broken_plan_is_an_error() -> None:
+    broken = json.dumps(_plan([]))[:-20]
+    with pytest.raises(NoPlanError) as caught:
+        _draft(ScriptedModel(broken, broken))
+    assert caught.value.text == broken
+
+
+@given(st.integers(1, 2000), st.integers(0, 3000))
+def test_the_numbers_up_to_a_largest_are_those_and_no_others(largest: int, number: int) -> None:
+    assert _admits(_up_to(largest), str(number)) == (1 <= number <= largest)
+
+
+def _admits(rule: str, text: str) -> bool:
+    """Read alternatives of digits and classes of digits, as GBNF has them."""
+    return any(_fits(alternative.split(), text) for alternative in rule.split(" | "))
+
+
+def _fits(parts: list[str], text: str) -> bool:
+    for part in parts:
+        if part.startswith('"'):
+            literal = part.strip('"')
+            if not text.startswith(literal):
+                return False
+            text = text[len(literal) :]
+        else:
+            low, high = part[1], part[3]
+            if not text or not low <= text[0] <= high:
+                return False
+            text = text[1:]
+    return not text
+
+
+@pytest.fixture(scope="module")
+def reader() -> GrammarReader:
+    return GrammarReader()
+
+
+def _with(**fields: Any) -> str:
+    plan = _plan([], [1])
+    plan["assign_task"][1] |= fields
+    return json.dumps(plan, ensure_ascii=False)
+
+
+RULES = PlanRules(max_steps=12, gates=frozenset({"unit", "length"}))
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "text",
+    [
+        _with(),
+        json.dumps(_plan([], [1], [2, 1]), indent=2),
+        json.dumps(_plan([], [1]), separators=(",", ":")),
+        json.dumps(_plan(*[[] for _ in range(11)], [11, 10, 1])),
+        _with(prompt='Zähle “alle”\nin Kyōto: \\d+ and say "why"'),
+        _with(output={"kind": "json", "json_schema": "{}"}, gates=None),
+        _with(output={"kind": "text", "sections": ["Risks"], "max_words": 90, "form": "list"}),
+        _with(output={"kind": "python", "examples": [{"call": "f(1)", "gives": "2"}]}),
+        _with(output={"kind": "text"}, gates=["unit", "length"]),
+    ],
+)
+def test_llama_takes_plans_as_models_write_them(reader: GrammarReader, text: str) -> None:
+    assert reader.accepts(plan_grammar(RULES), text)
+    WrittenPlan.model_validate_json(text).plan(OBJECTIVE, RULES)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't.",
+        _with(depends_on=[2]),
+        _with(depends_on=[0]),
+        json.dumps(_plan([1])),
+        json.dumps(_plan(*[[] for _ in range(13)])),
+        json.dumps(_plan(*[[] for _ in range(11)], [12])),
+        _with(prompt=""),
+        _with(prompt="  "),
+        _with(gates=["beauty"]),
+        _with(output={"kind": "video"}),
+        json.dumps(_plan([]) | {"create_subagent": []}),
+        _with() + " And that is all.",
+    ],
+)
+def test_llama_refuses_what_breaks_a_rule(reader: GrammarReader, text: str) -> None:
+    assert not reader.accepts(plan_grammar(RULES), text)
