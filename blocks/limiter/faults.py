@@ -1,0 +1,81 @@
+"""What a provider's error means for the next request. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestTimeout,
+    ModelServerError,
+    ModelUnavailableError,
+)
+
+__all__ = ["Fault", "fault_of", "words_of"]
+
+_WORDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An error of a provider.
+
+    Attributes:
+        kind: `busy`: the provider refuses all for now. `broken`: this request met an error that
+            another try may not. `denied`: it will refuse all that use the key. `unknown`: it will
+            refuse all that name the model.
+        why: What it is, for people who wait.
+        retry_after: Seconds that the provider asks to wait, if it does.
+    """
+
+    kind: Literal["busy", "broken", "denied", "unknown"]
+    why: str
+    retry_after: float | None = None
+
+
+def fault_of(error: BaseException) -> Fault | None:
+    """Say what an error means; None where it is about the request alone, or none of a provider."""
+    match error:
+        case ModelQuotaExceededError():
+            return Fault("denied", "quota exhausted")
+        case ModelAuthenticationError():
+            return Fault("denied", "key refused")
+        case ModelNotFoundError():
+            return Fault("unknown", "no such model")
+        case ModelRateLimitError():
+            return Fault("busy", "rate limit", error.retry_after)
+        case ModelUnavailableError():
+            return Fault("busy", "overloaded", error.retry_after)
+        case ModelRequestTimeout() | ModelConnectionError():
+            return Fault("broken", "no connection", error.retry_after)
+        case ModelServerError():
+            return Fault("broken", "server error", error.retry_after)
+        case _:
+            return None
+
+
+def words_of(error: ModelAPIError) -> str:
+    """Return what the provider itself says, with its status; what is known of it if it says no."""
+    words = _message(error.body) or str(error.__cause__ or error)
+    status = f"{error.status_code}: " if isinstance(error, ModelHTTPError) else ""
+    text = " ".join(f"{status}{words}".split())
+    return text if len(text) <= _WORDS else f"{text[: _WORDS - 1]}…"
+
+
+def _message(body: object) -> str:
+    """The message within an error's body, as OpenAI, Anthropic, Google and others nest it."""
+    if isinstance(body, str):
+        return body
+    if not isinstance(body, Mapping):
+        return ""
+    fields = cast("Mapping[str, Any]", body)
+    found = fields.get("message") or fields.get("error") or fields.get("detail")
+    return _message(found) if not isinstance(found, str) else found

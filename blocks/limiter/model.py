@@ -1,0 +1,82 @@
+"""A model whose requests go through its provider's limiter."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings
+
+from .faults import fault_of
+from .limiter import ALONE, Limiter, Patience, limiter_of
+from .refused import note_refused, refused_once
+
+__all__ = ["LimitedModel", "provider_name"]
+
+
+class LimitedModel(WrapperModel):
+    """Sends the requests of a model as its provider takes them; nothing else repeats them."""
+
+    def __init__(self, model: Model, patience: Patience = ALONE) -> None:
+        """Take a model that asks a provider."""
+        super().__init__(model)
+        self._patience = patience
+        self._key = _key_hash(model)
+
+    @property
+    def limiter(self) -> Limiter:
+        """The limiter that all models of the provider and key share."""
+        return limiter_of(provider_name(self.wrapped), self._key)
+
+    async def request(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> ModelResponse:
+        """Answer one request, as soon as the provider takes it.
+
+        Raises:
+            ModelAPIError: It refuses for good, or longer than there is patience.
+        """
+        limiter = self.limiter
+        by_key, by_name = (
+            (limiter.provider, self._key),
+            (limiter.provider, self._key, self.model_name),
+        )
+        if (before := refused_once(by_key, by_name)) is not None:
+            raise before
+        settings = _without_sdk_retries(self.wrapped, model_settings)
+
+        async def send() -> ModelResponse:
+            return await self.wrapped.request(messages, settings, model_request_parameters)
+
+        try:
+            return await limiter.run(send, self._patience)
+        except ModelAPIError as error:
+            if (fault := fault_of(error)) and fault.kind in ("denied", "unknown"):
+                note_refused(by_key if fault.kind == "denied" else by_name, error)
+            raise
+
+
+def _without_sdk_retries(model: Model, settings: ModelSettings | None) -> ModelSettings | None:
+    if not hasattr(model, "client") or "max_retries" in model.unsupported_settings:
+        return settings
+    return cast("ModelSettings", {**(settings or {}), "max_retries": 0})
+
+
+def provider_name(model: Model) -> str:
+    """Return what people know a model's provider as: its name, or the server's host."""
+    host = urlsplit(model.base_url or "").netloc
+    return model.system if not host or model.system.split("-")[0] in host else host
+
+
+def _key_hash(model: Model) -> str:
+    client: Any = getattr(model, "client", None)
+    key = getattr(client, "api_key", None)
+    return hashlib.sha256(key.encode()).hexdigest()[:16] if isinstance(key, str) else ""

@@ -1,0 +1,86 @@
+"""Time that a request waits for its provider: it is told, and no deadline counts it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+__all__ = ["Timer", "Waiting", "hear_waiting", "timed", "waiting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A wait for a provider that begins; `seconds` is None where nobody knows how long."""
+
+    provider: str
+    why: str
+    seconds: float | None = None
+
+
+@dataclass(slots=True)
+class Timer:
+    """Seconds that the work inside has waited for providers so far."""
+
+    waited_s: float = 0.0
+    _deadline: asyncio.Timeout | None = None
+
+
+# `timed` sets the timer, and `hear_waiting` the listener, around the requests of an attempt;
+# `waiting` finds both in the limiter, which no request hands anything to.
+_timer: ContextVar[Timer | None] = ContextVar("timer", default=None)
+_listener: ContextVar[Callable[[Waiting | None], None] | None] = ContextVar(
+    "waiting_listener", default=None
+)
+
+
+@contextmanager
+def hear_waiting(listener: Callable[[Waiting | None], None]) -> Generator[None]:
+    """Let a listener hear of the waits inside: when one begins, and with None when it is over."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+@asynccontextmanager
+async def timed(seconds: float | None) -> AsyncGenerator[Timer]:
+    """Bound the work inside; waits for providers don't count.
+
+    Raises:
+        TimeoutError: The work took longer.
+    """
+    async with asyncio.timeout(seconds) as deadline:
+        timer = Timer(_deadline=deadline)
+        token = _timer.set(timer)
+        try:
+            yield timer
+        finally:
+            _timer.reset(token)
+
+
+@contextmanager
+def waiting(wait: Waiting) -> Generator[None]:
+    """Tell of a wait, and stop the clock of the deadline around it."""
+    timer, tell = _timer.get(), _listener.get()
+    now = asyncio.get_running_loop().time
+    began = now()
+    deadline = timer._deadline if timer else None  # pyright: ignore[reportPrivateUsage]
+    ends = deadline.when() if deadline else None
+    if deadline and ends is not None:
+        deadline.reschedule(None)
+    if tell:
+        tell(wait)
+    try:
+        yield
+    finally:
+        waited = now() - began
+        if timer:
+            timer.waited_s += waited
+        if deadline and ends is not None and not deadline.expired():
+            deadline.reschedule(ends + waited)
+        if tell:
+            tell(None)
