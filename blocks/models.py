@@ -8,13 +8,22 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, ModelError
+from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
+
+from ..errors import InputError, ModelError, StepTimeoutError
 from ..local_extra import require_llama_cpp
+from .agent import AgentModel, model_of
+from .given import GivenModel, given_model
+from .limiter.limiter import ALONE, WITH_FALLBACK, Patience
+from .limiter.model import LimitedModel
+from .local import local_model
+from .loop_models import forget_all, models_of_loop
+from .names import PYTHON, model_names
 from .remote import MODEL_FORMS, key_from, remote_model
 
 if TYPE_CHECKING:
-    from pydantic_ai.models import Model
-
     from .llama.model import LlamaCppModel
 
 __all__ = [
@@ -25,23 +34,19 @@ __all__ = [
     "resolve_model",
 ]
 
-# Put in and found by `resolve_model` alone. Task runs get a model's name, since Prefect pickles
-# their parameters and a model holds clients and engines; here those of one process find the same
-# model.
-_resolved: dict[str, Model] = {}
 # Put in by `override_models`, found by `resolve_model` in the task runs that are started inside.
-_overrides: ContextVar[Mapping[str, Model]] = ContextVar("model_overrides")
+_overrides: ContextVar[Mapping[str, GivenModel]] = ContextVar("model_overrides")
 
 
 @contextmanager
 def override_models(
     *,
-    worker: Model | None = None,
-    coder: Model | None = None,
-    architect: Model | None = None,
-    orchestrator: Model | None = None,
+    worker: GivenModel | None = None,
+    coder: GivenModel | None = None,
+    architect: GivenModel | None = None,
+    orchestrator: GivenModel | None = None,
 ) -> Generator[None]:
-    """Put a model in a tier's place for the code inside, whatever the settings name.
+    """Put a model or an agent in a tier's place for the code inside, whatever the settings name.
 
     Example:
         ```python
@@ -64,28 +69,32 @@ def override_models(
 
 
 async def resolve_model(name: str, tier: str) -> Model:
-    """The model of a name, made once in this process.
+    """The model of a name, made once for this event loop.
+
+    Requests to a provider go through its limiter. Where the name has several models, the first one
+    serves, and the next one where that one can't.
 
     Args:
-        name: One of `MODEL_FORMS`.
+        name: One of `MODEL_FORMS`, or several of them with commas between.
         tier: The tier it is for; a model that `override_models` gave it comes first.
 
     Raises:
         InputError: The name has none of the forms, or is local and llama.cpp is not installed.
         ModelError: It is well-formed, but the file, block, key or package is missing.
     """
+    models = models_of_loop()
     if (override := _overrides.get({}).get(tier)) is not None:
-        return override
-    if name not in _resolved:
+        return await models.enter(_limited(override))
+    if name not in models.by_name:
         try:
-            made = await _make_model(name)
+            made = await _make_models(name)
         except ModelError as error:
             raise type(error)(f"Tier {tier}: {error.problem}", error.fix) from None
         except InputError as error:
             raise InputError(f"Tier {tier}: {error.problem}", error.fix) from None
         # Two calls may have made it at the same time; all use the first.
-        _resolved.setdefault(name, made)
-    return _resolved[name]
+        models.by_name.setdefault(name, made)
+    return await models.enter(models.by_name[name])
 
 
 def planner_adapter_of(name: str) -> Path | None:
@@ -104,12 +113,25 @@ def planner_adapter_of(name: str) -> Path | None:
 
 def forget_models() -> None:
     """Drop all models, so that edited blocks are read again."""
-    _resolved.clear()
+    forget_all()
 
 
-async def _make_model(name: str) -> Model:
+async def _make_models(text: str) -> Model:
+    names = model_names(text)
+    if len(names) == 1:
+        return _limited(await _make_model(names[0]))
+    made = [await _make_model(name) for name in names]
+    patient = [_limited(model, WITH_FALLBACK) for model in made[:-1]]
+    return FallbackModel(
+        *patient, _limited(made[-1]), fallback_on=(ModelAPIError, ModelError, StepTimeoutError)
+    )
+
+
+async def _make_model(name: str) -> GivenModel:
     if name == "demo":
         return _local_model(None)
+    if name.startswith(PYTHON):
+        return given_model(name)
     kind, _, rest = name.partition(":")
     if kind == "llamacpp" and rest:
         return _local_model(rest)
@@ -121,6 +143,15 @@ async def _make_model(name: str) -> Model:
         key = key_from(variable, name) if variable else None
         return remote_model(model, base_url=base_url, api_key=key)
     return remote_model(name)
+
+
+def _limited(model: GivenModel, patience: Patience = ALONE) -> Model:
+    """Send what asks a provider through the provider's limiter."""
+    if not isinstance(model, Model):
+        return AgentModel(model, _limited(model_of(model), patience))
+    if isinstance(model, LimitedModel | FallbackModel) or local_model(model):
+        return model
+    return LimitedModel(model, patience)
 
 
 def _local_model(path: str | None) -> LlamaCppModel:

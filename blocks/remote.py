@@ -54,6 +54,7 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
         made = _openai_compatible(model, base_url, key)
     else:
         made = _known_provider(name, base_url, key)
+    _leave_retries_to_the_limiter(made)
     return made if is_own and provider.startswith("openai") else _without_organization(made)
 
 
@@ -109,6 +110,12 @@ def _openai_compatible(model: str, base_url: str, api_key: str | None) -> Model:
             "Write openai:NAME@http://host:port/v1.",
         )
     return OpenAIChatModel(model, provider=OpenAIProvider(base_url=base_url, api_key=api_key))
+
+
+def _leave_retries_to_the_limiter(model: Model) -> None:
+    client: Any = getattr(model, "client", None)
+    if hasattr(client, "max_retries"):
+        client.max_retries = 0
 
 
 def _without_organization(model: Model) -> Model:

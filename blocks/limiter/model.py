@@ -65,7 +65,9 @@ class LimitedModel(WrapperModel):
 
 
 def _without_sdk_retries(model: Model, settings: ModelSettings | None) -> ModelSettings | None:
-    if not hasattr(model, "client") or "max_retries" in model.unsupported_settings:
+    # Those that this package makes have none; a copy of a client reads the environment again.
+    client: Any = getattr(model, "client", None)
+    if not getattr(client, "max_retries", 0) or "max_retries" in model.unsupported_settings:
         return settings
     return cast("ModelSettings", {**(settings or {}), "max_retries": 0})
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pydantic_ai.models import Model
-from pydantic_ai.models.wrapper import WrapperModel
 
-from ...blocks.llama.model import LlamaCppModel
+from ...blocks.local import local_model
 from .adapter.planner import AdapterPlanner
 from .grammar import GrammarPlanner
 from .protocol import Planner
@@ -25,14 +24,8 @@ def planner_for(model: Model, *, adapter: bool = True) -> Planner:
     Raises:
         ModelError: The shipped adapter is damaged.
     """
-    local = _local(model)
+    local = local_model(model)
     if local is None:
         return StructuredPlanner(model)
     path = local.planner_adapter if adapter else None
     return AdapterPlanner(model, path) if path is not None else GrammarPlanner(model, local)
-
-
-def _local(model: Model) -> LlamaCppModel | None:
-    while isinstance(model, WrapperModel):
-        model = model.wrapped
-    return model if isinstance(model, LlamaCppModel) else None

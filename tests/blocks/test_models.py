@@ -10,6 +10,8 @@ import pytest
 from adapters import write_adapter
 from prefect.blocks.system import Secret
 from prefect_swarm.blocks import LlamaCpp, ModelProvider, override_models, resolve_model
+from prefect_swarm.blocks.given import name_given
+from prefect_swarm.blocks.limiter.model import LimitedModel
 from prefect_swarm.blocks.llama import adapter, demo_model_path
 from prefect_swarm.blocks.llama.adapter import file_hash
 from prefect_swarm.blocks.llama.model import LlamaCppModel
@@ -17,6 +19,7 @@ from prefect_swarm.blocks.models import MODEL_FORMS, forget_models, planner_adap
 from prefect_swarm.errors import InputError, ModelError
 from pydantic import SecretStr
 from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
 
@@ -30,6 +33,11 @@ def _forget_resolved_models() -> Iterator[None]:
 
 def resolve(name: str, tier: str = "worker") -> Model:
     return asyncio.run(resolve_model(name, tier))
+
+
+def _wrapped(model: Model) -> Model:
+    assert isinstance(model, LimitedModel)
+    return model.wrapped
 
 
 def test_demo_is_the_embedded_model() -> None:
@@ -46,7 +54,8 @@ def test_a_path_is_a_local_model(tmp_path: Path) -> None:
 
 def test_a_name_at_a_url_is_a_model_of_an_openai_compatible_server() -> None:
     model = resolve("openai:qwen2.5:7b@http://localhost:8000/v1")
-    assert isinstance(model, OpenAIChatModel)
+    assert isinstance(model, LimitedModel)
+    assert isinstance(model.wrapped, OpenAIChatModel)
     assert model.model_name == "qwen2.5:7b"
     assert model.base_url.rstrip("/") == "http://localhost:8000/v1"
 
@@ -57,7 +66,35 @@ def test_a_providers_name_is_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_name_is_resolved_once() -> None:
-    assert resolve("demo") is resolve("demo", "architect")
+    async def both() -> list[Model]:
+        return [await resolve_model("demo", tier) for tier in ("worker", "architect")]
+
+    first, second = asyncio.run(both())
+    assert first is second
+
+
+def test_each_event_loop_has_models_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    assert resolve("openai:gpt-5") is not resolve("openai:gpt-5")
+
+
+def test_several_names_stand_in_for_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    model = resolve("openai:gpt-5,openai:gpt-4o")
+    assert isinstance(model, FallbackModel)
+    assert [each.model_name for each in model.models] == ["gpt-5", "gpt-4o"]
+
+
+def test_a_model_given_in_python_has_a_name_that_leads_back_to_it() -> None:
+    mine = TestModel()
+    assert name_given(mine) == name_given(mine)
+    assert name_given(mine) != name_given(TestModel())
+    assert _wrapped(resolve(name_given(mine))) is mine
+
+
+def test_one_that_another_process_was_given_is_said_to_be_missing() -> None:
+    with pytest.raises(ModelError, match="in another process"):
+        resolve("python:gpt-5#99")
 
 
 def test_a_missing_file_names_the_tier_and_the_path() -> None:
@@ -88,8 +125,8 @@ def test_a_url_without_a_model_or_of_another_kind_is_refused(name: str) -> None:
 def test_an_override_takes_its_tiers_place_and_no_others() -> None:
     mine = TestModel()
     with override_models(worker=mine):
-        assert resolve("demo") is mine
-        assert resolve("no such name") is mine
+        assert _wrapped(resolve("demo")) is mine
+        assert _wrapped(resolve("no such name")) is mine
         assert isinstance(resolve("demo", "coder"), LlamaCppModel)
     assert isinstance(resolve("demo"), LlamaCppModel)
 
@@ -98,7 +135,8 @@ def test_overrides_nest_and_reach_tasks_started_inside() -> None:
     outer, inner = TestModel(), TestModel()
 
     async def resolve_both() -> list[Model]:
-        return [*await asyncio.gather(resolve_model("demo", "worker"), resolve_model("", "coder"))]
+        both = asyncio.gather(resolve_model("demo", "worker"), resolve_model("", "coder"))
+        return [_wrapped(model) for model in await both]
 
     with override_models(worker=outer, coder=outer):
         with override_models(coder=inner):

@@ -1,0 +1,55 @@
+"""Models and agents that were given in Python, by the names that stand for them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import Any
+
+from pydantic_ai import Agent
+from pydantic_ai.models import Model
+
+from ..errors import ModelError
+from .names import PYTHON
+
+__all__ = ["GivenModel", "given_model", "name_given"]
+
+GivenModel = Model | Agent[Any, Any]
+
+# Put in by `name_given`, where options take a model in a name's place; found by `given_model` when
+# the name is resolved. A flow's parameters are stored as JSON, which a model is not.
+_given: dict[str, GivenModel] = {}
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+
+
+def name_given(model: GivenModel) -> str:
+    """Return the name that stands for a model in this process, the same each time."""
+    with _lock:
+        for name, known in _given.items():
+            if known is model:
+                return name
+        name = f"{PYTHON}{_label(model)}#{next(_numbers)}"
+        _given[name] = model
+        return name
+
+
+def given_model(name: str) -> GivenModel:
+    """Return the model of a name.
+
+    Raises:
+        ModelError: It was given in another process.
+    """
+    try:
+        return _given[name]
+    except KeyError:
+        raise ModelError(
+            f"The model {name!r} was given in Python, in another process.",
+            "Give it again with override_models, or name another model.",
+        ) from None
+
+
+def _label(model: GivenModel) -> str:
+    if isinstance(model, Model):
+        return model.model_name
+    return model.name or "agent"

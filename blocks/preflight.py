@@ -1,0 +1,122 @@
+"""Finding out before a run starts whether its models are served."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from pydantic_ai.direct import model_request
+from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.messages import ModelRequest
+from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings
+
+from ..errors import ModelError
+from .limiter.faults import fault_of, words_of
+from .limiter.model import provider_name
+
+__all__ = ["check_served", "refusal"]
+
+_TIMEOUT_S = 10.0
+
+
+async def check_served(model: Model, *, probe: bool) -> None:
+    """Ask a provider whether it takes the key and has the model; of several, one has to be served.
+
+    What can't be found out so is left to the first request.
+
+    Args:
+        model: A model of any kind; a model file is not looked at.
+        probe: Whether a request of one token may be sent where the provider doesn't list its
+            models.
+
+    Raises:
+        ModelError: The provider refuses the key, has no such model or can't be reached; says it in
+            the provider's words.
+    """
+    if isinstance(model, FallbackModel):
+        found = await asyncio.gather(
+            *(check_served(each, probe=probe) for each in model.models), return_exceptions=True
+        )
+        if all(isinstance(outcome, ModelError) for outcome in found):
+            raise next(outcome for outcome in found if isinstance(outcome, ModelError))
+        return
+    client: Any = getattr(_provider_model(model), "client", None)
+    if client is not None and not await _is_listed(model, client) and probe:
+        await _ask_for_a_token(model)
+
+
+def refusal(model: Model, error: ModelAPIError) -> ModelError:
+    """Return what to tell a user of a provider that refuses for good or can't be reached."""
+    fault = fault_of(error)
+    provider = provider_name(_provider_model(model))
+    words = words_of(error)
+    match fault.kind if fault else "":
+        case "denied":
+            return ModelError(
+                f"{provider} refuses {model.model_name}: {words}.",
+                "Check the key and the account it belongs to.",
+            )
+        case "unknown":
+            return ModelError(
+                f"{provider} has no model {model.model_name!r}: {words}.",
+                "Check the model's name and the address.",
+            )
+        case "busy" | "broken":
+            return ModelError(
+                f"{provider} can't serve {model.model_name}: {words}.",
+                "Check that it is up and its address; then resume the run.",
+            )
+        case _:
+            return ModelError(
+                f"{provider} refuses the request to {model.model_name}: {words}.",
+                "Check the model's name and its settings.",
+            )
+
+
+async def _is_listed(model: Model, client: Any) -> bool:
+    """Whether the provider's list of models says that it has this one."""
+    try:
+        import openai
+    except ImportError:
+        return False
+    if not isinstance(client, openai.AsyncOpenAI):
+        return False
+    try:
+        await client.models.retrieve(model.model_name, timeout=_TIMEOUT_S)
+    except openai.AuthenticationError as error:
+        said: Any = error.body
+        words = said.get("message") if isinstance(said, dict) else str(error)
+        raise ModelError(
+            f"{provider_name(_provider_model(model))} refuses {model.model_name}: 401: {words}.",
+            "Check the key and the account it belongs to.",
+        ) from None
+    except openai.APITimeoutError:
+        return False
+    except openai.APIConnectionError as error:
+        raise ModelError(
+            f"{client.base_url} of {model.model_name} can't be reached: {error.__cause__ or error}.",
+            "Check the address, and that the server is up.",
+        ) from None
+    except openai.OpenAIError:
+        return False
+    return True
+
+
+async def _ask_for_a_token(model: Model) -> None:
+    try:
+        await model_request(
+            model, [ModelRequest.user_text_prompt("Hi")], model_settings=ModelSettings(max_tokens=1)
+        )
+    except ModelAPIError as error:
+        fault = fault_of(error)
+        if fault and fault.kind in ("denied", "unknown"):
+            raise refusal(model, error) from None
+
+
+def _provider_model(model: Model) -> Model:
+    while isinstance(model, WrapperModel):
+        model = model.wrapped
+    return model
