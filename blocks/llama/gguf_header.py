@@ -1,0 +1,130 @@
+"""What a GGUF file's header says: texts, whole numbers, and where the last tensor begins."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Mapping
+from typing import NamedTuple
+
+__all__ = ["GgufHeader", "read_header"]
+
+_INTEGERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
+_SCALAR_SIZES = {kind: struct.calcsize(form) for kind, form in _INTEGERS.items()} | {
+    6: 4,
+    7: 1,
+    12: 8,
+}
+_STRING, _ARRAY = 8, 9
+_MOST_LAYERS = 1024
+"""A longer array has an item for each token of a vocabulary, not one for each layer."""
+
+
+class GgufHeader(NamedTuple):
+    """The key-values of a file, and where its last tensor begins.
+
+    Attributes:
+        numbers: Whole numbers; of an array with one for each layer, the largest.
+    """
+
+    strings: Mapping[str, str]
+    numbers: Mapping[str, int]
+    last_tensor_start: int
+
+
+def read_header(data: mmap.mmap) -> GgufHeader | None:
+    """Read the header of a file that begins with GGUF's magic.
+
+    Returns:
+        None if a length or offset in it points outside the file.
+    """
+    try:
+        return _Reader(data).header()
+    except (struct.error, _DamagedError):
+        return None
+
+
+class _DamagedError(Exception):
+    """A length or offset in the file points outside of it."""
+
+
+class _Reader:
+    """Walks a GGUF header: magic, version, counts, key-values, tensor infos."""
+
+    def __init__(self, data: mmap.mmap) -> None:
+        self._data = data
+        self._at = 8
+        self._strings: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+
+    def header(self) -> GgufHeader:
+        tensors, pairs = self._u64(), self._u64()
+        for _ in range(pairs):
+            self._read_pair()
+        offsets = [self._tensor_offset() for _ in range(tensors)]
+        alignment = self._numbers.get("general.alignment", 32)
+        if not offsets or alignment < 1:
+            raise _DamagedError
+        data_start = -(-self._at // alignment) * alignment
+        return GgufHeader(self._strings, self._numbers, data_start + max(offsets))
+
+    def _read_pair(self) -> None:
+        key = _text(self._string())
+        kind = self._u32()
+        if kind == _STRING:
+            self._strings[key] = _text(self._string())
+        elif kind in _INTEGERS:
+            self._numbers[key] = self._integer(kind)
+        elif kind == _ARRAY:
+            if (largest := self._array()) is not None:
+                self._numbers[key] = largest
+        else:
+            self._at += self._size(kind)
+
+    def _array(self) -> int | None:
+        """Pass an array; return the largest item if it can have one for each layer."""
+        items, count = self._u32(), self._u64()
+        if items in _INTEGERS and 0 < count <= _MOST_LAYERS:
+            return max(self._integer(items) for _ in range(count))
+        if items == _STRING:
+            for _ in range(count):
+                self._string()
+        else:
+            self._at += self._size(items) * count
+        return None
+
+    def _tensor_offset(self) -> int:
+        self._string()
+        dimensions = self._u32()
+        self._at += dimensions * 8 + 4  # their lengths, and the tensor's type
+        return self._u64()
+
+    @staticmethod
+    def _size(kind: int) -> int:
+        try:
+            return _SCALAR_SIZES[kind]
+        except KeyError:
+            raise _DamagedError from None
+
+    def _string(self) -> bytes:
+        length = self._u64()
+        start = self._at
+        self._at += length
+        if self._at > len(self._data):
+            raise _DamagedError
+        return self._data[start : self._at]
+
+    def _u32(self) -> int:
+        return self._integer(4)
+
+    def _u64(self) -> int:
+        return self._integer(10)
+
+    def _integer(self, kind: int) -> int:
+        (value,) = struct.unpack_from(_INTEGERS[kind], self._data, min(self._at, len(self._data)))
+        self._at += _SCALAR_SIZES[kind]
+        return value
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
