@@ -41,12 +41,13 @@ class LlamaCpp(Block):
         "embedded SmolLM2-135M.",
         examples=["/models/qwen2.5-7b-instruct-q4_k_m.gguf"],
     )
-    n_ctx: int = Field(
-        default=4096,
+    n_ctx: int | None = Field(
+        default=None,
         ge=1,
         title="Context Window",
-        description="Tokens a request may have, prompt and answer together. Memory is reserved for "
-        "this times the parallel requests.",
+        description="Tokens a request may have, prompt and answer together; empty for what the "
+        "file was trained for and memory allows. Memory is reserved for this times the parallel "
+        "requests.",
     )
     n_threads: int | None = Field(
         default=None,
@@ -54,23 +55,25 @@ class LlamaCpp(Block):
         title="Threads",
         description="Threads that compute; empty for all the cores the process may use.",
     )
-    n_slots: int = Field(
-        default=4,
+    n_slots: int | None = Field(
+        default=None,
         ge=1,
         title="Parallel Requests",
-        description="The most requests that are computed together; more of them wait in line.",
+        description="The most requests that are computed together; more of them wait in line. "
+        "Empty for 4, or fewer where memory is short for the file.",
     )
-    max_tokens: int = Field(
-        default=512,
+    max_tokens: int | None = Field(
+        default=None,
         ge=1,
         title="Maximum Output Tokens",
-        description="The most tokens of an answer where the step doesn't say.",
+        description="The most tokens of an answer where the step doesn't say; empty for what "
+        "suits the file's context.",
     )
-    temperature: float = Field(
-        default=0.2,
+    temperature: float | None = Field(
+        default=None,
         ge=0,
         title="Temperature",
-        description="How freely tokens are chosen; 0 always takes the likeliest.",
+        description="How freely tokens are chosen; 0 always takes the likeliest, empty is 0.2.",
     )
     planner_adapter: str = Field(
         default="default",
@@ -90,14 +93,22 @@ class LlamaCpp(Block):
         """
         from pydantic_ai.settings import ModelSettings
 
-        from .llama import EngineConfig, demo_model_path
+        from .llama import demo_model_path, engine_config_for
         from .llama.model import LlamaCppModel
 
         require_llama_cpp(demo=self.model_path == "demo")
+        path = demo_model_path() if self.model_path == "demo" else self.model_path
+        settings = ModelSettings()
+        if self.max_tokens is not None:
+            settings["max_tokens"] = self.max_tokens
+        if self.temperature is not None:
+            settings["temperature"] = self.temperature
         return LlamaCppModel(
-            demo_model_path() if self.model_path == "demo" else self.model_path,
-            config=EngineConfig(n_ctx=self.n_ctx, n_threads=self.n_threads, n_slots=self.n_slots),
-            settings=ModelSettings(max_tokens=self.max_tokens, temperature=self.temperature),
+            path,
+            config=engine_config_for(
+                path, n_ctx=self.n_ctx, n_slots=self.n_slots, n_threads=self.n_threads
+            ),
+            settings=settings,
             planner_adapter=self._planner_adapter(),
         )
 

@@ -3,6 +3,7 @@
 from .api import EngineConfig, GeneratedText, GenerateRequest, Message
 from .engine import Engine, close_engines, get_engine
 from .gguf import check_model_file, demo_model_path
+from .limits import engine_config_for
 
 __all__ = [
     "Engine",
@@ -13,5 +14,6 @@ __all__ = [
     "check_model_file",
     "close_engines",
     "demo_model_path",
+    "engine_config_for",
     "get_engine",
 ]

@@ -66,6 +66,8 @@ class GenerateRequest:
         messages: The conversation so far, rendered with the chat template in the model file.
         prompt: Text to continue as it stands, instead of messages.
         max_tokens: The most tokens to write.
+        may_shorten: Whether the answer may take fewer tokens than that, at least 1, where the
+            context leaves no more; otherwise such a request is refused.
         temperature: 0 always takes the likeliest token.
         top_p: Sample among the likeliest tokens that together have this probability.
         top_k: Sample among this many likeliest tokens; 0 for all.
@@ -81,6 +83,7 @@ class GenerateRequest:
     messages: tuple[Message, ...] = ()
     prompt: str | None = None
     max_tokens: int = 512
+    may_shorten: bool = False
     temperature: float = 0.2
     top_p: float = 0.9
     top_k: int = 40
@@ -111,7 +114,7 @@ class GeneratedText:
         cached_tokens: Tokens of the prompt that were not computed again.
         output_tokens: Tokens the model wrote.
         finish: `stop` when the model, a stop string or the grammar ended it, `length` when it
-            reached `max_tokens`, `aborted` when `watch` did.
+            reached `max_tokens` or the end of the context, `aborted` when `watch` did.
         why: What `watch` returned.
         queue_s: Seconds from the call until its first token was being processed.
         duration_s: Seconds from then until the end.

@@ -85,8 +85,9 @@ class Batcher:
                 )
             text = self._template.render(request.messages)
         tokens = self._native.tokenize(text)
-        if not tokens or len(tokens) + request.max_tokens > self._native.n_ctx:
-            raise _context_error(len(tokens), request.max_tokens, self._native.n_ctx)
+        needed = 1 if request.may_shorten else request.max_tokens
+        if not tokens or len(tokens) + needed > self._native.n_ctx:
+            raise _context_error(len(tokens), needed, self._native.n_ctx)
         return tokens
 
     def _drop_cancelled(self) -> None:
@@ -162,7 +163,7 @@ class Batcher:
             token = run.sampler.sample(row)
         except EarlyAbortError as error:
             self._release(slot, run)
-            saved = run.job.request.max_tokens - run.written
+            saved = self._most_tokens(run) - run.written
             run.job.reply(EarlyAbortError(error.problem, error.fix, saved))
             return
         if self._native.is_end_token(token):
@@ -174,8 +175,11 @@ class Batcher:
             self._finish(slot, run, "stop")
         elif why := self._abort_reason(run):
             self._finish(slot, run, "aborted", why)
-        elif run.written >= run.job.request.max_tokens:
+        elif run.written >= self._most_tokens(run):
             self._finish(slot, run, "length")
+
+    def _most_tokens(self, run: ActiveRequest) -> int:
+        return min(run.job.request.max_tokens, self._native.n_ctx - len(run.prompt))
 
     @staticmethod
     def _abort_reason(run: ActiveRequest) -> str:

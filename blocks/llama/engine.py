@@ -18,6 +18,7 @@ from .adapter import check_adapter
 from .api import EngineConfig, GeneratedText, GenerateRequest
 from .gguf import check_model_file
 from .jobs import Job
+from .limits import engine_config_for
 
 if TYPE_CHECKING:
     from .batcher import Batcher
@@ -35,10 +36,14 @@ _lock = threading.Lock()
 def get_engine(path: str | Path, config: EngineConfig | None = None) -> Engine:
     """The engine of a model file; loads nothing before its first request.
 
+    Args:
+        path: The model file.
+        config: How it is served; None follows the file and this machine.
+
     Raises:
         ModelError: The model file or its adapter is not valid.
     """
-    config = config or EngineConfig()
+    config = config or engine_config_for(path)
     if config.adapter is not None:
         config = replace(config, adapter=check_adapter(config.adapter))
     key = (check_model_file(path), config)

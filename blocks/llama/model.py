@@ -17,10 +17,12 @@ from pydantic_ai.usage import RequestUsage
 
 from ...errors import InputError, StepTimeoutError
 from ...local_extra import require_llama_cpp
+from ..profile import Profile
 from .adapter import check_adapter, missing_adapter_reason, planner_adapter
 from .api import EngineConfig, GeneratedText, GenerateRequest
 from .engine import get_engine
 from .gguf import check_model_file
+from .limits import engine_config_for, limits_of
 from .messages import to_chat
 
 __all__ = ["LlamaCppModel", "LlamaCppSettings"]
@@ -94,7 +96,8 @@ class LlamaCppModel(Model):
 
         Args:
             path: A GGUF file of a model that is tuned for chat.
-            config: How it is served; models with the same file and config share one engine.
+            config: How it is served; models with the same file and config share one engine. None
+                follows the file and this machine.
             settings: Defaults for its requests.
             planner_adapter: The LoRA adapter that is applied to plans only; by default the
                 config's, or the shipped one if it is made for this file.
@@ -106,7 +109,8 @@ class LlamaCppModel(Model):
         require_llama_cpp()
         super().__init__(settings=settings, profile=_PROFILE)
         self._path = check_model_file(path)
-        self._config = config or EngineConfig()
+        self._config = config or engine_config_for(self._path)
+        self._limits = limits_of(self._path, self._config)
         self._planner_adapter = (
             check_adapter(planner_adapter) if isinstance(planner_adapter, Path) else planner_adapter
         )
@@ -130,6 +134,11 @@ class LlamaCppModel(Model):
     def config(self) -> EngineConfig:
         """How it is served."""
         return self._config
+
+    @property
+    def limits(self) -> Profile:
+        """What it is given and asked for where the user sets nothing."""
+        return self._limits
 
     @property
     def planner_adapter(self) -> Path | None:
@@ -171,7 +180,7 @@ class LlamaCppModel(Model):
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
         parts = self._get_instruction_parts(messages, parameters) or []
         instructions = "\n\n".join(part.content for part in parts)
-        request = _to_request(messages, instructions, settings or {}, parameters)
+        request = _to_request(messages, instructions, settings or {}, parameters, self._limits)
         seconds = (settings or {}).get("timeout")
         try:
             # `get_engine` keeps the engines of this process: the first request makes it, others
@@ -217,12 +226,14 @@ def _to_request(
     instructions: str,
     settings: ModelSettings,
     parameters: ModelRequestParameters,
+    limits: Profile,
 ) -> GenerateRequest:
     given = cast("LlamaCppSettings", settings)
     defaults = GenerateRequest
     return GenerateRequest(
         messages=to_chat(messages, instructions),
-        max_tokens=given.get("max_tokens", defaults.max_tokens),
+        max_tokens=given.get("max_tokens", limits.max_output_tokens or defaults.max_tokens),
+        may_shorten="max_tokens" not in given,
         temperature=given.get("temperature", defaults.temperature),
         top_p=given.get("top_p", defaults.top_p),
         top_k=given.get("top_k", defaults.top_k),

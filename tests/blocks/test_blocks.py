@@ -39,6 +39,20 @@ def test_a_llama_cpp_block_makes_the_model_it_describes() -> None:
     assert model.settings == {"max_tokens": 50, "temperature": 0.7}
 
 
+def test_an_empty_llama_cpp_block_makes_the_model_as_it_is_without_a_block() -> None:
+    model = LlamaCpp().get_model()
+    assert isinstance(model, LlamaCppModel)
+    assert model.config == LlamaCppModel(demo_model_path()).config
+    assert not model.settings
+
+
+def test_a_llama_cpp_block_passes_on_what_is_set_alone() -> None:
+    model = LlamaCpp(n_slots=2, temperature=0).get_model()
+    assert isinstance(model, LlamaCppModel)
+    assert model.config == EngineConfig(n_slots=2)
+    assert model.settings == {"temperature": 0}
+
+
 def test_a_llama_cpp_blocks_adapter_is_the_shipped_one_none_or_a_file(tmp_path: Path) -> None:
     def planner_adapter(chosen: str) -> Path | None:
         model = LlamaCpp(planner_adapter=chosen).get_model()

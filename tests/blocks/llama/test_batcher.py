@@ -167,6 +167,25 @@ def test_a_prompt_that_just_fits_is_answered(batcher: Batcher) -> None:
     assert asked.answer.input_tokens + asked.answer.output_tokens == 256
 
 
+def test_an_answer_that_may_be_shorter_takes_what_the_context_leaves(batcher: Batcher) -> None:
+    wanted = prompt("word " * 240, max_tokens=100, grammar=ENDLESS, may_shorten=True)
+    (asked,) = run(batcher, wanted)
+    assert asked.answer.input_tokens + asked.answer.output_tokens == 256
+    assert asked.answer.finish == "length"
+
+
+def test_an_answer_that_may_be_shorter_is_no_shorter_than_it_has_to_be(batcher: Batcher) -> None:
+    (asked,) = run(batcher, prompt("a", max_tokens=30, grammar=ENDLESS, may_shorten=True))
+    assert asked.answer.output_tokens == 30
+
+
+def test_a_prompt_that_leaves_no_token_for_an_answer_is_refused(batcher: Batcher) -> None:
+    (asked,) = run(batcher, prompt("word " * 255, max_tokens=100, may_shorten=True))
+    (error,) = asked.answers
+    assert isinstance(error, ContextTooSmallError)
+    assert "256 tokens and the answer may take 1 more" in str(error)
+
+
 def test_a_cancelled_request_stops_and_frees_its_slot(batcher: Batcher) -> None:
     endless = [PendingRequest(prompt(f"{n}", grammar=ENDLESS, max_tokens=200)) for n in range(2)]
     for pending in endless:

@@ -14,6 +14,7 @@ from adapters import write_adapter
 from prefect_swarm.blocks.llama import EngineConfig, Message, adapter
 from prefect_swarm.blocks.llama.messages import to_chat
 from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
+from prefect_swarm.blocks.profile import EMBEDDED
 from prefect_swarm.errors import ContextTooSmallError, InputError, ModelError, StepTimeoutError
 from pydantic import BaseModel
 from pydantic_ai import Agent
@@ -52,6 +53,18 @@ def ask(model: LlamaCppModel, text: str, **settings: Any) -> ModelResponse:
 def test_it_is_named_after_its_file(model: LlamaCppModel, demo_path: Path) -> None:
     assert model.model_name == demo_path.stem
     assert model.system == "llamacpp"
+
+
+def test_the_embedded_model_is_served_and_limited_as_ever(demo_path: Path) -> None:
+    model = LlamaCppModel(demo_path)
+    assert model.config == EngineConfig(n_ctx=4096, n_slots=4)
+    assert model.limits == EMBEDDED
+
+
+def test_a_config_decides_the_limits(model: LlamaCppModel) -> None:
+    limits = model.limits
+    assert (limits.context_tokens, limits.max_output_tokens) == (512, 128)
+    assert (limits.max_input_tokens, limits.concurrency) == (256, 4)
 
 
 def test_a_missing_file_is_refused_when_it_is_named(tmp_path: Path) -> None:
@@ -153,6 +166,20 @@ def test_tools_are_refused_by_name(model: LlamaCppModel) -> None:
 def test_a_prompt_too_long_is_refused(model: LlamaCppModel) -> None:
     with pytest.raises(ContextTooSmallError):
         ask(model, "word " * 1000)
+
+
+@pytest.mark.parametrize("words", [5, 480])
+def test_without_max_tokens_an_answer_takes_what_suits_the_context_or_is_left_of_it(
+    demo_path: Path, config: EngineConfig, words: int
+) -> None:
+    endless = LlamaCppModel(demo_path, config=config)
+    usage = ask(endless, "word " * words, llamacpp_grammar='root ::= "a" root').usage
+    assert usage.output_tokens == min(512 // 4, 512 - usage.input_tokens)
+
+
+def test_max_tokens_that_do_not_fit_are_refused(demo_path: Path, config: EngineConfig) -> None:
+    with pytest.raises(ContextTooSmallError):
+        ask(LlamaCppModel(demo_path, config=config), "word " * 300, max_tokens=300)
 
 
 def test_a_timeout_is_a_step_timeout(model: LlamaCppModel) -> None:

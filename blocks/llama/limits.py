@@ -1,0 +1,96 @@
+"""How a model file is served where the user sets nothing, and what its answers may take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from ...errors import ModelError
+from ..profile import EMBEDDED, Profile
+from .api import EngineConfig, usable_cores
+from .gguf import check_model_file, demo_model_path, read_numbers, read_strings
+from .machine import free_memory
+from .sizing import ModelShape, Sizing, profile_of, shape_of, sizing_of, tokens_per_second
+
+__all__ = ["engine_config_for", "limits_of"]
+
+_NOUN = "model file"
+_EMBEDDED = Sizing(EngineConfig.n_ctx, EngineConfig.n_slots)
+
+# Put in and found by `_free_before` alone. Once a file is loaded less memory is free, and from that
+# would follow another configuration, so another engine for the same file.
+_free: dict[tuple[Path, int, int], int] = {}
+
+
+def engine_config_for(
+    path: str | Path,
+    *,
+    n_ctx: int | None = None,
+    n_slots: int | None = None,
+    n_threads: int | None = None,
+    free: int | None = None,
+) -> EngineConfig:
+    """Decide how a model file is served; None follows the file and this machine.
+
+    Args:
+        path: The model file.
+        n_ctx: See `EngineConfig`.
+        n_slots: See `EngineConfig`.
+        n_threads: See `EngineConfig`.
+        free: Bytes of free memory; None for what was free when this process first asked for the
+            file, so that it has one configuration.
+
+    Raises:
+        InputError: A figure is less than 1.
+        ModelError: The model file is not valid.
+    """
+    path = check_model_file(path)
+    config = EngineConfig(
+        n_ctx=_EMBEDDED.n_ctx if n_ctx is None else n_ctx,
+        n_slots=_EMBEDDED.n_slots if n_slots is None else n_slots,
+        n_threads=n_threads,
+    )
+    shape = _shape(path)
+    if shape is None or _is_embedded(path):
+        return config
+    free = _free_before(path) if free is None else free
+    sizing = sizing_of(shape, _weights(path), free, n_ctx=n_ctx, n_slots=n_slots)
+    return replace(config, n_ctx=sizing.n_ctx, n_slots=sizing.n_slots)
+
+
+def limits_of(path: Path, config: EngineConfig) -> Profile:
+    """What a model file that is served so is given and asked for where the user sets nothing.
+
+    Args:
+        path: A file that passed `check_model_file`.
+        config: How it is served.
+    """
+    sizing = Sizing(config.n_ctx, config.n_slots)
+    if sizing == _EMBEDDED and _is_embedded(path):
+        return EMBEDDED
+    if shape := _shape(path):
+        sizing = Sizing(min(config.n_ctx, shape.trained_context), config.n_slots)
+    cores = min(config.n_threads or usable_cores(), usable_cores())
+    return profile_of(sizing, tokens_per_second(_weights(path), cores))
+
+
+def _is_embedded(path: Path) -> bool:
+    try:
+        return path == demo_model_path().resolve()
+    except ModelError:
+        return False
+
+
+def _shape(path: Path) -> ModelShape | None:
+    architecture = read_strings(path, _NOUN).get("general.architecture", "")
+    return shape_of(architecture, read_numbers(path, _NOUN))
+
+
+def _weights(path: Path) -> int:
+    """Bytes of a model's weights; the parts of a divided one are about as large as the first."""
+    return path.stat().st_size * max(1, read_numbers(path, _NOUN).get("split.count", 1))
+
+
+def _free_before(path: Path) -> int:
+    stat = path.stat()
+    return _free.setdefault((path, stat.st_size, stat.st_mtime_ns), free_memory())

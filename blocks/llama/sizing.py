@@ -1,0 +1,149 @@
+"""How much context a model file is served with, and what its answers may take. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..profile import Profile
+
+__all__ = ["ModelShape", "Sizing", "profile_of", "shape_of", "sizing_of", "tokens_per_second"]
+
+_MOST_CONTEXT = 32_768
+_LEAST_CONTEXT = 2048
+_GOOD_CONTEXT = 8192
+"""Fewer requests at once are better than less context for each than this."""
+_MOST_SLOTS = 4
+_CONTEXT_STEP = 256
+"""llama.cpp reserves whole multiples of so many tokens."""
+_CACHE_SHARE = 3
+"""The caches take one part in so many of what the weights leave free: other files are loaded too,
+and gates run."""
+_F16_BYTES = 2
+
+_MEMORY_BYTES_PER_S = 10e9
+"""What two channels of DDR4-2133, 34 GB/s on paper, deliver at the least, also when shared."""
+_CORE_BYTES_PER_S = 2.5e9
+"""A core alone got through 8 GB/s of the embedded model's weights; an older one does less."""
+_READ_SPEEDUP = 5
+"""A prompt's tokens are computed many at a time, so they take less each than those of an answer."""
+
+_MOST_OUTPUT = 8192
+_TIMEOUT_MARGIN = 2
+_LEAST_TIMEOUT_S = 300.0
+_MOST_TIMEOUT_S = 4 * 3600.0
+
+
+class ModelShape(NamedTuple):
+    """What a model's context depends on.
+
+    Attributes:
+        trained_context: Tokens of context that it was trained for.
+        kv_bytes_per_token: Bytes of cache for each of them; 0 for a recurrent model.
+    """
+
+    trained_context: int
+    kv_bytes_per_token: int
+
+
+class Sizing(NamedTuple):
+    """How a model file is served.
+
+    Attributes:
+        n_ctx: Tokens of context for one request.
+        n_slots: Requests computed together.
+    """
+
+    n_ctx: int
+    n_slots: int
+
+
+def shape_of(architecture: str, numbers: Mapping[str, int]) -> ModelShape | None:
+    """Read a model's shape from the numbers in its file's header.
+
+    Returns:
+        None if one is missing that llama.cpp loads no model without.
+    """
+
+    def number(name: str) -> int:
+        return max(0, numbers.get(f"{architecture}.{name}", 0))
+
+    trained, layers, width = map(number, ("context_length", "block_count", "embedding_length"))
+    if not (trained and layers and width):
+        return None
+    heads = number("attention.head_count")
+    kv_heads = number("attention.head_count_kv") or heads
+    head_width = width // heads if heads else 0
+    key = number("attention.key_length") or head_width
+    value = number("attention.value_length") or head_width
+    return ModelShape(trained, layers * kv_heads * (key + value) * _F16_BYTES)
+
+
+def sizing_of(
+    shape: ModelShape,
+    weights: int,
+    free: int,
+    *,
+    n_ctx: int | None = None,
+    n_slots: int | None = None,
+) -> Sizing:
+    """Size a model's contexts so that all their caches take a third of what its weights leave free.
+
+    A request gets as much as the model was trained for, at most 32,768 tokens; where memory is
+    short, fewer requests are computed together before one gets less than 8,192, and 2,048 it gets
+    in any case.
+
+    Args:
+        shape: The model's.
+        weights: Bytes of its weights.
+        free: Bytes of memory that are free before it is loaded.
+        n_ctx: Taken as it is, if given; at least 1.
+        n_slots: Taken as it is, if given; at least 1.
+    """
+    cache = max(0, free - weights) // _CACHE_SHARE
+    wanted = min(_GOOD_CONTEXT if n_ctx is None else n_ctx, shape.trained_context)
+    if n_slots is None:
+        n_slots = _slots(cache, wanted * shape.kv_bytes_per_token)
+    if n_ctx is None:
+        n_ctx = _context(shape, cache // n_slots)
+    return Sizing(n_ctx, n_slots)
+
+
+def tokens_per_second(weights: int, cores: int) -> float:
+    """Estimate, low rather than high, how fast a CPU writes: a token takes all weights once."""
+    return min(_MEMORY_BYTES_PER_S, cores * _CORE_BYTES_PER_S) / max(1, weights)
+
+
+def profile_of(sizing: Sizing, speed: float) -> Profile:
+    """What a model that is served so is given and asked for.
+
+    Args:
+        sizing: How it is served.
+        speed: Tokens that it writes in a second.
+    """
+    n_ctx, n_slots = sizing
+    read = max(1, n_ctx // 2)
+    written = max(1, min(n_ctx // 4, _MOST_OUTPUT))
+    seconds = n_slots * (written + read / _READ_SPEEDUP) / speed
+    return Profile(
+        context_tokens=n_ctx,
+        max_input_tokens=read,
+        max_output_tokens=written,
+        # One more for each slot, so that the next request is in line when a slot gets free.
+        concurrency=2 * n_slots,
+        timeout_s=min(max(_LEAST_TIMEOUT_S, _TIMEOUT_MARGIN * seconds), _MOST_TIMEOUT_S),
+    )
+
+
+def _slots(cache: int, context_bytes: int) -> int:
+    for slots in range(_MOST_SLOTS, 1, -1):
+        if slots * context_bytes <= cache:
+            return slots
+    return 1
+
+
+def _context(shape: ModelShape, cache: int) -> int:
+    trained, token_bytes = shape
+    most = min(trained, _MOST_CONTEXT)
+    fits = min(most, cache // token_bytes) if token_bytes else most
+    return max(fits // _CONTEXT_STEP * _CONTEXT_STEP, min(trained, _LEAST_CONTEXT))
