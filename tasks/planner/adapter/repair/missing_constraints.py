@@ -18,7 +18,12 @@ from ..coverage import all_needs
 from ..vocabulary import LIMIT, LIMIT_OF_LENGTH, NUMBER, ROUGHLY, UNIT, content, words
 from .parallel_steps import ParallelGroup
 
-__all__ = ["restore_constraints"]
+__all__ = [
+    "restore_brackets",
+    "restore_compounds",
+    "restore_measures",
+    "restore_measures_of_each",
+]
 
 _LEAST = rf"(?:(?:{LIMIT}|{LIMIT_OF_LENGTH}|{ROUGHLY}|max(?:imum)?) )?"
 _COMPOUND = re.compile(rf"\b{NUMBER}-(?P<unit>[a-z]+)(?= \w)", re.IGNORECASE)
@@ -57,37 +62,73 @@ class MissingConstraint:
     is_after: bool = True
 
 
-def restore_constraints(
+def restore_compounds(
     steps: Sequence[Step], groups: Sequence[ParallelGroup], objective: str
 ) -> tuple[list[Step], list[str]]:
-    """Put back each missing constraint where it is plain to which steps it belongs.
+    """Put back each missing measure of one word where it is plain to which steps it belongs.
 
     Args:
         steps: In their order: a step's needs come before it.
         groups: The groups of parallel steps among these.
 
     Returns:
-        The steps, and a clause for each thing that was put back.
+        The steps, and a clause for each thing that was put back; so do the others.
     """
+    return _restored(steps, groups, _missing_compounds(objective, steps))
+
+
+def restore_measures(
+    steps: Sequence[Step], groups: Sequence[ParallelGroup], objective: str
+) -> tuple[list[Step], list[str]]:
+    """Put back each missing measure that is said of one thing."""
+    missing = [each for each in _missing_measures(objective, steps) if each.beside]
+    return _restored(steps, groups, missing)
+
+
+def restore_measures_of_each(
+    steps: Sequence[Step], groups: Sequence[ParallelGroup], objective: str
+) -> tuple[list[Step], list[str]]:
+    """Put back each missing measure that is said of several things."""
+    missing = [each for each in _missing_measures(objective, steps) if not each.beside]
+    return _restored(steps, groups, missing)
+
+
+def restore_brackets(
+    steps: Sequence[Step], groups: Sequence[ParallelGroup], objective: str
+) -> tuple[list[Step], list[str]]:
+    """Put back each missing fact in brackets."""
+    return _restored(steps, groups, _missing_brackets(objective, steps))
+
+
+def _restored(
+    steps: Sequence[Step], groups: Sequence[ParallelGroup], missing: Iterable[MissingConstraint]
+) -> tuple[list[Step], list[str]]:
     found, notes = [*steps], list[str]()
-    for missing in _missing(objective, [step.prompt for step in steps]):
-        prompts = _beside(found, missing) if missing.beside else _of_each(found, groups, missing)
+    for each in [*missing]:
+        prompts = _beside(found, each) if each.beside else _of_each(found, groups, each)
         found = [
             step.model_copy(update={"prompt": prompts.get(step.id, step.prompt)}) for step in found
         ]
         if prompts:
-            notes.append(f"{', '.join(prompts)} had lost “{missing.text.strip(' ,')}”")
+            notes.append(f"{', '.join(prompts)} had lost “{each.text.strip(' ,')}”")
     return found, notes
 
 
-def _missing(objective: str, prompts: Sequence[str]) -> Iterable[MissingConstraint]:
-    text = " ".join(prompts)
-    # `one-line` is there in `one line`, whatever the number is said to be.
-    text_words, pieces = words(text), words(text.replace("-", " "))
+def _pieces(steps: Sequence[Step]) -> frozenset[str]:
+    """`one-line` is there in `one line`, whatever the number is said to be."""
+    return words(" ".join(step.prompt for step in steps).replace("-", " "))
+
+
+def _missing_compounds(objective: str, steps: Sequence[Step]) -> Iterable[MissingConstraint]:
+    pieces = _pieces(steps)
     for match in _COMPOUND.finditer(objective):
         unit, after = words(match["unit"]), _after(objective, match.end())
         if unit and not unit & pieces and after:
             yield MissingConstraint(f"{match[0]} ", after, is_after=False)
+
+
+def _missing_measures(objective: str, steps: Sequence[Step]) -> Iterable[MissingConstraint]:
+    pieces = _pieces(steps)
     for match in _MEASURE.finditer(objective):
         before = _before(objective, match.start())
         if words(match["unit"]) & pieces:
@@ -96,6 +137,10 @@ def _missing(objective: str, prompts: Sequence[str]) -> Iterable[MissingConstrai
             yield MissingConstraint(f" in {match['what']}")
         elif before:
             yield MissingConstraint(match["lead"] + match["what"], before)
+
+
+def _missing_brackets(objective: str, steps: Sequence[Step]) -> Iterable[MissingConstraint]:
+    text_words = words(" ".join(step.prompt for step in steps))
     for match in _BRACKET.finditer(objective):
         inside, before = words(match[0]), _before(objective, match.start())
         if any(word.isalpha() for word in inside) and not inside & text_words and before:

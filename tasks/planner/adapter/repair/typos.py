@@ -14,7 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from .....task_ir import Step
 from ..vocabulary import tokens, words
 
-__all__ = ["correct_typos", "remove_repeated_phrases"]
+__all__ = [
+    "part_words",
+    "remove_doubled_phrases",
+    "remove_own_clauses",
+    "remove_repeated_endings",
+    "write_names",
+]
 
 _WORD = re.compile(r"\w+")
 _GLUED = re.compile(r"of(?!ten$)(?P<own>\w{3,})")
@@ -25,27 +31,33 @@ _DOUBLED = re.compile(r"\b(?P<said>\w+(?: \w+)+?)(?: (?P=said))+\b")
 _ADDED = re.compile(r", (?P<said>[^,;:()\s]+ [^,;:()]+)$")
 
 
-def correct_typos(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
-    """Part words that were written as one, name things as they are named, and leave out clauses of
-    the model's own making.
+def part_words(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+    """Part words that were written as one.
 
     Returns:
-        The steps, and a clause for each that was changed.
+        The steps, and a clause for each that was changed; so do the others.
     """
+    return _each(steps, lambda prompt: _spaced(prompt, objective), "had a typo")
+
+
+def write_names(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+    """Name things as the objective names them."""
     names = _names(objective)
-
-    def right(prompt: str) -> str:
-        return _asked(_named(_spaced(prompt, objective), names), objective)
-
-    return _each(steps, right, "had a typo")
+    return _each(steps, lambda prompt: _named(prompt, names), "had a typo")
 
 
-def remove_repeated_phrases(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
-    """Leave out what a prompt says again, and the objective doesn't.
+def remove_own_clauses(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+    """Leave out clauses of the model's own making."""
+    return _each(steps, lambda prompt: _asked(prompt, objective), "had a typo")
 
-    Returns:
-        The steps, and a clause for each that was changed.
-    """
+
+def remove_doubled_phrases(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+    """Leave out what a prompt says twice in a row, and the objective doesn't."""
+    return _each(steps, lambda prompt: _single(prompt, objective), "repeated a phrase")
+
+
+def remove_repeated_endings(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+    """Leave out what a prompt says again at its end, and the objective doesn't."""
     return _each(steps, lambda prompt: _once(prompt, objective), "repeated a phrase")
 
 
@@ -115,13 +127,17 @@ def _asked(prompt: str, objective: str) -> str:
     return before if own and not own & words(objective) else prompt
 
 
-def _once(prompt: str, objective: str) -> str:
+def _single(prompt: str, objective: str) -> str:
     def single(match: re.Match[str]) -> str:
         return match[0] if match[0] in objective else match["said"]
 
     before = ""
     while before != prompt:
         before, prompt = prompt, _DOUBLED.sub(single, prompt)
+    return prompt
+
+
+def _once(prompt: str, objective: str) -> str:
     while (added := _ADDED.search(prompt)) and _repeats(added, objective):
         prompt = prompt[: added.start()]
     return prompt

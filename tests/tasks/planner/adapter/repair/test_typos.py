@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from prefect_swarm.task_ir import Step
 from prefect_swarm.tasks.planner.adapter.line_format import read_lines, write_lines
 from prefect_swarm.tasks.planner.adapter.repair.pipeline import repair_plan
-from prefect_swarm.tasks.planner.adapter.repair.typos import correct_typos, remove_repeated_phrases
+from prefect_swarm.tasks.planner.adapter.repair.typos import (
+    part_words,
+    remove_doubled_phrases,
+    remove_own_clauses,
+    remove_repeated_endings,
+    write_names,
+)
 
 DRINKS = "I want three cocktail recipes (gin, rum, mezcal), and the cost of every recipe"
 FILES = "Read our FAQ (faq.md) and README.md, then make parseDate pass test_dates.py"
@@ -18,6 +24,15 @@ NOTES = "Speaker notes for both slides of a talk for beginners, 60 words a slide
 SLUGS = "Write `slugify` and `deslugify` in TypeScript, each with its own jest tests"
 
 Repair = Callable[[Sequence[Step], str], tuple[list[Step], list[str]]]
+
+
+def correct_typos(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+    named, _ = write_names(part_words(steps, objective)[0], objective)
+    return remove_own_clauses(named, objective)
+
+
+def remove_repeated_phrases(steps: Sequence[Step], objective: str) -> tuple[list[Step], list[str]]:
+    return remove_repeated_endings(remove_doubled_phrases(steps, objective)[0], objective)
 
 
 def _prompt(repair: Repair, prompt: str, objective: str) -> str:
