@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .flows.compile import CompiledPlan, compile_plan
     from .flows.control import Progress, RunControl, controlled
     from .flows.options import SwarmOptions
+    from .flows.python import swarm
     from .flows.resume import resume
-    from .flows.swarm import swarm
+    from .flows.swarm import swarm as swarm_flow
     from .memory.forgetting import Forgotten, forget
     from .result import SwarmResult
     from .task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
@@ -46,6 +47,7 @@ __all__ = [
     "resume",
     "swarm",
     "swarm_batch",
+    "swarm_flow",
 ]
 
 _HOMES = {
@@ -57,7 +59,7 @@ _HOMES = {
     "flows.control": ("Progress", "RunControl", "controlled"),
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("resume",),
-    "flows.swarm": ("swarm",),
+    "flows.python": ("swarm",),
     "memory.forgetting": ("Forgotten", "forget"),
     "result": ("SwarmResult",),
     "task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
@@ -65,6 +67,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "swarm_flow":
+        return import_module(".flows.swarm", __name__).swarm
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f".{home}", __name__), name)

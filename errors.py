@@ -21,6 +21,7 @@ __all__ = [
     "ModelError",
     "NoPlanError",
     "PlanError",
+    "RefusedError",
     "RunAliveError",
     "RunCancelledError",
     "RunNotFoundError",
@@ -30,6 +31,8 @@ __all__ = [
     "StepTimeoutError",
     "StepWaivedError",
     "SwarmError",
+    "TruncatedError",
+    "UnavailableError",
     "WorseAdapterError",
 ]
 
@@ -43,6 +46,9 @@ class Category(StrEnum):
     SCHEMA = "SCHEMA"
     FORMAT = "FORMAT"
     EARLY_ABORT = "EARLY_ABORT"
+    TRUNCATED = "TRUNCATED"
+    REFUSED = "REFUSED"
+    UNAVAILABLE = "UNAVAILABLE"
     INFRASTRUCTURE = "INFRASTRUCTURE"
     BUDGET = "BUDGET"
     UPSTREAM = "UPSTREAM"
@@ -132,6 +138,24 @@ class EmptyOutputError(SwarmError):
     """A model answered with nothing."""
 
     category = Category.FORMAT
+
+
+class TruncatedError(SwarmError):
+    """A model's answer was cut off at the most tokens that it may have."""
+
+    category = Category.TRUNCATED
+
+
+class RefusedError(SwarmError):
+    """A model refused to answer, or its answer was filtered."""
+
+    category = Category.REFUSED
+
+
+class UnavailableError(ModelError):
+    """A provider refused for good, or longer than it was waited for; nothing was answered."""
+
+    category = Category.UNAVAILABLE
 
 
 class GateError(SwarmError):

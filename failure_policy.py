@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 import yaml
 from pydantic import (
@@ -46,6 +46,9 @@ RULES: Mapping[Category, tuple[Action, ...]] = {
     Category.LOGIC: ("RETRY", "ESCALATE", "SAMPLE", "REPLAN"),
     Category.TIMEOUT: ("ESCALATE", "REPLAN"),
     Category.EARLY_ABORT: ("ESCALATE", "SAMPLE", "REPLAN"),
+    Category.TRUNCATED: ("CONTINUE", "CONTINUE", "ESCALATE", "KEEP"),
+    Category.REFUSED: ("ESCALATE", "REPLAN"),
+    Category.UNAVAILABLE: ("ESCALATE",),
     Category.INFRASTRUCTURE: ("RETRY", "RETRY"),
     Category.BUDGET: (),
     Category.UPSTREAM: (),
@@ -97,6 +100,11 @@ class Policy(Frozen):
     replans: int = Field(default=2, ge=0, description="Times a run's steps are replaced, in all.")
     backoff_s: float = Field(
         default=1.0, ge=0, description="Wait before INFRASTRUCTURE's first retry; then it doubles."
+    )
+    long_inputs: Literal["cut", "summarise"] = Field(
+        default="cut",
+        description="What becomes of an input that is longer than a step may read: its beginning, "
+        "or a summary that the worker tier writes part by part.",
     )
     delegates: dict[OutputKind, Delegate] = Field(
         default_factory=lambda: {"python": _ENGINEER, "shell": _ENGINEER, "files": _ENGINEER},

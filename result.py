@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -36,7 +36,16 @@ EXCERPT_CHARS = 500
 """Characters of an output that a result carries; the whole is stored once, by reference."""
 
 Action = Literal[
-    "RETRY", "THINK_HARDER", "SAMPLE", "ESCALATE", "DELEGATE", "REPLAN", "SKIP", "FAIL"
+    "RETRY",
+    "CONTINUE",
+    "THINK_HARDER",
+    "SAMPLE",
+    "ESCALATE",
+    "DELEGATE",
+    "REPLAN",
+    "KEEP",
+    "SKIP",
+    "FAIL",
 ]
 
 
@@ -93,6 +102,22 @@ class Decision(Frozen):
     )
 
 
+class LeftOut(Frozen):
+    """A part of an input that a step didn't read, since it didn't fit.
+
+    Attributes:
+        name: The input: a step's id, or the plan's name for it.
+        tokens: Tokens that were left out, estimated.
+        of: Tokens of the whole, estimated.
+        summarised: Whether the step read a summary instead of the beginning.
+    """
+
+    name: str
+    tokens: int
+    of: int
+    summarised: bool = False
+
+
 class Attempt(Frozen):
     """One try at a step. `queue_s` is how long it waited for the model's turn.
 
@@ -115,6 +140,7 @@ class Attempt(Frozen):
     extraction: str = Field(default="", description="The rule that found the artifact.")
     gates: tuple[GateResult, ...] = ()
     tokens_saved: int = Field(default=0, description="By ending what was certain to fail.")
+    left_out: tuple[LeftOut, ...] = Field(default=(), description="Of what it was to read.")
     decision: Decision | None = None
 
     @property
@@ -141,6 +167,7 @@ class StepResult(Frozen):
     category: Category | None = None
     attempts: tuple[Attempt, ...] = ()
     output_ref: str | None = Field(default=None, description="Where the whole output is stored.")
+    truncated: bool = Field(default=False, description="Whether its output is cut off.")
     excerpt: str = ""
     slack_s: float | None = Field(
         default=None, description="Seconds it could have taken longer; None if it never ran."
@@ -157,6 +184,10 @@ class Metrics(Frozen):
     work_s: float
     parallelism: float
     speedup: float
+    wait_s: float = Field(default=0.0, description="Seconds that attempts waited for models.")
+    critical_wait_s: float = Field(
+        default=0.0, description="Those of them that the critical path's steps waited."
+    )
 
 
 class Cost(Frozen):
@@ -283,6 +314,11 @@ class SwarmResult(Frozen):
     recall: Recall | None = Field(default=None, description="None if the run had no memory.")
     taught: tuple[str, ...] = Field(default=(), description="What the memory learned from it.")
     problem: str = Field(default="", description="Why the run is not `completed`.")
+    output: Any = Field(
+        default=None,
+        exclude=True,
+        description="The answer as the type that Python code asked for; not stored.",
+    )
 
 
 class RunFailedError(SwarmError):

@@ -36,6 +36,7 @@ __all__ = [
     "OutputKind",
     "PlanRules",
     "Step",
+    "StepSettings",
     "StoredPlan",
     "TaskIR",
     "TaskType",
@@ -86,6 +87,19 @@ class Agent(PlanPart):
     tier: Tier = "worker"
 
 
+class StepSettings(PlanPart):
+    """How a step's model is asked; what is None is left to its tier, or to the model."""
+
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    seed: int | None = Field(default=None, ge=0)
+    max_output_tokens: int | None = Field(default=None, ge=1)
+    max_input_tokens: int | None = Field(default=None, ge=1)
+    thinking: Literal["minimal", "low", "medium", "high"] | bool | None = Field(
+        default=None, description="How long a model thinks that can; true is as it does by itself."
+    )
+
+
 class Step(PlanPart):
     """A piece of work for one agent: `assign_task(agent, prompt)` and what it needs."""
 
@@ -103,6 +117,10 @@ class Step(PlanPart):
         default=None, gt=0, allow_inf_nan=False, description="Seconds an attempt may take."
     )
     optional: bool = Field(default=False, description="The plan succeeds without this step.")
+    model: str = Field(
+        default="", description="The model that does it, instead of its tier's; empty for that one."
+    )
+    settings: StepSettings = StepSettings()
 
 
 class Escalation(PlanPart):

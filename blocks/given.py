@@ -10,7 +10,7 @@ from pydantic_ai import Agent
 from pydantic_ai.models import Model
 
 from ..errors import ModelError
-from .names import PYTHON
+from ..model_names import PYTHON
 
 __all__ = ["GivenModel", "given_model", "name_given"]
 

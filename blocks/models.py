@@ -14,13 +14,13 @@ from pydantic_ai.models.fallback import FallbackModel
 
 from ..errors import InputError, ModelError, StepTimeoutError
 from ..local_extra import require_llama_cpp
+from ..model_names import PYTHON, model_names
 from .agent import AgentModel, model_of
 from .given import GivenModel, given_model
 from .limiter.limiter import ALONE, WITH_FALLBACK, Patience
 from .limiter.model import LimitedModel
 from .local import local_model
 from .loop_models import forget_all, models_of_loop
-from .names import PYTHON, model_names
 from .remote import MODEL_FORMS, key_from, remote_model
 
 if TYPE_CHECKING:

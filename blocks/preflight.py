@@ -87,17 +87,16 @@ async def _is_listed(model: Model, client: Any) -> bool:
     try:
         await client.models.retrieve(model.model_name, timeout=_TIMEOUT_S)
     except openai.AuthenticationError as error:
-        said: Any = error.body
-        words = said.get("message") if isinstance(said, dict) else str(error)
         raise ModelError(
-            f"{provider_name(_provider_model(model))} refuses {model.model_name}: 401: {words}.",
+            f"{provider_name(_provider_model(model))} refuses {model.model_name}: {error}.",
             "Check the key and the account it belongs to.",
         ) from None
     except openai.APITimeoutError:
         return False
     except openai.APIConnectionError as error:
         raise ModelError(
-            f"{client.base_url} of {model.model_name} can't be reached: {error.__cause__ or error}.",
+            f"{client.base_url} can't be reached for {model.model_name}: "
+            f"{error.__cause__ or error}.",
             "Check the address, and that the server is up.",
         ) from None
     except openai.OpenAIError:

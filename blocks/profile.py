@@ -27,6 +27,9 @@ class Profile(Frozen):
     max_output_tokens: int | None = Field(default=None, description="Tokens that an answer takes.")
     temperature: float | None = None
     concurrency: int = Field(default=REMOTE_CONCURRENCY, ge=1, description="Requests at once.")
+    feedback_chars: int = Field(
+        default=4000, ge=1, description="Characters of what was wrong that an attempt is told."
+    )
     timeout_s: float = Field(default=600.0, gt=0, description="Seconds of work of an attempt.")
 
 
@@ -35,6 +38,7 @@ EMBEDDED = Profile(
     max_input_tokens=1334,
     max_output_tokens=256,
     concurrency=8,
+    feedback_chars=600,
     timeout_s=300.0,
 )
 """The embedded model's. Its figures are small since it loses its task over more."""

@@ -16,10 +16,15 @@ from ..flows.options import SwarmOptions
 
 __all__ = ["flag_of", "option_parameters", "options_from"]
 
-_MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "adapter"})
+_MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "adapter", "key_env"})
+_NOT_HERE = frozenset({"answer_schema"})
+"""Fields that only code has a use for."""
 _FAILURES = frozenset({"gates", "gate_concurrency", "policy"})
 _MEMORY = frozenset({"memory", "namespace", "embedder"})
-_FORMS = {"tier_concurrency": ("TIER=N", "worker=2"), "gates": ("KIND=NAMES", "python=-lint,unit")}
+_FORMS = {
+    "tiers": ("TIER.BOUND=N", "worker.max_output_tokens=500"),
+    "gates": ("KIND=NAMES", "python=-lint,unit"),
+}
 """How a mapping is given: for the help, and as an example."""
 
 
@@ -29,13 +34,17 @@ def flag_of(field: str) -> str:
 
 
 def _flags_of(name: str, field: FieldInfo) -> str:
-    flag = flag_of(name)
+    flag = "--tier" if name == "tiers" else flag_of(name)
     return f"{flag}/--no-{flag[2:]}" if field.annotation is bool else flag
 
 
 def option_parameters() -> list[inspect.Parameter]:
     """Return a parameter for each field."""
-    return [_parameter(name, field) for name, field in SwarmOptions.model_fields.items()]
+    return [
+        _parameter(name, field)
+        for name, field in SwarmOptions.model_fields.items()
+        if name not in _NOT_HERE
+    ]
 
 
 def options_from(given: dict[str, Any]) -> SwarmOptions:
@@ -45,10 +54,11 @@ def options_from(given: dict[str, Any]) -> SwarmOptions:
         InputError: A value is out of its range.
     """
     fields = SwarmOptions.model_fields
-    values = {name: value for name in fields if (value := given.pop(name)) not in (None, [])}
+    values = {name: value for name in fields if (value := given.pop(name, None)) not in (None, [])}
     for name, value in values.items():
         if isinstance(value, list):
-            values[name] = dict(_pair(name, text) for text in cast("list[str]", value))
+            pairs = [_pair(name, text) for text in cast("list[str]", value)]
+            values[name] = _by_tier(pairs) if name == "tiers" else dict(pairs)
         elif isinstance(value, Path):
             values[name] = load_policy(value)
     try:
@@ -95,19 +105,37 @@ def _type(field: FieldInfo) -> Any:
     if field.annotation is Policy:
         return Path
     choices = [kind for kind in get_args(field.annotation) if kind is not type(None)]
-    return choices[0] if choices else field.annotation
+    kind = choices[0] if choices else field.annotation
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def _pair(name: str, text: str) -> tuple[str, str | tuple[str, ...]]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise InputError(f"{flag_of(name)} got {text!r}.", f"Write it as {_FORMS[name][1]}.")
+        raise InputError(
+            f"{'--tier' if name == 'tiers' else flag_of(name)} got {text!r}.",
+            f"Write it as {_FORMS[name][1]}.",
+        )
     if name == "gates":
         return key.strip(), tuple(filter(None, map(str.strip, value.split(","))))
     return key.strip(), value.strip()
 
 
+def _by_tier(pairs: list[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the bounds of each tier; `worker.timeout_s=60` is one."""
+    tiers: dict[str, dict[str, Any]] = {}
+    for key, value in pairs:
+        tier, dot, bound = key.partition(".")
+        if not dot:
+            raise InputError(f"--tier got {key}={value}.", f"Write it as {_FORMS['tiers'][1]}.")
+        tiers.setdefault(tier, {})[bound.replace("-", "_")] = value
+    return tiers
+
+
 def _problem(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     where = str(first["loc"][0]) if first["loc"] else ""
+    if where == "tiers":
+        bound = ".".join(str(part) for part in first["loc"][1:] if part != "[key]")
+        return f"--tier {bound} got {first['input']!r}: {first['msg']}."
     return f"{flag_of(where)} got {first['input']!r}: {first['msg']}."

@@ -42,7 +42,7 @@ def plan(
     task_ir = source.plan or asyncio.run(_ask(source.objective, options))
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
-    defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
+    defaults = StepDefaults(options.max_attempts, options.gates)
     compiled = compile_plan(task_ir, defaults)
     if as_json:
         print_json(task_ir)

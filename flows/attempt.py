@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from prefect.client.schemas.objects import State
 
-from ..errors import BudgetExceededError, NoPlanError, StepWaivedError, SwarmError
+from ..blocks.limiter.waiting import Waiting, hear_waiting
+from ..errors import BudgetExceededError, Category, NoPlanError, StepWaivedError, SwarmError
 from ..result import Action, Attempt, Decision, Usage, excerpt
 from ..task_ir import Tier
 from ..tasks.failure_router import Bounds, Failure, feedback, route
 from ..tasks.race import race
+from ..tasks.subagent.continuation import cut_mark
 from ..tasks.subagent.form_grammar import form_grammar
 from ..tasks.subagent.output_requirements import output_requirements
 from ..tasks.subagent.request import SubagentRequest
+from .bounds.limits import call_limits
+from .bounds.summaries import Summaries
 from .candidate import Candidate, Candidates
 from .context import RunContext
+from .control import Progress
 from .events import AttemptFinished, Launch
 from .records import StepRecord, save_step
 from .replanning import Replacements
@@ -37,19 +43,32 @@ class Attempts:
 
     Attributes:
         memories: Where what ended is remembered.
+        summaries: What is read in place of inputs that are too long.
     """
 
     context: RunContext
     replacements: Replacements
     memories: Memories
+    summaries: Summaries = field(init=False)
     _candidates: Candidates = field(init=False)
 
     def __post_init__(self) -> None:
         limit = asyncio.Semaphore(self.context.options.gate_concurrency)
         self._candidates = Candidates(self.context.ledger, limit)
+        self.summaries = Summaries(self.context)
 
     async def run_attempt(self, launch: Launch) -> AttemptFinished:
         """Run one attempt to its end and decide what follows."""
+
+        def hear(wait: Waiting | None) -> None:
+            kind = "waiting" if wait else "resumed"
+            text = _waiting_text(wait) if wait else ""
+            self.context.tell(Progress(kind, time.time(), step=launch.step, text=text))
+
+        with hear_waiting(hear):
+            return await self._run_attempt(launch)
+
+    async def _run_attempt(self, launch: Launch) -> AttemptFinished:
         record = self.context.records[launch.step]
         decision = record.decision
         try:
@@ -90,16 +109,18 @@ class Attempts:
     ) -> list[Candidate]:
         """Return all candidates of an attempt that came to an end, the one that counts first."""
         number = decision.samples if decision else 1
+        fitting = await self.summaries.fitting(self._request(record, launch, decision), record)
         if number == 1:
-            request = await self.context.ledger.reserve(self._request(record, launch, decision))
+            request = await self.context.ledger.reserve(fitting)
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
         # The samples are task runs, which take no event: they look the race up by this name.
         name = f"{self.context.key}.{launch.step}.{launch.attempt}"
         with race(name) as won:
 
             async def draw(n: int) -> Candidate:
+                sample = self._request(record, launch, decision, sample=n, race_name=name)
                 request = await self.context.ledger.reserve(
-                    self._request(record, launch, decision, sample=n, race_name=name)
+                    sample.model_copy(update={"upstream": fitting.upstream})
                 )
                 label = f"attempt {launch.attempt} · sample {n} of {number}"
                 candidate = await self._candidate(record, request, label)
@@ -137,11 +158,24 @@ class Attempts:
         again = self.context.begun_again.get(step.id, 0)
         key = f"{self.context.key}.{step.id}{f'-{again}' if again else ''}.{launch.attempt}"
         action = decision.action if decision else None
-        temperature, room = options.temperature, options.max_output_tokens
+        # A step that climbs leaves the model that its plan names.
+        own = options.named(step.model) if step.model and tier == step.tier else ""
+        model = own or options.model_of(tier)
+        profile = self.context.models.profile(model)
+        limits = call_limits(options, tier, profile, step.settings, step.timeout_s)
+        temperature, room = limits.temperature, limits.max_output_tokens
         if action in ("SAMPLE", "THINK_HARDER"):
             temperature = policy.sample_temperature
-        if action == "THINK_HARDER":
+        # A form or a schema is written under a grammar, which has to begin at the beginning.
+        is_formed = bool(schema or step.output.form)
+        continues = action == "CONTINUE" and not is_formed
+        if room and (action == "THINK_HARDER" or (action == "CONTINUE" and is_formed)):
             room = int(room * policy.harder_tokens)
+        changes = {
+            "max_output_tokens": room,
+            "temperature": temperature,
+            "seed": limits.seed + launch.attempt - 1 + sample * _SEEDS_APART,
+        }
         return SubagentRequest(
             key=f"{key}.{sample}" if sample else key,
             run=self.context.flow_run_id,
@@ -149,12 +183,13 @@ class Attempts:
             agent=step.agent,
             attempt=launch.attempt,
             tier=tier,
-            model=options.model_of(tier),
+            model=model,
             instructions=step.instructions,
             prompt=step.prompt,
             lesson=step.lesson,
             upstream=self.context.upstream_of(step),
-            feedback="" if action == "SAMPLE" else _feedback(record, decision),
+            feedback=_feedback(record, decision, profile.feedback_chars),
+            begun=record.begun if continues else "",
             previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
             sample=sample,
             race=race_name,
@@ -162,11 +197,7 @@ class Attempts:
             output_requirements=output_requirements(step.output),
             grammar=form_grammar(step.output),
             output_schema=json.dumps(schema, sort_keys=True) if schema else "",
-            max_input_chars=options.max_input_chars,
-            max_output_tokens=room,
-            temperature=temperature,
-            seed=options.seed + launch.attempt - 1 + sample * _SEEDS_APART,
-            timeout_s=step.timeout_s,
+            **dict(limits.model_copy(update=changes)),
         )
 
     def _edges(self, record: StepRecord) -> list[State[Any] | None]:
@@ -179,8 +210,28 @@ class Attempts:
     ) -> AttemptFinished:
         before, artifact = tuple(record.attempts), candidates[0].artifact
         finished = self._judge(record, launch, candidates)
+        if record.decision and record.decision.action == "KEEP":
+            finished = await self._keep(record, launch, candidates[0])
         await self.memories.remember(record, record.attempts[-1], before, artifact)
         return finished
+
+    async def _keep(self, record: StepRecord, launch: Launch, cut: Candidate) -> AttemptFinished:
+        """Take a text that is cut off, marked as such, if it passes the step's gates."""
+        tokens = sum(
+            attempt.usage.output_tokens
+            for attempt in record.attempts
+            if attempt.category is Category.TRUNCATED and attempt.revision == record.revision
+        )
+        text = cut.result.text.rstrip() + cut_mark(tokens)
+        result = cut.result.model_copy(update={"text": text, "category": None})
+        made = replace(cut, result=result)
+        kept = await self._candidates.check(record.step, made, f"attempt {launch.attempt} · kept")
+        if kept.category is not None:
+            record.add_reason(f"What there is of the text isn't kept: {kept.error}")
+            return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
+        ref = self.context.run.write(f"outputs/{launch.step}.txt", kept.artifact)
+        record.keep(kept.artifact, ref, kept.states)
+        return AttemptFinished(launch.step, "succeeded")
 
     def _judge(
         self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
@@ -193,6 +244,8 @@ class Attempts:
             return AttemptFinished(launch.step, "succeeded")
         decision = self._route(record, attempt)
         record.fail(attempt, decision, best.artifact, best.progress, best.states)
+        if best.category is Category.TRUNCATED:
+            record.begin(best.result.text)
         if decision.tier is not None:
             return AttemptFinished(launch.step, "retry", decision.tier)
         return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
@@ -207,6 +260,7 @@ class Attempts:
             optional=record.step.optional,
             replans_left=self.replacements.left,
             can_delegate=record.step.output.kind in policy.delegates,
+            can_keep=record.step.output.kind == "text" and not record.step.output.form,
             known=self.memories.mitigations,
         )
         *before, last = _failures(record, attempt)
@@ -214,10 +268,12 @@ class Attempts:
         return route([*before, replace(last, symptom=symptom)], policy, bounds)
 
 
-def _feedback(record: StepRecord, decision: Decision | None) -> str:
+def _feedback(record: StepRecord, decision: Decision | None, limit: int) -> str:
+    if decision is None or decision.action in ("SAMPLE", "CONTINUE"):
+        return ""
     failures = [failure for failure in _failures(record) if failure.revision == record.revision]
-    example = decision.example if decision else None
-    return f"{feedback(failures)}\n{example.text}" if example else feedback(failures)
+    text = feedback(failures, limit)
+    return f"{text}\n{decision.example.text}" if decision.example else text
 
 
 def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
@@ -253,4 +309,10 @@ def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
             for result in (best.pipeline_result.results if best.pipeline_result else ())
         ),
         tokens_saved=sum(candidate.result.tokens_saved for candidate in candidates),
+        left_out=result.left_out,
     )
+
+
+def _waiting_text(wait: Waiting) -> str:
+    seconds = f", {wait.seconds:.0f} s" if wait.seconds is not None else ""
+    return f"waiting for {wait.provider} ({wait.why}){seconds}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from prefect.client.schemas.objects import State
@@ -21,10 +21,11 @@ from ..gates import (
     format_diagnostics,
     run_pipeline,
 )
+from ..result import Usage
 from ..tasks.gate import Inspection, gate
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import subagent
-from .budget import Ledger
+from .bounds.budget import Ledger
 from .compile import CompiledStep
 from .task_run import run_task
 
@@ -40,6 +41,7 @@ class Candidate:
         pipeline_result: The gates' results; None where there was nothing to check.
     """
 
+    request: SubagentRequest
     result: SubagentResult
     pipeline_result: PipelineResult | None
     states: tuple[State[Any], ...]
@@ -95,18 +97,25 @@ class Candidates:
             request: Within the budget already, under its key.
             label: Names the task runs, such as `attempt 2`.
         """
-        tokens: int | None = None
+        usage: Usage | None = None
         try:
             state, result = await self._ask(step, request, wait_for, label)
             # The tokens that a model wrote before it was stopped from outside are not counted.
             uncounted = result.category is Category.TIMEOUT or state.is_cancelled()
-            tokens = None if uncounted else result.usage.tokens
+            usage = None if uncounted else result.usage
         finally:
-            self.ledger.settle(request.key, tokens)
-        if result.category is not None or not step.gates:
-            return Candidate(result, None, (state,))
-        pipeline_result, states = await self._check(step, request, result.text, state, label)
-        return Candidate(result, pipeline_result, states)
+            self.ledger.settle(request.key, usage)
+        made = Candidate(request, result, None, (state,))
+        return made if result.category is not None else await self.check(step, made, label)
+
+    async def check(self, step: CompiledStep, made: Candidate, label: str) -> Candidate:
+        """Have the step's gates look at a candidate; `label` names the task runs."""
+        if not step.gates:
+            return made
+        pipeline_result, states = await self._check(
+            step, made.request, made.result.text, made.states[-1], label
+        )
+        return replace(made, pipeline_result=pipeline_result, states=states)
 
     async def _ask(
         self,
@@ -119,7 +128,7 @@ class Candidates:
         name = f"{step.id} · {step.agent} · {label}"
         state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
         if isinstance(content, dict):
-            return state, _within_run(SubagentResult.model_validate(content), step)
+            return state, _within_run(SubagentResult.model_validate(content), self.ledger)
         known = isinstance(content, SwarmError | ModelAPIError)
         result = SubagentResult(
             model=request.model,
@@ -172,13 +181,9 @@ class Candidates:
         return pipeline_result, [*states.values()][-1]
 
 
-def _within_run(result: SubagentResult, step: CompiledStep) -> SubagentResult:
+def _within_run(result: SubagentResult, ledger: Ledger) -> SubagentResult:
     """Blame the run's budget, not the step, for an attempt that the run's end cut short."""
-    limit = result.timeout_s
-    if result.category is not Category.TIMEOUT or limit is None or limit >= step.timeout_s:
+    if result.category is not Category.TIMEOUT or not ledger.is_over:
         return result
-    error = (
-        f"The run's time ended {limit:.1f} s into this attempt, which might have taken "
-        f"{step.timeout_s:g} s. Raise timeout_s."
-    )
+    error = f"The run's time ended {result.timeout_s:.1f} s into this attempt. Raise timeout_s."
     return result.model_copy(update={"category": Category.BUDGET, "error": error})

@@ -11,7 +11,7 @@ from typing import Any
 from ..gates import select_gates
 from ..memory.episode import EpisodeKey
 from ..result import Recall, StepRecall
-from ..task_ir import Output, OutputKind, Step, TaskIR, TaskType, Tier
+from ..task_ir import Output, OutputKind, Step, StepSettings, TaskIR, TaskType, Tier
 
 __all__ = ["CompiledPlan", "CompiledStep", "StepDefaults", "compile_plan"]
 
@@ -21,12 +21,10 @@ class StepDefaults:
     """What a step gets where its plan says nothing.
 
     Attributes:
-        timeout_s: Seconds an attempt may take.
         max_attempts: Attempts a step may take.
         gates: What a person asks for beside the gates of an output kind; see `gates.select_gates`.
     """
 
-    timeout_s: float = 300.0
     max_attempts: int = 9
     gates: Mapping[OutputKind, tuple[str, ...]] = field(
         default_factory=dict[OutputKind, tuple[str, ...]]
@@ -42,6 +40,9 @@ class CompiledStep:
         priority: Length of the longest path from its start to the plan's end, in the unit of the
             durations it was compiled with; in steps where none were given.
         persona: Who the agent is to the memory; "" for whoever the planner made up.
+        timeout_s: Seconds an attempt may take; None is its tier's.
+        model: The model that does it; "" for its tier's.
+        settings: How that model is asked.
         lesson: What earlier steps like it have shown, quoted; "" for nothing.
         used: The memories that all this comes from.
     """
@@ -55,12 +56,14 @@ class CompiledStep:
     upstream: tuple[str, ...]
     output: Output
     gates: tuple[str, ...]
-    timeout_s: float
+    timeout_s: float | None
     max_attempts: int
     optional: bool
     priority: float
     persona: str = ""
     lesson: str = ""
+    model: str = ""
+    settings: StepSettings = field(default_factory=StepSettings)
     used: tuple[EpisodeKey, ...] = ()
 
 
@@ -135,10 +138,12 @@ def compile_plan(
                 upstream=step.depends_on,
                 output=step.output,
                 gates=select_gates(step.output, step.gates, defaults.gates.get(step.output.kind)),
-                timeout_s=step.timeout_s or defaults.timeout_s,
+                timeout_s=step.timeout_s,
                 max_attempts=plan.escalation.max_attempts or defaults.max_attempts,
                 optional=step.optional,
                 priority=priorities[step.id],
+                model=step.model,
+                settings=step.settings,
             ),
             recalled.get(step.id),
             rules,
@@ -221,6 +226,6 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
 
 
 def _dump(value: object) -> object:
-    if isinstance(value, Output):
+    if isinstance(value, Output | StepSettings):
         return value.model_dump(mode="json")
     raise TypeError(f"{type(value).__name__} can't be written as JSON")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,10 @@ from prefect.client.schemas.objects import State
 from ..output import StepOutput
 from ..runs import RunFolder
 from ..tasks.subagent.request import CallLimits
-from .budget import Ledger
+from .bounds.budget import Ledger
+from .bounds.limits import Models, call_limits
 from .compile import CompiledPlan, CompiledStep
+from .control import Progress
 from .options import SwarmOptions
 from .records import StepRecord
 
@@ -30,6 +32,8 @@ class RunContext:
         plan_state: The Prefect state that steps without upstream wait for.
         begun_again: How often each step was begun again after its run had failed; see
             `RunFolder.begin_again`.
+        models: What is known of the models.
+        tell: Hears of what happens in the run.
     """
 
     plan: CompiledPlan
@@ -40,6 +44,8 @@ class RunContext:
     ledger: Ledger
     plan_state: State[Any] | None = None
     begun_again: Mapping[str, int] = field(default_factory=dict[str, int])
+    models: Models = field(default_factory=Models)
+    tell: Callable[[Progress], None] = lambda _: None
 
     @property
     def key(self) -> str:
@@ -61,4 +67,5 @@ class RunContext:
     @property
     def limits(self) -> CallLimits:
         """What bounds a call of the orchestrator."""
-        return self.options.call_limits()
+        name = self.options.model_of("orchestrator")
+        return call_limits(self.options, "orchestrator", self.models.profile(name))

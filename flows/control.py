@@ -24,8 +24,10 @@ class Progress:
     """Something that happened in a run, in the order it happened.
 
     Attributes:
-        kind: `started` has the run's id as its text; `planned` has the plan; `retrying`,
-            `succeeded` and `failed` have the attempt that ended; `finished` has the result.
+        kind: `started` has the run's id as its text; `planned` has the plan; `waiting` and
+            `resumed` are the begin and the end of a step's wait for the provider that the text
+            names; `retrying`, `succeeded` and `failed` have the attempt that ended; `finished` has
+            the result.
         at: Seconds since the epoch.
         text: The reason or detail, for people.
     """
@@ -34,6 +36,8 @@ class Progress:
         "started",
         "planned",
         "launched",
+        "waiting",
+        "resumed",
         "retrying",
         "succeeded",
         "failed",

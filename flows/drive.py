@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import Category
 from .attempt import Attempts
+from .bounds.limits import concurrency_limits
 from .context import RunContext
 from .control import Progress, RunControl
 from .events import (
@@ -17,7 +18,6 @@ from .events import (
     Cancel,
     Cancelled,
     Command,
-    ConcurrencyLimits,
     Finish,
     Launch,
     PlanExtended,
@@ -55,10 +55,8 @@ class Driver:
     )
 
     def __post_init__(self) -> None:
-        options = self.context.options
-        self._schedule = Schedule(
-            ConcurrencyLimits(options.max_concurrency, {**options.tier_concurrency})
-        )
+        limits = concurrency_limits(self.context.options, self.context.models)
+        self._schedule = Schedule(limits)
 
     @property
     def statuses(self) -> dict[str, StepStatus]:

@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
 
-from ..errors import BudgetExceededError, RunCancelledError
+from ..errors import RunCancelledError
 from ..memory.store import Store
 from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import RunFolder
 from ..tasks.planner.task import Planned
-from ..tasks.subagent.request import SubagentResult
-from ..tasks.synthesise import join_outputs, synthesis, synthesise
+from .answer.answering import Answering
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
-from .budget import Budget, Ledger
+from .bounds.budget import Amount, Budget, Ledger
+from .bounds.limits import Models
 from .compile import CompiledPlan
 from .context import RunContext
 from .control import Progress, RunControl
@@ -30,7 +30,6 @@ from .options import SwarmOptions
 from .records import StepRecord, frontier, save_step, step_results, step_runs
 from .replanning import Replacements
 from .run_memory import Memories
-from .task_run import run_task
 
 __all__ = ["Execution"]
 
@@ -42,6 +41,8 @@ class Execution:
     Attributes:
         plan_state: The Prefect state that the first steps wait for.
         store: The memory that the run has, if any, and what it made of the plan.
+        models: What is known of the models.
+        check_answer: Says what is wrong with an answer in JSON; "" if nothing is.
     """
 
     plan: CompiledPlan
@@ -54,15 +55,21 @@ class Execution:
     started_at: float
     store: Store | None = None
     recall: Recall | None = None
+    models: Models = field(default_factory=Models)
+    check_answer: Callable[[str], str] = lambda _: ""
+    _page: DagPage = field(init=False)
+    _attempts: Attempts = field(init=False)
     _context: RunContext = field(init=False)
     _replacements: Replacements = field(init=False)
     _memories: Memories = field(init=False)
 
     def __post_init__(self) -> None:
+        planning = self.source.planning.usage
         ledger = Ledger(
-            budget=Budget(self.options.max_tokens, self.options.timeout_s),
-            started_at=self.started_at,
-            spent=self.source.planning.usage.tokens,
+            Budget(self.options.max_tokens, self.options.max_usd, self.options.timeout_s),
+            self.started_at,
+            Amount(planning.tokens, planning.cost_usd or 0.0),
+            self.models.prices,
         )
         records = {step.id: StepRecord(step) for step in self.plan.steps}
         self._context = RunContext(
@@ -74,6 +81,8 @@ class Execution:
             ledger,
             self.plan_state,
             self.run.begun_again(),
+            self.models,
+            self._tell,
         )
         self._replacements = Replacements(self._context, left=self.options.policy.replans)
         self._memories = Memories(
@@ -82,6 +91,7 @@ class Execution:
             agents=self.source.plan.agents,
             mitigations=self.recall.mitigations if self.recall else (),
         )
+        self._attempts = Attempts(self._context, self._replacements, self._memories)
 
     async def run_to_end(self) -> SwarmResult:
         """Return the result, its pages made.
@@ -91,7 +101,8 @@ class Execution:
         """
         self.run.write("plan.json", self.plan.to_json())
         page = DagPage(self.plan, self._context.records, lambda: driver.statuses, self.run.run_id)
-        driver = self._driver(_tell_both(self.control, page))
+        self._page = page
+        driver = Driver(self._context, self._attempts, self.control, self._tell)
         page.start()
         self.control.listener(Progress("planned", time.time(), plan=self.plan))
         try:
@@ -108,9 +119,9 @@ class Execution:
         self.control.listener(Progress("finished", time.time(), result=result))
         return result
 
-    def _driver(self, tell: Callable[[Progress], None]) -> Driver:
-        attempts = Attempts(self._context, self._replacements, self._memories)
-        return Driver(self._context, attempts, self.control, tell)
+    def _tell(self, progress: Progress) -> None:
+        self._page.hear(progress)
+        self.control.listener(progress)
 
     async def _leave(
         self, page: DagPage, statuses: Mapping[str, StepStatus], error: BaseException
@@ -126,8 +137,11 @@ class Execution:
 
     async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
         last = frontier(self.plan, self._context.records)
-        answer, usage, trouble = await self._answer(last)
-        if trouble and status == "completed":
+        answering = Answering(
+            self._context, self.control, self.source.plan.definition_of_done, self.check_answer
+        )
+        answer = await answering.answer(last)
+        if answer.trouble and status == "completed":
             status = "partial"
         records = list(self._context.records.values())
         problems = [
@@ -136,9 +150,14 @@ class Execution:
             if record.output is None and driver.statuses[record.step.id] == "failed"
         ]
         taught = await self._memories.conclude(records)
-        problem = excerpt(" ".join([*problems, trouble]).strip(), 2000)
+        problem = excerpt(" ".join([*problems, answer.trouble]).strip(), 2000)
         return self._result(
-            status, driver.statuses, usage, answer=answer, taught=taught, problem=problem
+            status,
+            driver.statuses,
+            answer.usage,
+            answer=answer.text,
+            taught=taught,
+            problem=problem,
         )
 
     def _result(
@@ -154,6 +173,7 @@ class Execution:
         """Write down what a run came to; `answering` is what the answer took."""
         records = list(self._context.records.values())
         orchestrated = (self.source.planning.usage, self._replacements.usage, answering)
+        summaries = self._attempts.summaries.usage
         made = (attempt.usage for record in records for attempt in record.attempts)
         return SwarmResult(
             run_id=self.run.run_id,
@@ -165,55 +185,8 @@ class Execution:
             planning=self.source.planning,
             steps=step_results(records, statuses),
             metrics=measure(step_runs(records), sum(usage.requests for usage in orchestrated)),
-            cost=Cost.of(sum((*orchestrated, *made), Usage())),
+            cost=Cost.of(sum((*orchestrated, summaries, *made), Usage())),
             recall=self.recall,
             taught=taught,
             problem=problem,
         )
-
-    async def _answer(self, last: tuple[StepRecord, ...]) -> tuple[str, Usage, str]:
-        """Return the answer, what it took, and what went wrong with it."""
-        outputs = tuple(record.output for record in last if record.output is not None)
-        # What gates have passed, no model writes again.
-        if len(outputs) <= 1 or any(output.kind != "text" for output in outputs):
-            return join_outputs(outputs), Usage(), ""
-        request = synthesis(
-            self.plan.objective,
-            outputs,
-            done_when=self.source.plan.definition_of_done,
-            key=self._context.key,
-            run=self.flow_run_id,
-            model=self.options.model_of("orchestrator"),
-            limits=self._context.limits,
-        )
-        try:
-            request = await self._context.ledger.reserve(request)
-        except BudgetExceededError as error:
-            return join_outputs(outputs), Usage(), f"The answer could not be written: {error}"
-        self.control.listener(Progress("synthesising", time.time()))
-        answering = run_task(
-            synthesise,
-            request,
-            name="Answer · orchestrator",
-            wait_for=[state for record in last for state in record.states],
-        )
-        _, content = await self.control.unless_cancelled(answering)
-        if not isinstance(content, dict):
-            return (
-                join_outputs(outputs),
-                Usage(),
-                f"The answer could not be written: {content!r}",
-            )
-        result = SubagentResult.model_validate(content)
-        if result.category is not None:
-            trouble = f"The answer could not be written: {result.error}"
-            return join_outputs(outputs), result.usage, trouble
-        return result.text, result.usage, ""
-
-
-def _tell_both(control: RunControl, page: DagPage) -> Callable[[Progress], None]:
-    def tell(progress: Progress) -> None:
-        page.hear(progress)
-        control.listener(progress)
-
-    return tell

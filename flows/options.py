@@ -4,31 +4,81 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated, Any, cast
 
-from pydantic import Field, PositiveInt
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ..errors import ModelError
 from ..failure_policy import Policy
 from ..frozen import Frozen
+from ..model_names import with_key
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
-from ..tasks.subagent.request import CallLimits
 
-__all__ = ["SwarmOptions"]
+__all__ = ["CallBounds", "ModelName", "SwarmOptions", "TierOptions"]
 
 
-class SwarmOptions(Frozen):
+def _name(value: object) -> object:
+    """Take the name in this process for a model or an agent that is given in Python."""
+    if value is None or isinstance(value, str):
+        return value
+    # The command line reads options before it needs pydantic-ai.
+    from pydantic_ai import Agent
+    from pydantic_ai.models import Model
+
+    from ..blocks.given import name_given
+
+    return name_given(cast("Any", value)) if isinstance(value, Model | Agent) else value
+
+
+ModelName = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": "string"})]
+"""A model's name, or several with commas between; in Python also a pydantic-ai model or agent."""
+
+
+class CallBounds(Frozen):
+    """What a call may take; what is empty follows from the model's profile."""
+
+    max_output_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens a call may write; the model's own where empty."
+    )
+    max_input_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens of earlier outputs a step may read; what its model's context has room "
+        "for where empty.",
+    )
+    temperature: float | None = Field(
+        default=None, ge=0, description="Sampling temperature; the model's own where empty."
+    )
+
+
+class TierOptions(CallBounds):
+    """CallBounds of one tier; they come before those of the run."""
+
+    concurrency: int | None = Field(default=None, ge=1, description="Attempts at once.")
+    timeout_s: float | None = Field(default=None, gt=0, description="Seconds of an attempt.")
+
+
+class SwarmOptions(CallBounds):
     """Models and budgets of a run. A tier without a model of its own takes `model`."""
 
-    model: str = Field(
+    model: ModelName = Field(
         default="demo",
         min_length=1,
-        description="Model for every tier: demo, llamacpp:PATH, block:SLUG/NAME or PROVIDER:NAME.",
+        description="Model for every tier: demo, llamacpp:PATH, block:SLUG/NAME, PROVIDER:NAME or "
+        "openai:NAME@URL. Of several, a,b, the next one serves when one is down.",
     )
-    worker: str | None = Field(default=None, description="Model of the cheapest tier.")
-    coder: str | None = Field(default=None, description="Model of the middle tier.")
-    architect: str | None = Field(default=None, description="Model of the most expensive tier.")
-    orchestrator: str | None = Field(
+    worker: ModelName | None = Field(default=None, description="Model of the cheapest tier.")
+    coder: ModelName | None = Field(default=None, description="Model of the middle tier.")
+    architect: ModelName | None = Field(
+        default=None, description="Model of the most expensive tier."
+    )
+    orchestrator: ModelName | None = Field(
         default=None, description="Model that plans and joins the answer."
+    )
+    key_env: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        description="Environment variable with the key of models at a URL.",
     )
     adapter: bool = Field(
         default=True,
@@ -37,17 +87,28 @@ class SwarmOptions(Frozen):
     max_steps: int = Field(
         default=MAX_STEPS, ge=1, le=MAX_STEPS, description="Steps a plan may have."
     )
-    max_concurrency: int = Field(default=8, ge=1, description="Attempts that may run at once.")
-    tier_concurrency: dict[Tier, PositiveInt] = Field(
-        default_factory=dict[Tier, PositiveInt],
-        description="Attempts that may run at once on a tier.",
+    max_concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        description="Attempts that may run at once; what the models take where empty.",
+    )
+    tiers: dict[TierName, TierOptions] = Field(
+        default_factory=dict[TierName, TierOptions],
+        description="CallBounds of single tiers: max_output_tokens, max_input_tokens, temperature, "
+        "concurrency, timeout_s.",
     )
     max_tokens: int | None = Field(
         default=None, ge=1, description="Tokens the run may read and write."
     )
-    max_output_tokens: int = Field(default=256, ge=1, description="Tokens a call may write.")
+    max_usd: float | None = Field(
+        default=None, gt=0, description="US dollars the run may cost, by the price table."
+    )
     timeout_s: float | None = Field(default=None, gt=0, description="Seconds the run may take.")
-    step_timeout_s: float = Field(default=300.0, gt=0, description="Seconds an attempt may take.")
+    step_timeout_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="Seconds an attempt may work; waits for a provider don't count.",
+    )
     max_attempts: int = Field(default=9, ge=1, description="Attempts a step may take.")
     gates: dict[OutputKind, tuple[str, ...]] = Field(
         default_factory=dict[OutputKind, tuple[str, ...]],
@@ -61,12 +122,6 @@ class SwarmOptions(Frozen):
     policy: Policy = Field(
         default_factory=Policy,
         description="What failures lead to: a table, docs/failures.md says how it is written.",
-    )
-    max_input_chars: int = Field(
-        default=4000, ge=1, description="Characters of upstream output a step may read."
-    )
-    temperature: float | None = Field(
-        default=None, ge=0, description="Sampling temperature; the model's own where empty."
     )
     memory: bool = Field(
         default=True, description="Whether the run remembers, and goes by what is remembered."
@@ -82,12 +137,21 @@ class SwarmOptions(Frozen):
         min_length=1,
         description="What finds similar steps: wordllama, llamacpp:PATH or PROVIDER:MODEL.",
     )
-    seed: int = Field(default=0, ge=0, description="Seed of local sampling.")
+    seed: int | None = Field(
+        default=None, ge=0, description="Seed of sampling; providers are sent none where empty."
+    )
+    answer_schema: dict[str, Any] | None = Field(
+        default=None, description="JSON Schema that the answer has to fit."
+    )
 
     def model_of(self, tier: TierName) -> str:
-        """Return the name of a tier's model."""
+        """Return the name of a tier's model, or of several that stand in for one another."""
         own: str | None = getattr(self, tier)
-        return own or self.model
+        return self.named(own or self.model)
+
+    def named(self, model: str) -> str:
+        """Return a model's name with the environment variable that has its key, if it has one."""
+        return with_key(model, self.key_env)
 
     def ladder(
         self, highest: Tier = "architect", task_type: TaskType = "chat", start: Tier = "worker"
@@ -102,16 +166,6 @@ class SwarmOptions(Frozen):
             if TIERS.index(start) < TIERS.index(tier) <= TIERS.index(highest):
                 seen.setdefault(_served(self.model_of(tier)), tier)
         return tuple(seen.values())
-
-    def call_limits(self) -> CallLimits:
-        """Return what bounds every call of a run."""
-        return CallLimits(
-            max_input_chars=self.max_input_chars,
-            max_output_tokens=self.max_output_tokens,
-            temperature=self.temperature,
-            seed=self.seed,
-            timeout_s=self.step_timeout_s,
-        )
 
 
 def _served(name: str) -> str:

@@ -34,6 +34,8 @@ class StepRecord:
         output_ref: The file that has all of it.
         category: What kind of failure its last attempt was; None if it was none.
         reason: Why it failed or was skipped; "" if it didn't and wasn't.
+        begun: What there is of an answer that was cut off, as it was written.
+        truncated: Whether its output is cut off.
         best: The artifact that got furthest through the gates so far, as `progress` says.
         states: The Prefect states that whatever comes next waits for.
     """
@@ -43,6 +45,8 @@ class StepRecord:
     revision: int = field(init=False, default=0)
     best: str = field(init=False, default="")
     progress: tuple[bool, int] = field(init=False, default=(False, 0))
+    begun: str = field(init=False, default="")
+    truncated: bool = field(init=False, default=False)
     states: tuple[State[Any], ...] = field(init=False, default=())
     output: StepOutput | None = field(init=False, default=None)
     output_ref: str | None = field(init=False, default=None)
@@ -77,12 +81,24 @@ class StepRecord:
     ) -> None:
         """Take an attempt that passed all gates; its artifact is the step's output."""
         self.attempts.append(attempt)
+        self._take(artifact, output_ref, states)
+
+    def keep(self, artifact: str, output_ref: str, states: Sequence[State[Any]]) -> None:
+        """Take the last attempt's text, although it is cut off."""
+        self.truncated = True
+        self._take(artifact, output_ref, states)
+
+    def _take(self, artifact: str, output_ref: str, states: Sequence[State[Any]]) -> None:
         self.states = tuple(states)
         self.output_ref = output_ref
         self.output = StepOutput(
             name=self.step.id, agent=self.step.agent, kind=self.step.output.kind, text=artifact
         )
         self.category, self.reason = None, ""
+
+    def begin(self, text: str) -> None:
+        """Note an answer that was cut off, for the attempt that writes on."""
+        self.begun = text
 
     def fail(
         self,
@@ -113,7 +129,7 @@ class StepRecord:
         """Go on with another step under the same id; what the old one made counts no more."""
         self.step = step
         self.revision += 1
-        self.best, self.progress = "", (False, 0)
+        self.best, self.progress, self.begun = "", (False, 0), ""
 
     def delegate(self, agent: str, instructions: str) -> None:
         """Give the step to another agent."""
@@ -141,6 +157,7 @@ def step_runs(records: Sequence[StepRecord]) -> tuple[StepRun, ...]:
             ended_at=record.attempts[-1].ended_at,
             work_s=sum(attempt.duration_s for attempt in record.attempts),
             calls=sum(attempt.usage.requests for attempt in record.attempts),
+            wait_s=sum(attempt.queue_s for attempt in record.attempts),
         )
         for record in records
         if record.attempts
@@ -193,6 +210,7 @@ def step_result(
         category=record.category,
         attempts=tuple(record.attempts),
         output_ref=record.output_ref,
+        truncated=record.truncated,
         excerpt=excerpt(record.output.text if record.output else ""),
         slack_s=slack_s,
         critical=critical,

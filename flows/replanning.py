@@ -41,6 +41,7 @@ class Replacements:
         context, step = self.context, record.step
         attempts = reversed(record.attempts)
         failures = [attempt.error or str(attempt.category) for attempt in attempts]
+        name = context.options.model_of("orchestrator")
         request = await context.ledger.reserve(
             replacement_request(
                 context.plan.objective,
@@ -50,11 +51,12 @@ class Replacements:
                 failures,
                 key=f"{context.key}.{step.id}.replan.{record.revision + 1}",
                 run=context.flow_run_id,
-                model=context.options.model_of("orchestrator"),
+                model=name,
+                evidence_chars=context.models.profile(name).feedback_chars * 2,
                 limits=context.limits,
             )
         )
-        tokens: int | None = None
+        usage: Usage | None = None
         result: SubagentResult | None = None
         try:
             state, content = await run_task(
@@ -65,11 +67,11 @@ class Replacements:
             )
             if isinstance(content, dict):
                 result = SubagentResult.model_validate(content)
-                tokens = result.usage.tokens
-                self.usage += result.usage
+                usage = result.usage
+                self.usage += usage
                 record.note(usage=result.usage, duration_s=result.work_s)
         finally:
-            context.ledger.settle(request.key, tokens)
+            context.ledger.settle(request.key, usage)
         record.wait_for(state)
         if result is None:
             raise NoPlanError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import cast
 from uuid import UUID
 
 import httpx
@@ -18,6 +19,7 @@ from ..result import SwarmResult
 from ..runs import RunFolder, find_run
 from ..task_ir import stored_plan
 from .lock import exclusive
+from .options import SwarmOptions
 from .swarm import swarm
 
 __all__ = ["resume"]
@@ -87,7 +89,11 @@ async def _reopen(client: PrefectClient, flow_run: FlowRun) -> FlowRun:
 
 async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
     given = flow_run.parameters
-    parameters = {**given, "plan": stored_plan(given.get("plan"))}
+    parameters = {
+        **given,
+        "plan": stored_plan(given.get("plan")),
+        "options": _stored_options(given.get("options")),
+    }
     try:
         result = await run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
     except CancelledRun:
@@ -95,3 +101,11 @@ async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
             f"Run {run.run_id} was cancelled.", f"Resume it with: resume {run.run_id}."
         ) from None
     return SwarmResult.model_validate(result)
+
+
+def _stored_options(data: object) -> object:
+    """Return the options of an earlier version's run without the fields that are gone."""
+    if not isinstance(data, dict):
+        return data or {}
+    fields = cast("dict[str, object]", data)
+    return {name: value for name, value in fields.items() if name in SwarmOptions.model_fields}

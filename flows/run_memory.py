@@ -72,7 +72,7 @@ async def recall_for(
         # The recall task finds the store, which `store_of` has opened in this process, by its key.
         place=store.place.key,
         namespace=options.namespace,
-        seed=options.seed,
+        seed=options.seed or 0,
     )
     state, content = await run_task(recall, request, name="Recall", wait_for=[plan_state])
     if isinstance(content, dict):

@@ -13,19 +13,22 @@ from prefect.states import Cancelled, Completed
 from pydantic import BeforeValidator, WithJsonSchema
 
 from ..blocks.failure_policy import FailurePolicy
-from ..blocks.models import resolve_model
+from ..blocks.limiter.refused import refused_providers
+from ..blocks.loop_models import open_models
 from ..errors import InputError, RunAliveError, RunCancelledError
 from ..gates import build_pipeline
 from ..result import RunFailedError, SwarmResult
 from ..runs import RunFolder
-from ..task_ir import TaskIR, TierName, check_objective, is_orchestrated, parse_plan
+from ..task_ir import TaskIR, check_objective, parse_plan
+from .answer.answer_type import answer_check
 from .compile import StepDefaults, compile_plan
 from .control import Progress, RunControl, current_control
 from .execute import Execution
-from .gate_preflight import check_gates
 from .lock import exclusive
 from .options import SwarmOptions
 from .planning import plan_for
+from .preflight.gates import check_gates
+from .preflight.models import check_models
 from .run_memory import recall_for, store_of
 from .termination import terminable
 
@@ -85,8 +88,9 @@ async def _execute(
     _begin(run, flow_run_id, objective, plan, options)
     options = await _with_policy(options)
     control.listener(Progress("started", time.time(), text=run.run_id))
-    with terminable(control):
-        result = await _result(run, control, objective, plan, options)
+    with terminable(control), refused_providers():
+        async with open_models():
+            result = await _result(run, control, objective, plan, options)
     if result.status == "failed":
         raise RunFailedError(
             f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result
@@ -100,11 +104,11 @@ async def _result(
     run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
-    await _check_models(options, orchestrated=is_orchestrated(plan))
+    models = await check_models(options, plan)
     started = time.time()
     planning = plan_for(objective, plan, options, flow_run_id)
     chosen, state = await control.unless_cancelled(planning)
-    defaults = StepDefaults(options.step_timeout_s, options.max_attempts, options.gates)
+    defaults = StepDefaults(options.max_attempts, options.gates)
     store = await store_of(options)
     recalled, state = await recall_for(chosen.plan, options, store, flow_run_id, state)
     compiled = compile_plan(chosen.plan, defaults, recall=recalled)
@@ -120,6 +124,8 @@ async def _result(
         started_at=started,
         store=store,
         recall=recalled,
+        models=models,
+        check_answer=answer_check(),
     )
     return await execution.run_to_end()
 
@@ -154,15 +160,6 @@ async def _with_policy(options: SwarmOptions) -> SwarmOptions:
             "Create it in the Prefect UI, or leave policy_block empty.",
         ) from None
     return options.model_copy(update={"policy": block.get_policy()})
-
-
-async def _check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
-    """Find out before anything starts whether each tier's model can be had."""
-    tiers: list[TierName] = ["worker", "coder", "architect"]
-    if orchestrated:
-        tiers.append("orchestrator")
-    for tier in tiers:
-        await resolve_model(options.model_of(tier), tier)
 
 
 def _plan(value: object) -> TaskIR | None:

@@ -24,6 +24,7 @@ class StepRun:
         upstream: Ids of the steps it waited for; those that never ran are ignored.
         work_s: Seconds of work over all its attempts, without the time it waited for a model.
         calls: Model calls over all its attempts.
+        wait_s: Seconds over all its attempts that it waited for a model.
     """
 
     id: str
@@ -32,6 +33,7 @@ class StepRun:
     ended_at: float
     work_s: float
     calls: int
+    wait_s: float = 0.0
 
 
 def measure(runs: Sequence[StepRun], orchestrator_calls: int) -> Metrics:
@@ -45,6 +47,7 @@ def measure(runs: Sequence[StepRun], orchestrator_calls: int) -> Metrics:
     calls = {run.id: float(run.calls) for run in runs}
     work_s = sum(seconds.values())
     path_s = max(_longest_paths(runs, seconds)[0].values(), default=0.0)
+    path = critical_path(runs)
     longest_calls = max(_longest_paths(runs, calls)[0].values(), default=0.0)
     first = min((run.started_at for run in runs), default=0.0)
     makespan_s = max((run.ended_at for run in runs), default=0.0) - first
@@ -55,6 +58,8 @@ def measure(runs: Sequence[StepRun], orchestrator_calls: int) -> Metrics:
         work_s=work_s,
         parallelism=work_s / path_s if path_s else 0.0,
         speedup=work_s / makespan_s if makespan_s else 0.0,
+        wait_s=sum(run.wait_s for run in runs),
+        critical_wait_s=sum(run.wait_s for run in runs if run.id in path),
     )
 
 

@@ -12,11 +12,10 @@ from ..memory.advice.mitigation import better_mitigation, is_proven, precedent
 from ..result import Action, Decision, Mitigation, excerpt
 from ..task_ir import TIERS, Tier
 
-__all__ = ["FEEDBACK_CHARS", "Bounds", "Failure", "feedback", "route"]
+__all__ = ["Bounds", "Failure", "feedback", "route"]
 
-FEEDBACK_CHARS = 600
-"""Characters of feedback that an attempt gets; a small model forgets its task over more."""
-
+_NOT_THE_MODELS = (Category.INFRASTRUCTURE, Category.UNAVAILABLE)
+_NOT_FED_BACK = (*_NOT_THE_MODELS, Category.TRUNCATED)
 _FED_BACK: tuple[Action, ...] = ("RETRY", "THINK_HARDER", "ESCALATE", "DELEGATE")
 
 
@@ -43,13 +42,14 @@ class Bounds:
     """The bounds of a step's decisions.
 
     Attributes:
-        max_attempts: Attempts the step may take in all; those that failed by INFRASTRUCTURE don't
-            count, since they say nothing about the model.
+        max_attempts: Attempts the step may take in all; those that failed by INFRASTRUCTURE or
+            UNAVAILABLE don't count, since they say nothing about the model.
         ladder: The tiers there are to climb, cheapest first; tiers that another name for the same
             model would serve are left out, since the same model fails the same way.
         optional: Whether the plan succeeds without the step.
         replans_left: Times that a step of the run may still be replaced.
         can_delegate: Whether another persona can do the step.
+        can_keep: Whether a text that is cut off is worth more than none.
         known: What was done about failures in earlier runs, and how often that worked.
     """
 
@@ -58,6 +58,7 @@ class Bounds:
     optional: bool = False
     replans_left: int = 0
     can_delegate: bool = False
+    can_keep: bool = False
     known: tuple[Mitigation, ...] = ()
 
 
@@ -79,9 +80,11 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     if not actions:
         reason = f"{last.category} is not tried again"
         return _give_up(bounds, last, f"{last.category}: never", reason)
-    counted = sum(failure.category is not Category.INFRASTRUCTURE for failure in history)
+    counted = sum(failure.category not in _NOT_THE_MODELS for failure in history)
     if counted >= bounds.max_attempts:
         reason = f"attempt {counted} of {bounds.max_attempts} was the last"
+        if "KEEP" in actions and bounds.can_keep:
+            return _decision("KEEP", last, "attempts spent", reason)
         return _give_up(bounds, last, "attempts spent", reason)
     same = sum(_is_like(failure, last) for failure in history)
     count = f"{last.category} failure {same} on tier {last.tier}"
@@ -156,6 +159,8 @@ def _is_open(action: Action, last: Failure, bounds: Bounds) -> bool:
             return bounds.replans_left > 0
         case "DELEGATE":
             return bounds.can_delegate
+        case "KEEP":
+            return bounds.can_keep
         case _:
             return True
 
@@ -169,7 +174,7 @@ def _take(
     count: str,
     same: int,
 ) -> Decision:
-    if action in ("SKIP", "FAIL"):
+    if action in ("SKIP", "FAIL", "KEEP"):
         return _decision(action, last, rule, count)
     tier = _above(last.tier, bounds.ladder) if action == "ESCALATE" else last.tier
     return _decision(
@@ -220,13 +225,14 @@ def _above(tier: Tier, ladder: tuple[Tier, ...]) -> Tier | None:
     return None
 
 
-def feedback(history: Sequence[Failure]) -> str:
-    """What the next attempt is told: what was wrong, the newest first, nothing twice, bounded.
+def feedback(history: Sequence[Failure], limit: int) -> str:
+    """What the next attempt is told: what was wrong, the newest first, nothing twice.
 
-    What broke on the way to a model is left out: it is nothing that the model could repair.
+    In at most `limit` characters and a note on what is left out.
+
+    What broke on the way to a model, and what was only cut off, is left out: it is nothing that the
+    model could repair.
     """
-    messages = [
-        failure.message for failure in history if failure.category is not Category.INFRASTRUCTURE
-    ]
+    messages = [failure.message for failure in history if failure.category not in _NOT_FED_BACK]
     distinct = list(dict.fromkeys(reversed(messages)))
-    return excerpt(" Before that: ".join(distinct), FEEDBACK_CHARS)
+    return excerpt(" Before that: ".join(distinct), limit)

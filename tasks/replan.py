@@ -13,16 +13,12 @@ from .subagent.request import CallLimits, SubagentRequest
 from .subagent.task import subagent
 
 __all__ = [
-    "EVIDENCE_CHARS",
     "GRAMMAR",
     "Replacement",
     "read_replacement",
     "replacement_request",
     "replan",
 ]
-
-EVIDENCE_CHARS = 1000
-"""Characters of a step's failures that the orchestrator is shown."""
 
 replan = subagent.with_options(name="replan")
 
@@ -60,15 +56,17 @@ def replacement_request(
     key: str,
     run: str,
     model: str,
+    evidence_chars: int,
     limits: CallLimits,
 ) -> SubagentRequest:
     """Return the request to the orchestrator to replace a step.
 
     Args:
         failures: What was wrong with its attempts, the newest first.
+        evidence_chars: Characters of that which it is shown.
         limits: What bounds the call.
     """
-    evidence = excerpt("\n".join(f"- {failure}" for failure in failures), EVIDENCE_CHARS)
+    evidence = excerpt("\n".join(f"- {failure}" for failure in failures), evidence_chars)
     parts = (
         f"Objective: {objective}",
         f"The failed step: {agent}: {prompt}",
@@ -91,7 +89,7 @@ def replacement_request(
 
 
 def read_replacement(text: str, agent: str, prompt: str) -> Replacement:
-    """Read the orchestrator's line, the first that is one.
+    """Read the orchestrator's answer from its first line that names an agent on.
 
     Args:
         agent: Whom the step that is replaced was given to.
@@ -101,9 +99,12 @@ def read_replacement(text: str, agent: str, prompt: str) -> Replacement:
         NoPlanError: None is, or it asks the same of the same agent; it has the text.
     """
     failed = _normal(f"{agent}: {prompt}")
-    for line in map(str.strip, text.splitlines()):
+    lines = text.strip().splitlines()
+    for number, line in enumerate(map(str.strip, lines), 1):
         if match := _LINE.fullmatch(line.strip("`*")):
-            name, asked = match["name"].rstrip(" *`"), match["prompt"].strip()
+            # A capable model may have more to say than fits a line.
+            asked = "\n".join([match["prompt"].strip(), *lines[number:]]).strip()
+            name = match["name"].rstrip(" *`")
             if name.upper() == "SKIP":
                 return Replacement(asked)
             if _normal(f"{name}: {asked}") == failed:

@@ -36,7 +36,7 @@ def synthesis(
         limits: What bounds the call.
     """
     return SubagentRequest(
-        key=f"{key}.answer.1",
+        key=key,
         run=run,
         step="answer",
         agent="Orchestrator",

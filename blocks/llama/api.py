@@ -76,6 +76,7 @@ class GenerateRequest:
         seed: Same request, same seed: same text. None takes the engine's seed.
         stop: The text ends before the first of these.
         grammar: GBNF that the text obeys; its start rule is `root`.
+        begun: The beginning of the answer, to be written on; it is no part of what is returned.
         watch: Called with the text so far every few tokens; returns why to stop, or "" to go on.
             It runs in the engine's thread, so it must be quick and must not raise.
     """
@@ -91,6 +92,7 @@ class GenerateRequest:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     grammar: str | None = None
+    begun: str = ""
     watch: Callable[[str], str] | None = None
 
     def __post_init__(self) -> None:

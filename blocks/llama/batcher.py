@@ -83,7 +83,7 @@ class Batcher:
                 raise ModelError(
                     "The model file has no chat template.", "Use a model tuned for chat."
                 )
-            text = self._template.render(request.messages)
+            text = self._template.render(request.messages) + request.begun
         tokens = self._native.tokenize(text)
         needed = 1 if request.may_shorten else request.max_tokens
         if not tokens or len(tokens) + needed > self._native.n_ctx:

@@ -57,6 +57,9 @@ class LlamaCppSettings(ModelSettings, total=False):
     llamacpp_adapter: str
     """A GGUF file with a LoRA adapter that is applied to this answer alone."""
 
+    llamacpp_begun: str
+    """The beginning of the answer, which is written on; the response has what follows alone."""
+
     llamacpp_watch: Callable[[str], str]
     """Called with the text so far every few tokens, returns why to stop; see
     `GenerateRequest.watch`. A stopped text has `aborted` among its provider details."""
@@ -241,6 +244,7 @@ def _to_request(
         seed=given.get("seed"),
         stop=tuple(given.get("stop_sequences", ())),
         grammar=given.get("llamacpp_grammar") or _json_grammar(given, parameters),
+        begun=given.get("llamacpp_begun", ""),
         watch=given.get("llamacpp_watch"),
     )
 

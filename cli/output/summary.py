@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...result import StepResult, SwarmResult
+from ...result import Metrics, StepResult, SwarmResult
 from ...tasks.report.memory import recalled_line
 from ...tasks.report.timeline import LEGEND, timeline
 from ...text import duration, one_line, plural
@@ -48,7 +48,7 @@ def metrics_line(result: SwarmResult) -> str:
     return " · ".join(
         (
             f"makespan {duration(metrics.makespan_s)}",
-            f"critical path {duration(metrics.critical_path_s)}",
+            f"critical path {duration(metrics.critical_path_s)}{_waited(metrics)}",
             f"work {duration(metrics.work_s)}",
             f"parallelism {metrics.parallelism:.2f}",
             f"speedup {metrics.speedup:.2f}",
@@ -56,6 +56,11 @@ def metrics_line(result: SwarmResult) -> str:
             f"{plural(cost.calls, 'call')}, {plural(cost.tokens, 'token')}{money}",
         )
     )
+
+
+def _waited(metrics: Metrics) -> str:
+    waited = metrics.critical_wait_s
+    return f" and {duration(waited)} of waiting" if waited >= 0.1 else ""
 
 
 def _origin(result: SwarmResult) -> str:

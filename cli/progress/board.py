@@ -24,6 +24,8 @@ class BoardRow:
     Attributes:
         agent: Who made the latest attempt that ended; until then, who is planned to.
         launched_at: When the latest attempt started, None if none runs.
+        waiting_since: When it began to wait for its provider, None if it doesn't.
+        waited_s: Seconds that the running attempt has waited before.
     """
 
     id: str
@@ -33,6 +35,8 @@ class BoardRow:
     status: Status = "waiting"
     attempts: tuple[Attempt, ...] = ()
     launched_at: float | None = None
+    waiting_since: float | None = None
+    waited_s: float = 0.0
     note: str = ""
 
     @property
@@ -43,7 +47,14 @@ class BoardRow:
     def work_s(self, now: float) -> float:
         """Seconds worked so far; what still runs counts up to `now`."""
         past = sum(attempt.duration_s for attempt in self.attempts)
-        return past + (max(0.0, now - self.launched_at) if self.launched_at is not None else 0.0)
+        if self.launched_at is None:
+            return past
+        return past + max(0.0, now - self.launched_at - self.wait_s(now))
+
+    def wait_s(self, now: float) -> float:
+        """Seconds that the running attempt has waited for its provider."""
+        since = self.waiting_since
+        return self.waited_s + (max(0.0, now - since) if since is not None else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +135,31 @@ def _with_ready(board: Board) -> Board:
 
 def _changed(row: BoardRow, progress: Progress) -> BoardRow:
     if progress.kind == "launched":
-        return replace(row, status="running", launched_at=progress.at, note=progress.text)
+        return replace(
+            row,
+            status="running",
+            launched_at=progress.at,
+            waiting_since=None,
+            waited_s=0.0,
+            note=progress.text,
+        )
+    if progress.kind == "waiting":
+        return replace(row, waiting_since=progress.at, note=progress.text)
+    if progress.kind == "resumed":
+        waited_s = row.wait_s(progress.at)
+        return replace(row, waiting_since=None, waited_s=waited_s, note="")
     attempts, agent = row.attempts, row.agent
     # A step that was refused before its attempt began reports the attempt before.
     if progress.attempt is not None and len(attempts) < progress.attempt.number:
         attempts, agent = (*attempts, progress.attempt), progress.attempt.agent or agent
-    changed = replace(row, agent=agent, attempts=attempts, launched_at=None, note=progress.text)
+    changed = replace(
+        row,
+        agent=agent,
+        attempts=attempts,
+        launched_at=None,
+        waiting_since=None,
+        note=progress.text,
+    )
     match progress.kind:
         case "retrying":
             return replace(changed, status="ready")

@@ -124,7 +124,7 @@ def _steps(board: Board, rows: Sequence[BoardRow], path: Sequence[str], now: flo
             "*" if row.id in path else "",
             row.id,
             Text(one_line(row.agent, 30)),
-            Text(status, style=style),
+            Text("waiting" if row.waiting_since is not None else status, style=style),
             duration(work) if (work := row.work_s(now)) or row.attempts else "",
             f"{row.tokens:,}" if row.tokens else "",
             Text(_detail(board, row), style="dim"),

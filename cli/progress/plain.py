@@ -40,7 +40,8 @@ class PlainScreen:
     def hear(self, progress: Progress) -> None:
         """Take an event."""
         self.board = reduce(self.board, progress)
-        self._write(line_of(self.board, progress))
+        if progress.kind != "resumed":
+            self._write(line_of(self.board, progress))
 
     def note(self, text: str) -> None:
         """Say something about the run as a whole."""
@@ -72,6 +73,8 @@ def _said(board: Board, progress: Progress) -> str:
 def _step_line(board: Board, progress: Progress) -> str:
     row = board.rows.get(progress.step)
     who = f"{progress.step} {one_line(row.agent, 40)}" if row else progress.step
+    if progress.kind == "waiting":
+        return f"{who}: {one_line(progress.text, 300)}"
     parts = [f"{who}: {_VERBS[progress.kind]}"]
     if row and progress.kind == "succeeded":
         parts.append(f"{duration(row.work_s(progress.at))}, {plural(row.tokens, 'token')}")

@@ -18,7 +18,9 @@ __all__ = ["SILENT", "Outcome", "Reward", "outcome_of", "reward_of", "shape_rewa
 
 Outcome = Literal["success", "partial", "failure", "nothing"]
 
-SILENT = frozenset({Category.INFRASTRUCTURE, Category.BUDGET, Category.UPSTREAM})
+SILENT = frozenset(
+    {Category.UNAVAILABLE, Category.INFRASTRUCTURE, Category.BUDGET, Category.UPSTREAM}
+)
 """Failures that say nothing about who failed: a machine, a budget or another step was at fault."""
 
 

@@ -18,6 +18,10 @@ from .protocol import PlanContext, PlanDraft
 __all__ = ["GrammarPlanner"]
 
 
+_CONTEXT = 4096
+"""Tokens of a request where a model file doesn't say."""
+
+
 class GrammarPlanner:
     """Asks a model file for the plan as JSON, of which it can write nothing but a plan's form."""
 
@@ -38,8 +42,8 @@ class GrammarPlanner:
             llamacpp_watch=watch("text"),
             llamacpp_repeat_penalty=1.0,
         )
-        if context.max_tokens is not None:
-            settings["max_tokens"] = context.max_tokens
+        room = (self._local.limits.context_tokens or _CONTEXT) // 2
+        settings["max_tokens"] = context.max_tokens or room
         if context.seed is not None:
             settings["seed"] = context.seed
         system = SystemPromptPart(f"{instructions(context.rules)}\n\n{SHAPE}")

@@ -8,16 +8,21 @@ from typing import Any
 from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
-from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.exceptions import (
+    FallbackExceptionGroup,
+    ModelAPIError,
+    UnexpectedModelBehavior,
+)
+from pydantic_ai.models import Model
 
 from ...blocks.llama.adapter import file_hash
 from ...blocks.models import planner_adapter_of, resolve_model
-from ...errors import ModelError
+from ...blocks.preflight import refusal
+from ...errors import NoPlanError
 from ...frozen import Frozen
 from ...gates import gates
 from ...result import Planning
 from ...task_ir import PlanRules, StoredPlan, TierName
-from ..subagent.task import retry_transport
 from ..tags import tag_task_run
 from .planner import planner_for
 from .protocol import PlanContext, PlanDraft
@@ -36,7 +41,7 @@ class PlanRequest(Frozen):
     model: str
     tier: TierName = "orchestrator"
     max_steps: int
-    seed: int
+    seed: int | None = None
     adapter: bool = True
 
 
@@ -62,9 +67,6 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     cache_policy=CacheKeyFnPolicy(cache_key_fn=_key),
     persist_result=True,
     result_serializer="json",
-    retries=2,
-    retry_delay_seconds=[1, 4],
-    retry_condition_fn=retry_transport,
 )
 async def decompose(
     request: dict[str, Any],
@@ -93,12 +95,18 @@ async def plan_objective(request: PlanRequest) -> Planned:
     planner = planner_for(model, adapter=request.adapter)
     try:
         draft = await planner.plan(request.objective, PlanContext(rules, request.seed))
+    except FallbackExceptionGroup as group:
+        raise _refused(model, group.exceptions[0]) from group
     except ModelAPIError as error:
-        raise ModelError(
-            f"{model.model_name} can't be asked for a plan: {error}.",
-            "Check that it is served, its name, its key and its settings.",
-        ) from error
+        raise _refused(model, error) from error
+    except UnexpectedModelBehavior as error:
+        problem = f"{model.model_name} gave no usable answer when it was asked for a plan: {error}"
+        raise NoPlanError(problem, "Ask another model, or give a plan.") from error
     return Planned(plan=draft.plan, planning=_planning(draft, model.model_name))
+
+
+def _refused(model: Model, error: Exception) -> Exception:
+    return refusal(model, error) if isinstance(error, ModelAPIError) else error
 
 
 def _planning(draft: PlanDraft, model: str) -> Planning:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from pydantic_ai.settings import ThinkingLevel
+
 from ...blocks.llama.model import LlamaCppSettings
 from .early_abort import watch
 from .request import SubagentRequest
@@ -9,16 +13,21 @@ from .request import SubagentRequest
 __all__ = ["settings_of"]
 
 
-def settings_of(request: SubagentRequest) -> LlamaCppSettings:
+def settings_of(request: SubagentRequest, *, is_local: bool) -> LlamaCppSettings:
     """Return the settings of a request; a model that isn't local reads the common ones.
 
-    JSON and answers of a given form are written under a grammar.
+    A provider is sent nothing that nobody set. A local model writes JSON and answers of a given
+    form under a grammar.
     """
-    settings = LlamaCppSettings(
-        max_tokens=request.max_output_tokens,
-        seed=request.seed,
-        llamacpp_watch=watch(request.output),
-    )
+    settings = LlamaCppSettings(llamacpp_watch=watch(request.output))
+    if request.seed_is_set or is_local:
+        settings["seed"] = request.seed
+    if request.max_output_tokens is not None:
+        settings["max_tokens"] = request.max_output_tokens
+    if request.top_p is not None:
+        settings["top_p"] = request.top_p
+    if request.thinking is not None:
+        settings["thinking"] = cast("ThinkingLevel", request.thinking)
     if request.output != "text":
         # Code has to say its names again and again: of 26 small functions, eight samples each, the
         # embedded model gets 14 right without a penalty and 9 with it.

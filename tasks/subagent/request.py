@@ -10,28 +10,35 @@ from pydantic import Field
 from ...errors import Category
 from ...frozen import Frozen
 from ...output import OutputKind, StepOutput
-from ...result import Usage, excerpt
+from ...result import LeftOut, Usage
 from ...task_ir import TierName
-from .text_budget import cut, shares
+from .text_budget import cut_tokens, shares, tokens_of
 
-__all__ = ["CallLimits", "SubagentRequest", "SubagentResult", "prompt_of"]
+__all__ = ["CallLimits", "SubagentRequest", "SubagentResult", "left_out_of", "prompt_of"]
 
 
 class CallLimits(Frozen):
-    """What bounds a model's call.
+    """What bounds a model's call; None is left to the model or its provider.
 
     Attributes:
-        max_input_chars: Characters of upstream texts that it reads, their labels included.
-        temperature: Of sampling; None is the model's own.
-        seed: Of sampling, where the model is local.
-        timeout_s: Seconds it may take.
+        max_input_tokens: Tokens of upstream texts that it reads, their labels included.
+        temperature: Of sampling.
+        seed: Of sampling, where the model is local; others are only sent one that a person set.
+        timeout_s: Seconds of work that it may take; waits for the provider don't count.
     """
 
-    max_input_chars: int = 4000
-    max_output_tokens: int = 256
+    max_input_tokens: int | None = None
+    max_output_tokens: int | None = None
     temperature: float | None = None
+    top_p: float | None = None
+    thinking: str | bool | None = None
     seed: int = 0
-    timeout_s: float = 300.0
+    seed_is_set: bool = False
+    timeout_s: float = 600.0
+
+
+_NOT_THE_INPUT = {"key", "run", "race", "timeout_s", "max_input_tokens", "max_output_tokens"}
+"""What a finished attempt is found without: bounds follow from the machine and may be raised."""
 
 
 class SubagentRequest(CallLimits):
@@ -52,8 +59,12 @@ class SubagentRequest(CallLimits):
     upstream: tuple[StepOutput, ...] = ()
     feedback: str = ""
     previous: str = Field(default="", description="The best attempt so far, to go on from.")
+    begun: str = Field(default="", description="An answer that was cut off, to be written on.")
     sample: int = Field(default=0, description="Its number among the samples of its race.")
     race: str = Field(default="", description="The race among samples that it runs in, if any.")
+    summarised: tuple[LeftOut, ...] = Field(
+        default=(), description="The upstream texts that are summaries."
+    )
     lesson: str = Field(default="", description="What earlier steps like it have shown, quoted.")
     output: OutputKind = "text"
     output_schema: str = ""
@@ -69,7 +80,7 @@ class SubagentRequest(CallLimits):
 
     def cache_key(self) -> str:
         """Return the key that a finished attempt is found under: its name and its input's hash."""
-        text = self.model_dump_json(exclude={"key", "run", "race", "timeout_s"})
+        text = self.model_dump_json(exclude=_NOT_THE_INPUT)
         return f"{self.key}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
@@ -91,6 +102,7 @@ class SubagentResult(Frozen):
     category: Category | None = None
     error: str = ""
     tokens_saved: int = Field(default=0, description="What it may have gone on to write.")
+    left_out: tuple[LeftOut, ...] = Field(default=(), description="Of what it was to read.")
     timeout_s: float | None = Field(default=None, description="The limit it ran under.")
 
     @property
@@ -111,10 +123,18 @@ _FORMS: dict[OutputKind, str] = {
 def prompt_of(request: SubagentRequest) -> str:
     """Write the user's message: what there is to read, each text under its name, then the work.
 
-    The texts and their labels take at most `max_input_chars` together.
+    The texts and their labels take at most `max_input_tokens` together.
     """
-    parts = _readings(request.upstream, request.max_input_chars)
-    parts.append(request.prompt)
+    return _prompt(request, _readings(request.upstream, request.max_input_tokens)[0])
+
+
+def left_out_of(request: SubagentRequest) -> tuple[LeftOut, ...]:
+    """Return what the prompt has no room for."""
+    return _readings(request.upstream, request.max_input_tokens)[1]
+
+
+def _prompt(request: SubagentRequest, readings: Sequence[str]) -> str:
+    parts = [*readings, request.prompt]
     if form := _FORMS[request.output]:
         parts.append(form)
     parts += request.output_requirements
@@ -123,23 +143,34 @@ def prompt_of(request: SubagentRequest) -> str:
     if request.lesson:
         parts.append(request.lesson)
     if request.previous:
-        previous = excerpt(request.previous, request.max_input_chars // 2)
+        room = request.max_input_tokens
+        previous = cut_tokens(request.previous, room // 2) if room else request.previous
         parts.append(f"This was tried before:\n{previous}")
     if request.feedback:
         parts.append(f"The last answer was not accepted: {request.feedback}")
     return "\n\n".join(parts)
 
 
-def _readings(given: Sequence[StepOutput], limit: int) -> list[str]:
+def _readings(
+    given: Sequence[StepOutput], limit: int | None
+) -> tuple[list[str], tuple[LeftOut, ...]]:
     labels = [_label(text) for text in given]
-    if sum(map(len, labels)) > limit // 2:
+    if limit is None:
+        return [label + text.text for label, text in zip(labels, given, strict=True)], ()
+    if sum(map(tokens_of, labels)) > limit // 2:
         labels = [f"{text.name}: " for text in given]
-    room = limit - sum(len(label) + 2 for label in labels)
-    lengths = shares([len(text.text) for text in given], room)
-    return [
-        label + cut(text.text, length)
-        for label, text, length in zip(labels, given, lengths, strict=True)
+    room = limit - sum(tokens_of(label) + 1 for label in labels)
+    tokens = [tokens_of(text.text) for text in given]
+    texts = [
+        cut_tokens(text.text, share)
+        for text, share in zip(given, shares(tokens, room), strict=True)
     ]
+    left_out = tuple(
+        LeftOut(name=text.name, tokens=of - tokens_of(kept), of=of)
+        for text, kept, of in zip(given, texts, tokens, strict=True)
+        if kept != text.text
+    )
+    return [label + kept for label, kept in zip(labels, texts, strict=True)], left_out
 
 
 def _label(text: StepOutput) -> str:

@@ -2,78 +2,45 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Any
 
 from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
-from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import TaskRunContext
-from prefect.runtime import task_run
 from prefect.states import Cancelled, Failed
-from pydantic_ai.direct import model_request
-from pydantic_ai.exceptions import (
-    ModelAPIError,
-    ModelConnectionError,
-    ModelContextWindowExceededError,
-    ModelRateLimitError,
-    ModelRequestTimeout,
-    ModelServerError,
-    ModelUnavailableError,
-    UnexpectedModelBehavior,
-)
-from pydantic_ai.messages import (
-    ModelMessagesTypeAdapter,
-    ModelRequest,
-    ModelResponse,
-    UserPromptPart,
-)
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model
 
+from ...blocks.limiter.waiting import timed
 from ...blocks.models import resolve_model
 from ...errors import (
-    Category,
-    ContextTooSmallError,
     EarlyAbortError,
     EmptyOutputError,
-    ModelError,
+    RefusedError,
     StepTimeoutError,
     SwarmError,
+    TruncatedError,
+    UnavailableError,
 )
 from ...result import Usage
 from ...runs import RunFolder
 from ..race import run_in_race
 from ..tags import tag_task_run
 from ..usage import usage_of
+from .asking import ask
+from .continuation import joined
 from .extraction import extract
-from .model_settings import settings_of
-from .request import SubagentRequest, SubagentResult, prompt_of
+from .refusal import refuses
+from .request import SubagentRequest, SubagentResult, left_out_of
 
-__all__ = ["TRANSPORT_ERRORS", "answer", "retry_transport", "subagent"]
+__all__ = ["answer", "subagent"]
 
-TRANSPORT_ERRORS = (
-    ModelConnectionError,
-    ModelRateLimitError,
-    ModelRequestTimeout,
-    ModelServerError,
-    ModelUnavailableError,
-)
-"""What another try of the very same call may fix; everything else is the router's to decide."""
-_RETRIES = 2
+_REFUSED_FIX = "Ask differently, or use another model."
 
 
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     return SubagentRequest.model_validate(parameters["request"]).cache_key()
-
-
-async def retry_transport(_task: object, _run: TaskRun, state: State[Any]) -> bool:
-    """Tell Prefect to retry natively only after a transport error."""
-    try:
-        await state.result()
-    except Exception as error:  # noqa: BLE001 - looked at, not handled
-        return any(isinstance(cause, TRANSPORT_ERRORS) for cause in (error, error.__cause__))
-    return False
 
 
 @task(
@@ -82,33 +49,17 @@ async def retry_transport(_task: object, _run: TaskRun, state: State[Any]) -> bo
     cache_policy=CacheKeyFnPolicy(cache_key_fn=_key),
     persist_result=True,
     result_serializer="json",
-    retries=_RETRIES,
-    retry_delay_seconds=[1, 4],
-    retry_condition_fn=retry_transport,
 )
 async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 - the run's name
     """Answer a request; a failure is a Failed state that carries the result all the same.
 
     The result is kept under the request's key even then, so that a resumed run takes the same
-    decisions without asking the model again.
+    decisions without asking the model again. Prefect repeats nothing: the provider's limiter does.
     """
     asked = SubagentRequest.model_validate(request)
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
-    started = time.time()
-    try:
-        # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
-        result = await run_in_race(asked.race, answer(asked))
-    except TRANSPORT_ERRORS as error:
-        if task_run.run_count <= _RETRIES:
-            raise
-        result = SubagentResult(
-            model=asked.model,
-            started_at=started,
-            ended_at=time.time(),
-            usage=Usage(requests=task_run.run_count),
-            category=Category.INFRASTRUCTURE,
-            error=str(error),
-        )
+    # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
+    result = await run_in_race(asked.race, answer(asked))
     if result is None:
         return Cancelled(message="Another candidate passed first.")
     content = result.model_dump(mode="json")
@@ -118,101 +69,110 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
 
 
 async def answer(request: SubagentRequest) -> SubagentResult:
-    """Ask the request's model, within its time.
+    """Ask the request's model, within its time; waits for its provider don't count.
 
-    Raises:
-        Exception: A transport error, for Prefect to retry. Every other failure is in the result.
+    Whatever goes wrong is in the result.
     """
     started = time.time()
     model = await resolve_model(request.model, request.tier)
+    waited_s = 0.0
     try:
-        async with asyncio.timeout(request.timeout_s):
-            prompt, response = await _ask(model, request)
+        async with timed(request.timeout_s) as timer:
+            try:
+                conversation, response = await ask(model, request)
+            finally:
+                waited_s = timer.waited_s
     except TimeoutError:
         error = StepTimeoutError(
             f"{request.step} was not answered within {request.timeout_s:g} s "
             f"by {model.model_name}.",
             "Raise its timeout_s, or use a faster model.",
         )
-        return _failed(model, started, error, request.timeout_s)
+        return _failed(model, started, waited_s, error, request)
     except SwarmError as error:
-        return _failed(model, started, error, request.timeout_s)
-    RunFolder.of(request.run).write(
-        f"transcripts/{request.name}.json",
-        ModelMessagesTypeAdapter.dump_json([prompt, response]).decode(),
-    )
-    extraction = extract((response.text or "").strip(), request.output)
+        return _failed(model, started, waited_s, error, request)
+    _store(request, [*conversation, response])
+    text = response.text or ""
+    whole = joined(request.begun, text) if request.begun else text.strip()
+    extraction = extract(whole.strip(), request.output)
     result = SubagentResult(
         text=extraction.artifact,
         extraction=extraction.rule,
-        model=model.model_name,
+        model=response.model_name or model.model_name,
         started_at=started,
         ended_at=time.time(),
-        queue_s=_queue_s(response),
+        queue_s=waited_s + _queue_s(response),
         usage=usage_of([response]),
+        left_out=(*request.summarised, *left_out_of(request)),
     )
-    if why := (response.provider_details or {}).get("aborted"):
-        stopped = EarlyAbortError(
+    error = _problem(model, request, response, text, whole)
+    if error is None:
+        return result
+    saved = error.saved if isinstance(error, EarlyAbortError) else 0
+    changes = {"category": error.category, "error": str(error), "tokens_saved": saved}
+    if isinstance(error, TruncatedError):
+        # Whatever goes on from here needs all of it as it was written.
+        changes |= {"text": whole, "extraction": "whole text, cut off"}
+    return result.model_copy(update=changes)
+
+
+def _problem(
+    model: Model, request: SubagentRequest, response: ModelResponse, text: str, whole: str
+) -> SwarmError | None:
+    """Say what is wrong with an answer; None if nothing is, as far as the answer itself shows."""
+    details = response.provider_details or {}
+    if why := details.get("aborted"):
+        limit = request.max_output_tokens or response.usage.output_tokens
+        return EarlyAbortError(
             f"{model.model_name} was stopped: it wrote {why}.",
             "Ask differently, or use another model.",
-            request.max_output_tokens - response.usage.output_tokens,
+            max(0, limit - response.usage.output_tokens),
         )
-        return _with(result, stopped, tokens_saved=stopped.saved)
-    if result.text.strip():
-        return result
-    nothing = EmptyOutputError(
-        f"{model.model_name} answered {request.step} with nothing.",
-        "Ask differently, or use another model.",
-    )
-    return _with(result, nothing)
-
-
-def _with(result: SubagentResult, error: SwarmError, **more: Any) -> SubagentResult:
-    return result.model_copy(update={"category": error.category, "error": str(error), **more})
-
-
-async def _ask(model: Model, request: SubagentRequest) -> tuple[ModelRequest, ModelResponse]:
-    """Ask once, as a pydantic-ai agent does that has no tools and no typed output.
-
-    An `Agent` would send the same request, for 3 ms of CPU more: half a Prefect task run.
-    """
-    prompt = ModelRequest(
-        parts=[UserPromptPart(prompt_of(request))], instructions=request.instructions
-    )
-    try:
-        response = await model_request(model, [prompt], model_settings=settings_of(request))
-    except ModelContextWindowExceededError as error:
-        raise ContextTooSmallError(
-            f"The prompt of {request.step} does not fit {model.model_name}: {error}",
-            "Lower max_input_chars, or use a model with a larger context.",
-        ) from error
-    except TRANSPORT_ERRORS:
-        raise
-    except ModelAPIError as error:
-        raise ModelError(
-            f"{model.model_name} refused the request for {request.step}: {error}.",
-            "Check the model's name, its key and its settings.",
-        ) from error
-    except UnexpectedModelBehavior as error:
-        raise EmptyOutputError(
-            f"{model.model_name} gave {request.step} no usable answer: {error}",
+    if response.finish_reason == "content_filter":
+        words = details.get("refusal") or "the answer was filtered"
+        return RefusedError(f"{model.model_name} refused {request.step}: {words}", _REFUSED_FIX)
+    if response.finish_reason == "length" and text.strip():
+        tokens = response.usage.output_tokens
+        return TruncatedError(
+            f"{model.model_name}'s answer to {request.step} was cut off after {tokens:,} tokens.",
+            "Raise max_output_tokens, or ask for less.",
+        )
+    if not whole.strip():
+        return EmptyOutputError(
+            f"{model.model_name} answered {request.step} with nothing"
+            + (" within its tokens." if response.finish_reason == "length" else "."),
             "Ask differently, or use another model.",
-        ) from error
-    return prompt, response
+        )
+    if refuses(whole.strip()):
+        return RefusedError(
+            f"{model.model_name} refused {request.step}: {whole.strip()}", _REFUSED_FIX
+        )
+    return None
+
+
+def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None:
+    RunFolder.of(request.run).write(
+        f"transcripts/{request.name}.json",
+        ModelMessagesTypeAdapter.dump_json(messages).decode(),
+    )
 
 
 def _queue_s(response: ModelResponse) -> float:
     return float((response.provider_details or {}).get("queue_s") or 0.0)
 
 
-def _failed(model: Model, started: float, error: SwarmError, limit: float) -> SubagentResult:
+def _failed(
+    model: Model, started: float, waited_s: float, error: SwarmError, request: SubagentRequest
+) -> SubagentResult:
+    was_asked = error.category.value != "BUDGET" and not isinstance(error, UnavailableError)
     return SubagentResult(
         model=model.model_name,
         started_at=started,
         ended_at=time.time(),
-        usage=Usage(requests=1) if error.category is not Category.BUDGET else Usage(),
+        queue_s=waited_s,
+        usage=Usage(requests=1) if was_asked else Usage(),
         category=error.category,
         error=str(error),
         tokens_saved=error.saved if isinstance(error, EarlyAbortError) else 0,
-        timeout_s=limit,
+        timeout_s=request.timeout_s,
     )

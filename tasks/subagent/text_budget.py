@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["cut", "shares"]
+__all__ = ["BYTES_PER_TOKEN", "cut", "cut_tokens", "shares", "tokens_of"]
 
+BYTES_PER_TOKEN = 3.0
+"""Bytes of a text a token covers, on the low side so that estimates err upwards in any script."""
 _SHORT = 60  # below this a count of what was left out would take more than it tells
 
 
+def tokens_of(text: str) -> int:
+    """Estimate the tokens that a text takes."""
+    return -(-len(text.encode()) // int(BYTES_PER_TOKEN))
+
+
 def shares(lengths: Sequence[int], limit: int) -> list[int]:
-    """Divide `limit` characters among texts so that none is cut before a longer one is.
+    """Divide `limit` tokens or characters among texts so that none is cut before a longer one is.
 
     Each gets an even share; what short ones leave over goes to the others.
     """
@@ -29,3 +36,15 @@ def cut(text: str, limit: int) -> str:
         return text
     mark = f" … [{len(text) - limit} more characters]" if limit >= _SHORT else "…"
     return text[: max(0, limit - len(mark))].rstrip() + mark[: max(0, limit)]
+
+
+def cut_tokens(text: str, limit: int) -> str:
+    """Return the text in at most `limit` tokens, as they are estimated."""
+    tokens = tokens_of(text)
+    if tokens <= limit:
+        return text
+    # Not all characters have as many bytes; what is cut too little is cut again.
+    characters = len(text) * limit // tokens
+    while tokens_of(shorter := cut(text, characters)) > limit and characters:
+        characters = characters * 9 // 10
+    return shorter if characters else ""

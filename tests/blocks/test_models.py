@@ -57,7 +57,7 @@ def test_a_name_at_a_url_is_a_model_of_an_openai_compatible_server() -> None:
     assert isinstance(model, LimitedModel)
     assert isinstance(model.wrapped, OpenAIChatModel)
     assert model.model_name == "qwen2.5:7b"
-    assert model.base_url.rstrip("/") == "http://localhost:8000/v1"
+    assert str(model.base_url).rstrip("/") == "http://localhost:8000/v1"
 
 
 def test_a_providers_name_is_its_model(monkeypatch: pytest.MonkeyPatch) -> None:

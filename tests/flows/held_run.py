@@ -19,7 +19,7 @@ from prefect.flow_engine import run_flow_async
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.batch import BatchSummary, swarm_batch
 from prefect_swarm.flows.control import Progress, RunControl, controlled
-from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.options import SwarmOptions, TierOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
@@ -34,7 +34,9 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 OBJECTIVE = "Compare two things and say which is better"
-OPTIONS = SwarmOptions(model="test", seed=7, tier_concurrency={"worker": 4}, temperature=0.5)
+OPTIONS = SwarmOptions(
+    model="test", seed=7, tiers={"worker": TierOptions(concurrency=4)}, temperature=0.5
+)
 DRAFT = {
     "create_subagent": [{"name": "Reader", "system_prompt": "You read."}],
     "assign_task": [

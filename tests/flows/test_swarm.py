@@ -50,7 +50,7 @@ def test_steps_that_need_nothing_run_at_once_up_to_the_limit() -> None:
 def test_a_tier_has_a_limit_of_its_own() -> None:
     plan = TaskIR.from_items("read {item}", [str(n) for n in range(6)])
     with scripted(Script(together=2)) as script:
-        run(plan, max_concurrency=6, tier_concurrency={"worker": 2})
+        run(plan, max_concurrency=6, tiers={"worker": {"concurrency": 2}})
     assert script.most_at_once == 2
 
 
@@ -80,7 +80,7 @@ def test_the_answer_is_synthesised_from_the_last_steps_bounded() -> None:
         return "the whole answer" if "Write the final answer" in prompt else "x" * 900
 
     with scripted(Script(reply)) as script:
-        result = run(plan_of({"id": "S1"}, {"id": "S2"}), max_input_chars=400)
+        result = run(plan_of({"id": "S1"}, {"id": "S2"}), max_input_tokens=133)
     assert result.answer == "the whole answer"
     asked = script.prompts[-1]
     assert "Objective: Find out" in asked

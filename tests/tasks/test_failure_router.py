@@ -11,7 +11,7 @@ from prefect_swarm.errors import Category
 from prefect_swarm.failure_policy import RULES, Policy
 from prefect_swarm.result import Action, Decision, Mitigation, ShownAttempt
 from prefect_swarm.task_ir import TIERS, Tier
-from prefect_swarm.tasks.failure_router import FEEDBACK_CHARS, Bounds, Failure, feedback, route
+from prefect_swarm.tasks.failure_router import Bounds, Failure, feedback, route
 
 POLICY = Policy()
 MANY = Bounds(max_attempts=30, replans_left=1)
@@ -73,7 +73,9 @@ def test_every_case_there_is_is_what_its_rule_says() -> None:
         possible: list[Action] = [
             action
             for action in RULES[category]
-            if (action != "ESCALATE" or above) and (action != "REPLAN" or replans)
+            if (action != "ESCALATE" or above)
+            and (action != "REPLAN" or replans)
+            and action != "KEEP"
         ]
         wanted = possible[times - 1] if times <= len(possible) else ("SKIP" if optional else "FAIL")
         assert decision.action == wanted, (category, times, tier, optional, replans, ladder)
@@ -98,6 +100,33 @@ def test_what_broke_on_the_way_to_a_model_is_no_attempt_of_the_model() -> None:
         Failure(Category.CODE, "worker", "NameError"),
     ]
     assert route(history, POLICY, Bounds(max_attempts=2)).action == "RETRY"
+
+
+def test_a_provider_that_was_not_there_costs_no_attempt() -> None:
+    history = [
+        Failure(Category.UNAVAILABLE, "worker", "401"),
+        Failure(Category.CODE, "coder", "NameError"),
+    ]
+    assert route(history, POLICY, Bounds(max_attempts=2)).action == "RETRY"
+
+
+def test_an_answer_that_is_cut_off_is_written_on_and_at_last_kept() -> None:
+    alone = Bounds(ladder=("worker",), can_keep=True)
+    cut = Failure(Category.TRUNCATED, "worker", "cut off")
+    again = Failure(Category.TRUNCATED, "worker", "cut off", action="CONTINUE")
+    assert route([cut], POLICY, alone).action == "CONTINUE"
+    assert route([cut, again], POLICY, alone).action == "CONTINUE"
+    assert route([cut, again, again], POLICY, alone).action == "KEEP"
+    assert route([cut, again, again], POLICY, Bounds(ladder=("worker",))).action == "FAIL"
+
+
+def test_where_no_attempt_is_left_a_cut_text_is_kept_too() -> None:
+    decision = route(
+        [Failure(Category.TRUNCATED, "worker", "cut off")],
+        POLICY,
+        Bounds(max_attempts=1, can_keep=True),
+    )
+    assert (decision.action, decision.rule) == ("KEEP", "attempts spent")
 
 
 def test_it_is_waited_for_ever_longer() -> None:
@@ -197,19 +226,28 @@ def test_feedback_is_the_newest_first_and_nothing_twice() -> None:
     messages = ["one", "two", "two", "no route"]
     kinds = [Category.CODE] * 3 + [Category.INFRASTRUCTURE]
     history = [Failure(kind, "worker", text) for kind, text in zip(kinds, messages, strict=True)]
-    assert feedback(history) == "two Before that: one"
+    assert feedback(history, 600) == "two Before that: one"
 
 
 def test_feedback_is_bounded() -> None:
     long = [Failure(Category.CODE, "worker", f"{n} {'x' * 400}") for n in range(9)]
-    assert len(feedback(long)) < FEEDBACK_CHARS + 40
+    assert len(feedback(long, 600)) < 640
 
 
 tables = st.fixed_dictionaries(
     {
         category: st.lists(
             st.sampled_from(
-                ["RETRY", "THINK_HARDER", "SAMPLE", "DELEGATE", "ESCALATE", "REPLAN", "SKIP"]
+                [
+                    "RETRY",
+                    "CONTINUE",
+                    "THINK_HARDER",
+                    "SAMPLE",
+                    "DELEGATE",
+                    "ESCALATE",
+                    "REPLAN",
+                    "SKIP",
+                ]
             ),
             max_size=5,
         )

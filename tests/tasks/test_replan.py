@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.tasks.replan import (
-    EVIDENCE_CHARS,
     Replacement,
     read_replacement,
     replacement_request,
@@ -67,11 +66,12 @@ def test_what_the_orchestrator_is_shown_is_bounded() -> None:
         key="k",
         run="r",
         model="m",
+        evidence_chars=1000,
         limits=CallLimits(),
     )
     assert "Reader: Read it" in asked.prompt
     assert "Objective: Find out" in asked.prompt
-    assert len(asked.prompt) < EVIDENCE_CHARS + 250
+    assert len(asked.prompt) < 1250
     assert asked.tier == "orchestrator"
 
 
@@ -93,7 +93,7 @@ def test_whatever_the_grammar_admits_is_read(name: str, prompt: str) -> None:
 @pytest.mark.model
 @pytest.mark.parametrize("seed", range(3))
 def test_the_embedded_model_writes_a_line_that_can_be_read(seed: int, swarm_home: Path) -> None:
-    limits = CallLimits(seed=seed, temperature=1.5, max_output_tokens=24)
+    limits = CallLimits(seed=seed, temperature=1.5, max_output_tokens=256)
     asked = replacement_request(
         "Find out",
         "S1",
@@ -103,6 +103,7 @@ def test_the_embedded_model_writes_a_line_that_can_be_read(seed: int, swarm_home
         key="k",
         run="r",
         model="demo",
+        evidence_chars=1000,
         limits=limits,
     )
     verdict = asyncio.run(answer(asked))

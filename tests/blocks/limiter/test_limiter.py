@@ -115,7 +115,7 @@ def test_what_another_try_cannot_fix_is_sent_once(error: Exception) -> None:
 
 def test_while_one_is_told_to_wait_nobody_else_is_sent() -> None:
     time = Time()
-    one = limiter(time)
+    shared = limiter(time)
     sent_at: list[float] = []
 
     async def other() -> str:
@@ -124,9 +124,9 @@ def test_while_one_is_told_to_wait_nobody_else_is_sent() -> None:
 
     async def both() -> None:
         request, _ = failing(busy(10.0))
-        first = asyncio.create_task(one.run(request))
+        first = asyncio.create_task(shared.run(request))
         await asyncio.sleep(0)
-        await asyncio.gather(first, one.run(other))
+        await asyncio.gather(first, shared.run(other))
 
     asyncio.run(both())
     assert sent_at[0] >= 110.0
@@ -134,7 +134,7 @@ def test_while_one_is_told_to_wait_nobody_else_is_sent() -> None:
 
 def test_a_refusal_lowers_what_is_under_way_at_once_and_successes_raise_it_again() -> None:
     time = Time()
-    one = limiter(time)
+    shared = limiter(time)
     at_once, most = 0, 0
     refusing = True
 
@@ -153,16 +153,16 @@ def test_a_refusal_lowers_what_is_under_way_at_once_and_successes_raise_it_again
     async def crowd(number: int) -> None:
         nonlocal most
         most = 0
-        await asyncio.gather(*(one.run(request) for _ in range(number)))
+        await asyncio.gather(*(shared.run(request) for _ in range(number)))
 
     asyncio.run(crowd(16))
     assert most == 16
-    lowered = one.room
+    lowered = shared.room
     assert lowered <= 8
     refusing = False
     asyncio.run(crowd(60))
     assert most <= lowered + 8
-    assert one.room > lowered
+    assert shared.room > lowered
 
 
 def test_waits_are_told_and_no_deadline_counts_them() -> None:
@@ -179,11 +179,11 @@ def test_waits_are_told_and_no_deadline_counts_them() -> None:
 
         loop = asyncio.get_running_loop()
         loop.time = lambda: moved() + offset  # type: ignore[method-assign]
-        one = Limiter("openai", clock=loop.time, sleep=long, jitter=lambda: 0.0)
+        shared = Limiter("openai", clock=loop.time, sleep=long, jitter=lambda: 0.0)
         request, _ = failing(busy(30.0))
         with hear_waiting(heard.append):
             async with timed(5.0) as timer:
-                await one.run(request)
+                await shared.run(request)
                 await asyncio.sleep(0)
         return timer.waited_s
 
@@ -202,8 +202,8 @@ def test_work_that_takes_too_long_is_ended_all_the_same() -> None:
 
 def test_one_that_is_cancelled_while_it_waits_leaves_its_turn_to_the_next() -> None:
     async def story() -> str:
-        one = Limiter("openai")
-        one._window = one._window.after_refusal(0.0, 0.0, 2)  # room for one
+        shared = Limiter("openai")
+        shared._window = shared._window.after_refusal(0.0, 0.0, 2)  # room for one
         release = asyncio.Event()
 
         async def holding() -> str:
@@ -213,9 +213,9 @@ def test_one_that_is_cancelled_while_it_waits_leaves_its_turn_to_the_next() -> N
         async def quick() -> str:
             return "quick"
 
-        first = asyncio.create_task(one.run(holding))
+        first = asyncio.create_task(shared.run(holding))
         await asyncio.sleep(0)
-        second, third = (asyncio.create_task(one.run(quick)) for _ in range(2))
+        second, third = (asyncio.create_task(shared.run(quick)) for _ in range(2))
         await asyncio.sleep(0)
         release.set()
         await first
@@ -226,8 +226,8 @@ def test_one_that_is_cancelled_while_it_waits_leaves_its_turn_to_the_next() -> N
 
 
 def test_threads_with_loops_of_their_own_share_the_room() -> None:
-    one = Limiter("openai")
-    one._window = one._window.after_refusal(0.0, 0.0, 4)  # room for two
+    shared = Limiter("openai")
+    shared._window = shared._window.after_refusal(0.0, 0.0, 4)  # room for two
     lock, at_once, most = threading.Lock(), 0, 0
 
     async def request() -> None:
@@ -240,7 +240,7 @@ def test_threads_with_loops_of_their_own_share_the_room() -> None:
             at_once -= 1
 
     async def crowd() -> None:
-        await asyncio.gather(*(one.run(request) for _ in range(20)))
+        await asyncio.gather(*(shared.run(request) for _ in range(20)))
 
     threads = [threading.Thread(target=lambda: asyncio.run(crowd())) for _ in range(3)]
     for thread in threads:
@@ -248,8 +248,8 @@ def test_threads_with_loops_of_their_own_share_the_room() -> None:
     for thread in threads:
         thread.join(30)
     assert not any(thread.is_alive() for thread in threads)
-    assert one._under_way == 0
-    assert most <= one.room
+    assert shared._under_way == 0
+    assert most <= shared.room
 
 
 def test_a_provider_and_key_have_one_limiter() -> None:

@@ -53,7 +53,7 @@ def test_it_is_told_what_a_provider_s_model_is_told() -> None:
     _draft(model)
     assert "create_subagent: every specialist" in model.prompts[0]
     assert OBJECTIVE in model.prompts[0]
-    assert "max_tokens" not in model.settings_of_requests[0]
+    assert model.settings_of_requests[0]["max_tokens"] == 2048
 
 
 def test_an_unknown_agent_is_reported_and_fixed_once() -> None:

@@ -22,7 +22,7 @@ BASE = SubagentRequest(
 
 
 def asked(**fields: Any) -> dict[str, Any]:
-    return {**settings_of(BASE.model_copy(update=fields))}
+    return {**settings_of(BASE.model_copy(update=fields), is_local=True)}
 
 
 @pytest.mark.parametrize("kind", ["python", "shell", "json", "files"])
@@ -46,3 +46,16 @@ def test_an_answer_of_a_given_form_is_written_under_its_grammar() -> None:
 def test_the_temperature_is_the_models_own_unless_one_is_asked_for() -> None:
     assert "temperature" not in asked()
     assert asked(temperature=0.8)["temperature"] == 0.8
+
+
+def test_a_provider_is_sent_nothing_that_nobody_set() -> None:
+    sent = settings_of(BASE, is_local=False)
+    assert [name for name in sent if not name.startswith("llamacpp_")] == []
+
+
+def test_a_provider_is_sent_what_somebody_set() -> None:
+    limits = {"max_output_tokens": 9, "temperature": 0.5, "top_p": 0.9, "thinking": "low"}
+    seeded = {"seed": 7, "seed_is_set": True}
+    sent = settings_of(BASE.model_copy(update=limits | seeded), is_local=False)
+    assert (sent.get("max_tokens"), sent.get("temperature"), sent.get("top_p")) == (9, 0.5, 0.9)
+    assert (sent.get("thinking"), sent.get("seed")) == ("low", 7)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.output import StepOutput
-from prefect_swarm.tasks.subagent.request import SubagentRequest, prompt_of
-from prefect_swarm.tasks.subagent.text_budget import cut, shares
+from prefect_swarm.tasks.subagent.request import SubagentRequest, left_out_of, prompt_of
+from prefect_swarm.tasks.subagent.text_budget import cut, cut_tokens, shares, tokens_of
 
 lengths = st.lists(st.integers(0, 5000), max_size=30)
 
@@ -37,10 +37,13 @@ def test_a_cut_text_says_how_much_is_missing() -> None:
     assert cut("x" * 500, 10) == "x" * 9 + "…"
 
 
-@given(st.integers(1, 300), st.integers(100, 8000))
-def test_everything_read_stays_within_the_bound(count: int, limit: int) -> None:
-    upstream = tuple(StepOutput(name=f"S{n}", agent="Reader", text="y" * 900) for n in range(count))
-    request = SubagentRequest(
+@given(st.text(max_size=400), st.integers(0, 200))
+def test_a_text_cut_to_tokens_fits(text: str, limit: int) -> None:
+    assert tokens_of(cut_tokens(text, limit)) <= limit
+
+
+def reading(count: int, limit: int | None) -> SubagentRequest:
+    return SubagentRequest(
         key="k",
         run="r",
         step="S301",
@@ -50,8 +53,25 @@ def test_everything_read_stays_within_the_bound(count: int, limit: int) -> None:
         model="demo",
         instructions="",
         prompt="join",
-        upstream=upstream,
-        max_input_chars=limit,
+        upstream=tuple(
+            StepOutput(name=f"S{n}", agent="Reader", text="y" * 900) for n in range(count)
+        ),
+        max_input_tokens=limit,
     )
-    labels = sum(len(f"S{n}: ") + 2 for n in range(count))
-    assert len(prompt_of(request)) <= max(limit, labels) + len("join")
+
+
+@given(st.integers(1, 300), st.integers(100, 8000))
+def test_everything_read_stays_within_the_bound(count: int, limit: int) -> None:
+    labels = sum(tokens_of(f"S{n}: ") + 1 for n in range(count))
+    assert tokens_of(prompt_of(reading(count, limit))) <= max(limit, labels) + tokens_of("join")
+
+
+def test_what_does_not_fit_is_named_with_its_size() -> None:
+    (left_out,) = left_out_of(reading(1, 100))
+    assert (left_out.name, left_out.of) == ("S0", 300)
+    assert 200 <= left_out.tokens <= 240
+    assert left_out_of(reading(3, 2000)) == ()
+
+
+def test_without_a_bound_everything_is_read() -> None:
+    assert prompt_of(reading(40, None)).count("y") == 40 * 900

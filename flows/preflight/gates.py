@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from ..errors import GateError, SwarmError
-from ..gates import Gate, find_gate, gate_name, is_required
-from .compile import CompiledPlan
+from ...errors import GateError, SwarmError
+from ...gates import Gate, find_gate, gate_name, is_required
+from ..compile import CompiledPlan
 
 __all__ = ["check_gates"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..errors import InputError
+from .errors import InputError
 
 __all__ = ["PYTHON", "model_names", "with_key"]
 

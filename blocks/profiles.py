@@ -1,0 +1,29 @@
+"""The profile of a model: what it is given and asked for where the user sets nothing."""
+
+from __future__ import annotations
+
+from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
+
+from .local import local_model
+from .profile import Profile
+
+__all__ = ["profile_of"]
+
+
+def profile_of(model: Model) -> Profile:
+    """Return a model's profile.
+
+    A model file's follows from the file and the machine. A provider's has no bound of ours but
+    what fits its context, where pydantic-ai knows that: three quarters of it are for what a step
+    reads. Of models that stand in for one another the smallest context counts, and the first one's
+    figures else.
+    """
+    if isinstance(model, FallbackModel):
+        first, *others = map(profile_of, model.models)
+        sizes = [each.max_input_tokens for each in (first, *others) if each.max_input_tokens]
+        return first.model_copy(update={"max_input_tokens": min(sizes, default=None)})
+    if (local := local_model(model)) is not None:
+        return local.limits
+    context = model.context_window
+    return Profile(context_tokens=context, max_input_tokens=context * 3 // 4 if context else None)

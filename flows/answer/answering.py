@@ -1,0 +1,162 @@
+"""The answer of a run: the final step's output, or what the orchestrator writes from several."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ...errors import BudgetExceededError, Category
+from ...gates import format_diagnostics
+from ...gates.json.schema import check_schema
+from ...output import StepOutput
+from ...result import Usage
+from ...tasks.subagent.continuation import cut_mark
+from ...tasks.subagent.extraction import extract
+from ...tasks.subagent.request import SubagentRequest, SubagentResult
+from ...tasks.synthesise import join_outputs, synthesis, synthesise
+from ..context import RunContext
+from ..control import Progress, RunControl
+from ..records import StepRecord
+from ..task_run import run_task
+
+__all__ = ["Answer", "Answering"]
+
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A run's answer, what it took, and what went wrong with it; "" if nothing did."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    trouble: str = ""
+
+
+@dataclass(slots=True)
+class Answering:
+    """Makes the answer of a run.
+
+    Attributes:
+        done_when: What the plan calls done.
+        check: Says what is wrong with an answer in JSON; "" if nothing is.
+        usage: What was taken so far.
+    """
+
+    context: RunContext
+    control: RunControl
+    done_when: Sequence[str] = ()
+    check: Callable[[str], str] = lambda _: ""
+    usage: Usage = field(init=False, default_factory=Usage)
+
+    async def answer(self, last: Sequence[StepRecord]) -> Answer:
+        """Answer from the outputs that no other step reads."""
+        outputs = tuple(record.output for record in last if record.output is not None)
+        if self.context.options.answer_schema is not None:
+            return await self._typed(outputs, last)
+        # What gates have passed, no model writes again.
+        if len(outputs) <= 1 or any(output.kind != "text" for output in outputs):
+            return Answer(join_outputs(outputs))
+        return await self._written(outputs, last)
+
+    async def _written(self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]) -> Answer:
+        """Have it written, on and on where it is cut off."""
+        result = await self._ask(self._request(outputs, 1), last)
+        for number in range(2, _TRIES + 1):
+            if isinstance(result, str) or result.category is not Category.TRUNCATED:
+                break
+            result = await self._ask(self._request(outputs, number, begun=result.text), last)
+        if isinstance(result, str):
+            return Answer(join_outputs(outputs), self.usage, result)
+        if result.category is None:
+            return Answer(result.text, self.usage)
+        if result.category is Category.TRUNCATED:
+            text = result.text.rstrip() + cut_mark(self.usage.output_tokens)
+            return Answer(text, self.usage, f"The answer is cut off: {result.error}")
+        trouble = f"The answer could not be written: {result.error}"
+        return Answer(join_outputs(outputs), self.usage, trouble)
+
+    async def _typed(self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]) -> Answer:
+        """Have it written as JSON that fits the schema, told each time what was wrong."""
+        if not outputs:
+            return Answer("")
+        if len(outputs) == 1 and not self._problem(text := _as_json(outputs[0].text)):
+            return Answer(text)
+        problem = ""
+        for number in range(1, _TRIES + 1):
+            result = await self._ask(self._request(outputs, number, problem=problem), last)
+            if isinstance(result, str):
+                return Answer(join_outputs(outputs), self.usage, result)
+            text = _as_json(result.text)
+            problem = result.error if result.category is not None else self._problem(text)
+            if not problem:
+                return Answer(text, self.usage)
+        trouble = f"The answer doesn't fit its type: {problem}"
+        return Answer(join_outputs(outputs), self.usage, trouble)
+
+    def _problem(self, text: str) -> str:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            return f"it is not valid JSON: {error}"
+        found = check_schema(self.context.options.answer_schema or {}, value)
+        return format_diagnostics(found.diagnostics) if found.diagnostics else self.check(text)
+
+    def _request(
+        self,
+        outputs: tuple[StepOutput, ...],
+        number: int,
+        *,
+        begun: str = "",
+        problem: str = "",
+    ) -> SubagentRequest:
+        context, schema = self.context, self.context.options.answer_schema
+        request = synthesis(
+            context.plan.objective,
+            outputs,
+            done_when=self.done_when,
+            key=f"{context.key}.answer.{number}",
+            run=context.flow_run_id,
+            model=context.options.model_of("orchestrator"),
+            limits=context.limits,
+        )
+        changes = {"attempt": number, "begun": begun, "feedback": problem}
+        if schema is not None:
+            changes |= {"output": "json", "output_schema": json.dumps(schema, sort_keys=True)}
+        return request.model_copy(update=changes)
+
+    async def _ask(
+        self, request: SubagentRequest, last: Sequence[StepRecord]
+    ) -> SubagentResult | str:
+        """Return what came of a request, or why it could not be sent."""
+        ledger = self.context.ledger
+        try:
+            request = await ledger.reserve(request)
+        except BudgetExceededError as error:
+            return f"The answer could not be written: {error}"
+        if request.attempt == 1:
+            self.control.listener(Progress("synthesising", time.time()))
+        usage: Usage | None = None
+        again = f" · attempt {request.attempt}" if request.attempt > 1 else ""
+        try:
+            asking = run_task(
+                synthesise,
+                request,
+                name=f"Answer · orchestrator{again}",
+                wait_for=[state for record in last for state in record.states],
+            )
+            _, content = await self.control.unless_cancelled(asking)
+            if not isinstance(content, dict):
+                return f"The answer could not be written: {content!r}"
+            result = SubagentResult.model_validate(content)
+            usage = result.usage
+            self.usage += usage
+            return result
+        finally:
+            ledger.settle(request.key, usage)
+
+
+def _as_json(text: str) -> str:
+    return extract(text.strip(), "json").artifact

@@ -1,0 +1,144 @@
+"""Inputs that a step has no room for, summarised by the worker tier part by part."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from ...output import StepOutput
+from ...result import Usage
+from ...tasks.subagent.request import SubagentRequest, SubagentResult, left_out_of
+from ...tasks.subagent.task import subagent
+from ...tasks.subagent.text_budget import BYTES_PER_TOKEN, tokens_of
+from ..context import RunContext
+from ..records import StepRecord
+from ..task_run import run_task
+from .limits import call_limits
+
+__all__ = ["Summaries", "parts_of"]
+
+_ROUNDS = 3
+_PART_TOKENS = 8000
+"""Tokens of a part where the worker's model has no bound of its own."""
+_INSTRUCTIONS = (
+    "You shorten a part of a longer text for somebody who works on from it. Keep every fact, "
+    "number, name and conclusion; leave out what is said twice and how it is said."
+)
+
+
+def parts_of(text: str, tokens: int) -> list[str]:
+    """Divide a text at its paragraphs, lines or words into parts of about so many tokens.
+
+    Nothing is left out: the parts joined are the text.
+    """
+    parts: list[str] = []
+    while tokens_of(text) > tokens:
+        size = max(1, int(tokens * BYTES_PER_TOKEN * len(text) / len(text.encode())))
+        head = text[:size]
+        ends = (head.rfind("\n\n") + 2, head.rfind("\n") + 1, head.rfind(" ") + 1)
+        end = next((end for end in ends if end > size // 2), size)
+        parts.append(text[:end])
+        text = text[end:]
+    return [*parts, text]
+
+
+@dataclass(slots=True)
+class Summaries:
+    """Makes the summaries of a run; each text is summarised once to a length.
+
+    Attributes:
+        usage: What all of them took so far.
+    """
+
+    context: RunContext
+    usage: Usage = field(init=False, default_factory=Usage)
+    _made: dict[tuple[str, int], asyncio.Task[str]] = field(
+        init=False, default_factory=dict[tuple[str, int], "asyncio.Task[str]"]
+    )
+
+    async def fitting(self, request: SubagentRequest, record: StepRecord) -> SubagentRequest:
+        """Return the request, with summaries for the inputs that it has no room for.
+
+        As it is where the policy cuts them.
+
+        Raises:
+            BudgetExceededError: The run can't afford a summary.
+        """
+        if self.context.options.policy.long_inputs == "cut":
+            return request
+        cut = left_out_of(request)
+        left_out = {part.name: part.of - part.tokens for part in cut}
+        if not left_out:
+            return request
+        texts = await asyncio.gather(
+            *(
+                self._summary(text, left_out[text.name], request, record)
+                for text in request.upstream
+                if text.name in left_out
+            )
+        )
+        summaries = dict(zip(left_out, texts, strict=True))
+        upstream = tuple(
+            text.model_copy(update={"text": summaries.get(text.name, text.text)})
+            for text in request.upstream
+        )
+        summarised = tuple(part.model_copy(update={"summarised": True}) for part in cut)
+        return request.model_copy(update={"upstream": upstream, "summarised": summarised})
+
+    async def _summary(
+        self, text: StepOutput, room: int, request: SubagentRequest, record: StepRecord
+    ) -> str:
+        key = (text.name, room)
+        if key not in self._made:
+            self._made[key] = asyncio.create_task(self._shorten(text, room, request, record))
+        return await asyncio.shield(self._made[key])
+
+    async def _shorten(
+        self, text: StepOutput, room: int, request: SubagentRequest, record: StepRecord
+    ) -> str:
+        whole = text.text
+        for turn in range(1, _ROUNDS + 1):
+            name = self.context.options.model_of("worker")
+            limits = call_limits(self.context.options, "worker", self.context.models.profile(name))
+            parts = parts_of(whole, limits.max_input_tokens or _PART_TOKENS)
+            words = max(20, room * 2 // 3 // len(parts))
+            asked = [
+                SubagentRequest(
+                    key=f"{self.context.key}.{text.name}.summary.{room}.{turn}.{number}",
+                    run=request.run,
+                    step=f"{text.name}-summary-{turn}-{number}",
+                    agent="Summariser",
+                    attempt=1,
+                    tier="worker",
+                    model=name,
+                    instructions=_INSTRUCTIONS,
+                    prompt=f"{part}\n\nWrite this part in at most {words} words.",
+                    **dict(limits),
+                )
+                for number, part in enumerate(parts, 1)
+            ]
+            shortened = await asyncio.gather(*(self._ask(each, record) for each in asked))
+            whole = "\n\n".join(shortened)
+            if tokens_of(whole) <= room:
+                return whole
+        return whole
+
+    async def _ask(self, request: SubagentRequest, record: StepRecord) -> str:
+        """Return a part's summary; the part itself where the worker has none."""
+        request = await self.context.ledger.reserve(request)
+        usage = None
+        try:
+            _, content = await run_task(
+                subagent,
+                request,
+                name=f"{record.step.id} · {request.step}",
+                wait_for=record.states,
+            )
+            result = SubagentResult.model_validate(content) if isinstance(content, dict) else None
+            usage = result.usage if result else None
+        finally:
+            self.context.ledger.settle(request.key, usage)
+        if result is None or not result.text.strip():
+            return request.prompt
+        self.usage += result.usage
+        return result.text

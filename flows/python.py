@@ -1,0 +1,96 @@
+"""Running a swarm from Python: models as objects, and answers with a type."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from typing import Any, cast
+
+from pydantic import TypeAdapter
+
+from ..blocks.given import GivenModel
+from ..errors import InputError
+from ..result import SwarmResult
+from ..task_ir import TaskIR
+from .answer.answer_type import answered_as
+from .options import SwarmOptions
+from .swarm import swarm as swarm_flow
+
+__all__ = ["swarm"]
+
+
+async def swarm(
+    objective: str,
+    *,
+    plan: TaskIR | None = None,
+    options: SwarmOptions | None = None,
+    model: GivenModel | str | None = None,
+    worker: GivenModel | str | None = None,
+    coder: GivenModel | str | None = None,
+    architect: GivenModel | str | None = None,
+    orchestrator: GivenModel | str | None = None,
+    output_type: Any = None,
+) -> SwarmResult:
+    """Run a swarm: the flow `swarm`, with models and types as Python has them.
+
+    Args:
+        objective: What is wanted, in plain words; with a plan, the plan's own.
+        plan: A plan of your own; left out, the orchestrator writes one.
+        options: Models and budgets.
+        model: The model of every tier: a name, a pydantic-ai model, or an agent, whose tools and
+            settings are used.
+        worker: The cheapest tier's, instead.
+        coder: The middle tier's.
+        architect: The most expensive tier's.
+        orchestrator: The one that plans and writes the answer.
+        output_type: A pydantic model or any type pydantic knows. The answer is then JSON of its
+            schema, checked and repaired, and the result's `output` is one.
+
+    Returns:
+        The result; a run that ends `partial` may have no `output`.
+
+    Raises:
+        GateError: A gate that a step has to pass can't run here.
+        InputError: The objective is empty or not the plan's, or the plan breaks a rule.
+        ModelError: A tier's model can't be had.
+        NoPlanError: The orchestrator wrote no plan that can be read.
+        RunFailedError: No step succeeded; its `result` tells it all.
+
+    Example:
+        ```python
+        result = asyncio.run(swarm("Compare tea and coffee", model="openai:gpt-5"))
+        print(result.answer)
+        ```
+    """
+    named = {
+        "model": model,
+        "worker": worker,
+        "coder": coder,
+        "architect": architect,
+        "orchestrator": orchestrator,
+    }
+    changes: dict[str, Any] = {tier: given for tier, given in named.items() if given is not None}
+    adapter: TypeAdapter[Any] | None = None
+    if output_type is not None:
+        adapter = TypeAdapter(output_type)
+        changes["answer_schema"] = _schema(adapter)
+    # Validated anew, so that models become the names that stand for them.
+    chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
+    run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
+    with ExitStack() as entered:
+        if adapter is not None:
+            entered.enter_context(answered_as(adapter))
+        result = await run(objective, plan=plan, options=chosen)
+    if adapter is None or result.status != "completed":
+        return result
+    return result.model_copy(update={"output": adapter.validate_json(result.answer)})
+
+
+def _schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+    try:
+        return adapter.json_schema()
+    except Exception as error:  # noqa: BLE001 - pydantic has several errors for it
+        raise InputError(
+            f"The output_type can't be written as a JSON Schema: {error}.",
+            "Give a pydantic model, or a type of plain fields.",
+        ) from None
