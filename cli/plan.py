@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
+from ..flows.bounds.estimate import TYPICAL_ANSWER, estimate
 from ..flows.compile import CompiledPlan, StepDefaults, compile_plan
 from ..flows.options import SwarmOptions
 from ..gates import build_pipeline
+from ..pricing import price_of_name
 from ..result import Planning
 from ..task_ir import TaskIR
 from ..tasks.report.pages import DagStep, mermaid
@@ -50,6 +52,7 @@ def plan(
         print_text(mermaid(_dag(compiled)))
     else:
         print_plan(compiled)
+        print_text(_estimated(compiled, options))
     return 0
 
 
@@ -76,6 +79,15 @@ def print_plan(plan: CompiledPlan) -> None:
     print_text(
         f"{plural(len(plan.steps), 'step')}, {roots} can start at once, "
         f"longest path {plural(longest, 'step')}. Priority: steps from there to the end."
+    )
+
+
+def _estimated(plan: CompiledPlan, options: SwarmOptions) -> str:
+    found = estimate(plan, options, price_of_name)
+    money = "price not known" if found.usd is None else f"${found.usd:.4f}"
+    return (
+        f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds at once and "
+        f"writes some {TYPICAL_ANSWER} tokens at most."
     )
 
 

@@ -21,6 +21,7 @@ LAYERS = (
         "schema_check",
         "local_extra",
         "model_names",
+        "pricing",
     },
     {"output", "task_ir"},
     {"gates"},

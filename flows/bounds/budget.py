@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ...blocks.prices import Price
 from ...errors import BudgetExceededError
+from ...pricing import Price
 from ...result import Usage
 from ...tasks.subagent.request import SubagentRequest, prompt_of
 from ...tasks.subagent.text_budget import tokens_of

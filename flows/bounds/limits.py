@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ...blocks.prices import Price
 from ...blocks.profile import Profile
+from ...pricing import Price
 from ...task_ir import StepSettings, Tier, TierName
 from ...tasks.subagent.request import CallLimits
 from ..events import ConcurrencyLimits

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.blocks.prices import Price
 from prefect_swarm.errors import BudgetExceededError
 from prefect_swarm.flows.bounds.budget import (
     LEAST_ROOM,
@@ -18,6 +17,7 @@ from prefect_swarm.flows.bounds.budget import (
     Spending,
     admits,
 )
+from prefect_swarm.pricing import Price
 from prefect_swarm.result import Usage
 from prefect_swarm.tasks.subagent.request import SubagentRequest
 
