@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import PlanError
 from ..task_ir import TaskIR
 from ..tasks.planner.adapter.line_format import read_lines
-from ..tasks.planner.adapter.repair.pipeline import repair_plan
+from ..tasks.planner.adapter.repair import repair_plan
 from .agreement import agreement
 
 __all__ = ["GRAPH_REWARD", "reward"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic_ai.models import Model
 
+from ...blocks.agent import AgentModel
 from ...blocks.local import local_model
 from .adapter.planner import AdapterPlanner
 from .grammar import GrammarPlanner
@@ -27,5 +28,7 @@ def planner_for(model: Model, *, adapter: bool = True) -> Planner:
     local = local_model(model)
     if local is None:
         return StructuredPlanner(model)
+    if isinstance(model, AgentModel):
+        model = model.wrapped
     path = local.planner_adapter if adapter else None
     return AdapterPlanner(model, path) if path is not None else GrammarPlanner(model, local)

@@ -16,7 +16,18 @@ from pydantic import ValidationError
 
 PARTS = sections("failures.md")
 POLICY = ROOT / "examples" / "policy.yaml"
-ACTIONS = {"RETRY", "THINK_HARDER", "SAMPLE", "ESCALATE", "DELEGATE", "REPLAN", "SKIP", "FAIL"}
+ACTIONS = {
+    "RETRY",
+    "CONTINUE",
+    "THINK_HARDER",
+    "SAMPLE",
+    "ESCALATE",
+    "DELEGATE",
+    "REPLAN",
+    "KEEP",
+    "SKIP",
+    "FAIL",
+}
 
 
 def test_the_table_is_the_default_policy() -> None:

@@ -24,7 +24,7 @@ from ..conversation import EXCERPT, checked_objective
 from ..protocol import PlanContext, PlanDraft
 from .line_format import GRAMMAR_STEPS, grammar, read_lines, repetition_reason
 from .prompts import trained_messages
-from .repair.pipeline import repair_plan
+from .repair import repair_plan
 from .score import score
 from .selection import AGREED, Choice, PlanCandidate, describe_selection, select_plan
 
@@ -151,9 +151,7 @@ class AdapterPlanner:
 
 def _candidate(text: str, objective: str, context: PlanContext) -> PlanCandidate:
     try:
-        plan, notes = repair_plan(
-            read_lines(text, objective, context.rules), context.rules.max_steps
-        )
+        plan, notes = repair_plan(read_lines(text, objective, context.rules))
     except PlanError as error:
         return PlanCandidate((error.text or text)[:EXCERPT], error=str(error))
     return PlanCandidate(text[:EXCERPT], plan, score(plan, objective), notes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .....task_ir import MAX_STEPS, TaskIR
+from ....task_ir import TaskIR
 
 __all__ = ["RULES", "RepairedPlan", "Rule", "repair_by", "repair_plan"]
 
@@ -24,16 +24,8 @@ class RepairedPlan(NamedTuple):
 Rule = Callable[[TaskIR], RepairedPlan]
 
 
-def repair_plan(
-    plan: TaskIR,
-    max_steps: int = MAX_STEPS,  # noqa: ARG001 (no rule adds a step today)
-) -> RepairedPlan:
-    """Repair a plan by its objective; repairing it once more changes nothing.
-
-    Args:
-        plan: It has its objective.
-        max_steps: The most steps it may have then.
-    """
+def repair_plan(plan: TaskIR) -> RepairedPlan:
+    """Repair a plan by the objective it has; repairing it once more changes nothing."""
     return repair_by(RULES, plan)
 
 

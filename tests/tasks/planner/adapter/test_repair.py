@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from prefect_swarm.parl.data.generating.generate import generate
 from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.planner.adapter.line_format import read_lines
-from prefect_swarm.tasks.planner.adapter.repair.pipeline import RULES, repair_by, repair_plan
+from prefect_swarm.tasks.planner.adapter.repair import RULES, repair_by, repair_plan
 
-BENCHES = Path(__file__).parents[5] / "benches" / "planning"
-PLANS = Path(__file__).parents[4] / "benches"
+BENCHES = Path(__file__).parents[4] / "benches" / "planning"
+PLANS = Path(__file__).parents[3] / "benches"
 
 
 def test_a_plan_of_one_step_asks_what_was_asked() -> None:
