@@ -13,6 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from pydantic_ai.models import Model
 
 from ...blocks.limiter.waiting import timed
+from ...blocks.local import local_model
 from ...blocks.models import resolve_model
 from ...errors import (
     EarlyAbortError,
@@ -29,7 +30,7 @@ from ..race import run_in_race
 from ..tags import tag_task_run
 from ..usage import usage_of
 from .asking import ask
-from .continuation import joined
+from .continuation import joined, resume_point
 from .extraction import extract
 from .refusal import refuses
 from .request import SubagentRequest, SubagentResult, left_out_of
@@ -75,6 +76,9 @@ async def answer(request: SubagentRequest) -> SubagentResult:
     """
     started = time.time()
     model = await resolve_model(request.model, request.tier)
+    if request.begun and local_model(model) is None:
+        begun = resume_point(request.begun, request.output)
+        request = request.model_copy(update={"begun": begun})
     waited_s = 0.0
     try:
         async with timed(request.timeout_s) as timer:
@@ -93,7 +97,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         return _failed(model, started, waited_s, error, request)
     _store(request, [*conversation, response])
     text = response.text or ""
-    whole = joined(request.begun, text) if request.begun else text.strip()
+    whole = joined(request.begun, text) if request.begun else text.lstrip()
     extraction = extract(whole.strip(), request.output)
     result = SubagentResult(
         text=extraction.artifact,
@@ -137,15 +141,15 @@ def _problem(
             f"{model.model_name}'s answer to {request.step} was cut off after {tokens:,} tokens.",
             "Raise max_output_tokens, or ask for less.",
         )
-    if not whole.strip():
+    if not text.strip():
         return EmptyOutputError(
             f"{model.model_name} answered {request.step} with nothing"
             + (" within its tokens." if response.finish_reason == "length" else "."),
             "Ask differently, or use another model.",
         )
-    if refuses(whole.strip()):
+    if refuses(text.strip()) or refuses(whole.strip()):
         return RefusedError(
-            f"{model.model_name} refused {request.step}: {whole.strip()}", _REFUSED_FIX
+            f"{model.model_name} refused {request.step}: {text.strip()}", _REFUSED_FIX
         )
     return None
 

@@ -6,18 +6,34 @@ import asyncio
 import random
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 from flow_runs import run
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import SwarmResult
+from prefect_swarm.result import RunFailedError, SwarmResult
 from prefect_swarm.task_ir import TaskIR
-from provider_server import Asked, ProviderServer, Reply
+from provider_server import Asked, ProviderServer, Reply, provider_server
 
-__all__ = ["InTurn", "closed_port", "model_at", "planned", "prose", "run_at", "works"]
+__all__ = [
+    "ONCE",
+    "InTurn",
+    "closed_port",
+    "end_at",
+    "model_at",
+    "planned",
+    "prose",
+    "run_at",
+    "serving",
+    "works",
+]
+
+ONCE: dict[str, Any] = {"replans": 0}
+"""A policy in which no other step is asked for in a failed one's place."""
+
 
 _WORDS = [
     "harbour",
@@ -107,9 +123,24 @@ def works(asked: Asked) -> Reply:
     return Reply(f"A finding about {asked.prompt.splitlines()[-1]}.")
 
 
+def serving(reply: Callable[[Asked], Reply]) -> AbstractContextManager[ProviderServer]:
+    """Serve models that are listed: whether they are served is found out without a chat request."""
+    return provider_server(reply, models=("strong-model", "other-model"))
+
+
 def run_at(server: ProviderServer, plan: TaskIR, **options: Any) -> SwarmResult:
     """Run a plan on the server's model, without a memory."""
     return run(plan, **{"model": server.name(), "memory": False, **options})
+
+
+def end_at(server: ProviderServer, plan: TaskIR, **options: Any) -> SwarmResult:
+    """Run a plan to its end, whether or not a step succeeds."""
+    try:
+        return run_at(server, plan, **options)
+    except RunFailedError as error:
+        if error.result is None:
+            raise
+        return error.result
 
 
 def planned(server: ProviderServer, objective: str, **options: Any) -> SwarmResult:
