@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
@@ -12,28 +12,34 @@ from pydantic_ai.messages import (
     TextPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, merge_model_settings
 from pydantic_ai.usage import RequestUsage
 from pydantic_core import to_json
 
 from ..errors import InputError
+from .remote import remote_model
 
-__all__ = ["AgentModel", "model_of"]
+__all__ = ["REQUESTS", "AgentModel", "model_of"]
+
+REQUESTS = "agent_requests"
+"""Where the details of an answer say how many requests the agent made for it."""
 
 
 def model_of(agent: Agent[Any, Any]) -> Model:
     """Return an agent's own model.
 
     Raises:
-        InputError: It has none.
+        InputError: It has none, or one of an unknown name.
+        ModelError: The provider of its model lacks a key or its package is not installed.
     """
-    if agent.model is None:
+    model = agent.model
+    if model is None:
         raise InputError(
             f"The agent {agent.name or 'without a name'} has no model.", "Give it a model."
         )
-    return infer_model(cast("Any", agent.model))
+    return model if isinstance(model, Model) else remote_model(model)
 
 
 class AgentModel(WrapperModel):
@@ -82,7 +88,7 @@ class AgentModel(WrapperModel):
             model_name=self.wrapped.model_name,
             provider_name=self.wrapped.system,
             finish_reason=result.response.finish_reason,
-            provider_details={"requests": usage.requests},
+            provider_details={REQUESTS: usage.requests},
         )
 
 

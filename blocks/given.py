@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from typing import Any
+from uuid import uuid4
 
 from pydantic_ai import Agent
 from pydantic_ai.models import Model
@@ -19,17 +19,16 @@ GivenModel = Model | Agent[Any, Any]
 # Put in by `name_given`, where options take a model in a name's place; found by `given_model` when
 # the name is resolved. A flow's parameters are stored as JSON, which a model is not.
 _given: dict[str, GivenModel] = {}
-_numbers = itertools.count(1)
 _lock = threading.Lock()
 
 
 def name_given(model: GivenModel) -> str:
-    """Return the name that stands for a model in this process, the same each time."""
+    """Return the name that stands for a model in this process alone, the same each time."""
     with _lock:
         for name, known in _given.items():
             if known is model:
                 return name
-        name = f"{PYTHON}{_label(model)}#{next(_numbers)}"
+        name = f"{PYTHON}{_label(model)}#{uuid4().hex[:8]}"
         _given[name] = model
         return name
 
@@ -50,6 +49,6 @@ def given_model(name: str) -> GivenModel:
 
 
 def _label(model: GivenModel) -> str:
-    if isinstance(model, Model):
-        return model.model_name
-    return model.name or "agent"
+    label = model.model_name if isinstance(model, Model) else model.name or "agent"
+    # A comma would end the name.
+    return label.replace(",", "+")

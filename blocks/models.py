@@ -80,21 +80,23 @@ async def resolve_model(name: str, tier: str) -> Model:
 
     Raises:
         InputError: The name has none of the forms, or is local and llama.cpp is not installed.
-        ModelError: It is well-formed, but the file, block, key or package is missing.
+        ModelError: It is well-formed, but the file, block, key or package is missing, or a run of
+            another event loop is using it.
     """
     models = models_of_loop()
-    if (override := _overrides.get({}).get(tier)) is not None:
-        return await models.enter(_limited(override))
-    if name not in models.by_name:
+    override = _overrides.get({}).get(tier)
+    # What is made holds the override, whose identity is therefore its own for as long.
+    key = name if override is None else id(override)
+    if key not in models.made:
         try:
-            made = await _make_models(name)
+            made = await _make_models(name) if override is None else _limited(override)
         except ModelError as error:
             raise type(error)(f"Tier {tier}: {error.problem}", error.fix) from None
         except InputError as error:
             raise InputError(f"Tier {tier}: {error.problem}", error.fix) from None
         # Two calls may have made it at the same time; all use the first.
-        models.by_name.setdefault(name, made)
-    return await models.enter(models.by_name[name])
+        models.made.setdefault(key, made)
+    return await models.enter(models.made[key])
 
 
 def planner_adapter_of(name: str) -> Path | None:

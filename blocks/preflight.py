@@ -14,6 +14,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
 from ..errors import ModelError
+from .agent import AgentModel
 from .limiter.faults import fault_of, words_of
 from .limiter.model import provider_name
 
@@ -36,6 +37,9 @@ async def check_served(model: Model, *, probe: bool) -> None:
         ModelError: The provider refuses the key, has no such model or can't be reached; says it in
             the provider's words.
     """
+    if isinstance(model, AgentModel):
+        # A probe would run the agent, and its tools.
+        model = model.wrapped
     if isinstance(model, FallbackModel):
         found = await asyncio.gather(
             *(check_served(each, probe=probe) for each in model.models), return_exceptions=True

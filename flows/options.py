@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from ..errors import ModelError
 from ..failure_policy import Policy
 from ..frozen import Frozen
 from ..model_names import with_key
+from ..schema_check import schema_problem
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 
 __all__ = ["CallBounds", "ModelName", "SwarmOptions", "TierOptions"]
@@ -30,8 +31,20 @@ def _name(value: object) -> object:
     return name_given(cast("Any", value)) if isinstance(value, Model | Agent) else value
 
 
-ModelName = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": "string"})]
-"""A model's name, or several with commas between; in Python also a pydantic-ai model or agent."""
+if TYPE_CHECKING:
+    from ..blocks.given import GivenModel
+
+    ModelName = str | GivenModel
+else:
+    ModelName = Annotated[str, BeforeValidator(_name), WithJsonSchema({"type": "string"})]
+"""A model's name, or several with commas between; in Python also a pydantic-ai model or agent, for
+which a name is kept."""
+
+
+def _checked(schema: dict[str, Any]) -> dict[str, Any]:
+    if problem := schema_problem(schema):
+        raise ValueError(problem)
+    return schema
 
 
 class CallBounds(Frozen):
@@ -140,14 +153,14 @@ class SwarmOptions(CallBounds):
     seed: int | None = Field(
         default=None, ge=0, description="Seed of sampling; providers are sent none where empty."
     )
-    answer_schema: dict[str, Any] | None = Field(
+    answer_schema: Annotated[dict[str, Any], AfterValidator(_checked)] | None = Field(
         default=None, description="JSON Schema that the answer has to fit."
     )
 
     def model_of(self, tier: TierName) -> str:
         """Return the name of a tier's model, or of several that stand in for one another."""
         own: str | None = getattr(self, tier)
-        return self.named(own or self.model)
+        return self.named(own or cast("str", self.model))
 
     def named(self, model: str) -> str:
         """Return a model's name with the environment variable that has its key, if it has one."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from dataclasses import dataclass
+from inspect import isroutine
 from typing import Any, cast
 
 from pydantic import TypeAdapter
@@ -12,7 +13,7 @@ from ..blocks.given import GivenModel
 from ..errors import InputError
 from ..result import SwarmResult
 from ..task_ir import TaskIR
-from .answer.answer_type import answered_as
+from .answer.answer_type import answer_check, answer_problem, answered_as
 from .options import SwarmOptions
 from .swarm import swarm as swarm_flow
 
@@ -70,27 +71,36 @@ async def swarm(
         "orchestrator": orchestrator,
     }
     changes: dict[str, Any] = {tier: given for tier, given in named.items() if given is not None}
-    adapter: TypeAdapter[Any] | None = None
-    if output_type is not None:
-        adapter = TypeAdapter(output_type)
-        changes["answer_schema"] = _schema(adapter)
+    asked = None if output_type is None else _asked(output_type)
+    if asked is not None:
+        changes["answer_schema"] = asked.schema
     # Validated anew, so that models become the names that stand for them.
     chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
-    with ExitStack() as entered:
-        if adapter is not None:
-            entered.enter_context(answered_as(adapter))
+    with answered_as(asked and asked.adapter):
         result = await run(objective, plan=plan, options=chosen)
-    if adapter is None or result.status != "completed":
-        return result
-    return result.model_copy(update={"output": adapter.validate_json(result.answer)})
+        if asked is None or answer_problem(result.answer, asked.schema, answer_check()):
+            return result
+    return result.model_copy(update={"output": asked.adapter.validate_json(result.answer)})
 
 
-def _schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The type that an answer is to have, and the JSON Schema of it."""
+
+    adapter: TypeAdapter[Any]
+    schema: dict[str, Any]
+
+
+def _asked(output_type: Any) -> _Asked:
+    fix = "Give a pydantic model, or a type of plain fields."
+    if isroutine(output_type):
+        # pydantic would take it for the type of its arguments, and call it.
+        raise InputError(f"The output_type {output_type.__name__} is a function, no type.", fix)
     try:
-        return adapter.json_schema()
+        adapter: TypeAdapter[Any] = TypeAdapter(output_type)
+        return _Asked(adapter, adapter.json_schema())
     except Exception as error:  # noqa: BLE001 - pydantic has several errors for it
-        raise InputError(
-            f"The output_type can't be written as a JSON Schema: {error}.",
-            "Give a pydantic model, or a type of plain fields.",
-        ) from None
+        why = str(error).splitlines()[0].rstrip(".")
+        problem = f"The output_type can't be written as a JSON Schema: {why}."
+        raise InputError(problem, fix) from None

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
+from ..blocks.agent import REQUESTS
 from ..result import Usage
 
 __all__ = ["usage_of"]
@@ -23,7 +24,7 @@ def _usage(answer: ModelResponse) -> Usage:
     except (LookupError, ValueError, AssertionError):
         cost = None
     return Usage(
-        requests=1,
+        requests=(answer.provider_details or {}).get(REQUESTS, 1),
         input_tokens=answer.usage.input_tokens,
         output_tokens=answer.usage.output_tokens,
         cost_usd=cost,

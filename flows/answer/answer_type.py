@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -9,9 +10,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ...gates import format_diagnostics
+from ...gates.json.schema import check_schema
 from ...task_ir import describe
 
-__all__ = ["answer_check", "answered_as"]
+__all__ = ["answer_check", "answer_problem", "answered_as"]
 
 # `answered_as` sets it around a call of the flow, whose parameters are JSON; a run that another
 # process resumes is held to the schema alone.
@@ -19,8 +22,8 @@ _adapter: ContextVar[TypeAdapter[Any] | None] = ContextVar("answer_type", defaul
 
 
 @contextmanager
-def answered_as(adapter: TypeAdapter[Any]) -> Generator[None]:
-    """Have the runs inside answer with what this type takes."""
+def answered_as(adapter: TypeAdapter[Any] | None) -> Generator[None]:
+    """Have the runs inside answer with what this type takes; with None they may answer anything."""
     token = _adapter.set(adapter)
     try:
         yield
@@ -39,6 +42,18 @@ def answer_check() -> Callable[[str], str]:
             adapter.validate_json(text)
         except ValidationError as error:
             return "; ".join(describe(error))
+        except Exception as error:  # noqa: BLE001 - a validator's own, at what a model wrote
+            return repr(error)
         return ""
 
     return check
+
+
+def answer_problem(text: str, schema: dict[str, Any], check: Callable[[str], str]) -> str:
+    """Say why a text isn't JSON that fits a schema and passes a check; "" if it is."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return f"it is not valid JSON: {error}"
+    found = check_schema(schema, value)
+    return format_diagnostics(found.diagnostics) if found.diagnostics else check(text)

@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import BudgetExceededError, Category
-from ...gates import format_diagnostics
-from ...gates.json.schema import check_schema
 from ...output import StepOutput
-from ...result import Usage
+from ...result import Usage, excerpt
 from ...tasks.subagent.continuation import cut_mark
 from ...tasks.subagent.extraction import extract
 from ...tasks.subagent.request import SubagentRequest, SubagentResult
@@ -20,10 +18,18 @@ from ..context import RunContext
 from ..control import Progress, RunControl
 from ..records import StepRecord
 from ..task_run import run_task
+from .answer_type import answer_problem
 
 __all__ = ["Answer", "Answering"]
 
 _TRIES = 3
+_WRITTEN_AGAIN = {
+    Category.FORMAT,
+    Category.TRUNCATED,
+    Category.EARLY_ABORT,
+    Category.REFUSED,
+}
+"""What is wrong with an answer that another one may do better; else the model can't be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,9 @@ class Answering:
             result = await self._ask(self._request(outputs, number, problem=problem), last)
             if isinstance(result, str):
                 return Answer(join_outputs(outputs), self.usage, result)
+            if result.category is not None and result.category not in _WRITTEN_AGAIN:
+                trouble = f"The answer could not be written: {result.error}"
+                return Answer(join_outputs(outputs), self.usage, trouble)
             text = _as_json(result.text)
             problem = result.error if result.category is not None else self._problem(text)
             if not problem:
@@ -97,12 +106,7 @@ class Answering:
         return Answer(join_outputs(outputs), self.usage, trouble)
 
     def _problem(self, text: str) -> str:
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            return f"it is not valid JSON: {error}"
-        found = check_schema(self.context.options.answer_schema or {}, value)
-        return format_diagnostics(found.diagnostics) if found.diagnostics else self.check(text)
+        return answer_problem(text, self.context.options.answer_schema or {}, self.check)
 
     def _request(
         self,
@@ -113,16 +117,18 @@ class Answering:
         problem: str = "",
     ) -> SubagentRequest:
         context, schema = self.context, self.context.options.answer_schema
+        model = context.options.model_of("orchestrator")
         request = synthesis(
             context.plan.objective,
             outputs,
             done_when=self.done_when,
             key=f"{context.key}.answer.{number}",
             run=context.flow_run_id,
-            model=context.options.model_of("orchestrator"),
+            model=model,
             limits=context.limits,
         )
-        changes = {"attempt": number, "begun": begun, "feedback": problem}
+        feedback = excerpt(problem, context.models.profile(model).feedback_chars)
+        changes = {"attempt": number, "begun": begun, "feedback": feedback}
         if schema is not None:
             changes |= {"output": "json", "output_schema": json.dumps(schema, sort_keys=True)}
         return request.model_copy(update=changes)
