@@ -63,10 +63,10 @@ def fault_of(error: BaseException) -> Fault | None:
 
 
 def words_of(error: ModelAPIError) -> str:
-    """Return what the provider itself says, with its status; what is known of it if it says no."""
+    """Return what the provider itself says, with its status and no full stop at its end."""
     words = _message(error.body) or str(error.__cause__ or error)
     status = f"{error.status_code}: " if isinstance(error, ModelHTTPError) else ""
-    text = " ".join(f"{status}{words}".split())
+    text = " ".join(f"{status}{words}".split()).rstrip(".")
     return text if len(text) <= _WORDS else f"{text[: _WORDS - 1]}…"
 
 

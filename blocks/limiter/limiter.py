@@ -65,6 +65,7 @@ class Limiter:
         self.provider = provider
         self._clock, self._sleep, self._jitter = clock, sleep, jitter
         self._window = Window()
+        self._blocked_by: Exception | None = None
         self._under_way = 0
         self._waiters: deque[_Waiter] = deque()
         # Event loops of several threads meet here.
@@ -79,11 +80,12 @@ class Limiter:
         """Send a request, again where another try may succeed.
 
         Raises:
-            Exception: What the request raised last.
+            Exception: What the request raised last, or what another one did for which the provider
+                takes none for longer than there is patience.
         """
         waited, met = 0.0, 0
         while True:
-            await self._enter()
+            await self._enter(patience.wait_s - waited)
             started = self._clock()
             try:
                 answer = await request()
@@ -94,7 +96,7 @@ class Limiter:
                     raise
                 met += 1
                 delay = self._delay(fault, met)
-                self._refused(fault, started, delay)
+                self._refused(fault, started, delay, error)
                 is_over = met >= patience.tries and fault.kind == "broken"
                 if is_over or waited + delay > patience.wait_s:
                     raise
@@ -118,17 +120,19 @@ class Limiter:
         longest = min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2 ** (met - 1))
         return longest * (0.5 + self._jitter() / 2)
 
-    async def _enter(self) -> None:
-        if self._entered():
+    async def _enter(self, wait_s: float) -> None:
+        if self._entered(wait_s):
             return
         with waiting(Waiting(self.provider, "its turn")):
-            while not self._entered():
+            while not self._entered(wait_s):
                 await self._turn()
 
-    def _entered(self) -> bool:
+    def _entered(self, wait_s: float) -> bool:
         with self._lock:
-            is_free = self._under_way < self._window.room
-            if is_free and self._clock() >= self._window.blocked_until:
+            blocked = self._window.blocked_until - self._clock()
+            if blocked > wait_s and self._blocked_by is not None:
+                raise self._blocked_by
+            if blocked <= 0 and self._under_way < self._window.room:
                 self._under_way += 1
                 return True
             return False
@@ -156,11 +160,13 @@ class Limiter:
                     self._call()
             raise
 
-    def _refused(self, fault: Fault, started: float, delay: float) -> None:
+    def _refused(self, fault: Fault, started: float, delay: float, error: Exception) -> None:
         with self._lock:
             now = self._clock()
             self._window = self._window.after_refusal(now, started, self._under_way)
             if fault.kind == "busy":
+                if now + delay > self._window.blocked_until:
+                    self._blocked_by = error
                 self._window = self._window.blocked(now + delay)
         self._leave()
 

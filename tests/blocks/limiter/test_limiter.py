@@ -88,6 +88,23 @@ def test_a_wait_that_is_longer_than_there_is_patience_is_not_begun() -> None:
     assert (len(sent), time.slept) == (1, [])
 
 
+def test_who_comes_while_a_provider_is_blocked_for_longer_does_not_wait() -> None:
+    time = Time()
+    shared = limiter(time)
+    first, _ = failing(busy(60.0))
+    second, sent = failing()
+
+    async def one_after_the_other() -> None:
+        hurried = Patience(tries=2, wait_s=10.0)
+        for request in (first, second):
+            with pytest.raises(ModelRateLimitError):
+                await shared.run(request, hurried)
+        assert await shared.run(second) == "yes"
+
+    asyncio.run(one_after_the_other())
+    assert (len(sent), time.slept) == (1, [60.0])
+
+
 @pytest.mark.parametrize(
     "error", [ModelServerError("m", "500"), ModelConnectionError("m", "reset")]
 )
