@@ -58,6 +58,9 @@ def fault_of(error: BaseException) -> Fault | None:
             return Fault("broken", "no connection", error.retry_after)
         case ModelServerError():
             return Fault("broken", "server error", error.retry_after)
+        case ModelAPIError() if type(error) is ModelAPIError:
+            # Of no kind: what was sent with status 200 isn't an answer.
+            return Fault("broken", "unreadable answer", error.retry_after)
         case _:
             return None
 

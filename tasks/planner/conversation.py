@@ -13,6 +13,7 @@ from pydantic_ai.messages import (
 )
 
 from ...errors import InputError, NoPlanError, PlanError
+from ..subagent.refusal import refuses
 from ..usage import usage_of
 from .protocol import PlanContext, PlanDraft
 from .written import read_answer, written_text
@@ -52,6 +53,8 @@ async def converse(
     answers = [await ask([_user_message(objective)])]
     try:
         return _draft(answers, objective, context, "as the model wrote it")
+    except NoPlanError:
+        raise
     except PlanError as error:
         problem = error
     repair = f"{problem} Write the whole plan again, correctly."
@@ -68,8 +71,7 @@ def _draft(
     answers: Sequence[ModelResponse], objective: str, context: PlanContext, origin: str
 ) -> PlanDraft:
     last = answers[-1]
-    if last.finish_reason == "content_filter":
-        why = (last.provider_details or {}).get("refusal") or "its answer was filtered"
+    if why := _refusal(last):
         raise NoPlanError(
             f"The model refuses to plan: {why}", "Ask differently, or ask another model."
         )
@@ -77,6 +79,13 @@ def _draft(
     return PlanDraft(
         plan=plan, text=written_text(last)[:EXCERPT], usage=usage_of(answers), origin=origin
     )
+
+
+def _refusal(answer: ModelResponse) -> str:
+    if answer.finish_reason == "content_filter":
+        return (answer.provider_details or {}).get("refusal") or "its answer was filtered"
+    text = "" if answer.tool_calls else (answer.text or "").strip()
+    return text if refuses(text) else ""
 
 
 def _user_message(text: str) -> ModelRequest:

@@ -106,7 +106,12 @@ def test_who_comes_while_a_provider_is_blocked_for_longer_does_not_wait() -> Non
 
 
 @pytest.mark.parametrize(
-    "error", [ModelServerError("m", "500"), ModelConnectionError("m", "reset")]
+    "error",
+    [
+        ModelServerError("m", "500"),
+        ModelConnectionError("m", "reset"),
+        ModelAPIError("m", "not JSON"),
+    ],
 )
 def test_a_server_error_is_tried_four_times_in_all(error: ModelAPIError) -> None:
     request, sent = failing(*[error] * 9)

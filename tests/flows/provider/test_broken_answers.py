@@ -79,9 +79,16 @@ def test_a_refusal_to_write_on_is_no_part_of_the_text() -> None:
     assert result.steps[0].category is Category.REFUSED
 
 
-@pytest.mark.parametrize("raw", [b'{"choices": [', b"", b"<html>Bad gateway</html>", b"{}"])
-def test_a_body_that_can_not_be_read_is_asked_for_again(raw: bytes) -> None:
+@pytest.mark.parametrize("raw", [b'{"choices": [', b"", b"<html>Bad gateway</html>"])
+def test_a_body_that_is_not_json_costs_no_attempt(raw: bytes) -> None:
     with serving(InTurn([Reply(raw=raw), Reply("It is deep.")])) as server:
+        result = run_at(server, _ONE)
+    assert len(result.steps[0].attempts) == 1
+    assert (len(server.asked), result.answer) == (2, "It is deep.")
+
+
+def test_a_body_without_an_answer_is_asked_for_again() -> None:
+    with serving(InTurn([Reply(raw=b"{}"), Reply("It is deep.")])) as server:
         result = run_at(server, _ONE)
     first, second = result.steps[0].attempts
     assert (first.category, second.category) == (Category.FORMAT, None)
