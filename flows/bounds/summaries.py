@@ -18,6 +18,8 @@ from .limits import call_limits
 __all__ = ["Summaries", "parts_of"]
 
 _ROUNDS = 3
+_WORDS_PER_TOKEN = 0.4
+"""Words that a token has room for, as tokens are estimated: few, since texts have figures."""
 _PART_TOKENS = 8000
 """Tokens of a part where the worker's model has no bound of its own."""
 _INSTRUCTIONS = (
@@ -77,12 +79,16 @@ class Summaries:
                 if text.name in left_out
             )
         )
-        summaries = dict(zip(left_out, texts, strict=True))
+        whole = {text.name: text.text for text in request.upstream}
+        read = {**whole, **dict(zip(left_out, texts, strict=True))}
         upstream = tuple(
-            text.model_copy(update={"text": summaries.get(text.name, text.text)})
-            for text in request.upstream
+            text.model_copy(update={"text": read[text.name]}) for text in request.upstream
         )
-        summarised = tuple(part.model_copy(update={"summarised": True}) for part in cut)
+        summarised = tuple(
+            part.model_copy(update={"summarised": True})
+            for part in cut
+            if read[part.name] != whole[part.name]
+        )
         return request.model_copy(update={"upstream": upstream, "summarised": summarised})
 
     async def _summary(
@@ -101,7 +107,7 @@ class Summaries:
             name = self.context.options.model_of("worker")
             limits = call_limits(self.context.options, "worker", self.context.models.profile(name))
             parts = parts_of(whole, limits.max_input_tokens or _PART_TOKENS)
-            words = max(20, room * 2 // 3 // len(parts))
+            words = max(20, int(room * _WORDS_PER_TOKEN) // len(parts))
             asked = [
                 SubagentRequest(
                     key=f"{self.context.key}.{text.name}.summary.{room}.{turn}.{number}",
@@ -117,13 +123,18 @@ class Summaries:
                 )
                 for number, part in enumerate(parts, 1)
             ]
-            shortened = await asyncio.gather(*(self._ask(each, record) for each in asked))
-            whole = "\n\n".join(shortened)
+            texts = await asyncio.gather(
+                *(self._ask(each, part, record) for each, part in zip(asked, parts, strict=True))
+            )
+            shortened = "\n\n".join(text.strip() for text in texts)
+            if tokens_of(shortened) >= tokens_of(whole):
+                return whole
+            whole = shortened
             if tokens_of(whole) <= room:
                 return whole
         return whole
 
-    async def _ask(self, request: SubagentRequest, record: StepRecord) -> str:
+    async def _ask(self, request: SubagentRequest, part: str, record: StepRecord) -> str:
         """Return a part's summary; the part itself where the worker has none."""
         request = await self.context.ledger.reserve(request)
         usage = None
@@ -138,7 +149,8 @@ class Summaries:
             usage = result.usage if result else None
         finally:
             self.context.ledger.settle(request.key, usage)
-        if result is None or not result.text.strip():
-            return request.prompt
+        if result is None:
+            return part
         self.usage += result.usage
-        return result.text
+        # What a refusal or a loop has to say is no summary, and a cut one leaves things out.
+        return result.text if result.category is None else part

@@ -36,14 +36,14 @@ async def check_models(options: SwarmOptions, plan: TaskIR | None) -> Models:
     for name in _of_steps(options, plan):
         named.setdefault(name, "worker")
     models = {name: await resolve_model(name, tier) for name, tier in named.items()}
+    prices = {name: price for name, model in models.items() if (price := price_of(model))}
+    if options.max_usd is not None:
+        _require_prices([name for name in models if name not in prices])
     # A request for a plan finds out as well, and costs nothing more.
     plans = options.model_of("orchestrator") if plan is None else None
     await asyncio.gather(
         *(check_served(model, probe=name != plans) for name, model in models.items())
     )
-    prices = {name: price for name, model in models.items() if (price := price_of(model))}
-    if options.max_usd is not None:
-        _require_prices([name for name in models if name not in prices])
     profiles = {name: profile_of(model) for name, model in models.items()}
     return Models(profiles, prices)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -67,7 +68,8 @@ _BROKEN = [
 each_fault = pytest.mark.parametrize(("broken", "words"), _BROKEN)
 
 
-def steps_work(plan: InTurn) -> Any:
+def steps_work(plan: InTurn) -> Callable[[Asked], Reply]:
+    """Answer steps, and requests for a plan in turn."""
     return lambda asked: plan(asked) if asked.is_plan else Reply("It is 9 m deep.")
 
 
