@@ -87,8 +87,12 @@ class Policy(Frozen):
         "categories that are left out keep their rule.",
     )
     samples: int = Field(default=4, ge=2, le=16, description="Candidates that SAMPLE draws.")
-    sample_temperature: float = Field(
-        default=0.8, gt=0, le=2, description="Sampling temperature of SAMPLE and THINK_HARDER."
+    sample_temperature: float | None = Field(
+        default=None,
+        gt=0,
+        le=2,
+        description="Sampling temperature of SAMPLE and THINK_HARDER; 0.8 of a model file and a "
+        "provider's own where empty.",
     )
     harder_tokens: float = Field(
         default=2.0, ge=1, le=8, description="How many times the tokens THINK_HARDER may write."

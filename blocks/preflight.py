@@ -71,7 +71,7 @@ def refusal(model: Model, error: ModelAPIError) -> ModelError:
         case "busy" | "broken":
             return ModelError(
                 f"{provider} can't serve {model.model_name}: {words}.",
-                "Check that it is up and its address; then resume the run.",
+                "Check that it is up, and its address.",
             )
         case _:
             return ModelError(

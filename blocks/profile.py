@@ -26,6 +26,9 @@ class Profile(Frozen):
     )
     max_output_tokens: int | None = Field(default=None, description="Tokens that an answer takes.")
     temperature: float | None = None
+    sample_temperature: float | None = Field(
+        default=None, description="Sampling temperature of further samples of an answer."
+    )
     concurrency: int = Field(default=REMOTE_CONCURRENCY, ge=1, description="Requests at once.")
     feedback_chars: int = Field(
         default=4000, ge=1, description="Characters of what was wrong that an attempt is told."
@@ -37,6 +40,7 @@ EMBEDDED = Profile(
     context_tokens=4096,
     max_input_tokens=1334,
     max_output_tokens=256,
+    sample_temperature=0.8,
     concurrency=8,
     feedback_chars=600,
     timeout_s=300.0,

@@ -9,7 +9,13 @@ import typer
 
 from ..errors import InputError
 from ..result import Attempt, StepResult, SwarmResult
-from ..tasks.report.attempts import change_line, decision_line, gate_line, outcome_line
+from ..tasks.report.attempts import (
+    change_line,
+    decision_line,
+    gate_line,
+    left_out_line,
+    outcome_line,
+)
 from ..text import duration, one_line
 from .command import AsJson
 from .output.printing import print_json, print_section, print_text
@@ -103,6 +109,8 @@ def _attempt_lines(attempt: Attempt) -> list[str]:
     ]
     if attempt.samples > 1:
         lines.append(f"best of {attempt.samples} samples")
+    if left_out := left_out_line(attempt):
+        lines.append(f"not read in full: {left_out}")
     if attempt.tokens_saved:
         lines.append(f"stopped early: {attempt.tokens_saved:,} tokens saved")
     if attempt.extraction and attempt.gates:

@@ -14,10 +14,10 @@ from ..errors import InputError
 from ..failure_policy import Policy, load_policy
 from ..flows.options import SwarmOptions
 
-__all__ = ["flag_of", "option_parameters", "options_from"]
+__all__ = ["NOT_HERE", "flag_of", "option_parameters", "options_from"]
 
 _MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "adapter", "key_env"})
-_NOT_HERE = frozenset({"answer_schema"})
+NOT_HERE = frozenset({"answer_schema"})
 """Fields that only code has a use for."""
 _FAILURES = frozenset({"gates", "gate_concurrency", "policy"})
 _MEMORY = frozenset({"memory", "namespace", "embedder"})
@@ -30,11 +30,11 @@ _FORMS = {
 
 def flag_of(field: str) -> str:
     """Return a field's option: `max_steps` is `--max-steps`."""
-    return f"--{field.replace('_', '-')}"
+    return "--tier" if field == "tiers" else f"--{field.replace('_', '-')}"
 
 
 def _flags_of(name: str, field: FieldInfo) -> str:
-    flag = "--tier" if name == "tiers" else flag_of(name)
+    flag = flag_of(name)
     return f"{flag}/--no-{flag[2:]}" if field.annotation is bool else flag
 
 
@@ -43,7 +43,7 @@ def option_parameters() -> list[inspect.Parameter]:
     return [
         _parameter(name, field)
         for name, field in SwarmOptions.model_fields.items()
-        if name not in _NOT_HERE
+        if name not in NOT_HERE
     ]
 
 
@@ -113,7 +113,7 @@ def _pair(name: str, text: str) -> tuple[str, str | tuple[str, ...]]:
     key, equals, value = text.partition("=")
     if not equals:
         raise InputError(
-            f"{'--tier' if name == 'tiers' else flag_of(name)} got {text!r}.",
+            f"{flag_of(name)} got {text!r}.",
             f"Write it as {_FORMS[name][1]}.",
         )
     if name == "gates":

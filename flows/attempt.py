@@ -165,7 +165,7 @@ class Attempts:
         limits = call_limits(options, tier, profile, step.settings, step.timeout_s)
         temperature, room = limits.temperature, limits.max_output_tokens
         if action in ("SAMPLE", "THINK_HARDER"):
-            temperature = policy.sample_temperature
+            temperature = policy.sample_temperature or profile.sample_temperature or temperature
         # A form or a schema is written under a grammar, which has to begin at the beginning.
         is_formed = bool(schema or step.output.form)
         continues = action == "CONTINUE" and not is_formed

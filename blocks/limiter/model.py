@@ -27,11 +27,14 @@ class LimitedModel(WrapperModel):
         super().__init__(model)
         self._patience = patience
         self._key = _key_hash(model)
+        provider = provider_name(model)
+        # What asks no server, as models of tests do, shares nothing with others of its kind.
+        self._limiter = limiter_of(provider, self._key) if model.base_url else Limiter(provider)
 
     @property
     def limiter(self) -> Limiter:
         """The limiter that all models of the provider and key share."""
-        return limiter_of(provider_name(self.wrapped), self._key)
+        return self._limiter
 
     async def request(
         self,
@@ -45,10 +48,8 @@ class LimitedModel(WrapperModel):
             ModelAPIError: It refuses for good, or longer than there is patience.
         """
         limiter = self.limiter
-        by_key, by_name = (
-            (limiter.provider, self._key),
-            (limiter.provider, self._key, self.model_name),
-        )
+        by_key = (limiter.provider, self._key)
+        by_name = (*by_key, self.model_name)
         if (before := refused_once(by_key, by_name)) is not None:
             raise before
         settings = _without_sdk_retries(self.wrapped, model_settings)

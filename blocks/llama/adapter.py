@@ -12,18 +12,14 @@ from .gguf import check_gguf, read_strings
 __all__ = [
     "ANOTHER",
     "LARGEST_BASE",
-    "PLANNER_BASE",
     "SHIPPED_ADAPTER",
     "check_adapter",
     "check_base",
     "file_hash",
-    "missing_adapter_reason",
     "own_adapter",
     "planner_adapter",
 ]
 
-PLANNER_BASE = "SmolLM2-135M-Instruct.Q4_1"
-"""The model file that the shipped adapter was trained on."""
 ANOTHER = "Use the model it was made for, or plan without an adapter (--no-adapter)."
 """What to do about an adapter that doesn't fit."""
 
@@ -53,13 +49,6 @@ def planner_adapter(model: Path) -> Path | None:
         return None
     adapter = check_adapter(SHIPPED_ADAPTER)
     return adapter if file_hash(model) == read_strings(adapter, _NOUN).get(_BASE) else None
-
-
-def missing_adapter_reason(model: Path) -> str:
-    """Say why a model file plans without the shipped adapter; empty if it is applied or absent."""
-    if not SHIPPED_ADAPTER.exists() or planner_adapter(model) is not None:
-        return ""
-    return f"The planner's adapter is for {PLANNER_BASE}; {model.name} plans without it."
 
 
 def check_adapter(path: str | Path) -> Path:

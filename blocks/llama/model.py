@@ -18,7 +18,7 @@ from pydantic_ai.usage import RequestUsage
 from ...errors import InputError, StepTimeoutError
 from ...local_extra import require_llama_cpp
 from ..profile import Profile
-from .adapter import check_adapter, missing_adapter_reason, planner_adapter
+from .adapter import check_adapter, planner_adapter
 from .api import EngineConfig, GeneratedText, GenerateRequest
 from .engine import get_engine
 from .gguf import check_model_file
@@ -154,12 +154,6 @@ class LlamaCppModel(Model):
         if isinstance(chosen, str):
             return self._config.adapter or planner_adapter(self._path)
         return chosen
-
-    @property
-    def missing_adapter_reason(self) -> str:
-        """Why it plans without the shipped adapter, in a sentence; "" if that is as configured."""
-        shipped = self._planner_adapter == "default" and self._config.adapter is None
-        return missing_adapter_reason(self._path) if shipped else ""
 
     async def request(
         self,

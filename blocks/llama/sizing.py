@@ -129,6 +129,7 @@ def profile_of(sizing: Sizing, speed: float) -> Profile:
         context_tokens=n_ctx,
         max_input_tokens=read,
         max_output_tokens=written,
+        sample_temperature=0.8,
         # One more for each slot, so that the next request is in line when a slot gets free.
         concurrency=2 * n_slots,
         timeout_s=min(max(_LEAST_TIMEOUT_S, _TIMEOUT_MARGIN * seconds), _MOST_TIMEOUT_S),

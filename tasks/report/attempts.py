@@ -10,7 +10,14 @@ from ...text import one_line, plural
 from .glossary import legend
 from .markdown import bullets, plain, table
 
-__all__ = ["attempts_markdown", "change_line", "decision_line", "gate_line", "outcome_line"]
+__all__ = [
+    "attempts_markdown",
+    "change_line",
+    "decision_line",
+    "gate_line",
+    "left_out_line",
+    "outcome_line",
+]
 
 _MOST_ROWS = 200
 _MOST_STORIES = 50
@@ -23,6 +30,8 @@ def attempts_markdown(steps: Sequence[StepResult]) -> list[str]:
     parts: list[str] = []
     if stories := [story for step in steps if (story := _story(step))]:
         parts.append("### Why steps ran again, or did not succeed\n\n" + _bounded_list(stories))
+    if incomplete := [line for step in steps if (line := _incomplete(step))]:
+        parts.append("### What was not read or not written in full\n\n" + _bounded_list(incomplete))
     # What is wide comes last, since the page cuts it off at its right.
     if again := [step for step in steps if any(attempt.decision for attempt in step.attempts)]:
         rows = [row for step in again for row in _attempt_rows(step)]
@@ -57,6 +66,20 @@ def outcome_line(decision: Decision) -> str:
     return f"a question ({cost}): {one_line(decision.outcome, 160)}"
 
 
+def left_out_line(attempt: Attempt) -> str:
+    """Say in a line what an attempt had no room to read; empty if it read everything."""
+    parts = [
+        f"{part.name}: "
+        + (
+            f"a summary in place of {part.of:,} tokens"
+            if part.summarised
+            else f"{part.tokens:,} of {part.of:,} tokens left out"
+        )
+        for part in attempt.left_out
+    ]
+    return "; ".join(parts)
+
+
 def gate_line(attempt: Attempt) -> list[str]:
     """Write a line for each gate's result on an attempt's artifact."""
     return [
@@ -88,6 +111,13 @@ def _story(step: StepResult) -> str:
     way = plain("; ".join(map(_chapter, step.attempts)), 900)
     reason = f" {plain(step.reason, 400)}" if step.status != "succeeded" else ""
     return f"**{step.id}** ran {times} and {_ENDS[step.status]}: {way}.{reason}"
+
+
+def _incomplete(step: StepResult) -> str:
+    parts = [left_out_line(step.attempts[-1])] if step.attempts else []
+    parts.append("its text is cut off" if step.truncated else "")
+    found = "; ".join(filter(None, parts))
+    return f"**{step.id}** {plain(found, 400)}" if found else ""
 
 
 _ENDS = {

@@ -88,6 +88,7 @@ def timeline_markdown(result: SwarmResult) -> str:
         ("critical steps", str(metrics.critical_steps)),
         ("makespan", f"{metrics.makespan_s:.2f} s"),
         ("critical path", f"{metrics.critical_path_s:.2f} s"),
+        ("waits for models on the critical path", f"{metrics.critical_wait_s:.2f} s"),
         ("work", f"{metrics.work_s:.2f} s"),
         ("parallelism (work ÷ critical path)", f"{metrics.parallelism:.2f}"),
         ("speedup (work ÷ makespan)", f"{metrics.speedup:.2f}"),

@@ -46,11 +46,18 @@ def step(**changes: object) -> list[dict[str, object]]:
         (["run", "--plan", "gone.json"], "The plan file gone.json can't be read", "Check the path"),
         (["run", "x", "--max-concurrency", "0"], "--max-concurrency got 0", "--help"),
         (
-            ["run", "x", "--tier-concurrency", "worker"],
-            "--tier-concurrency got 'worker'",
-            "worker=",
+            ["run", "x", "--tier", "worker"],
+            "--tier got 'worker'",
+            "worker.max_output_tokens=500",
         ),
-        (["run", "x", "--tier-concurrency", "boss=2"], "--tier-concurrency got 'boss'", "--help"),
+        (["run", "x", "--tier", "worker=2"], "--tier got worker=2", "worker.max_output_tokens="),
+        (["run", "x", "--tier", "boss.timeout_s=2"], "--tier boss got 'boss'", "--help"),
+        (["run", "x", "--tier", "worker.size=2"], "--tier worker.size got '2'", "--help"),
+        (
+            ["run", "x", "--tier", "worker.concurrency=0"],
+            "--tier worker.concurrency got '0'",
+            "--help",
+        ),
         (["run", "--items", "gone.txt"], "--template is missing", "together"),
         (["run", "--template", "{item}"], "--items is missing", "together"),
         (["run", "--items", "gone.txt", "--template", "{item}"], "gone.txt can't be read", "path"),
@@ -130,7 +137,7 @@ def test_bytes_that_are_no_text_are_refused(invoke: Invoke) -> None:
 def test_an_orchestrator_that_is_not_there_is_named(invoke: Invoke) -> None:
     result = invoke("plan", "x", "--model", "openai:far@http://127.0.0.1:9/v1")
     assert result.exit_code == 1
-    assert "far can't be asked for a plan" in result.stderr
+    assert "127.0.0.1:9 can't serve far" in result.stderr
     assert "Internal error" not in result.stderr
 
 

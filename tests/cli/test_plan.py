@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from adapters import write_adapter
-from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect_swarm.blocks.llama import adapter as adapters
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.adapter import file_hash
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.task_ir import TaskIR, load_plan
 from scripted_local import ScriptedModel
@@ -86,42 +83,35 @@ def test_a_template_makes_a_step_of_each_item(invoke: Invoke) -> None:
 ONE = "1. Poet: Write a poem about the sea"
 
 
-@pytest.mark.parametrize(("flags", "applied"), [((), True), (("--no-adapter",), False)])
-def test_the_orchestrator_plans_with_its_adapter_unless_told_not_to(
-    flags: tuple[str, ...], applied: bool, tmp_path: Path, invoke: Invoke
-) -> None:
-    adapter = write_adapter(tmp_path / "a.gguf")
-    model = ScriptedModel(ONE, ONE, ONE, adapter=adapter)
+def test_the_orchestrator_plans_with_its_adapter(tmp_path: Path, invoke: Invoke) -> None:
+    model = ScriptedModel(ONE, adapter=write_adapter(tmp_path / "a.gguf"))
     with override_models(orchestrator=model):
-        result = invoke("plan", "Write a poem about the sea", *flags)
+        result = invoke("plan", "Write a poem about the sea")
     assert result.exit_code == 0
-    assert ("llamacpp_adapter" in model.settings_of_requests[0]) == applied
+    assert "llamacpp_adapter" in model.settings_of_requests[0]
 
 
-@pytest.mark.parametrize("command", ["plan", "run", "batch"])
-def test_a_model_that_the_adapter_is_not_made_for_is_said_to_plan_without(
-    command: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+def test_it_plans_under_the_grammar_where_it_is_to_have_none(
+    tmp_path: Path, invoke: Invoke
 ) -> None:
-    note = f"{demo_model_path().name} plans without it."
-    monkeypatch.setattr(adapters, "SHIPPED_ADAPTER", write_adapter(tmp_path / "other.gguf"))
-    lines = tmp_path / "lines.jsonl"
-    lines.write_text('"Write a poem about the sea"')
-    asked = lines if command == "batch" else "Write a poem about the sea"
-    model = ScriptedModel(*[ONE] * 6, adapter="default")
-    # Whether a plan is made or no server answers: it is said before.
-    with override_models(orchestrator=model), temporary_settings({PREFECT_API_URL: NOWHERE}):
-        assert invoke(command, asked).stderr.count(note) == 1
-        assert note not in invoke(command, asked, "--no-adapter").stderr
+    plan = {
+        "create_subagent": [{"name": "Poet", "system_prompt": "You write."}],
+        "assign_task": [{"agent": "Poet", "prompt": "Write a poem", "depends_on": []}],
+    }
+    model = ScriptedModel(json.dumps(plan), adapter=write_adapter(tmp_path / "a.gguf"))
+    with override_models(orchestrator=model):
+        result = invoke("plan", "Write a poem about the sea", "--no-adapter")
+    assert result.exit_code == 0
+    assert "llamacpp_adapter" not in model.settings_of_requests[0]
+    assert "as the model wrote it" in result.stderr
 
 
-def test_nothing_is_said_of_a_model_whose_adapter_is_applied(
-    tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    base = file_hash(demo_model_path().resolve())
-    shipped = write_adapter(tmp_path / "shipped.gguf", swarm__base__sha256=base)
-    monkeypatch.setattr(adapters, "SHIPPED_ADAPTER", shipped)
-    with override_models(orchestrator=ScriptedModel(*[ONE] * 3, adapter="default")):
-        assert "without" not in invoke("plan", "Write a poem about the sea").stderr
+def test_a_plan_is_estimated(invoke: Invoke) -> None:
+    text = invoke("plan", "--plan", UNEVEN, "--model", "openai:gpt-4o").stdout
+    assert "Estimated: about " in text
+    assert "tokens, $0." in text
+    unknown = invoke("plan", "--plan", UNEVEN, "--model", "openai:mine@http://localhost/v1").stdout
+    assert "price not known" in unknown
 
 
 @pytest.mark.model

@@ -17,7 +17,7 @@ OUTPUT = {"kind": "python", "examples": [{"call": "roman(1994)", "gives": "MCMXC
 
 
 def test_a_step_that_failed_is_replaced_by_a_line_of_the_models_own() -> None:
-    rules = dict.fromkeys(("FORMAT", "CODE", "LOGIC", "EARLY_ABORT"), ("REPLAN",))
+    rules = dict.fromkeys(("FORMAT", "CODE", "LOGIC", "EARLY_ABORT", "TRUNCATED"), ("REPLAN",))
     plan = plan_of({"id": "S1", "prompt": TASK, "output": OUTPUT})
     result = ended(plan, Policy.model_validate({"rules": rules, "replans": 1}))
     first, second = result.steps[0].attempts

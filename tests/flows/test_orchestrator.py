@@ -13,7 +13,7 @@ from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.task_ir import TaskIR, parse_plan
-from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
+from pydantic_ai.exceptions import ModelAuthenticationError, ModelConnectionError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from scripted import Script, scripted
@@ -64,8 +64,8 @@ def test_a_transport_error_while_planning_is_retried_by_prefect() -> None:
 
 
 def test_an_orchestrator_that_refuses_is_a_model_error_and_not_asked_again() -> None:
-    planner = Planner(ModelHTTPError(401, "far"))
-    with pytest.raises(ModelError, match=r"far can't be asked for a plan: .*401"):
+    planner = Planner(ModelAuthenticationError("far", "wrong key"))
+    with pytest.raises(ModelError, match=r"function refuses .*: wrong key"):
         planned_by(planner)
     assert planner.asked == 1
 

@@ -8,13 +8,14 @@ from uuid import UUID
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.exceptions import CancelledRun
+from prefect_swarm.errors import ModelError
 from prefect_swarm.flows.control import Progress, RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import RunFailedError
 from prefect_swarm.task_ir import TaskIR, parse_plan
-from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
+from pydantic_ai.exceptions import ModelHTTPError
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -62,7 +63,7 @@ def test_a_run_of_an_earlier_version_goes_on() -> None:
 
 
 def test_a_step_that_was_reached_at_its_second_attempt_is_not_run_again() -> None:
-    errors = [ModelConnectionError("far", "no route")] * 3
+    errors = [ModelError("The file can't be loaded.")]
     names: list[str] = []
     control = RunControl(lambda progress: hear(progress))
 
@@ -85,4 +86,4 @@ def test_a_step_that_was_reached_at_its_second_attempt_is_not_run_again() -> Non
     assert [prompt[-3:] for prompt in script.prompts] == ["two"]
     first, second = result.steps[0].attempts
     assert (first.category, second.category) == ("INFRASTRUCTURE", None)
-    assert first.usage.requests == 3
+    assert first.usage.requests == 1
