@@ -58,11 +58,25 @@ def fault_of(error: BaseException) -> Fault | None:
             return Fault("broken", "no connection", error.retry_after)
         case ModelServerError():
             return Fault("broken", "server error", error.retry_after)
+        case ModelHTTPError():
+            return _by_status(error)
         case ModelAPIError() if type(error) is ModelAPIError:
             # Of no kind: what was sent with status 200 isn't an answer.
             return Fault("broken", "unreadable answer", error.retry_after)
         case _:
             return None
+
+
+def _by_status(error: ModelHTTPError) -> Fault | None:
+    """Say what an error means of which a model of somebody else's says the status alone."""
+    status = error.status_code
+    if status in (401, 402, 403):
+        return Fault("denied", "key refused")
+    if status == 404:
+        return Fault("unknown", "no such model")
+    if status in (429, 503, 529):
+        return Fault("busy", "rate limit", error.retry_after)
+    return Fault("broken", "server error", error.retry_after) if status >= 500 else None
 
 
 def words_of(error: ModelAPIError) -> str:

@@ -10,6 +10,7 @@ from pydantic_ai.exceptions import (
     FallbackExceptionGroup,
     ModelAPIError,
     ModelContextWindowExceededError,
+    ModelHTTPError,
     ModelRequestRejectedError,
     UnexpectedModelBehavior,
 )
@@ -37,6 +38,8 @@ from .model_settings import settings_of
 from .request import SubagentRequest, prompt_of
 
 __all__ = ["ask"]
+
+_REJECTED = (ModelRequestRejectedError, ModelHTTPError)
 
 
 async def ask(model: Model, request: SubagentRequest) -> tuple[list[ModelMessage], ModelResponse]:
@@ -93,7 +96,7 @@ def _translated(model: Model, request: SubagentRequest, error: Exception) -> Swa
                 f"The prompt of {request.step} does not fit {error.model_name}: {words_of(error)}.",
                 "Set max_input_tokens, or use a model with a larger context.",
             )
-        case ModelAPIError() if fault_of(error) or isinstance(error, ModelRequestRejectedError):
+        case ModelAPIError() if fault_of(error) or isinstance(error, _REJECTED):
             refused = refusal(model, error)
             return UnavailableError(refused.problem, refused.fix)
         case ContentFilterError():

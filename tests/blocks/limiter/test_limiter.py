@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
+from prefect_swarm.blocks.limiter.faults import fault_of
 from prefect_swarm.blocks.limiter.limiter import ALONE, Limiter, Patience, limiter_of
 from prefect_swarm.blocks.limiter.waiting import Waiting, hear_waiting, timed
 from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelAuthenticationError,
     ModelConnectionError,
+    ModelHTTPError,
     ModelRateLimitError,
     ModelRequestRejectedError,
     ModelServerError,
@@ -277,3 +279,22 @@ def test_threads_with_loops_of_their_own_share_the_room() -> None:
 def test_a_provider_and_key_have_one_limiter() -> None:
     assert limiter_of("a", "k") is limiter_of("a", "k")
     assert limiter_of("a", "k") is not limiter_of("a", "other")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, "denied"),
+        (403, "denied"),
+        (404, "unknown"),
+        (429, "busy"),
+        (503, "busy"),
+        (500, "broken"),
+        (400, None),
+    ],
+)
+def test_an_error_of_which_the_status_alone_is_known_is_told_by_it(
+    status: int, kind: str | None
+) -> None:
+    fault = fault_of(ModelHTTPError(status, "m"))
+    assert (fault.kind if fault else None) == kind
