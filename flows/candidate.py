@@ -27,7 +27,7 @@ from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import subagent
 from .bounds.budget import Ledger
 from .compile import CompiledStep
-from .task_run import run_task
+from .task_run import result_in, run_task
 
 __all__ = ["Candidate", "Candidates"]
 
@@ -127,8 +127,8 @@ class Candidates:
         started = self.clock()
         name = f"{step.id} · {step.agent} · {label}"
         state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
-        if isinstance(content, dict):
-            return state, _within_run(SubagentResult.model_validate(content), self.ledger)
+        if (found := result_in(content)) is not None:
+            return state, _within_run(found, self.ledger)
         known = isinstance(content, SwarmError | ModelAPIError)
         result = SubagentResult(
             model=request.model,

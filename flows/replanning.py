@@ -12,7 +12,7 @@ from ..tasks.subagent.request import SubagentResult
 from .compile import CompiledStep
 from .context import RunContext
 from .records import StepRecord
-from .task_run import run_task
+from .task_run import result_in, run_task
 
 __all__ = ["Replacements"]
 
@@ -65,8 +65,7 @@ class Replacements:
                 name=f"{step.id} · Orchestrator · replan {record.revision + 1}",
                 wait_for=record.states,
             )
-            if isinstance(content, dict):
-                result = SubagentResult.model_validate(content)
+            if (result := result_in(content)) is not None:
                 usage = result.usage
                 self.usage += usage
                 record.note(usage=result.usage, duration_s=result.work_s)

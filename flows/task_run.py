@@ -10,7 +10,9 @@ from prefect.client.schemas.objects import State, StateDetails, StateType
 from prefect.utilities.annotations import allow_failure, quote
 from pydantic import BaseModel
 
-__all__ = ["run_task"]
+from ..tasks.subagent.request import SubagentResult, UnansweredError
+
+__all__ = ["result_in", "run_task"]
 
 
 async def run_task(
@@ -36,6 +38,13 @@ async def run_task(
     )
     content: Any = await cast("Any", state).result(raise_on_failure=False)
     return state, content
+
+
+def result_in(content: object) -> SubagentResult | None:
+    """Return the result that a subagent's task run came to; None if it broke instead."""
+    if isinstance(content, UnansweredError):
+        return content.result
+    return SubagentResult.model_validate(content) if isinstance(content, dict) else None
 
 
 def _edge(state: State[Any]) -> Any:

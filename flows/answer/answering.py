@@ -17,7 +17,7 @@ from ...tasks.synthesise import join_outputs, synthesis, synthesise
 from ..context import RunContext
 from ..control import Progress, RunControl
 from ..records import StepRecord
-from ..task_run import run_task
+from ..task_run import result_in, run_task
 from .answer_type import answer_problem
 
 __all__ = ["Answer", "Answering"]
@@ -154,9 +154,8 @@ class Answering:
                 wait_for=[state for record in last for state in record.states],
             )
             _, content = await self.control.unless_cancelled(asking)
-            if not isinstance(content, dict):
+            if (result := result_in(content)) is None:
                 return f"The answer could not be written: {content!r}"
-            result = SubagentResult.model_validate(content)
             usage = result.usage
             self.usage += usage
             return result

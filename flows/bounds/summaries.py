@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from ...output import StepOutput
 from ...result import Usage
-from ...tasks.subagent.request import SubagentRequest, SubagentResult, left_out_of
+from ...tasks.subagent.request import SubagentRequest, left_out_of
 from ...tasks.subagent.task import subagent
 from ...tasks.subagent.text_budget import BYTES_PER_TOKEN, tokens_of
 from ..context import RunContext
 from ..records import StepRecord
-from ..task_run import run_task
+from ..task_run import result_in, run_task
 from .limits import call_limits
 
 __all__ = ["Summaries", "parts_of"]
@@ -145,7 +145,7 @@ class Summaries:
                 name=f"{record.step.id} · {request.step}",
                 wait_for=record.states,
             )
-            result = SubagentResult.model_validate(content) if isinstance(content, dict) else None
+            result = result_in(content)
             usage = result.usage if result else None
         finally:
             self.context.ledger.settle(request.key, usage)

@@ -7,14 +7,21 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from ...errors import Category
+from ...errors import Category, UnavailableError
 from ...frozen import Frozen
 from ...output import OutputKind, StepOutput
 from ...result import LeftOut, Usage
 from ...task_ir import TierName
 from .text_budget import cut_tokens, shares, tokens_of
 
-__all__ = ["CallLimits", "SubagentRequest", "SubagentResult", "left_out_of", "prompt_of"]
+__all__ = [
+    "CallLimits",
+    "SubagentRequest",
+    "SubagentResult",
+    "UnansweredError",
+    "left_out_of",
+    "prompt_of",
+]
 
 
 class CallLimits(Frozen):
@@ -109,6 +116,22 @@ class SubagentResult(Frozen):
     def work_s(self) -> float:
         """Seconds of work: from start to end, less the wait for the model's turn."""
         return max(0.0, self.ended_at - self.started_at - self.queue_s)
+
+
+class UnansweredError(UnavailableError):
+    """A request that the provider didn't answer; `result` has how long that took.
+
+    Raised where a result would be kept: a resumed run asks again.
+    """
+
+    def __init__(self, result: SubagentResult) -> None:
+        super().__init__(result.error)
+        self.args = (result,)
+        self.result = result
+
+    def __str__(self) -> str:
+        """Return the error that the result has."""
+        return self.result.error
 
 
 _FORMS: dict[OutputKind, str] = {

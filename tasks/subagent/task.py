@@ -16,6 +16,7 @@ from ...blocks.limiter.waiting import timed
 from ...blocks.local import local_model
 from ...blocks.models import resolve_model
 from ...errors import (
+    Category,
     EarlyAbortError,
     EmptyOutputError,
     RefusedError,
@@ -33,7 +34,7 @@ from .asking import ask
 from .continuation import joined, resume_point
 from .extraction import extract
 from .refusal import refuses
-from .request import SubagentRequest, SubagentResult, left_out_of
+from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of
 
 __all__ = ["answer", "subagent"]
 
@@ -55,7 +56,8 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     """Answer a request; a failure is a Failed state that carries the result all the same.
 
     The result is kept under the request's key even then, so that a resumed run takes the same
-    decisions without asking the model again. Prefect repeats nothing: the provider's limiter does.
+    decisions without asking the model again; only what a provider didn't answer is asked again.
+    Prefect repeats nothing: the provider's limiter does.
     """
     asked = SubagentRequest.model_validate(request)
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
@@ -63,6 +65,8 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     result = await run_in_race(asked.race, answer(asked))
     if result is None:
         return Cancelled(message="Another candidate passed first.")
+    if result.category is Category.UNAVAILABLE:
+        raise UnansweredError(result)
     content = result.model_dump(mode="json")
     if result.category is None:
         return content
@@ -168,7 +172,7 @@ def _queue_s(response: ModelResponse) -> float:
 def _failed(
     model: Model, started: float, waited_s: float, error: SwarmError, request: SubagentRequest
 ) -> SubagentResult:
-    was_asked = error.category.value != "BUDGET" and not isinstance(error, UnavailableError)
+    was_asked = error.category is not Category.BUDGET and not isinstance(error, UnavailableError)
     return SubagentResult(
         model=model.model_name,
         started_at=started,

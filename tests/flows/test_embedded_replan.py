@@ -13,7 +13,6 @@ from prefect_swarm.task_ir import TaskIR
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
 TASK = "Write a Python function roman(n) that returns the Roman numeral of a number up to 3999"
-_ROOM = {"max_output_tokens": 400}
 OUTPUT = {"kind": "python", "examples": [{"call": "roman(1994)", "gives": "MCMXCIV"}]}
 
 
@@ -36,7 +35,7 @@ def test_a_step_that_failed_is_replaced_by_a_line_of_the_models_own() -> None:
 
 def ended(plan: TaskIR, policy: Policy) -> SwarmResult:
     try:
-        return run(plan, policy=policy, max_output_tokens=160, tiers={"orchestrator": _ROOM})
+        return run(plan, policy=policy, max_output_tokens=400)
     except RunFailedError as error:
         if error.result is None:
             raise

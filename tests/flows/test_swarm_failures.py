@@ -156,7 +156,7 @@ def test_a_refused_request_spends_no_tokens() -> None:
     )
 
     def reply(prompt: str) -> str | Exception:
-        return ModelHTTPError(401, "far away") if prompt == "do S1" else "fine"
+        return ModelHTTPError(400, "far away") if prompt == "do S1" else "fine"
 
     with scripted(Script(reply)):
         result = run(plan, max_tokens=530, max_output_tokens=250, policy=UNFORGIVING)
