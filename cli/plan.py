@@ -99,6 +99,7 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
 
 
 async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
+    from ..blocks.loop_models import open_models
     from ..tasks.planner.task import PlanRequest, plan_objective
 
     request = PlanRequest(
@@ -109,7 +110,8 @@ async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
         seed=options.seed,
         adapter=options.adapter,
     )
-    planned = await plan_objective(request)
+    async with open_models():
+        planned = await plan_objective(request)
     say(_origin(planned.planning))
     return planned.plan
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from prefect.client.schemas.objects import State
 
-from ..blocks.limiter.waiting import Waiting, hear_waiting
+from ..blocks.limiter.waiting import hear_waiting
 from ..errors import BudgetExceededError, Category, NoPlanError, StepWaivedError, SwarmError
 from ..result import Action, Attempt, Decision, Usage, excerpt
 from ..task_ir import Tier
@@ -25,7 +24,7 @@ from .bounds.limits import call_limits
 from .bounds.summaries import Summaries
 from .candidate import Candidate, Candidates
 from .context import RunContext
-from .control import Progress
+from .control import waiting_listener
 from .events import AttemptFinished, Launch
 from .records import StepRecord, save_step
 from .replanning import Replacements
@@ -59,13 +58,7 @@ class Attempts:
 
     async def run_attempt(self, launch: Launch) -> AttemptFinished:
         """Run one attempt to its end and decide what follows."""
-
-        def hear(wait: Waiting | None) -> None:
-            kind = "waiting" if wait else "resumed"
-            text = _waiting_text(wait) if wait else ""
-            self.context.tell(Progress(kind, time.time(), step=launch.step, text=text))
-
-        with hear_waiting(hear):
+        with hear_waiting(waiting_listener(self.context.tell, launch.step)):
             return await self._run_attempt(launch)
 
     async def _run_attempt(self, launch: Launch) -> AttemptFinished:
@@ -311,8 +304,3 @@ def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
         tokens_saved=sum(candidate.result.tokens_saved for candidate in candidates),
         left_out=result.left_out,
     )
-
-
-def _waiting_text(wait: Waiting) -> str:
-    seconds = f", {wait.seconds:.0f} s" if wait.seconds is not None else ""
-    return f"waiting for {wait.provider} ({wait.why}){seconds}"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..errors import RunCancelledError
 from ..result import Attempt, SwarmResult
 from ..tasks.race import LostError, run_until
 from .compile import CompiledPlan
 
-__all__ = ["Progress", "RunControl", "controlled", "current_control"]
+if TYPE_CHECKING:
+    # The command line hears of progress before it needs Prefect, which blocks import.
+    from ..blocks.limiter.waiting import Waiting
+
+__all__ = ["Progress", "RunControl", "controlled", "current_control", "waiting_listener"]
 
 T = TypeVar("T")
 
@@ -71,6 +76,21 @@ class RunControl:
             return await run_until(self.cancel, work)
         except LostError:
             raise RunCancelledError("The run was cancelled on request.") from None
+
+
+def waiting_listener(
+    tell: Callable[[Progress], None], step: str = ""
+) -> Callable[[Waiting | None], None]:
+    """Return what hears of waits for providers and tells them as progress of a step.
+
+    Without a step it is the planner or the answer that waits.
+    """
+
+    def hear(wait: Waiting | None) -> None:
+        kind = "waiting" if wait else "resumed"
+        tell(Progress(kind, time.time(), step=step, text=str(wait) if wait else ""))
+
+    return hear
 
 
 _control: ContextVar[RunControl | None] = ContextVar("swarm_run_control", default=None)

@@ -19,6 +19,11 @@ class Waiting:
     why: str
     seconds: float | None = None
 
+    def __str__(self) -> str:
+        """Say it as people are told."""
+        seconds = f", {self.seconds:.0f} s" if self.seconds is not None else ""
+        return f"waiting for {self.provider} ({self.why}){seconds}"
+
 
 @dataclass(slots=True)
 class Timer:

@@ -74,6 +74,8 @@ class LiveScreen:
     def hear(self, progress: Progress) -> None:
         """Take an event."""
         self.board = reduce(self.board, progress)
+        if progress.kind in ("waiting", "resumed") and not progress.step:
+            self._note = progress.text
 
     def note(self, text: str) -> None:
         """Say something about the run as a whole."""

@@ -66,6 +66,8 @@ def _said(board: Board, progress: Progress) -> str:
         case "finished":
             path = running_path(board, progress.at)
             return f"Finished; critical path {' > '.join(path.steps)} ({duration(path.seconds)})"
+        case "waiting" if not progress.step:
+            return one_line(progress.text[:1].upper() + progress.text[1:], 300)
         case _:
             return _step_line(board, progress)
 
