@@ -8,7 +8,6 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-from prefect import flow
 from prefect.exceptions import CancelledRun
 from prefect.states import Completed
 from pydantic import Field
@@ -19,6 +18,7 @@ from ..result import RunFailedError
 from .batch_line import BatchLine, read_line
 from .control import current_control
 from .options import SwarmOptions
+from .schema_flow import WITH_SCHEMAS, schema_flow
 from .swarm import swarm
 
 __all__ = ["BatchLine", "BatchSummary", "run_batch", "swarm_batch"]
@@ -89,7 +89,7 @@ async def _run_line(
     return BatchLine(number=number, result=result)
 
 
-@flow(
+@schema_flow(
     name="swarm-batch",
     flow_run_name="batch {input_path}",
     persist_result=True,
@@ -99,7 +99,7 @@ async def _run_line(
 async def swarm_batch(
     input_path: str,
     output_path: str,
-    options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
+    options: Annotated[SwarmOptions, WITH_SCHEMAS] = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
     concurrency: Annotated[int, Field(ge=1)] = 1,
 ) -> BatchSummary:
     """Run every line of a file and write how each ended into another.

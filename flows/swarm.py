@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Annotated, Any
 
-from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
@@ -14,6 +13,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 
 from ..blocks.failure_policy import FailurePolicy
 from ..blocks.limiter.refused import refused_providers
+from ..blocks.limiter.waiting import hear_waiting
 from ..blocks.loop_models import open_models
 from ..errors import InputError, RunAliveError, RunCancelledError
 from ..gates import build_pipeline
@@ -22,7 +22,7 @@ from ..runs import RunFolder
 from ..task_ir import TaskIR, check_objective, parse_plan
 from .answer.answer_type import answer_check
 from .compile import StepDefaults, compile_plan
-from .control import Progress, RunControl, current_control
+from .control import Progress, RunControl, current_control, waiting_listener
 from .execute import Execution
 from .lock import exclusive
 from .options import SwarmOptions
@@ -30,6 +30,7 @@ from .planning import plan_for
 from .preflight.gates import check_gates
 from .preflight.models import check_models
 from .run_memory import recall_for, store_of
+from .schema_flow import WITH_SCHEMAS, schema_flow
 from .termination import terminable
 
 __all__ = ["PlanParameter", "swarm"]
@@ -41,7 +42,7 @@ def _flow_run_name() -> str:
     return text if len(text) <= 72 else f"{text[:71].rstrip()}…"
 
 
-@flow(
+@schema_flow(
     name="swarm",
     flow_run_name=_flow_run_name,
     persist_result=True,
@@ -52,7 +53,7 @@ async def swarm(
     objective: str,
     *,
     plan: PlanParameter = None,
-    options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
+    options: Annotated[SwarmOptions, WITH_SCHEMAS] = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
 ) -> SwarmResult:
     """Run a swarm.
 
@@ -88,7 +89,8 @@ async def _execute(
     _begin(run, flow_run_id, objective, plan, options)
     options = await _with_policy(options)
     control.listener(Progress("started", time.time(), text=run.run_id))
-    with terminable(control), refused_providers():
+    heard = hear_waiting(waiting_listener(control.listener))
+    with terminable(control), refused_providers(), heard:
         async with open_models():
             result = await _result(run, control, objective, plan, options)
     if result.status == "failed":
@@ -183,5 +185,6 @@ PlanParameter = Annotated[
             ]
         }
     ),
+    WITH_SCHEMAS,
 ]
 """A plan as itself, as the objects of JSON or as JSON text; an empty text means none."""

@@ -12,11 +12,13 @@ __all__ = ["ACTIONS", "CATEGORIES", "legend"]
 
 ACTIONS: Mapping[Action, str] = {
     "RETRY": "asked again, and told what was wrong",
+    "CONTINUE": "written on where the text was cut off",
     "THINK_HARDER": "retried at a higher temperature, with room for more",
     "SAMPLE": "several candidates at once, the first to pass wins",
     "ESCALATE": "asked on a higher tier, with another model",
     "DELEGATE": "given to another agent",
     "REPLAN": "written again by the orchestrator, or done without",
+    "KEEP": "taken as it is, marked as cut off",
     "SKIP": "done without",
     "FAIL": "given up",
 }

@@ -105,12 +105,13 @@ def test_what_was_cut_off_is_written_on_by_thinking_harder() -> None:
     plan = plan_of(
         {"id": "S1", "prompt": "Tell a long story of a fox and a crow", "output": {"min_words": 12}}
     )
-    harder = Policy.model_validate({"rules": {"TRUNCATED": ["THINK_HARDER"]}, "harder_tokens": 8})
+    rules = {"TRUNCATED": ["THINK_HARDER", "KEEP"]}
+    harder = Policy.model_validate({"rules": rules, "harder_tokens": 8})
     result = run(plan, policy=harder, max_output_tokens=6)
     first, second = result.steps[0].attempts
     assert (first.category, first.usage.output_tokens) == (Category.TRUNCATED, 6)
-    assert second.category is None
     assert 6 < second.usage.output_tokens <= 48
+    assert result.steps[0].truncated == (second.category is Category.TRUNCATED)
 
 
 def test_of_samples_the_first_to_pass_wins_and_the_others_are_cancelled() -> None:

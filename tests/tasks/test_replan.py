@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.errors import NoPlanError
+from prefect_swarm.errors import Category, NoPlanError
 from prefect_swarm.tasks.replan import (
     Replacement,
     read_replacement,
@@ -93,7 +93,7 @@ def test_whatever_the_grammar_admits_is_read(name: str, prompt: str) -> None:
 @pytest.mark.model
 @pytest.mark.parametrize("seed", range(3))
 def test_the_embedded_model_writes_a_line_that_can_be_read(seed: int, swarm_home: Path) -> None:
-    limits = CallLimits(seed=seed, temperature=1.5, max_output_tokens=256)
+    limits = CallLimits(seed=seed, temperature=1.5, max_output_tokens=24)
     asked = replacement_request(
         "Find out",
         "S1",
@@ -107,6 +107,6 @@ def test_the_embedded_model_writes_a_line_that_can_be_read(seed: int, swarm_home
         limits=limits,
     )
     verdict = asyncio.run(answer(asked))
-    assert verdict.category is None
+    assert verdict.category in (None, Category.TRUNCATED)
     assert len(verdict.text.splitlines()) == 1
     assert read_replacement(verdict.text, "Reader", "Read it").prompt

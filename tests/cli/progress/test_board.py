@@ -162,3 +162,27 @@ def test_an_event_of_an_unknown_step_changes_nothing() -> None:
 )
 def test_each_event_is_one_plain_line(events: tuple[Progress, ...], line: str) -> None:
     assert line_of(after(events), events[-1]) == line
+
+
+WAITS = Progress("waiting", 103.0, "S1", text="waiting for openai (rate limit), 12 s")
+GOES_ON = Progress("resumed", 115.0, "S1")
+
+
+def test_a_wait_for_a_provider_is_no_work() -> None:
+    waiting = after([*BEGIN, *LAUNCHED, WAITS]).rows["S1"]
+    assert (waiting.status, waiting.note) == ("running", WAITS.text)
+    assert (waiting.work_s(110.0), waiting.wait_s(110.0)) == (1.0, 7.0)
+    gone_on = after([*BEGIN, *LAUNCHED, WAITS, GOES_ON]).rows["S1"]
+    assert (gone_on.work_s(120.0), gone_on.wait_s(120.0), gone_on.note) == (6.0, 12.0, "")
+
+
+def test_who_is_waited_for_is_said_in_a_line() -> None:
+    line = line_of(after([*BEGIN, *LAUNCHED, WAITS]), WAITS)
+    assert line == "    3.0 s  S1 Ann: waiting for openai (rate limit), 12 s"
+
+
+def test_a_wait_of_the_planner_is_said_without_a_step() -> None:
+    wait = Progress("waiting", 100.5, text="waiting for openai (overloaded), 2 s")
+    assert line_of(after([BEGIN[0], wait]), wait) == (
+        "    0.5 s  Waiting for openai (overloaded), 2 s"
+    )

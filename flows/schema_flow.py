@@ -1,0 +1,56 @@
+"""Flows that take JSON Schemas among their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+from prefect import Flow
+from pydantic import BaseModel, BeforeValidator
+
+__all__ = ["WITH_SCHEMAS", "SchemaFlow", "schema_flow"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class _Closed:
+    """Holds a parameter that Prefect isn't to look into."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _opened(value: object) -> object:
+    return value.value if isinstance(value, _Closed) else value
+
+
+WITH_SCHEMAS = BeforeValidator(_opened)
+"""What each parameter is annotated with that is an object; other validators come before it."""
+
+
+class SchemaFlow(Flow[P, R]):
+    """A flow whose parameters keep what JSON Schema calls `$ref`.
+
+    Prefect takes a `$ref` anywhere in a parameter for the id of a block, and fails without one.
+    """
+
+    def validate_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Have each parameter validated by its type alone."""
+        closed: dict[str, object] = {
+            name: _Closed(cast("object", value)) if isinstance(value, BaseModel | dict) else value
+            for name, value in parameters.items()
+        }
+        return super().validate_parameters(closed)
+
+
+def schema_flow(**settings: Any) -> Callable[[Callable[P, R]], SchemaFlow[P, R]]:
+    """Make a function a flow whose parameters may hold JSON Schemas, as `prefect.flow` would."""
+
+    def decorate(function: Callable[P, R]) -> SchemaFlow[P, R]:
+        return SchemaFlow(function, **settings)
+
+    return decorate
