@@ -17,7 +17,7 @@ R = TypeVar("R")
 class _Closed:
     """Holds a parameter that Prefect isn't to look into."""
 
-    def __init__(self, value: object) -> None:
+    def __init__(self, value: Any) -> None:
         self.value = value
 
     def __repr__(self) -> str:
