@@ -112,9 +112,8 @@ class Attempts:
 
             async def draw(n: int) -> Candidate:
                 sample = self._request(record, launch, decision, sample=n, race_name=name)
-                request = await self.context.ledger.reserve(
-                    sample.model_copy(update={"upstream": fitting.upstream})
-                )
+                read = {"upstream": fitting.upstream, "summarised": fitting.summarised}
+                request = await self.context.ledger.reserve(sample.model_copy(update=read))
                 label = f"attempt {launch.attempt} · sample {n} of {number}"
                 candidate = await self._candidate(record, request, label)
                 if candidate.category is None:

@@ -65,7 +65,7 @@ class CallBounds(Frozen):
 
 
 class TierOptions(CallBounds):
-    """CallBounds of one tier; they come before those of the run."""
+    """Bounds of one tier; they come before those of the run."""
 
     concurrency: int | None = Field(default=None, ge=1, description="Attempts at once.")
     timeout_s: float | None = Field(default=None, gt=0, description="Seconds of an attempt.")
@@ -107,7 +107,7 @@ class SwarmOptions(CallBounds):
     )
     tiers: dict[TierName, TierOptions] = Field(
         default_factory=dict[TierName, TierOptions],
-        description="CallBounds of single tiers: max_output_tokens, max_input_tokens, temperature, "
+        description="Bounds of single tiers: max_output_tokens, max_input_tokens, temperature, "
         "concurrency, timeout_s.",
     )
     max_tokens: int | None = Field(

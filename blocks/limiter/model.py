@@ -9,14 +9,16 @@ from urllib.parse import urlsplit
 from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
 from .faults import fault_of
 from .limiter import ALONE, Limiter, Patience, limiter_of
 from .refused import note_refused, refused_once
+from .window import MOST
 
-__all__ = ["LimitedModel", "provider_name"]
+__all__ = ["LimitedModel", "open_limiters", "provider_name"]
 
 
 class LimitedModel(WrapperModel):
@@ -29,7 +31,11 @@ class LimitedModel(WrapperModel):
         self._key = _key_hash(model)
         provider = provider_name(model)
         # What asks no server, as models of tests do, shares nothing with others of its kind.
-        self._limiter = limiter_of(provider, self._key) if model.base_url else Limiter(provider)
+        if model.base_url:
+            self._limiter = limiter_of(provider, self._key)
+        else:
+            self._limiter = Limiter(provider)
+            self._limiter.open_to(int(MOST))
 
     @property
     def limiter(self) -> Limiter:
@@ -63,6 +69,17 @@ class LimitedModel(WrapperModel):
             if (fault := fault_of(error)) and fault.kind in ("denied", "unknown"):
                 note_refused(by_key if fault.kind == "denied" else by_name, error)
             raise
+
+
+def open_limiters(model: Model, room: int) -> None:
+    """Let so many requests to a model through from the beginning, unless it refused some before."""
+    if isinstance(model, FallbackModel):
+        for each in model.models:
+            open_limiters(each, room)
+    elif isinstance(model, LimitedModel):
+        model.limiter.open_to(room)
+    elif isinstance(model, WrapperModel):
+        open_limiters(model.wrapped, room)
 
 
 def _without_sdk_retries(model: Model, settings: ModelSettings | None) -> ModelSettings | None:

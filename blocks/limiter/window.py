@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-__all__ = ["Window"]
+__all__ = ["MOST", "Window"]
 
-_FIRST, _MOST = 32.0, 1024.0
+_FIRST, MOST = 32.0, 1024.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Window:
     def after_success(self) -> Window:
         """Return the window after an answer."""
         more = 1.0 if self.lowered_at is None else 1.0 / self.limit
-        return replace(self, limit=min(_MOST, self.limit + more))
+        return replace(self, limit=min(MOST, self.limit + more))
 
     def after_refusal(self, now: float, started_at: float, under_way: int) -> Window:
         """Return the window after a refusal.
@@ -49,6 +49,12 @@ class Window:
         if self.lowered_at is not None and started_at < self.lowered_at:
             return self
         return replace(self, limit=max(1.0, min(self.limit, float(under_way)) / 2), lowered_at=now)
+
+    def opened(self, room: int) -> Window:
+        """Return the window with room for so many at least, unless it was ever refused any."""
+        if self.lowered_at is not None:
+            return self
+        return replace(self, limit=min(MOST, max(self.limit, float(room))))
 
     def blocked(self, until: float) -> Window:
         """Return the window in which nothing starts before `until`."""

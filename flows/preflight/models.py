@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from ...blocks.limiter.model import open_limiters
 from ...blocks.models import resolve_model
 from ...blocks.preflight import check_served
 from ...blocks.prices import price_of
@@ -44,8 +45,16 @@ async def check_models(options: SwarmOptions, plan: TaskIR | None) -> Models:
     await asyncio.gather(
         *(check_served(model, probe=name != plans) for name, model in models.items())
     )
+    for model in models.values():
+        open_limiters(model, _most_at_once(options))
     profiles = {name: profile_of(model) for name, model in models.items()}
     return Models(profiles, prices)
+
+
+def _most_at_once(options: SwarmOptions) -> int:
+    """The most attempts at once that the user asks for; 1 where nobody does."""
+    asked = [options.max_concurrency, *(tier.concurrency for tier in options.tiers.values())]
+    return max(filter(None, asked), default=1)
 
 
 def _of_steps(options: SwarmOptions, plan: TaskIR | None) -> Sequence[str]:

@@ -49,3 +49,11 @@ def test_there_is_always_room_for_one_and_never_without_bound(events: list[int |
             else window.after_refusal(float(now), float(now), under_way)
         )
         assert 1 <= window.room <= 1024
+
+
+def test_who_asks_for_more_at_once_gets_it_unless_some_was_refused() -> None:
+    assert Window().opened(200).room == 200
+    assert Window().opened(8).room == Window().room
+    assert Window().opened(9000).room == 1024
+    lowered = Window(limit=16).after_refusal(1.0, 0.5, 16)
+    assert lowered.opened(200) == lowered
