@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from pydantic_ai.direct import model_request
-from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from pydantic_ai.messages import ModelRequest
 from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
@@ -91,8 +91,9 @@ async def _is_listed(model: Model, client: Any) -> bool:
     try:
         await client.models.retrieve(model.model_name, timeout=_TIMEOUT_S)
     except openai.AuthenticationError as error:
+        words = words_of(ModelHTTPError(error.status_code, model.model_name, error.body))
         raise ModelError(
-            f"{provider_name(_provider_model(model))} refuses {model.model_name}: {error}.",
+            f"{provider_name(_provider_model(model))} refuses {model.model_name}: {words}.",
             "Check the key and the account it belongs to.",
         ) from None
     except openai.APITimeoutError:

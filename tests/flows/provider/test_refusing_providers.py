@@ -50,7 +50,7 @@ def test_a_key_that_is_refused_where_models_are_listed_costs_no_request(
 ) -> None:
     with (
         provider_server(works, models=("strong-model",), models_status=401) as server,
-        pytest.raises(ModelError, match=r"refuses strong-model.*status 401"),
+        pytest.raises(ModelError, match=r"refuses strong-model: 401: status 401\. Check"),
     ):
         run_on(server.name(), plan)
     assert server.asked == []
