@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 from .errors import InputError
 
-__all__ = ["PYTHON", "model_names", "with_key"]
+__all__ = ["PYTHON", "model_names", "servers_of", "with_key"]
 
 PYTHON = "python:"
 """What the names of models begin with that were given in Python."""
@@ -27,14 +28,29 @@ def model_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def with_key(text: str, variable: str | None) -> str:
+def servers_of(text: str) -> frozenset[str]:
+    """Return the servers, scheme and host, of the names that have a URL."""
+    urls = (name.partition("@")[2] for name in model_names(text))
+    parts = (urlsplit(url) for url in urls if "://" in url)
+    return frozenset(f"{url.scheme}://{url.netloc}" for url in parts)
+
+
+def with_key(text: str, variable: str | None, servers: frozenset[str] | None = None) -> str:
     """Return the names, those of servers at a URL with the environment variable of their key.
 
     A name that says which variable holds its key keeps it.
+
+    Args:
+        text: A name, or several.
+        variable: The variable; None leaves the names as they are.
+        servers: The only servers that get the key; None for all.
     """
     if not variable:
         return text
-    return ",".join(
-        f"{name}#{variable}" if "@http" in name and "#" not in name else name
-        for name in model_names(text)
-    )
+
+    def keyed(name: str) -> str:
+        is_without = "@http" in name and "#" not in name
+        is_trusted = servers is None or servers_of(name) <= servers
+        return f"{name}#{variable}" if is_without and is_trusted else name
+
+    return ",".join(map(keyed, model_names(text)))

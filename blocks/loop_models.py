@@ -65,12 +65,18 @@ class LoopModels:
         finally:
             self.closing.clear()
 
+    @property
+    def in_use(self) -> list[Model]:
+        """The models whose clients are open, or are just being closed."""
+        return [*self.entered, *self.closing]
+
     def _require_alone(self, model: Model) -> None:
         mine = _providers(model)
         for loop, others in _by_loop.items():
             if others is self or not loop.is_running():
                 continue
-            if not mine.isdisjoint(*map(_providers, [*others.entered, *others.closing])):
+            taken = {provider for each in others.in_use for provider in _providers(each)}
+            if not mine.isdisjoint(taken):
                 raise ModelError(
                     f"The model {model.model_name} is in use by a run of another event loop.",
                     "Give each thread a model of its own, or name the model.",

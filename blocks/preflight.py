@@ -111,9 +111,14 @@ async def _is_listed(model: Model, client: Any) -> bool:
 
 async def _ask_for_a_token(model: Model) -> None:
     try:
-        await model_request(
-            model, [ModelRequest.user_text_prompt("Hi")], model_settings=ModelSettings(max_tokens=1)
-        )
+        async with asyncio.timeout(_TIMEOUT_S):
+            await model_request(
+                model,
+                [ModelRequest.user_text_prompt("Hi")],
+                model_settings=ModelSettings(max_tokens=1),
+            )
+    except TimeoutError:
+        return  # The first request finds out, with more patience.
     except ModelAPIError as error:
         fault = fault_of(error)
         if fault and fault.kind in ("denied", "unknown"):

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from ..errors import ModelError
 from ..failure_policy import Policy
 from ..frozen import Frozen
-from ..model_names import with_key
+from ..model_names import servers_of, with_key
 from ..schema_check import schema_problem
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 
@@ -160,11 +160,17 @@ class SwarmOptions(CallBounds):
     def model_of(self, tier: TierName) -> str:
         """Return the name of a tier's model, or of several that stand in for one another."""
         own: str | None = getattr(self, tier)
-        return self.named(own or cast("str", self.model))
+        return with_key(own or cast("str", self.model), self.key_env)
 
     def named(self, model: str) -> str:
-        """Return a model's name with the environment variable that has its key, if it has one."""
-        return with_key(model, self.key_env)
+        """Return the name of a plan's own model, with the variable that has its key.
+
+        The key goes to servers alone that the options name: a plan may be somebody else's.
+        """
+        fields = ("model", "worker", "coder", "architect", "orchestrator")
+        names: list[str] = [name for field in fields if (name := getattr(self, field))]
+        servers = frozenset[str]().union(*map(servers_of, names))
+        return with_key(model, self.key_env, servers)
 
     def ladder(
         self, highest: Tier = "architect", task_type: TaskType = "chat", start: Tier = "worker"

@@ -69,7 +69,8 @@ def _of_steps(options: SwarmOptions, plan: TaskIR | None) -> Sequence[str]:
         if any("@" in name and "#" in name for name in model_names(model)):
             raise InputError(
                 f"The model {model!r} of step {step} names an environment variable with a key.",
-                "Leave # and the name out, and give it with --key-env; or name a block.",
+                "Leave # and the name out: --key-env goes to the servers that the options name. "
+                "Or name a block.",
             )
     return [options.named(model) for _, model in named]
 
