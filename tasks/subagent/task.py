@@ -146,6 +146,8 @@ def _problem(
             "Raise max_output_tokens, or ask for less.",
         )
     if not text.strip():
+        if request.begun and response.finish_reason == "stop" and local_model(model) is not None:
+            return None  # A model file that ends where it was cut off has said all.
         return EmptyOutputError(
             f"{model.model_name} answered {request.step} with nothing"
             + (" within its tokens." if response.finish_reason == "length" else "."),

@@ -13,6 +13,7 @@ from prefect_swarm.tasks.subagent.task import answer
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionDef, FunctionModel
 from pydantic_ai.usage import RequestUsage
+from scripted_local import ScriptedModel
 
 ASKED = SubagentRequest(
     key="k",
@@ -57,3 +58,21 @@ def test_a_grammar_that_leads_nowhere_is_an_early_abort(swarm_home: Path) -> Non
     assert verdict.category is Category.EARLY_ABORT
     assert "leaves no token" in verdict.error
     assert not (swarm_home / "runs" / "r" / "transcripts").exists()
+
+
+@pytest.mark.usefixtures("swarm_home")
+def test_a_model_file_that_ends_where_it_was_cut_off_has_said_all() -> None:
+    begun = ASKED.model_copy(update={"begun": "The harbour is deep."})
+    with override_models(worker=ScriptedModel("")):
+        verdict = asyncio.run(answer(begun))
+    assert (verdict.category, verdict.text) == (None, "The harbour is deep.")
+
+
+@pytest.mark.usefixtures("swarm_home")
+def test_of_a_provider_an_empty_continuation_says_nothing() -> None:
+    def silent(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        return ModelResponse(parts=[], finish_reason="stop")
+
+    begun = ASKED.model_copy(update={"begun": "The harbour is deep."})
+    with override_models(worker=FunctionModel(silent)):
+        assert asyncio.run(answer(begun)).category is Category.FORMAT
