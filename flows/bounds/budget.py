@@ -105,7 +105,6 @@ class Ledger:
             BudgetExceededError: It could exceed a bound even then; the message has the figures.
         """
         prompt = tokens_of(request.instructions + prompt_of(request) + request.begun)
-        room = request.max_output_tokens
         while True:
             room = request.max_output_tokens or self._room(prompt, request.model)
             needed = self._amount(request.model, prompt, room or 0)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelResponse
 
 from ...errors import PlanError
 from ...output import Form, OutputKind
@@ -147,16 +146,12 @@ def read_answer(answer: ModelResponse, objective: str, rules: PlanRules) -> Task
         )
     if not text:
         raise PlanError("The answer is empty.", "Write the plan.", text)
-    written = _arguments(calls) if calls else extract(text, "json").artifact
+    written = calls[0].args_as_json_str() if calls else extract(text, "json").artifact
     try:
         return WrittenPlan.model_validate_json(written).plan(objective, rules)
     except ValidationError as error:
         problems = "; ".join(describe(error))
         raise PlanError(f"That is not a plan: {problems}.", "Write it as asked.", text) from None
-
-
-def _arguments(calls: Sequence[ToolCallPart]) -> str:
-    return calls[0].args_as_json_str()
 
 
 def written_text(answer: ModelResponse) -> str:
