@@ -24,12 +24,14 @@ __all__ = [
     "RefusedError",
     "RunAliveError",
     "RunCancelledError",
+    "RunDamagedError",
     "RunNotFoundError",
     "RunTerminatedError",
     "SandboxError",
     "ServerError",
     "StepTimeoutError",
     "StepWaivedError",
+    "StorageError",
     "SwarmError",
     "TruncatedError",
     "UnavailableError",
@@ -95,6 +97,10 @@ class NoPlanError(PlanError):
 
 class RunNotFoundError(InputError):
     """No stored run answers to that name."""
+
+
+class RunDamagedError(InputError):
+    """A file of a stored run can't be read as what it is."""
 
 
 class RunAliveError(SwarmError):
@@ -178,6 +184,12 @@ class BudgetExceededError(SwarmError):
     """Launching would exceed a budget; the message has the figures."""
 
     category = Category.BUDGET
+
+
+class StorageError(SwarmError):
+    """A file can't be written: the disk has no room, or the folder takes no files."""
+
+    category = Category.INFRASTRUCTURE
 
 
 class ServerError(SwarmError):

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["OWNER_ONLY", "READABLE", "replace_atomically", "write_atomically"]
+from .errors import StorageError
+
+__all__ = [
+    "OWNER_ONLY",
+    "READABLE",
+    "append_line",
+    "replace_atomically",
+    "require_room",
+    "storage_error",
+    "write_atomically",
+]
 
 OWNER_ONLY = 0o600
 READABLE = 0o644
@@ -47,3 +59,65 @@ def replace_atomically(path: Path, *, mode: int = OWNER_ONLY) -> Generator[Path]
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a file; what is read back may lack it after a crash of the machine.
+
+    Raises:
+        OSError: It can't be written. The file may end with a part of the line then, which the next
+            line doesn't go on from.
+    """
+    # The break comes first: a line that was cut off stays a line of its own.
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, OWNER_ONLY)
+    with os.fdopen(descriptor, "ab", buffering=0) as file:
+        data = f"\n{line}".encode()
+        if file.write(data) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def require_room(folder: Path, least_bytes: int) -> None:
+    """Make sure that a folder takes files and that its disk has some room.
+
+    Raises:
+        StorageError: It takes none, or has less room than that.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            # A quota doesn't show in what the disk has.
+            file.write(bytes(_TRIED_BYTES))
+            file.flush()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise storage_error(folder, least_bytes, error) from error
+    if free < least_bytes:
+        raise _no_room(folder, least_bytes, free)
+
+
+_TRIED_BYTES = 1 << 16
+_VARIABLE = "PREFECT_INTEGRATIONS_SWARM_HOME"
+
+
+def storage_error(path: Path, needed_bytes: int, error: OSError) -> StorageError:
+    """Say what kept a file from being written, and what to do."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        place = next((p for p in (path, *path.parents) if p.exists()), path)
+        return _no_room(path, needed_bytes, shutil.disk_usage(place).free)
+    return StorageError(
+        f"{path} can't be written: {error.strerror or error}.",
+        "Check that its folder is there and that you may write to it, or name another folder in "
+        f"{_VARIABLE}.",
+    )
+
+
+def _no_room(path: Path, needed_bytes: int, free_bytes: int) -> StorageError:
+    return StorageError(
+        f"The disk has no room for {path}: {_size(needed_bytes)} are needed, "
+        f"{_size(free_bytes)} are free.",
+        f"Free some room on it, or name a folder on another disk in {_VARIABLE}.",
+    )
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 20):.1f} MiB" if count >= 1 << 20 else f"{count / 1024:.1f} KiB"

@@ -167,6 +167,9 @@ class StepResult(Frozen):
     category: Category | None = None
     attempts: tuple[Attempt, ...] = ()
     output_ref: str | None = Field(default=None, description="Where the whole output is stored.")
+    task_runs: tuple[str, ...] = Field(
+        default=(), description="Prefect's ids of the last task runs, which what follows waits for."
+    )
     truncated: bool = Field(default=False, description="Whether its output is cut off.")
     excerpt: str = ""
     slack_s: float | None = Field(

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
+import logging
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from .errors import RunNotFoundError
+from .errors import RunDamagedError, RunNotFoundError, StorageError
+from .files import append_line, storage_error, write_atomically
 from .result import StepResult, SwarmResult
 from .settings import home
 
-__all__ = ["RunFolder", "find_run", "run_id_of"]
+__all__ = ["ACCOUNTS", "RunFolder", "find_run", "run_id_of"]
+
+ACCOUNTS = "accounts.jsonl"
+"""The file with what the run's calls took. Its first line says what `run.json` says."""
+
+M = TypeVar("M", bound=BaseModel)
+Content = str | BaseModel | dict[str, Any] | list[Any]
+
+_logger = logging.getLogger("prefect_swarm.runs")
+_unstored: dict[Path, str] = {}
+"""What a full disk had no room for, by path, until it has."""
 
 
 def run_id_of(flow_run_id: str) -> str:
@@ -28,9 +40,10 @@ def run_id_of(flow_run_id: str) -> str:
 class RunFolder:
     """A run's folder.
 
-    `run.json` names the flow run and objective, `plan.json` is the compiled plan, `outputs/S1.txt`
-    a step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step
-    with its attempts so far, `result.json` the result.
+    `run.json` names the flow run and objective, `planned.json` is the plan and where it came from,
+    `recall.json` what the memory made of it, `plan.json` the compiled plan, `outputs/S1.txt` a
+    step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with
+    its attempts so far, `accounts.jsonl` what calls took, `result.json` the result.
     """
 
     folder: Path
@@ -49,59 +62,155 @@ class RunFolder:
         """The short name."""
         return self.folder.name
 
-    def write(self, name: str, content: str | BaseModel | dict[str, Any] | list[Any]) -> str:
-        """Write a file of the run and return its reference, the path below the runs' home."""
-        if isinstance(content, BaseModel):
-            content = content.model_dump_json(indent=2)
-        elif not isinstance(content, str):
-            content = json.dumps(content, indent=2)
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(content)
-        Path(temporary).replace(path)
+    def write(self, name: str, content: Content) -> str:
+        """Write a file of the run and return its reference, the path below the runs' home.
+
+        Raises:
+            StorageError: It can't be written; what was there before stays.
+        """
+        path, text = self.folder / name, _text(content)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text)
+        except OSError as error:
+            raise storage_error(path, len(text.encode()), error) from error
+        _unstored.pop(path, None)
         return f"{self.run_id}/{name}"
 
-    def read(self, name: str) -> str | None:
-        """Return a file's text; None where there is none."""
+    def store(self, name: str, content: Content) -> str:
+        """Write a file of the run, now or as soon as there is room for it; return its reference.
+
+        What can't be written is kept in memory, and written beside the next file that is stored.
+        """
+        self.store_kept()
+        try:
+            return self.write(name, content)
+        except StorageError as error:
+            if not self.unstored():
+                _logger.warning("%s The run goes on, and tries again.", error)
+            _unstored[self.folder / name] = _text(content)
+            return f"{self.run_id}/{name}"
+
+    def store_kept(self) -> tuple[str, ...]:
+        """Try once more to write what could not be written; return the names of what can't be."""
+        for name in self.unstored():
+            with suppress(StorageError):
+                self.write(name, _unstored[self.folder / name])
+        return self.unstored()
+
+    def unstored(self) -> tuple[str, ...]:
+        """The names of the files that could not be written yet."""
+        own = (path for path in _unstored if path.is_relative_to(self.folder))
+        return tuple(path.relative_to(self.folder).as_posix() for path in own)
+
+    def append(self, name: str, content: BaseModel | dict[str, Any]) -> None:
+        """Add a line of JSON to a file.
+
+        Raises:
+            StorageError: It can't be written.
+        """
         path = self.folder / name
-        return path.read_text(encoding="utf-8") if path.is_file() else None
+        line = content.model_dump_json() if isinstance(content, BaseModel) else json.dumps(content)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            append_line(path, line)
+        except OSError as error:
+            raise storage_error(path, len(line), error) from error
+
+    def read(self, name: str) -> str | None:
+        """Return a file's text; None where there is none.
+
+        Raises:
+            RunDamagedError: It is no UTF-8, or can't be read.
+        """
+        path = self.folder / name
+        try:
+            return path.read_text(encoding="utf-8") if path.is_file() else None
+        except (OSError, UnicodeDecodeError) as error:
+            raise self._damaged(name, error) from None
+
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Return the object that a file holds; {} where there is no file.
+
+        Raises:
+            RunDamagedError: The file holds something else.
+        """
+        text = self.read(name)
+        if text is None:
+            return {}
+        try:
+            found: object = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise self._damaged(name, error) from None
+        if not isinstance(found, dict):
+            raise self._damaged(name, ValueError("it is no object"))
+        return cast("dict[str, Any]", found)
+
+    def lines(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield the objects of a file of JSON lines; one that was cut off is passed over."""
+        path = self.folder / name
+        with suppress(OSError):
+            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+                with suppress(json.JSONDecodeError):
+                    found: object = json.loads(line)
+                    if isinstance(found, dict):
+                        yield cast("dict[str, Any]", found)
 
     def about(self) -> dict[str, Any]:
-        """Return `run.json`: `flow_run_id`, `objective` and when the run was first started."""
-        return json.loads(self.read("run.json") or "{}")
+        """Return `flow_run_id`, `objective` and when the run was first started; {} if not known.
+
+        The accounts say so too, in case `run.json` is damaged.
+        """
+        with suppress(RunDamagedError):
+            if "flow_run_id" in (found := self.read_json("run.json")):
+                return found
+        return next((line for line in self.lines(ACCOUNTS) if "flow_run_id" in line), {})
 
     def result(self) -> SwarmResult | None:
-        """Return the stored result; None if the run has not ended."""
-        text = self.read("result.json")
-        return SwarmResult.model_validate_json(text) if text else None
+        """Return the stored result; None if the run has not ended.
+
+        Raises:
+            RunDamagedError: The file is no result.
+        """
+        return self._model("result.json", SwarmResult)
 
     def write_step(self, step: StepResult) -> None:
         """Write down how far a step is."""
-        self.write(f"steps/{step.id}.json", step)
+        self.store(f"steps/{step.id}.json", step)
+
+    def step(self, name: str) -> StepResult | None:
+        """Return how far a step was when an attempt last ended; None if none had.
+
+        Raises:
+            RunDamagedError: The file is no step.
+        """
+        return self._model(f"steps/{name}.json", StepResult)
 
     def steps(self) -> tuple[StepResult, ...]:
-        """The steps that were begun or are over, as they were when an attempt last ended."""
-        texts = [path.read_text(encoding="utf-8") for path in self._files("steps", "json")]
-        return tuple(map(StepResult.model_validate_json, texts))
+        """The steps that were begun or are over, as they were when an attempt last ended.
+
+        Raises:
+            RunDamagedError: The file of one is damaged.
+        """
+        found = (self.step(path.stem) for path in self._files("steps", "json"))
+        return tuple(step for step in found if step is not None)
 
     def begun_again(self) -> dict[str, int]:
         """How often each step was begun again; those that never were are left out."""
-        return json.loads(self.read("again.json") or "{}")
+        return self.read_json("again.json")
 
-    def begin_again(self, result: SwarmResult) -> None:
-        """Let the steps that failed in this result be tried again, and put the result away.
+    def begin_again(self, result: SwarmResult, steps: Collection[str]) -> None:
+        """Let some steps of a result be done from their first attempt again, and put it away.
 
-        What failed for want of a key, a server or time would else fail again from the cache.
+        What failed for want of a key, a server or time would else fail again from the cache. The
+        steps that had succeeded stay as they are.
         """
-        failed = [step.id for step in result.steps if step.attempts and step.status != "succeeded"]
         before = self.begun_again()
-        self.write("again.json", before | {step: before.get(step, 0) + 1 for step in failed})
+        self.write("again.json", before | {step: before.get(step, 0) + 1 for step in steps})
         for step in result.steps:
             if step.status != "succeeded":
                 (self.folder / f"steps/{step.id}.json").unlink(missing_ok=True)
-        (self.folder / "result.json").unlink()
+        (self.folder / "result.json").unlink(missing_ok=True)
 
     def finished_steps(self) -> tuple[str, ...]:
         """Ids of the steps whose outputs are stored, in the order of their numbers."""
@@ -112,33 +221,58 @@ class RunFolder:
         found = (self.folder / folder).glob(f"S*.{suffix}")
         return sorted(found, key=lambda path: int(path.stem[1:]))
 
+    def _model(self, name: str, model: type[M]) -> M | None:
+        text = self.read(name)
+        try:
+            return None if text is None else model.model_validate_json(text)
+        except ValidationError as error:
+            raise self._damaged(name, error) from None
+
+    def _damaged(self, name: str, error: Exception) -> RunDamagedError:
+        what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        return RunDamagedError(
+            f"{self.folder / name} is damaged: {what}.",
+            f"Have it written again: prefect-swarm resume {self.run_id}.",
+        )
+
 
 def find_run(name: str) -> RunFolder:
     """Find a run by its id or its flow run's id.
 
     Raises:
-        RunNotFoundError: There is none, or its files can't be read.
+        RunDamagedError: What says which flow run it was can't be read, and the name doesn't.
+        RunNotFoundError: There is none.
     """
+    name = name.strip()
     root = home() / "runs"
-    run = RunFolder(root / run_id_of(name.strip()))
-    if not name.strip() or not (run.folder / "run.json").is_file():
+    run = RunFolder(root / run_id_of(name))
+    if not name or not run.folder.is_dir():
         known = sorted(path.parent.name for path in root.glob("*/run.json"))
         advice = (
             f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."
         )
         raise RunNotFoundError(f"No run {name!r} is stored in {root}.", advice)
-    try:
-        flow_run_id = str(run.about().get("flow_run_id", ""))
-        run.result()
-        run.steps()
-    except (json.JSONDecodeError, ValidationError) as error:
-        raise RunNotFoundError(
-            f"The files of run {name!r} in {run.folder} are damaged: {error}.",
-            "Remove the damaged file; resuming the run writes it again.",
-        ) from None
-    if name.strip() not in (run.run_id, flow_run_id, flow_run_id.replace("-", "")):
+    flow_run_id = str(run.about().get("flow_run_id", ""))
+    if not flow_run_id and len(name.replace("-", "")) < _ID_DIGITS:
+        raise RunDamagedError(
+            f"{run.folder / 'run.json'} doesn't say which flow run {run.run_id} was.",
+            f"Give the flow run's whole id instead, which begins with {run.run_id[:8]}; "
+            f"the Prefect UI and `prefect flow-run ls` show it.",
+        )
+    if flow_run_id and name not in (run.run_id, flow_run_id, flow_run_id.replace("-", "")):
         raise RunNotFoundError(
             f"Run {run.run_id} in {root} is flow run {flow_run_id}, not {name!r}.",
             "Check the name.",
         )
     return run
+
+
+_ID_DIGITS = 32
+
+
+def _text(content: Content) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, BaseModel):
+        return content.model_dump_json(indent=2)
+    return json.dumps(content, indent=2)

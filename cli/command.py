@@ -13,7 +13,13 @@ import typer
 from ..flows.options import SwarmOptions
 from .environment import quieten
 from .failure import failure_of, show
-from .options import option_parameters, options_from
+from .options import (
+    OptionChanges,
+    change_parameters,
+    changes_from,
+    option_parameters,
+    options_from,
+)
 
 __all__ = ["AsJson", "command"]
 
@@ -32,15 +38,19 @@ _DEBUG = inspect.Parameter(
 def command(function: Callable[..., int]) -> Callable[..., None]:
     """Make a command of a function that returns its exit code.
 
-    A parameter of type `SwarmOptions` becomes one option for each of its fields. Where the command
+    A parameter of type `SwarmOptions` becomes one option for each of its fields, one of type
+    `OptionChanges` one for each that a resumed run may change. Where the command
     has `as_json`, a failure is written to stdout as JSON as well.
     """
     parameters: list[inspect.Parameter] = []
-    of_options: list[str] = []
+    readers: dict[str, Callable[[dict[str, Any]], Any]] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         if parameter.annotation is SwarmOptions:
             parameters += option_parameters()
-            of_options.append(parameter.name)
+            readers[parameter.name] = options_from
+        elif parameter.annotation is OptionChanges:
+            parameters += change_parameters()
+            readers[parameter.name] = changes_from
         else:
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
@@ -49,8 +59,8 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
         debug: bool = given.pop("debug")
         quieten(debug=debug)
         try:
-            for name in of_options:
-                given[name] = options_from(given)
+            for name, read in readers.items():
+                given[name] = read(given)
             code = function(**given)
         except (typer.Exit, BrokenPipeError):
             raise

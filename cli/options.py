@@ -13,8 +13,17 @@ from pydantic.fields import FieldInfo
 from ..errors import InputError
 from ..failure_policy import Policy, load_policy
 from ..flows.options import SwarmOptions
+from ..flows.stored.changes import CHANGEABLE
 
-__all__ = ["NOT_HERE", "flag_of", "option_parameters", "options_from"]
+__all__ = [
+    "NOT_HERE",
+    "OptionChanges",
+    "change_parameters",
+    "changes_from",
+    "flag_of",
+    "option_parameters",
+    "options_from",
+]
 
 _MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "adapter", "key_env"})
 NOT_HERE = frozenset({"answer_schema"})
@@ -38,6 +47,10 @@ def _flags_of(name: str, field: FieldInfo) -> str:
     return f"{flag}/--no-{flag[2:]}" if field.annotation is bool else flag
 
 
+class OptionChanges(dict[str, Any]):
+    """Values of some options, by their names; of the bounds of tiers, those that are given."""
+
+
 def option_parameters() -> list[inspect.Parameter]:
     """Return a parameter for each field."""
     return [
@@ -47,11 +60,29 @@ def option_parameters() -> list[inspect.Parameter]:
     ]
 
 
+def change_parameters() -> list[inspect.Parameter]:
+    """Return a parameter for each field that a run that has begun can be given anew."""
+    fields = SwarmOptions.model_fields
+    return [_parameter(name, fields[name]).replace(default=None) for name in CHANGEABLE]
+
+
 def options_from(given: dict[str, Any]) -> SwarmOptions:
     """Take the options out of a command's arguments.
 
     Raises:
         InputError: A value is out of its range.
+    """
+    try:
+        return SwarmOptions.model_validate(changes_from(given))
+    except ValidationError as error:
+        raise InputError(_problem(error), "See --help for what each option takes.") from None
+
+
+def changes_from(given: dict[str, Any]) -> OptionChanges:
+    """Take the options that were given out of a command's arguments.
+
+    Raises:
+        InputError: One isn't written as it has to be, or its file can't be read.
     """
     fields = SwarmOptions.model_fields
     values = {name: value for name in fields if (value := given.pop(name, None)) not in (None, [])}
@@ -61,10 +92,7 @@ def options_from(given: dict[str, Any]) -> SwarmOptions:
             values[name] = _by_tier(pairs) if name == "tiers" else dict(pairs)
         elif isinstance(value, Path):
             values[name] = load_policy(value)
-    try:
-        return SwarmOptions.model_validate(values)
-    except ValidationError as error:
-        raise InputError(_problem(error), "See --help for what each option takes.") from None
+    return OptionChanges(values)
 
 
 def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import RunCancelledError
 from ..result import SwarmResult
 from .command import AsJson
-from .progress.session import run_and_report
+from .options import OptionChanges
+from .progress.session import run_and_report, say
+
+if TYPE_CHECKING:
+    from ..runs import RunFolder
 
 __all__ = ["RunName", "resume"]
 
@@ -19,17 +25,54 @@ RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its 
 RetryFailed = Annotated[
     bool, typer.Option("--retry-failed", help="Try the failed steps of a partial run again.")
 ]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Don't ask before what is lost is paid for again.")
+]
 
 
-def resume(run_name: RunName, retry_failed: RetryFailed = False, as_json: AsJson = False) -> int:
-    """Go on with a run that was cancelled or killed; what had finished is not done again."""
+def resume(
+    run_name: RunName,
+    retry_failed: RetryFailed = False,
+    yes: Yes = False,
+    changes: OptionChanges = OptionChanges(),  # noqa: B008 - replaced by the options given
+    as_json: AsJson = False,
+) -> int:
+    """Go on with a run that was cancelled, killed or stopped by a bound.
+
+    What had finished is not done again. Options that are given take the place of the run's own.
+    """
     from ..runs import find_run
 
-    objective = str(find_run(run_name).about().get("objective", run_name))
-    return run_and_report(objective, lambda: _begin(run_name, retry_failed), as_json=as_json)
+    run = find_run(run_name)
+    return run_and_report(
+        str(run.about().get("objective", run_name)),
+        lambda: _begin(run_name, retry_failed, changes),
+        as_json=as_json,
+        before=lambda: _warn_of_lost(run, ask=not yes),
+    )
 
 
-def _begin(run_name: str, retry_failed: bool) -> Callable[[], Awaitable[SwarmResult]]:
+def _begin(
+    run_name: str, retry_failed: bool, changes: OptionChanges
+) -> Callable[[], Awaitable[SwarmResult]]:
     from ..flows.resume import resume as resume_run
 
-    return lambda: resume_run(run_name, retry_failed=retry_failed)
+    return lambda: resume_run(run_name, retry_failed=retry_failed, changes=changes)
+
+
+async def _warn_of_lost(run: RunFolder, *, ask: bool) -> None:
+    """Say what is paid for again since its result is gone; ask first where somebody can answer.
+
+    Raises:
+        RunCancelledError: They don't want it.
+    """
+    from ..flows.stored.paid_again import paid_again
+
+    if not (lost := await paid_again(run)):
+        return
+    say(
+        f"The results of {', '.join(lost)} are damaged or gone, here and among Prefect's results. "
+        "They are asked for, and paid for, again."
+    )
+    if ask and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):
+        raise RunCancelledError("Nothing was done.", "What is there is as it was.")

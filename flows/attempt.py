@@ -221,7 +221,7 @@ class Attempts:
         if kept.category is not None:
             record.add_reason(f"What there is of the text isn't kept: {kept.error}")
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
-        ref = self.context.run.write(f"outputs/{launch.step}.txt", kept.artifact)
+        ref = self.context.run.store(f"outputs/{launch.step}.txt", kept.artifact)
         record.keep(kept.artifact, ref, kept.states)
         return AttemptFinished(launch.step, "succeeded")
 
@@ -231,7 +231,7 @@ class Attempts:
         best = candidates[0]
         attempt = _attempt(record, launch, candidates)
         if best.category is None:
-            ref = self.context.run.write(f"outputs/{launch.step}.txt", best.artifact)
+            ref = self.context.run.store(f"outputs/{launch.step}.txt", best.artifact)
             record.succeed(attempt, best.artifact, ref, best.states)
             return AttemptFinished(launch.step, "succeeded")
         decision = self._route(record, attempt)

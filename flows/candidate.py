@@ -21,11 +21,10 @@ from ..gates import (
     format_diagnostics,
     run_pipeline,
 )
-from ..result import Usage
 from ..tasks.gate import Inspection, gate
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import subagent
-from .bounds.budget import Ledger
+from .bounds.ledger import Ledger
 from .compile import CompiledStep
 from .task_run import result_in, run_task
 
@@ -97,14 +96,14 @@ class Candidates:
             request: Within the budget already, under its key.
             label: Names the task runs, such as `attempt 2`.
         """
-        usage: Usage | None = None
+        usage, is_exact = None, False
         try:
             state, result = await self._ask(step, request, wait_for, label)
             # The tokens that a model wrote before it was stopped from outside are not counted.
-            uncounted = result.category is Category.TIMEOUT or state.is_cancelled()
-            usage = None if uncounted else result.usage
+            is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()
+            usage = result.usage
         finally:
-            self.ledger.settle(request.key, usage)
+            self.ledger.settle(request.key, usage, is_exact=is_exact)
         made = Candidate(request, result, None, (state,))
         return made if result.category is not None else await self.check(step, made, label)
 

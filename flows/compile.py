@@ -76,7 +76,8 @@ class CompiledPlan:
         inputs: Names and texts that the steps without upstream read.
         rules: What every agent is told: the plan's constraints and assumptions.
         content_hash: SHA-256 over what running the plan depends on; the same in every process and
-            Python version. Priorities do not count: they change when, not what.
+            Python version. Priorities do not count: they change when, not what. Nor do the most
+            attempts, which whoever resumes a run may raise.
     """
 
     objective: str
@@ -211,7 +212,7 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
     content: list[dict[str, Any]] = []
     for step in steps:
         fields = asdict(step)
-        for name in ("priority", "persona", "used"):
+        for name in ("priority", "persona", "used", "max_attempts"):
             del fields[name]
         content.append(fields)
     context = {

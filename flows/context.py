@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import State
 from ..output import StepOutput
 from ..runs import RunFolder
 from ..tasks.subagent.request import CallLimits
-from .bounds.budget import Ledger
+from .bounds.ledger import Ledger
 from .bounds.limits import Models, call_limits
 from .compile import CompiledPlan, CompiledStep
 from .control import Progress

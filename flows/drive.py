@@ -42,12 +42,17 @@ _ENDINGS: Mapping[str, Any] = {
 
 @dataclass(slots=True)
 class Driver:
-    """Drives one plan. `drive` returns when every step is over, or all that ran is cancelled."""
+    """Drives one plan. `drive` returns when every step is over, or all that ran is cancelled.
+
+    Attributes:
+        restored: Ids of the steps that had succeeded in an earlier process.
+    """
 
     context: RunContext
     attempts: Attempts
     control: RunControl
     tell: Callable[[Progress], None]
+    restored: frozenset[str] = frozenset()
     clock: Callable[[], float] = time.time
     _schedule: Schedule = field(init=False)
     _running: dict[str, asyncio.Task[AttemptFinished]] = field(
@@ -68,9 +73,11 @@ class Driver:
         cancel = asyncio.create_task(self.control.cancel.wait())
         watched: set[asyncio.Task[bool]] = {cancel}
         try:
-            status = await self._carry_out(
-                self._schedule.advance(PlanExtended(self.context.plan.steps))
-            )
+            plan = PlanExtended(self.context.plan.steps, self.restored)
+            commands = self._schedule.advance(plan)
+            for step in self.restored:
+                self._report_attempts(step)
+            status = await self._carry_out(commands)
             while status is None:
                 done, _ = await asyncio.wait(
                     {*self._running.values(), *watched}, return_when=asyncio.FIRST_COMPLETED
@@ -137,6 +144,13 @@ class Driver:
 
     def _save(self, step: str) -> None:
         save_step(self.context.run, self.context.records[step], self.statuses[step])
+
+    def _report_attempts(self, step: str) -> None:
+        """Tell of the attempts of a step that had succeeded in an earlier process."""
+        *failed, last = self.context.records[step].attempts
+        for attempt in failed:
+            self.tell(Progress("retrying", self.clock(), step=step, attempt=attempt))
+        self.tell(Progress("succeeded", self.clock(), step=step, attempt=last))
 
     def _report_end(self, event: AttemptFinished) -> None:
         record = self.context.records[event.step]

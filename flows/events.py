@@ -53,9 +53,14 @@ class ConcurrencyLimits:
 
 @dataclass(frozen=True, slots=True)
 class PlanExtended:
-    """Steps were added: the first plan, or another stage. Each needs only steps already there."""
+    """Steps were added: the first plan, or another stage. Each needs only steps already there.
+
+    Attributes:
+        done: Ids of those that had succeeded before; they are never launched.
+    """
 
     steps: tuple[Schedulable, ...]
+    done: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
 
-from ..errors import RunCancelledError
+from ..errors import Category, RunCancelledError
 from ..memory.store import Store
 from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
@@ -19,7 +20,6 @@ from ..tasks.planner.task import Planned
 from .answer.answering import Answering
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
-from .bounds.budget import Amount, Budget, Ledger
 from .bounds.limits import Models
 from .compile import CompiledPlan
 from .context import RunContext
@@ -30,8 +30,13 @@ from .options import SwarmOptions
 from .records import StepRecord, frontier, save_step, step_results, step_runs
 from .replanning import Replacements
 from .run_memory import Memories
+from .stored.ledger import open_ledger
+from .stored.restore import restore_steps
 
 __all__ = ["Execution"]
+
+_logger = logging.getLogger("prefect_swarm.runs")
+_RAISE = "Go on with a higher bound (--max-tokens, --max-usd, --timeout-s):"
 
 
 @dataclass(slots=True)
@@ -62,16 +67,14 @@ class Execution:
     _context: RunContext = field(init=False)
     _replacements: Replacements = field(init=False)
     _memories: Memories = field(init=False)
+    _restored: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        planning = self.source.planning.usage
-        ledger = Ledger(
-            Budget(self.options.max_tokens, self.options.max_usd, self.options.timeout_s),
-            self.started_at,
-            Amount(planning.tokens, planning.cost_usd or 0.0),
-            self.models.prices,
+        ledger = open_ledger(
+            self.run, self.options, self.source, self.models.prices, self.started_at
         )
         records = {step.id: StepRecord(step) for step in self.plan.steps}
+        self._restored = restore_steps(self.run, records)
         self._context = RunContext(
             self.plan,
             self.run,
@@ -84,7 +87,9 @@ class Execution:
             self.models,
             self._tell,
         )
-        self._replacements = Replacements(self._context, left=self.options.policy.replans)
+        replaced = sum(record.revision for record in records.values())
+        left = max(0, self.options.policy.replans - replaced)
+        self._replacements = Replacements(self._context, left=left)
         self._memories = Memories(
             self._context,
             store=self.store,
@@ -99,10 +104,12 @@ class Execution:
         Raises:
             RunCancelledError: The run was cancelled; what had finished is kept.
         """
-        self.run.write("plan.json", self.plan.to_json())
+        self.run.store("plan.json", self.plan.to_json())
         page = DagPage(self.plan, self._context.records, lambda: driver.statuses, self.run.run_id)
         self._page = page
-        driver = Driver(self._context, self._attempts, self.control, self._tell)
+        driver = Driver(
+            self._context, self._attempts, self.control, self._tell, restored=self._restored
+        )
         page.start()
         self.control.listener(Progress("planned", time.time(), plan=self.plan))
         try:
@@ -115,9 +122,20 @@ class Execution:
             raise
         critical = frozenset(step.id for step in result.steps if step.critical)
         await asyncio.gather(page.close(critical), publish_timeline(result))
-        self.run.write("result.json", result)
+        self.run.store("result.json", result)
+        self._warn_of_unstored()
         self.control.listener(Progress("finished", time.time(), result=result))
         return result
+
+    def _warn_of_unstored(self) -> None:
+        if names := self.run.store_kept():
+            _logger.warning(
+                "There is still no room for %s in %s. Only this process has them: keep what it "
+                "prints. With room on the disk, write them again: prefect-swarm resume %s.",
+                ", ".join(names),
+                self.run.folder,
+                self.run.run_id,
+            )
 
     def _tell(self, progress: Progress) -> None:
         self._page.hear(progress)
@@ -150,7 +168,10 @@ class Execution:
             if record.output is None and driver.statuses[record.step.id] == "failed"
         ]
         taught = await self._memories.conclude(records)
-        problem = excerpt(" ".join([*problems, answer.trouble]).strip(), 2000)
+        stopped = any(record.category is Category.BUDGET for record in records)
+        advice = f"{_RAISE} prefect-swarm resume {self.run.run_id} --max-tokens N"
+        parts = [*problems, answer.trouble, advice if stopped else ""]
+        problem = excerpt(" ".join(filter(None, parts)), 2000)
         return self._result(
             status,
             driver.statuses,
@@ -172,9 +193,9 @@ class Execution:
     ) -> SwarmResult:
         """Write down what a run came to; `answering` is what the answer took."""
         records = list(self._context.records.values())
-        orchestrated = (self.source.planning.usage, self._replacements.usage, answering)
-        summaries = self._attempts.summaries.usage
-        made = (attempt.usage for record in records for attempt in record.attempts)
+        decisions = (a.decision for record in records for a in record.attempts if a.decision)
+        replanning = sum((decision.usage for decision in decisions), Usage())
+        orchestrated = (self.source.planning.usage, replanning, answering)
         return SwarmResult(
             run_id=self.run.run_id,
             flow_run_id=self.flow_run_id,
@@ -185,7 +206,7 @@ class Execution:
             planning=self.source.planning,
             steps=step_results(records, statuses),
             metrics=measure(step_runs(records), sum(usage.requests for usage in orchestrated)),
-            cost=Cost.of(sum((*orchestrated, summaries, *made), Usage())),
+            cost=Cost.of(self._context.ledger.accounts.usage),
             recall=self.recall,
             taught=taught,
             problem=problem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from ..errors import RunAliveError
@@ -37,9 +37,10 @@ def exclusive(run: RunFolder) -> Generator[None]:
         except BlockingIOError:
             file.seek(0)
             raise _alive(run, file.read()) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+        with suppress(OSError):  # It says who has the lock; a full disk doesn't undo the lock.
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
         token = _held.set(held | {run.run_id})
         try:
             yield

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,8 +17,6 @@ from .compile import CompiledPlan, CompiledStep
 from .events import StepStatus
 
 __all__ = ["StepRecord", "frontier", "save_step", "step_result", "step_results", "step_runs"]
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -95,6 +92,14 @@ class StepRecord:
             name=self.step.id, agent=self.step.agent, kind=self.step.output.kind, text=artifact
         )
         self.category, self.reason = None, ""
+
+    def restore(self, stored: StepResult, artifact: str, states: Sequence[State[Any]]) -> None:
+        """Take what an earlier process wrote down of the step, which had succeeded."""
+        self.attempts.extend(stored.attempts)
+        self.revision = stored.attempts[-1].revision
+        self.step = replace(self.step, agent=stored.agent, prompt=stored.prompt)
+        self.truncated = stored.truncated
+        self._take(artifact, stored.output_ref or "", states)
 
     def begin(self, text: str) -> None:
         """Note an answer that was cut off, for the attempt that writes on."""
@@ -210,6 +215,11 @@ def step_result(
         category=record.category,
         attempts=tuple(record.attempts),
         output_ref=record.output_ref,
+        task_runs=tuple(
+            str(state.state_details.task_run_id)
+            for state in record.states
+            if state.state_details.task_run_id
+        ),
         truncated=record.truncated,
         excerpt=excerpt(record.output.text if record.output else ""),
         slack_s=slack_s,
@@ -220,9 +230,6 @@ def step_result(
 def save_step(run: RunFolder, record: StepRecord, status: StepStatus) -> None:
     """Write how far a step is, with its attempts, their gates and decisions, into its file.
 
-    The file is for people alone: what a resumed run needs is in Prefect's cache.
+    A resumed run takes the steps that had succeeded from there.
     """
-    try:
-        run.write_step(step_result(record, status))
-    except OSError as error:  # a full disk costs the trail, not the step
-        _logger.warning("How far %s is could not be written down: %s", record.step.id, error)
+    run.write_step(step_result(record, status))

@@ -1,10 +1,11 @@
-"""Go on with a run that a crash, a failure or a cancellation ended early."""
+"""Go on with a run that a crash, a failure, a bound or a cancellation ended early."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import logging
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 import httpx
@@ -14,42 +15,54 @@ from prefect.exceptions import CancelledRun, ObjectNotFound
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
 
-from ..errors import RunCancelledError, RunNotFoundError, ServerError
+from ..errors import RunCancelledError, RunDamagedError, RunNotFoundError, ServerError
 from ..result import SwarmResult
 from ..runs import RunFolder, find_run
 from ..task_ir import stored_plan
 from .lock import exclusive
 from .options import SwarmOptions
+from .stored.changes import changed_options, goes_on, steps_to_begin_again
 from .swarm import swarm
 
 __all__ = ["resume"]
 
+_logger = logging.getLogger("prefect_swarm.runs")
 
-async def resume(name: str, *, retry_failed: bool = False) -> SwarmResult:
+
+async def resume(
+    name: str, *, retry_failed: bool = False, changes: Mapping[str, Any] | None = None
+) -> SwarmResult:
     """Run what is left of a run, as the flow run it was; what had finished is not done again.
 
-    A run that is completed, wholly or partially, only has its result read.
+    A run that is completed only has its result read. So has one that is partial, unless the failed
+    steps are to be tried again, or a bound that stopped one is changed.
 
     Args:
         name: The run's id, or its flow run's.
         retry_failed: Try the failed steps of a partial run again, and what depends on them.
+        changes: Other values for the run's models and bounds, by the option's name; from then on
+            they are the run's own. What was spent before counts.
 
     Raises:
+        InputError: A change has no effect, or isn't possible.
         RunNotFoundError: No such run is stored, or the server has no such flow run.
         RunAliveError: A process is executing the run now.
         RunCancelledError: It was cancelled once more.
         RunFailedError: It ended, and no step had succeeded.
         ServerError: The Prefect server can't be reached.
     """
-    run = find_run(name)
+    run, changes = find_run(name), changes or {}
     with exclusive(run):
         async with _server() as client:
-            flow_run = await _read(client, run)
-            completed = flow_run.state is not None and flow_run.state.is_completed()
-            if (result := run.result()) is not None:
-                if completed and not (retry_failed and result.status == "partial"):
+            flow_run = await _read(client, run, name)
+            options = changed_options(_stored_options(flow_run.parameters.get("options")), changes)
+            if (result := _result(run)) is not None:
+                if not goes_on(result, retry_failed=retry_failed, changes=changes):
                     return result
-                run.begin_again(result)
+                again = steps_to_begin_again(result, retry_failed=retry_failed, changes=changes)
+                run.begin_again(result, again)
+            if changes:
+                flow_run = await _change(client, flow_run, options)
             flow_run = await _reopen(client, flow_run)
         return await _go_on(run, flow_run)
 
@@ -68,8 +81,9 @@ async def _server() -> AsyncGenerator[PrefectClient]:
         ) from error
 
 
-async def _read(client: PrefectClient, run: RunFolder) -> FlowRun:
-    flow_run_id = UUID(run.about()["flow_run_id"])
+async def _read(client: PrefectClient, run: RunFolder, name: str) -> FlowRun:
+    # A run whose own files don't say it any more is found by its flow run's whole id.
+    flow_run_id = UUID(run.about().get("flow_run_id") or name.strip())
     try:
         return await client.read_flow_run(flow_run_id)
     except ObjectNotFound:
@@ -80,9 +94,24 @@ async def _read(client: PrefectClient, run: RunFolder) -> FlowRun:
         ) from None
 
 
+def _result(run: RunFolder) -> SwarmResult | None:
+    try:
+        return run.result()
+    except RunDamagedError as error:
+        _logger.warning("%s It is written again.", error.problem)
+        return None
+
+
+async def _change(client: PrefectClient, flow_run: FlowRun, options: SwarmOptions) -> FlowRun:
+    """Have the server keep the options, for this process and for whatever runs it later."""
+    parameters = {**flow_run.parameters, "options": options.model_dump(mode="json")}
+    await client.update_flow_run(flow_run.id, parameters=parameters)
+    return flow_run.model_copy(update={"parameters": parameters})
+
+
 async def _reopen(client: PrefectClient, flow_run: FlowRun) -> FlowRun:
     # Not a scheduled state, as AwaitingRetry would be: a worker would take it for work of its own.
-    state = Pending(message="Resumed; what had finished comes from the cache.")
+    state = Pending(message="Resumed; what had finished is not done again.")
     await client.set_flow_run_state(flow_run.id, state, force=True)
     return await client.read_flow_run(flow_run.id)
 
@@ -103,9 +132,8 @@ async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
     return SwarmResult.model_validate(result)
 
 
-def _stored_options(data: object) -> object:
-    """Return the options of an earlier version's run without the fields that are gone."""
-    if not isinstance(data, dict):
-        return data or {}
-    fields = cast("dict[str, object]", data)
-    return {name: value for name, value in fields.items() if name in SwarmOptions.model_fields}
+def _stored_options(data: object) -> SwarmOptions:
+    """Return the options of a run without the fields of earlier versions that are gone."""
+    fields = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    known = {name: value for name, value in fields.items() if name in SwarmOptions.model_fields}
+    return SwarmOptions.model_validate(known)

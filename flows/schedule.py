@@ -9,7 +9,7 @@ path goes first (list scheduling; Graham, 1969), as many as the limits allow.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from .events import (
@@ -70,8 +70,8 @@ class Schedule:
         """
         commands: list[Command] = []
         match event:
-            case PlanExtended(steps):
-                self._extend(steps, commands)
+            case PlanExtended(steps, done):
+                self._extend(steps, done, commands)
             case AttemptFinished():
                 self._attempt_finished(event, commands)
             case Cancelled():
@@ -81,11 +81,18 @@ class Schedule:
             commands.append(Finish(self._status()))
         return commands
 
-    def _extend(self, steps: Iterable[Schedulable], commands: list[Command]) -> None:
+    def _extend(
+        self, steps: Iterable[Schedulable], done: Collection[str], commands: list[Command]
+    ) -> None:
         steps = tuple(steps)
         self._check(steps)
         for step in steps:
-            self._add(step, commands)
+            if step.id in done:
+                self._nodes[step.id] = _Node(
+                    step, len(self._nodes), step.tier, pending=0, status="succeeded"
+                )
+            else:
+                self._add(step, commands)
 
     def _check(self, steps: Iterable[Schedulable]) -> None:
         known = set(self._nodes)

@@ -17,9 +17,11 @@ from ..blocks.limiter.waiting import hear_waiting
 from ..blocks.loop_models import open_models
 from ..errors import InputError, RunAliveError, RunCancelledError
 from ..gates import build_pipeline
-from ..result import RunFailedError, SwarmResult
-from ..runs import RunFolder
+from ..memory.store import Store
+from ..result import Recall, RunFailedError, SwarmResult
+from ..runs import ACCOUNTS, RunFolder
 from ..task_ir import TaskIR, check_objective, parse_plan
+from ..tasks.planner.task import Planned
 from .answer.answer_type import answer_check
 from .compile import StepDefaults, compile_plan
 from .control import Progress, RunControl, current_control, waiting_listener
@@ -29,8 +31,10 @@ from .options import SwarmOptions
 from .planning import plan_for
 from .preflight.gates import check_gates
 from .preflight.models import check_models
+from .preflight.storage import check_storage
 from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
+from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .termination import terminable
 
 __all__ = ["PlanParameter", "swarm"]
@@ -70,7 +74,9 @@ async def swarm(
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
         RunFailedError: No step succeeded; its `result` tells it all.
+        StorageError: There is no room for the run.
     """
+    check_storage()
     run = RunFolder.of(str(flow_run.id))
     try:
         with exclusive(run):
@@ -108,11 +114,10 @@ async def _result(
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
     started = time.time()
-    planning = plan_for(objective, plan, options, flow_run_id)
-    chosen, state = await control.unless_cancelled(planning)
+    chosen, state = await _planned(run, control, objective, plan, options)
     defaults = StepDefaults(options.max_attempts, options.gates)
     store = await store_of(options)
-    recalled, state = await recall_for(chosen.plan, options, store, flow_run_id, state)
+    recalled, state = await _recalled(run, chosen.plan, options, store, state)
     compiled = compile_plan(chosen.plan, defaults, recall=recalled)
     await check_gates(compiled)
     execution = Execution(
@@ -132,6 +137,33 @@ async def _result(
     return await execution.run_to_end()
 
 
+async def _planned(
+    run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
+) -> tuple[Planned, State[Any] | None]:
+    """Return the plan, as an earlier process of the run had it, if there was one."""
+    if kept := load(run, StoredPlanning):
+        return kept.planned, kept.state
+    planning = plan_for(objective, plan, options, str(flow_run.id))
+    planned, state = await control.unless_cancelled(planning)
+    save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))
+    return planned, state
+
+
+async def _recalled(
+    run: RunFolder,
+    plan: TaskIR,
+    options: SwarmOptions,
+    store: Store | None,
+    plan_state: State[Any] | None,
+) -> tuple[Recall | None, State[Any] | None]:
+    """Return what the memory makes of the plan, or made of it in an earlier process."""
+    if kept := load(run, StoredRecall):
+        return kept.recall, kept.state or plan_state
+    recall, state = await recall_for(plan, options, store, str(flow_run.id), plan_state)
+    save(run, StoredRecall(recall=recall, task_run=task_run_of(state)))
+    return recall, state
+
+
 def _as(state: State[Any]) -> Any:
     # Prefect takes a state in a result's place; callers still get the result.
     return state
@@ -148,6 +180,7 @@ def _begin(
         if plan is not None:
             check_objective(plan, objective)
         about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
+        run.append(ACCOUNTS, about)
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
 
 

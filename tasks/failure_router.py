@@ -12,7 +12,10 @@ from ..memory.advice.mitigation import better_mitigation, is_proven, precedent
 from ..result import Action, Decision, Mitigation, excerpt
 from ..task_ir import TIERS, Tier
 
-__all__ = ["Bounds", "Failure", "feedback", "route"]
+__all__ = ["ATTEMPTS_SPENT", "Bounds", "Failure", "counts", "feedback", "route"]
+
+ATTEMPTS_SPENT = "attempts spent"
+"""The rule by which a step that has had all its attempts ends."""
 
 _NOT_THE_MODELS = (Category.INFRASTRUCTURE, Category.UNAVAILABLE)
 _NOT_FED_BACK = (*_NOT_THE_MODELS, Category.TRUNCATED)
@@ -80,12 +83,12 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     if not actions:
         reason = f"{last.category} is not tried again"
         return _give_up(bounds, last, f"{last.category}: never", reason)
-    counted = sum(failure.category not in _NOT_THE_MODELS for failure in history)
+    counted = sum(counts(failure.category) for failure in history)
     if counted >= bounds.max_attempts:
         reason = f"attempt {counted} of {bounds.max_attempts} was the last"
         if "KEEP" in actions and bounds.can_keep:
-            return _decision("KEEP", last, "attempts spent", reason)
-        return _give_up(bounds, last, "attempts spent", reason)
+            return _decision("KEEP", last, ATTEMPTS_SPENT, reason)
+        return _give_up(bounds, last, ATTEMPTS_SPENT, reason)
     same = sum(_is_like(failure, last) for failure in history)
     count = f"{last.category} failure {same} on tier {last.tier}"
     possible: list[Action] = [action for action in actions if _is_open(action, last, bounds)]
@@ -102,6 +105,11 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
     rule = f"{last.category}: {' → '.join([*taken, action])}"
     decision = _take(action, last, policy, bounds, rule, count, same)
     return _with_memory(decision, last, bounds, better)
+
+
+def counts(category: Category) -> bool:
+    """Say whether a failure counts among a step's attempts: it says something about the model."""
+    return category not in _NOT_THE_MODELS
 
 
 def _is_like(failure: Failure, last: Failure) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -49,7 +49,11 @@ def exit_code_of(result: SwarmResult) -> int:
 
 
 def run_and_report(
-    title: str, start: Callable[[], Callable[[], Awaitable[SwarmResult]]], *, as_json: bool
+    title: str,
+    start: Callable[[], Callable[[], Awaitable[SwarmResult]]],
+    *,
+    as_json: bool,
+    before: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> int:
     """Run a swarm, show its progress on stderr and its end on stdout.
 
@@ -57,11 +61,17 @@ def run_and_report(
         title: What to call it before its own objective is known.
         start: Imports what is needed, which takes seconds, and returns what starts the run.
         as_json: Print the result as JSON and nothing else.
+        before: Is done once the server is there, before anything is shown.
     """
+    from ...flows.preflight.storage import check_storage
+
+    check_storage()
     server = prefect_server(say)
     with waiting("Starting"):
         begin = start()
         server.wait()
+    if before is not None:
+        asyncio.run(before())
     result = asyncio.run(_watched(title, begin, server))
     if as_json:
         print_json(result)

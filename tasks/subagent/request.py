@@ -44,8 +44,9 @@ class CallLimits(Frozen):
     timeout_s: float = 600.0
 
 
-_NOT_THE_INPUT = {"key", "run", "race", "timeout_s", "max_input_tokens", "max_output_tokens"}
-"""What a finished attempt is found without: bounds follow from the machine and may be raised."""
+_NOT_THE_INPUT = {"key", "run", "race", "model", *CallLimits.model_fields}
+"""What a finished attempt is found without: whoever resumes a run may name another model and other
+bounds, and what was answered stays answered."""
 
 
 class SubagentRequest(CallLimits):

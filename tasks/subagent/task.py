@@ -161,7 +161,7 @@ def _problem(
 
 
 def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None:
-    RunFolder.of(request.run).write(
+    RunFolder.of(request.run).store(
         f"transcripts/{request.name}.json",
         ModelMessagesTypeAdapter.dump_json(messages).decode(),
     )

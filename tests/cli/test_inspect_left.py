@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import html
 import json
-import logging
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import Category
 from prefect_swarm.failure_policy import Policy
 from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.flows.resume import resume
 from prefect_swarm.result import RunFailedError, StepResult, SwarmResult
 from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.settings import home
@@ -143,25 +143,17 @@ def test_a_replacement_is_on_disk_before_its_attempt_ends() -> None:
 def test_steps_that_are_begun_again_leave_no_trail_of_before() -> None:
     result = _failed(plan_of(S1))
     stored = find_run(result.run_id)
-    stored.begin_again(result)
+    stored.begin_again(result, {"S1"})
     assert stored.steps() == ()
 
 
-def test_a_trail_that_cannot_be_written_costs_nothing_else(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr(RunFolder, "write_step", full)
-    with scripted(Script()), caplog.at_level(logging.WARNING):
-        assert run(plan_of({"id": "S1"})).status == "completed"
-    assert "How far S1 is could not be written down: disk full" in caplog.text
-
-
-def test_a_damaged_trail_is_named(invoke: Invoke) -> None:
+def test_a_damaged_trail_is_named_and_the_advice_mends_it(invoke: Invoke) -> None:
     left = cancelled()
     left.write("steps/S1.json", "{")
     result = invoke("inspect", left.run_id)
     assert result.exit_code == 2
-    assert "damaged" in result.stderr
+    assert f"{left.folder / 'steps/S1.json'} is damaged" in result.stderr
+    assert f"prefect-swarm resume {left.run_id}" in result.stderr
+    with scripted(Script(lambda _: '{"n": 1}')):
+        assert asyncio.run(resume(left.run_id)).status == "completed"
+    assert invoke("inspect", left.run_id).exit_code == 0

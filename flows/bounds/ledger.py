@@ -1,0 +1,180 @@
+"""What a run may still spend; asked before each launch, over all the processes that work on it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from ...pricing import Price
+from ...result import Usage
+from ...tasks.subagent.request import SubagentRequest, prompt_of
+from ...tasks.subagent.text_budget import tokens_of
+from .accounts import Accounts, Booking
+from .budget import Amount, Budget, Spending, admits
+
+__all__ = ["LEAST_ROOM", "MOST_ROOM", "Ledger"]
+
+LEAST_ROOM, MOST_ROOM = 256, 8192
+"""Tokens of an answer that a bounded run reserves where nobody bounds the answer: as many as are
+left, within these two."""
+
+
+async def _never(_: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Reservation:
+    """A call that is under way; nothing is reserved for a result that is there already."""
+
+    booking: Booking
+    is_stored: bool
+
+
+@dataclass(slots=True)
+class Ledger:
+    """A run's accounts, and what its calls under way reserve.
+
+    Attributes:
+        started_at: When this process began to work on the run.
+        accounts: What earlier processes left.
+        prices: What a token of each model costs, by the model's name.
+        write: Where bookings are written down.
+        is_stored: Whether the result of an earlier call is there, by the call's key.
+    """
+
+    budget: Budget
+    started_at: float
+    accounts: Accounts = field(default_factory=Accounts)
+    prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
+    clock: Callable[[], float] = time.time
+    write: Callable[[Booking], None] = lambda _: None
+    is_stored: Callable[[str], Awaitable[bool]] = _never
+    _before_s: float = field(init=False)
+    _under_way: dict[str, _Reservation] = field(init=False, default_factory=dict[str, _Reservation])
+    _settled: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._before_s = self.accounts.elapsed_s
+
+    @property
+    def spent(self) -> Amount:
+        """What all calls took so far, whichever process made them."""
+        return self.accounts.spent
+
+    async def reserve(self, request: SubagentRequest) -> SubagentRequest:
+        """Return the request, cut to the run's time and budget, once the run can afford it.
+
+        What only others' reservations stand in the way of waits until one of them is settled. A
+        request whose result is there is nothing that the run would have to afford.
+
+        Raises:
+            BudgetExceededError: It could exceed a bound even then; the message has the figures.
+        """
+        key, prompt = (
+            request.cache_key(),
+            tokens_of(request.instructions + prompt_of(request) + request.begun),
+        )
+        if await self.is_stored(key):
+            self._begin(request, key, Amount(), is_stored=True)
+            return request
+        while True:
+            room = request.max_output_tokens or self._room(prompt, request.model)
+            needed = self._amount(request.model, prompt, room or 0)
+            if admits(self.budget, self._spending(), needed):
+                break
+            self._settled.clear()
+            await self._settled.wait()
+        self.accounts.give_up(key)
+        self.write(self._begin(request, key, needed))
+        request = request.model_copy(update={"max_output_tokens": room})
+        if self.budget.timeout_s is None:
+            return request
+        left = self.budget.timeout_s - self._elapsed_s
+        return request.model_copy(update={"timeout_s": min(request.timeout_s, left)})
+
+    def settle(self, key: str, usage: Usage | None, *, is_exact: bool = True) -> None:
+        """Book what a request took, by its own key.
+
+        Args:
+            usage: What it took, as far as anybody knows; None if nobody knows anything.
+            is_exact: Whether that is all it took; else all that was reserved counts.
+        """
+        under_way = self._under_way.pop(key)
+        reserved = under_way.booking
+        if not (under_way.is_stored and reserved.key in self.accounts.settled):
+            is_exact = is_exact and usage is not None
+            amount = None if is_exact else reserved.amount
+            self.book(reserved.key, reserved.model, usage or Usage(), amount, step=reserved.step)
+        self._settled.set()
+
+    def book(
+        self, key: str, model: str, usage: Usage, amount: Amount | None = None, *, step: str = ""
+    ) -> None:
+        """Book what a call took; `amount` is what counts against the bounds where it isn't that."""
+        amount = self._taken(model, usage) if amount is None else amount
+        booking = Booking(
+            key=key,
+            step=step,
+            model=model,
+            is_settled=True,
+            tokens=amount.tokens,
+            usd=amount.usd,
+            usage=usage,
+            elapsed_s=self._elapsed_s,
+        )
+        self.accounts.book(booking)
+        self.write(booking)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run's time is spent."""
+        limit = self.budget.timeout_s
+        return limit is not None and self._elapsed_s >= limit
+
+    def _begin(
+        self, request: SubagentRequest, key: str, needed: Amount, *, is_stored: bool = False
+    ) -> Booking:
+        booking = Booking(
+            key=key,
+            step=request.step,
+            model=request.model,
+            tokens=needed.tokens,
+            usd=needed.usd,
+            elapsed_s=self._elapsed_s,
+        )
+        self._under_way[request.key] = _Reservation(booking, is_stored)
+        return booking
+
+    @property
+    def _elapsed_s(self) -> float:
+        """Seconds that the run has been worked on, by all processes together."""
+        return self._before_s + self.clock() - self.started_at
+
+    def _room(self, prompt: int, model: str) -> int | None:
+        """Tokens of an answer that nobody bounds; None where no bound of the run needs any."""
+        if self.budget.max_tokens is None and self.budget.max_usd is None:
+            return None
+        left = float(MOST_ROOM)
+        if self.budget.max_tokens is not None:
+            left = min(left, self.budget.max_tokens - self.spent.tokens - prompt)
+        price = self.prices.get(model)
+        if self.budget.max_usd is not None and price is not None and price.output_usd:
+            usd = self.budget.max_usd - self.spent.usd - price.of(prompt, 0)
+            left = min(left, usd / price.output_usd)
+        return max(LEAST_ROOM, int(left))
+
+    def _amount(self, model: str, input_tokens: int, output_tokens: int) -> Amount:
+        price = self.prices.get(model)
+        usd = price.of(input_tokens, output_tokens) if price else 0.0
+        return Amount(input_tokens + output_tokens, usd)
+
+    def _taken(self, model: str, usage: Usage) -> Amount:
+        counted = self._amount(model, usage.input_tokens, usage.output_tokens)
+        return counted if usage.cost_usd is None else Amount(usage.tokens, usage.cost_usd)
+
+    def _spending(self) -> Spending:
+        under_way = (each.booking.amount for each in self._under_way.values())
+        return Spending(self.spent, sum(under_way, Amount()), self._elapsed_s)

@@ -1,0 +1,49 @@
+"""A run's ledger, opened with what earlier processes of the run spent."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+
+from ...errors import StorageError
+from ...pricing import Price
+from ...runs import ACCOUNTS, RunFolder
+from ...tasks.planner.task import Planned
+from ..bounds.accounts import Accounts, Booking
+from ..bounds.budget import Budget
+from ..bounds.ledger import Ledger
+from ..options import SwarmOptions
+from .results import is_stored
+
+__all__ = ["open_ledger"]
+
+
+def open_ledger(
+    run: RunFolder,
+    options: SwarmOptions,
+    planned: Planned,
+    prices: Mapping[str, Price],
+    started_at: float,
+) -> Ledger:
+    """Open a run's accounts; what the plan took is in them.
+
+    Args:
+        started_at: When this process began to work on the run.
+    """
+
+    def write(booking: Booking) -> None:
+        # A full disk costs later processes of the run this line, not the call its answer.
+        with suppress(StorageError):
+            run.append(ACCOUNTS, booking)
+
+    accounts = Accounts.of(run.lines(ACCOUNTS))
+    budget = Budget(options.max_tokens, options.max_usd, options.timeout_s)
+    ledger = Ledger(budget, started_at, accounts, prices, write=write)
+    if accounts.settled or accounts.left_open:
+        ledger.is_stored = is_stored
+    usage, text = planned.planning.usage, planned.model_dump_json()
+    key = f"plan.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if usage.requests and key not in accounts.settled:
+        ledger.book(key, planned.planning.model or "", usage, step="plan")
+    return ledger

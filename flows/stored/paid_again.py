@@ -1,0 +1,55 @@
+"""Work that a run had paid for and whose results are gone: it is paid for again."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+from ...errors import RunDamagedError
+from ...runs import ACCOUNTS, RunFolder
+from ..bounds.accounts import Accounts, Booking
+from .planned import StoredPlanning, load
+from .results import is_stored
+
+__all__ = ["paid_again"]
+
+PLAN = "plan"
+
+
+async def paid_again(run: RunFolder) -> tuple[str, ...]:
+    """Return what of a run is asked again although it was answered before: steps, plan, answer.
+
+    A step is found by its files, and each call of a step that isn't over among Prefect's results.
+    """
+    accounts = Accounts.of(run.lines(ACCOUNTS))
+    again = run.begun_again()
+    names: dict[str, None] = {}
+    for booking in accounts.settled.values():
+        if booking.step in names or not booking.usage.requests:
+            continue
+        if not _is_current(booking, again) or _is_whole(run, booking.step):
+            continue
+        if booking.step == PLAN or not await is_stored(booking.key):
+            names[booking.step] = None
+    return tuple(names)
+
+
+def _is_current(booking: Booking, again: dict[str, int]) -> bool:
+    """Whether a call belongs to its step as it was last begun."""
+    if not (times := again.get(booking.step, 0)):
+        return True
+    return f".{booking.step}-{times}." in booking.key
+
+
+def _is_whole(run: RunFolder, name: str) -> bool:
+    """Whether a run's folder has all that is needed not to ask for something again."""
+    with suppress(RunDamagedError):
+        if name == PLAN:
+            return load(run, StoredPlanning) is not None
+        if run.result() is not None:
+            return True
+        if re.fullmatch(r"S\d+", name):
+            step = run.step(name)
+            is_over = step is not None and step.status == "succeeded"
+            return is_over and run.read(f"outputs/{name}.txt") is not None
+    return False

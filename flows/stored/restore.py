@@ -1,0 +1,53 @@
+"""Steps that had succeeded before: they are taken as they are, never asked again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from prefect.client.schemas.objects import State, StateDetails, StateType
+
+from ...errors import RunDamagedError
+from ...result import StepResult
+from ...runs import RunFolder
+from ..compile import CompiledStep
+from ..records import StepRecord
+
+__all__ = ["restore_steps", "state_of", "stored_step"]
+
+_logger = logging.getLogger("prefect_swarm.runs")
+
+
+def restore_steps(run: RunFolder, records: Mapping[str, StepRecord]) -> frozenset[str]:
+    """Give the records of the steps that had succeeded what is stored of them; return their ids."""
+    restored: set[str] = set()
+    for name, record in records.items():
+        if found := stored_step(run, record.step):
+            step, artifact = found
+            record.restore(step, artifact, _states(step.task_runs))
+            restored.add(name)
+    return frozenset(restored)
+
+
+def stored_step(run: RunFolder, planned: CompiledStep) -> tuple[StepResult, str] | None:
+    """Return a step that had succeeded, with its output; None if it had not, or one is damaged."""
+    try:
+        step, artifact = run.step(planned.id), run.read(f"outputs/{planned.id}.txt")
+    except RunDamagedError as error:
+        _logger.warning("%s It is looked for in Prefect's results.", error.problem)
+        return None
+    if step is None or artifact is None or step.status != "succeeded" or not step.attempts:
+        return None
+    is_as_planned = (step.agent, step.prompt) == (planned.agent, planned.prompt)
+    return (step, artifact) if is_as_planned or step.change else None
+
+
+def state_of(task_run: str) -> State[Any]:
+    """Stand for a task run of an earlier process, in the edges that are drawn."""
+    return State(type=StateType.COMPLETED, state_details=StateDetails(task_run_id=UUID(task_run)))
+
+
+def _states(task_runs: Sequence[str]) -> tuple[State[Any], ...]:
+    return tuple(map(state_of, task_runs))

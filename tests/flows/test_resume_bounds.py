@@ -1,0 +1,188 @@
+"""A run that a bound stopped is finished with a higher one, and nothing is paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+from flow_runs import plan_of, run
+from prefect.exceptions import CancelledRun
+from prefect_swarm.errors import InputError
+from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.flows.resume import resume
+from prefect_swarm.result import RunFailedError, SwarmResult
+from prefect_swarm.runs import find_run
+from scripted import Script, scripted
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
+
+CHAIN = plan_of(
+    {"id": "S1"},
+    {"id": "S2", "depends_on": ["S1"]},
+    {"id": "S3", "depends_on": ["S2"]},
+)
+PLENTY = 10_000
+
+
+def answers(prompt: str) -> str:
+    return f"about {prompt[-5:]}: " + " ".join(f"word{n}" for n in range(60))
+
+
+def asked(script: Script) -> Counter[str]:
+    return Counter(prompt[-5:] for prompt in script.prompts)
+
+
+def stopped(max_tokens: int = 400) -> tuple[SwarmResult, Counter[str]]:
+    """A run whose tokens suffice for some of its steps, and what was asked."""
+    with scripted(Script(answers)) as script:
+        return run(CHAIN, max_tokens=max_tokens, max_output_tokens=200), asked(script)
+
+
+def statuses(result: SwarmResult) -> list[str]:
+    return [step.status for step in result.steps]
+
+
+def test_retrying_what_failed_never_loses_a_finished_step() -> None:
+    result, before = stopped()
+    assert statuses(result) == ["succeeded", "failed", "skipped"]
+    for _ in range(3):
+        with scripted(Script(answers)) as script:
+            again = asyncio.run(resume(result.run_id, retry_failed=True))
+        assert statuses(again) == ["succeeded", "failed", "skipped"]
+        assert not script.prompts
+        assert again.cost == result.cost
+    assert before == {"do S1": 1}
+
+
+def test_a_higher_bound_finishes_the_run() -> None:
+    result, _ = stopped()
+    assert f"prefect-swarm resume {result.run_id} --max-tokens N" in result.problem
+    with scripted(Script(answers)) as script:
+        again = asyncio.run(resume(result.run_id, changes={"max_tokens": PLENTY}))
+    assert again.status == "completed"
+    assert asked(script) == {"do S2": 1, "do S3": 1}
+    assert again.cost.calls == 3
+
+
+def test_the_bound_is_the_runs_and_what_was_spent_counts() -> None:
+    result, _ = stopped()
+    spent = result.cost.tokens
+    for more in (1, 50):
+        with scripted(Script(answers)) as script:
+            changes = {"max_tokens": spent + 200 + more}
+            again = asyncio.run(resume(result.run_id, changes=changes))
+        assert f"{spent} spent" in again.problem
+        assert not script.prompts
+
+
+def test_a_changed_bound_is_kept_for_the_next_time() -> None:
+    result, _ = stopped()
+    with scripted(Script(answers)):
+        asyncio.run(resume(result.run_id, changes={"max_tokens": 401}))
+        again = asyncio.run(resume(result.run_id, retry_failed=True))
+    assert "more than 401" in again.problem
+
+
+def test_what_earlier_failures_took_is_booked() -> None:
+    replies = iter(["", "found"])
+    with scripted(Script(lambda _: next(replies))), pytest.raises(RunFailedError) as failed:
+        run(plan_of({"id": "S1"}), max_attempts=1)
+    assert failed.value.result is not None
+    with scripted(Script(lambda _: next(replies))):
+        again = asyncio.run(resume(failed.value.result.run_id))
+    assert again.status == "completed"
+    assert again.cost.calls == 2
+
+
+def test_more_attempts_go_on_after_the_last() -> None:
+    plan = plan_of({"id": "S1"}, {"id": "S2"})
+    with scripted(Script(lambda prompt: "" if "do S1" in prompt else "fine")):
+        result = run(plan, max_attempts=1)
+    assert result.status == "partial"
+    with scripted(Script(lambda _: "found")) as script:
+        again = asyncio.run(resume(result.run_id, changes={"max_attempts": 3}))
+    assert again.status == "completed"
+    assert len(script.prompts) == 2, "the second attempt, and the answer"
+    assert [attempt.number for attempt in again.steps[0].attempts] == [1, 2]
+
+
+def test_another_model_asks_no_finished_step_again() -> None:
+    result, _ = stopped()
+    changes = {"max_tokens": PLENTY, "model": "test", "temperature": 0.9, "max_output_tokens": 300}
+    with scripted(Script(answers)) as script:
+        again = asyncio.run(resume(result.run_id, changes=changes))
+    assert again.status == "completed"
+    assert asked(script) == {"do S2": 1, "do S3": 1}
+
+
+def test_the_bounds_of_tiers_are_changed_the_bound_alone() -> None:
+    result, _ = stopped()
+    for tokens in (100, 90):
+        changes = {"tiers": {"worker": {"max_output_tokens": tokens}}}
+        with scripted(Script(answers)):
+            again = asyncio.run(resume(result.run_id, changes=changes))
+    assert again.steps[1].status == "succeeded", "less is reserved"
+
+
+def test_a_change_that_changes_nothing_is_refused() -> None:
+    replies = {"do S1": ""}
+    with scripted(Script(lambda prompt: replies.get(prompt, "fine"))):
+        result = run(plan_of({"id": "S1"}, {"id": "S2"}), max_attempts=1)
+    with pytest.raises(InputError, match="Add --retry-failed"):
+        asyncio.run(resume(result.run_id, changes={"max_tokens": PLENTY}))
+    assert find_run(result.run_id).result() == result
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seed": 7}, "seed can't be changed in a run that has begun"),
+        ({"max_tokens": -1}, "max_tokens got -1"),
+        ({"tiers": {"worker": {"concurrency": 0}}}, "tiers.worker.concurrency got 0"),
+    ],
+)
+def test_a_change_that_is_not_possible_loses_nothing(
+    changes: dict[str, object], message: str
+) -> None:
+    result, _ = stopped()
+    with pytest.raises(InputError, match=message):
+        asyncio.run(resume(result.run_id, changes=changes))
+    assert find_run(result.run_id).result() == result
+
+
+def test_a_step_that_another_process_finished_is_taken_from_its_files() -> None:
+    run_id = _cancelled_at("S3")
+    with scripted(Script(answers)) as script:
+        result = asyncio.run(resume(run_id))
+    assert asked(script) == {"do S3": 1}
+    assert [len(step.attempts) for step in result.steps] == [1, 1, 1]
+    assert all(step.task_runs for step in result.steps)
+
+
+def test_the_time_of_all_processes_counts() -> None:
+    run_id = _cancelled_at("S3")
+    line = {"key": "k", "is_settled": True, "elapsed_s": 500.0}
+    find_run(run_id).append("accounts.jsonl", line)
+    with scripted(Script(answers)):
+        result = asyncio.run(resume(run_id, changes={"timeout_s": 400}))
+    assert statuses(result) == ["succeeded", "succeeded", "failed"]
+    assert "of 400 s" in result.problem
+
+
+def _cancelled_at(step: str) -> str:
+    names: list[str] = []
+    control = RunControl(lambda progress: hear(progress))
+
+    def hear(progress: Progress) -> None:
+        if progress.kind == "started":
+            names.append(progress.text)
+        if (progress.kind, progress.step) == ("launched", step):
+            script.release.clear()
+            control.cancel.set()
+
+    script = Script(answers, together=2)
+    script.release.set()
+    with scripted(script), controlled(control), pytest.raises(CancelledRun):
+        run(CHAIN)
+    return names[0]
