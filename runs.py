@@ -164,7 +164,10 @@ class RunFolder:
         with suppress(RunDamagedError):
             if "flow_run_id" in (found := self.read_json("run.json")):
                 return found
-        return next((line for line in self.lines(ACCOUNTS) if "flow_run_id" in line), {})
+        for line in self.lines(ACCOUNTS):
+            if "flow_run_id" in line:
+                return line
+        return {}
 
     def result(self) -> SwarmResult | None:
         """Return the stored result; None if the run has not ended.

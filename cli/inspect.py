@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -55,7 +54,7 @@ def inspect(
 
 
 def _compiled(run: RunFolder) -> dict[str, Any]:
-    return json.loads(run.read("plan.json") or "{}")
+    return run.read_json("plan.json")
 
 
 def _show_step(run: RunFolder, result: SwarmResult | None, name: str, *, as_json: bool) -> None:

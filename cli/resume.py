@@ -17,7 +17,7 @@ from .progress.session import run_and_report, say
 if TYPE_CHECKING:
     from ..runs import RunFolder
 
-__all__ = ["RunName", "resume"]
+__all__ = ["RunName", "resume", "warn_of_lost"]
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its flow run's.")]
 
@@ -48,7 +48,7 @@ def resume(
         str(run.about().get("objective", run_name)),
         lambda: _begin(run_name, retry_failed, changes),
         as_json=as_json,
-        before=lambda: _warn_of_lost(run, ask=not yes),
+        before=lambda: warn_of_lost(run, ask=not yes),
     )
 
 
@@ -60,7 +60,7 @@ def _begin(
     return lambda: resume_run(run_name, retry_failed=retry_failed, changes=changes)
 
 
-async def _warn_of_lost(run: RunFolder, *, ask: bool) -> None:
+async def warn_of_lost(run: RunFolder, *, ask: bool) -> None:
     """Say what is paid for again since its result is gone; ask first where somebody can answer.
 
     Raises:

@@ -131,10 +131,9 @@ class Execution:
         if names := self.run.store_kept():
             _logger.warning(
                 "There is still no room for %s in %s. Only this process has them: keep what it "
-                "prints. With room on the disk, write them again: prefect-swarm resume %s.",
+                "prints. Another one that resumes the run asks for them again.",
                 ", ".join(names),
                 self.run.folder,
-                self.run.run_id,
             )
 
     def _tell(self, progress: Progress) -> None:

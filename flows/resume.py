@@ -53,6 +53,7 @@ async def resume(
     """
     run, changes = find_run(name), changes or {}
     with exclusive(run):
+        run.store_kept()
         async with _server() as client:
             flow_run = await _read(client, run, name)
             options = changed_options(_stored_options(flow_run.parameters.get("options")), changes)

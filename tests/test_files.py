@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from prefect_swarm.files import READABLE, replace_atomically, write_atomically
+from prefect_swarm.errors import StorageError
+from prefect_swarm.files import READABLE, replace_atomically, require_room, write_atomically
 
 
 def test_a_text_and_bytes_are_written(tmp_path: Path) -> None:
@@ -93,3 +94,16 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_atomically(tmp_path / "none" / "file", "text")
     assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_that_takes_no_files_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match=f"{tmp_path / 'file' / 'runs'} can't be written") as e:
+        require_room(tmp_path / "file" / "runs", 1)
+    assert "PREFECT_INTEGRATIONS_SWARM_HOME" in e.value.fix
+
+
+def test_a_disk_with_too_little_room_is_named_with_the_figures(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=rf"no room for {tmp_path}: \d+\.0 MiB are needed, "):
+        require_room(tmp_path, 1 << 60)
+    assert list(tmp_path.iterdir()) == []

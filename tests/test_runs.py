@@ -1,0 +1,115 @@
+"""A run's folder keeps what it is given, and says what of it can't be read."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from pathlib import Path
+
+import pytest
+from prefect_swarm import runs
+from prefect_swarm.errors import RunDamagedError, RunNotFoundError, StorageError
+from prefect_swarm.runs import ACCOUNTS, RunFolder, find_run
+
+FLOW_RUN = "0123abcd-4567-89ab-cdef-0123456789ab"
+NAME = "0123abcd4567"
+
+
+@pytest.fixture
+def run(swarm_home: Path) -> RunFolder:
+    return RunFolder(swarm_home / "runs" / NAME)
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Has no room for files as long as it isn't empty."""
+    left = [1]
+    write = runs.write_atomically
+
+    def write_if_room(path: Path, text: str) -> None:
+        if left:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, text)
+
+    monkeypatch.setattr(runs, "write_atomically", write_if_room)
+    return left
+
+
+@pytest.mark.parametrize("name", ["run.json", "planned.json", "steps/S1.json", "outputs/S1.txt"])
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    happened: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def note_fsync(descriptor: int) -> None:
+        happened.append("fsync")
+        fsync(descriptor)
+
+    def note_replace(self: Path, target: Path) -> Path:
+        happened.append("replace")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", note_fsync)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    run.write(name, "text")
+    assert happened == ["fsync", "replace"]
+
+
+def test_what_there_is_no_room_for_is_written_when_there_is(
+    run: RunFolder, full: list[int], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert run.store("outputs/S1.txt", "first") == f"{NAME}/outputs/S1.txt"
+        run.store("outputs/S2.txt", "second")
+        run.store("outputs/S1.txt", "first again")
+    assert run.unstored() == ("outputs/S1.txt", "outputs/S2.txt")
+    assert len(caplog.records) == 1, "it is said once"
+    full.clear()
+    run.store("outputs/S3.txt", "third")
+    assert run.unstored() == ()
+    assert run.read("outputs/S1.txt") == "first again"
+    assert run.read("outputs/S2.txt") == "second"
+
+
+def test_a_file_that_has_to_be_there_is_an_error(run: RunFolder, full: list[int]) -> None:
+    with pytest.raises(StorageError, match=r"no room for .*run.json: 0\.1 KiB are needed"):
+        run.write("run.json", {"flow_run_id": FLOW_RUN})
+    assert full
+
+
+def test_a_line_that_was_cut_off_costs_no_other(run: RunFolder) -> None:
+    run.append(ACCOUNTS, {"n": 1})
+    with (run.folder / ACCOUNTS).open("a") as file:
+        file.write('\n{"n": ')
+    run.append(ACCOUNTS, {"n": 2})
+    assert list(run.lines(ACCOUNTS)) == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"objective": "x"}'])
+def test_a_run_that_nothing_names_says_how_it_is_found(run: RunFolder, content: str) -> None:
+    run.write("run.json", content)
+    with pytest.raises(RunDamagedError, match="doesn't say which flow run") as error:
+        find_run(NAME)
+    assert "begins with 0123abcd;" in error.value.fix
+    assert find_run(FLOW_RUN) == run
+
+
+def test_its_accounts_name_a_run_too(run: RunFolder) -> None:
+    run.write("run.json", "{")
+    run.append(ACCOUNTS, {"flow_run_id": FLOW_RUN, "objective": "x"})
+    assert find_run(NAME).about() == {"flow_run_id": FLOW_RUN, "objective": "x"}
+
+
+def test_a_name_that_is_another_flow_runs_is_not_found(run: RunFolder) -> None:
+    run.write("run.json", {"flow_run_id": FLOW_RUN})
+    with pytest.raises(RunNotFoundError, match=f"is flow run {FLOW_RUN}, not"):
+        find_run(FLOW_RUN[:-1] + "c")
+
+
+def test_a_file_that_is_no_text_is_damaged(run: RunFolder) -> None:
+    run.write("outputs/S1.txt", "x")
+    (run.folder / "outputs/S1.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(RunDamagedError, match=f"prefect-swarm resume {NAME}"):
+        run.read("outputs/S1.txt")
