@@ -23,7 +23,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-fast bench clean
+.PHONY: help demo check test test-fast bench chaos clean
 .PRECIOUS: .venv/bin/python
 
 help: ## list the targets
@@ -45,6 +45,9 @@ test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
 
 bench: $(BENCH_STAMP) ## measure, and write docs/benchmarks.md
 	$(PY) benches/run.py
+
+chaos: $(STAMP) ## kill processes, the server, the disk and the clock 200 times and more, and write what it cost to docs/benchmarks.md
+	$(PY) benches/run.py chaos
 
 clean: ## remove .venv, builds and caches
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

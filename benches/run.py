@@ -26,6 +26,8 @@ BENCHES = (
     "memory_learning",
     "memory_passes",
 )
+ON_REQUEST = ("chaos",)
+"""What takes long and measures no speed."""
 REPORT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 HEAD = """\
 # Benchmarks
@@ -37,8 +39,9 @@ Every section says what it was measured on.
 
 def main(names: Sequence[str]) -> None:
     """Run the named benches, or all of them."""
-    if unknown := set(names).difference(BENCHES):
-        sys.exit(f"There is no bench {', '.join(sorted(unknown))}; there are {', '.join(BENCHES)}.")
+    known = (*BENCHES, *ON_REQUEST)
+    if unknown := set(names).difference(known):
+        sys.exit(f"There is no bench {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
     for name in names or BENCHES:
         print(f"{name} …", file=sys.stderr)
         section = f"{import_module(name).run().strip()}\n\n{describe_machine()}\n"
@@ -57,7 +60,7 @@ def read_sections() -> dict[str, str]:
 
 def write_report(sections: dict[str, str]) -> None:
     """Write the sections in the benches' order."""
-    names = [name for name in BENCHES if name in sections]
+    names = [name for name in (*BENCHES, *ON_REQUEST) if name in sections]
     texts = [f"<!-- {name} -->\n{sections[name].strip()}\n" for name in names]
     REPORT.write_text("\n".join([HEAD, *texts]), encoding="utf-8")
 

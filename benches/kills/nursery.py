@@ -1,0 +1,87 @@
+"""Forks processes that run or resume a swarm, so that starting one costs no imports.
+
+It reads a line of JSON from standard input for each process: `run` is the run to resume, or null
+for a new one, `calls` the file that the model notes its calls in, `delay_s` how long an answer
+takes, `back_s` how far the clock is set back after half of the calls. The process says what happens
+in it, line by line, from `pid N` on; `ended CODE` is the last line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from prefect_swarm.blocks.models import override_models
+from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.flows.resume import resume
+from prefect_swarm.flows.swarm import swarm
+from work import OPTIONS, PLAN, answering
+
+CALLS_BEFORE = 8
+
+
+def say(text: str) -> None:
+    """Write a line that is whole, whenever the process is killed."""
+    os.write(1, f"{text}\n".encode())
+
+
+def _hear(progress: Progress) -> None:
+    say(f"{progress.kind} {progress.step or progress.text}".rstrip())
+
+
+async def _work(command: dict[str, Any]) -> None:
+    said = _say_and_turn_back(command["back_s"]) if command["back_s"] else say
+    model = answering(Path(command["calls"]), said, command["delay_s"])
+    with (
+        override_models(worker=model, coder=model, architect=model, orchestrator=model),
+        controlled(RunControl(listener=_hear)),
+    ):
+        if command["run"] is None:
+            result = await swarm(PLAN.objective, plan=PLAN, options=OPTIONS)
+        else:
+            result = await resume(command["run"])
+    say(f"result {result.status} {result.cost.calls}")
+
+
+def _say_and_turn_back(seconds: float) -> Any:
+    """Say what is said, and set the clock back at the call that is halfway."""
+    count, now = [0], time.time
+
+    def said(text: str) -> None:
+        say(text)
+        count[0] += 1
+        if count[0] == CALLS_BEFORE:
+            time.time = lambda: now() - seconds
+
+    return said
+
+
+def _child(command: dict[str, Any]) -> int:
+    say(f"pid {os.getpid()}")
+    try:
+        asyncio.run(_work(command))
+    except BaseException:  # noqa: BLE001 - whoever reads the lines decides what it means
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def main() -> None:
+    """Fork a process a line, one at a time."""
+    say("ready")
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            os._exit(_child(json.loads(line)))
+        _, status = os.waitpid(child, 0)
+        say(f"ended {os.waitstatus_to_exitcode(status)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""Runs that are killed at any moments lose nothing, and double nothing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+BENCHES = Path(__file__).parents[2] / "benches"
+KILLS = 20
+
+
+@pytest.mark.slow
+def test_twenty_kills_lose_nothing_and_double_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(BENCHES)
+    trial = import_module("kills.trial")
+    server = import_module("kills.server").Server(tmp_path)
+    server.start()
+    try:
+        with trial.nursery(server, tmp_path / "nursery.log") as process:
+            tally = trial.Trial(server, tmp_path, process, seed=27).go_on(KILLS)
+    finally:
+        server.kill()
+    assert tally.faults == []
+    assert tally.strikes == KILLS
