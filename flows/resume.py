@@ -15,7 +15,13 @@ from prefect.exceptions import CancelledRun, ObjectNotFound
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
 
-from ..errors import RunCancelledError, RunDamagedError, RunNotFoundError, ServerError
+from ..errors import (
+    InputError,
+    RunCancelledError,
+    RunDamagedError,
+    RunNotFoundError,
+    ServerError,
+)
 from ..result import SwarmResult
 from ..runs import RunFolder, find_run
 from ..task_ir import stored_plan
@@ -62,10 +68,17 @@ async def resume(
                     return result
                 again = steps_to_begin_again(result, retry_failed=retry_failed, changes=changes)
                 run.begin_again(result, again)
+            before = flow_run.parameters
             if changes:
                 flow_run = await _change(client, flow_run, options)
             flow_run = await _reopen(client, flow_run)
-        return await _go_on(run, flow_run)
+        try:
+            return await _go_on(run, flow_run)
+        except InputError:
+            # What can't be held isn't the run's from now on.
+            async with _server() as client:
+                await client.update_flow_run(flow_run.id, parameters=before)
+            raise
 
 
 @asynccontextmanager

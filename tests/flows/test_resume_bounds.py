@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 
 import pytest
 from flow_runs import plan_of, run
 from prefect.exceptions import CancelledRun
+from prefect_swarm.cli.app import app
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.control import Progress, RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.result import RunFailedError, SwarmResult
 from prefect_swarm.runs import find_run
 from scripted import Script, scripted
+from typer.testing import CliRunner
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
@@ -123,6 +126,22 @@ def test_the_bounds_of_tiers_are_changed_the_bound_alone() -> None:
         with scripted(Script(answers)):
             again = asyncio.run(resume(result.run_id, changes=changes))
     assert again.steps[1].status == "succeeded", "less is reserved"
+
+
+def test_the_command_takes_them_and_says_what_is_wrong_with_one() -> None:
+    result, _ = stopped()
+    given = ["--max-tokens", str(PLENTY), "--tier", "worker.max_output_tokens=150"]
+    given += ["--max-usd", "2", "--timeout-s", "600", "--max-attempts", "4", "--model", "test"]
+    wrong = CliRunner().invoke(app, ["resume", result.run_id, *given[:2], "--temperature", "-1"])
+    assert wrong.exit_code == 2
+    assert "temperature got -1" in wrong.stderr
+    with scripted(Script(answers)):
+        ended = CliRunner().invoke(app, ["resume", result.run_id, *given, "--json"])
+    refused = json.loads(ended.stdout)
+    assert "max_usd can't be held" in refused["problem"], "the model has no price"
+    with scripted(Script(answers)) as script:
+        again = asyncio.run(resume(result.run_id, changes={"max_tokens": PLENTY}))
+    assert (again.status, asked(script)) == ("completed", {"do S2": 1, "do S3": 1})
 
 
 def test_a_change_that_changes_nothing_is_refused() -> None:
