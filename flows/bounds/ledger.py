@@ -73,10 +73,8 @@ class Ledger:
         Raises:
             BudgetExceededError: It could exceed a bound even then; the message has the figures.
         """
-        key, prompt = (
-            request.cache_key(),
-            tokens_of(request.instructions + prompt_of(request) + request.begun),
-        )
+        key = request.cache_key()
+        prompt = tokens_of(request.instructions + prompt_of(request) + request.begun)
         if await self.is_stored(key):
             self._begin(request, key, Amount(), is_stored=True)
             return request
