@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,7 +38,7 @@ sys.stdin.read()
 
 
 @contextmanager
-def reader(memory: Path) -> Iterator[None]:
+def reader(memory: Path) -> Generator[None]:
     with subprocess.Popen(
         [sys.executable, "-c", READER, str(memory)],
         stdin=subprocess.PIPE,
