@@ -9,16 +9,20 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar
 
+from .exit_codes import ExitCode
+
 __all__ = [
     "BudgetExceededError",
     "Category",
     "ContextTooSmallError",
     "EarlyAbortError",
     "EmptyOutputError",
+    "ForgettingUnfinishedError",
     "GateError",
     "InputError",
     "MemoryStoreError",
     "ModelError",
+    "ModelFailedError",
     "NoPlanError",
     "PlanError",
     "RefusedError",
@@ -61,21 +65,26 @@ class SwarmError(Exception):
     """Base of every deliberate error: a sentence on what was wrong and one on what to do."""
 
     category: ClassVar[Category] = Category.UNKNOWN
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
 
     def __init__(self, problem: str, fix: str = "") -> None:
         super().__init__(problem, fix)
         self.problem = problem
         self.fix = fix
 
+    @property
+    def advice(self) -> str:
+        """What to do, unless the problem says it: an error may have been made of another's text."""
+        return "" if self.fix.rstrip(".") in self.problem else self.fix
+
     def __str__(self) -> str:
-        return f"{self.problem} {self.fix}".rstrip()
+        return f"{self.problem} {self.advice}".rstrip()
 
 
 class InputError(SwarmError):
     """The user asked for something that can't be understood or found."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 class PlanError(InputError):
@@ -92,7 +101,7 @@ class PlanError(InputError):
 class NoPlanError(PlanError):
     """The orchestrator wrote no plan that can be read; `text` is what it wrote last."""
 
-    exit_code = 1
+    exit_code = ExitCode.FAILED
 
 
 class RunNotFoundError(InputError):
@@ -108,15 +117,31 @@ class RunAliveError(SwarmError):
 
 
 class ModelError(SwarmError):
-    """A model can't be found, loaded or reached."""
+    """A model can't be had as it is named: its file, key, package or block is missing or wrong."""
 
     category = Category.INFRASTRUCTURE
+    exit_code = ExitCode.USAGE
+
+
+class ModelFailedError(ModelError):
+    """A model that could be had failed while it computed."""
+
+    exit_code = ExitCode.FAILED
 
 
 class MemoryStoreError(SwarmError):
     """The memory can't be opened, read or written; what ran is not affected."""
 
     category = Category.INFRASTRUCTURE
+
+
+class ForgettingUnfinishedError(MemoryStoreError):
+    """What was forgotten is found no more, and its bytes are still in `files`."""
+
+    def __init__(self, problem: str, fix: str = "", files: tuple[str, ...] = ()) -> None:
+        super().__init__(problem, fix)
+        self.args = (problem, fix, files)
+        self.files = files
 
 
 class WorseAdapterError(SwarmError):
@@ -127,6 +152,7 @@ class ContextTooSmallError(ModelError):
     """A prompt does not fit into the model's context window; another try would not either."""
 
     category = Category.BUDGET
+    exit_code = ExitCode.FAILED
 
 
 class EarlyAbortError(SwarmError):
@@ -162,12 +188,14 @@ class UnavailableError(ModelError):
     """A provider refused for good, or longer than it was waited for; nothing was answered."""
 
     category = Category.UNAVAILABLE
+    exit_code = ExitCode.FAILED
 
 
 class GateError(SwarmError):
     """A gate's tool is missing or broke: that says nothing about the artifact."""
 
     category = Category.INFRASTRUCTURE
+    exit_code = ExitCode.USAGE
 
 
 class StepWaivedError(SwarmError):
@@ -202,15 +230,16 @@ class SandboxError(SwarmError):
     """This machine can't hold the sandbox, or the sandbox failed; nothing ran outside it."""
 
     category = Category.INFRASTRUCTURE
+    exit_code = ExitCode.USAGE
 
 
 class RunCancelledError(SwarmError):
     """The run was cancelled on request; what had finished is kept."""
 
-    exit_code = 130
+    exit_code = ExitCode.CANCELLED
 
 
 class RunTerminatedError(RunCancelledError):
     """The run was cancelled since its process was asked to end; what had finished is kept."""
 
-    exit_code = 143
+    exit_code = ExitCode.TERMINATED

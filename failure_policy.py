@@ -19,6 +19,7 @@ from .errors import Category, InputError
 from .frozen import Frozen
 from .result import Action
 from .task_ir import TIERS, OutputKind, TaskType, Tier, describe
+from .text_files import read_text
 
 __all__ = ["RULES", "Delegate", "Policy", "load_policy"]
 
@@ -132,9 +133,7 @@ def load_policy(path: Path) -> Policy:
         InputError: It can't be read, isn't YAML, or breaks a rule; says where.
     """
     try:
-        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The policy {path} can't be read: {error}.", "Check the path.") from None
+        data: Any = yaml.safe_load(read_text(path, "policy"))
     except yaml.YAMLError as error:
         problem = f"The policy {path} is not valid YAML: {error}."
         raise InputError(problem, "Fix the file.") from None

@@ -23,6 +23,7 @@ from pydantic_core import ErrorDetails
 
 from .errors import InputError, PlanError
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
+from .text_files import read_text
 
 __all__ = [
     "MAX_ITEMS",
@@ -302,19 +303,17 @@ def check_objective(plan: TaskIR, objective: str) -> None:
 
 
 def load_plan(path: Path, rules: PlanRules | None = None) -> TaskIR:
-    """Read a plan file.
+    """Read a plan file; `-` is standard input.
 
     Raises:
         PlanError: It can't be read, isn't JSON, or breaks a rule.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise PlanError(
-            f"The plan file {path} can't be read: {reason}.", "Check the path."
-        ) from None
-    return parse_plan(text, rules, source=str(path))
+        text = read_text(path, "plan file")
+    except InputError as error:
+        raise PlanError(error.problem, error.fix) from None
+    source = "standard input" if str(path) == "-" else str(path)
+    return parse_plan(text, rules, source=source)
 
 
 def final_step(steps: Sequence[Step]) -> str | None:

@@ -13,7 +13,7 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
-from ..errors import ModelError
+from ..errors import ModelError, UnavailableError
 from .agent import AgentModel
 from .limiter.faults import fault_of, words_of
 from .limiter.model import provider_name
@@ -69,7 +69,7 @@ def refusal(model: Model, error: ModelAPIError) -> ModelError:
                 "Check the model's name and the address.",
             )
         case "busy" | "broken":
-            return ModelError(
+            return UnavailableError(
                 f"{provider} can't serve {model.model_name}: {words}.",
                 "Check that it is up, and its address.",
             )
@@ -99,7 +99,7 @@ async def _is_listed(model: Model, client: Any) -> bool:
     except openai.APITimeoutError:
         return False
     except openai.APIConnectionError as error:
-        raise ModelError(
+        raise UnavailableError(
             f"{client.base_url} can't be reached for {model.model_name}: "
             f"{error.__cause__ or error}.",
             "Check the address, and that the server is up.",

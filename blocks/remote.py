@@ -141,9 +141,11 @@ def _known_provider(name: str, base_url: str | None, api_key: str | None) -> Mod
         return infer_model(name, make_provider if options else infer_provider)
     except UserError as error:
         reason, _, _ = str(error).partition(". ")
+        if not reason.startswith("Set "):
+            raise ModelError(f"The model {name!r} can't be used: {reason}.") from None
         raise ModelError(
-            f"The model {name!r} can't be used: {reason}.",
-            "Or put the key into a swarm-model block, or name another model.",
+            f"The model {name!r} has no key.",
+            f"{reason}. Or put the key into a swarm-model block, or name another model.",
         ) from None
     except ImportError as error:
         raise ModelError(f"The model {name!r} can't be used: {error}.") from None

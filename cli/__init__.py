@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 
 from .progress.terminated import terminate
+from .standard_streams import keep_streams, unwritten
 
 __all__ = ["main"]
 
@@ -14,6 +14,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line and leave with its exit code."""
     signal.signal(signal.SIGTERM, terminate)
+    keep_streams()
     try:
         # Here and not above: what imports this package for its name must not wait for typer.
         from .app import app
@@ -26,11 +27,18 @@ def main() -> None:
         failure = failure_of(error)
         show(error, failure, debug=False)
         sys.exit(failure.exit_code)
-    except BrokenPipeError:
-        # Whoever read the output has left, as `head` does. Python would complain at its own end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    except SystemExit as end:
+        sys.exit(_code(end.code))
     finally:
         # Prefect sends its last logs when the interpreter ends; a signal then needs no traceback.
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
+
+
+def _code(earned: str | int | None) -> str | int | None:
+    """Return what the work has earned; nothing is well if its output was lost on a full disk."""
+    sys.stdout.flush()
+    if (error := unwritten()) is None:
+        return earned
+    print(f"Error: The output can't be written: {error.strerror}.", file=sys.stderr)  # noqa: T201
+    return earned or 1

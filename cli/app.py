@@ -2,51 +2,123 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-from typing import Annotated
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 
-from .batch import batch
+from ..exit_codes import ExitCode
 from .command import command
-from .doctor.command import doctor
-from .gates.command import gates_app
-from .inspect import inspect
-from .memory.app import memory_app
-from .plan import plan
-from .resume import resume
-from .run import run
-from .train import train
+from .help_text import written
+
+if TYPE_CHECKING:
+    from ..settings.data_folder import FolderUse
 
 __all__ = ["app"]
 
+
+class _Place(NamedTuple):
+    """Where a command's function, or a group of commands, is, and what it does with the data."""
+
+    module: str
+    name: str
+    data: FolderUse | None = None
+
+
+_COMMANDS = {
+    "run": _Place("run", "run", "write"),
+    "plan": _Place("plan", "plan", "read"),
+    "batch": _Place("batch", "batch", "write"),
+    "resume": _Place("resume", "resume", "write"),
+    "runs": _Place("runs.command", "runs", "read"),
+    "inspect": _Place("inspect", "inspect", "read"),
+    "doctor": _Place("doctor.command", "doctor"),
+    "train": _Place("train", "train", "write"),
+    "gates": _Place("gates.command", "gates_app"),
+    "memory": _Place("memory.app", "memory_app"),
+}
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+
+
+class _Commands(MutableMapping[str, Any]):
+    """The commands by name; each is imported when it is asked for, since that takes a moment."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = _make(name, _COMMANDS[name])
+        return self._made[name]
+
+    def __setitem__(self, name: str, made: Any) -> None:
+        self._made[name] = made
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _COMMANDS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+def _make(name: str, place: _Place) -> Any:
+    found = getattr(import_module(f"..{place.module}", __name__), place.name)
+    if isinstance(found, typer.Typer):
+        group = typer.main.get_command(found)
+        group.name = name
+        return group
+    single = typer.Typer(add_completion=False, context_settings=_SETTINGS)
+    single.command(name)(command(found, place.data))
+    return typer.main.get_command(single)
+
+
+class _LazyGroup(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands()
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer calls it with one
+        return list(self.commands)
+
+
 app = typer.Typer(
+    cls=_LazyGroup,
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_SETTINGS,
 )
-for function in (run, plan, batch, resume, inspect, doctor, train):
-    app.command()(command(function))
-app.add_typer(gates_app, name="gates")
-app.add_typer(memory_app, name="memory")
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"prefect-swarm {version('prefect-swarm')}")
         raise typer.Exit
 
 
-@app.callback()
+_CODES = "; ".join(f"{code.value} {code.meaning.partition(':')[0]}" for code in ExitCode)
+
+
+@app.callback(
+    help=written(
+        "An objective becomes a Prefect flow run of concurrent subagents.\n\n"
+        f"Exit codes: {_CODES}. docs/commands.md says more."
+    )
+)
 def about(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """An objective becomes a Prefect flow run of concurrent subagents.
-
-    Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 partly completed, 130 cancelled,
-    143 cancelled by SIGTERM.
-    """
+    """Stand before every command."""

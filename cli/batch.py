@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from ..errors import InputError
+from ..exit_codes import ExitCode
 from ..flows.control import controlled
 from ..flows.options import SwarmOptions
 from ..text import one_line, plural
+from ..text_files import read_text
 from .models import check_models
 from .progress.interruption import interruptible
 from .progress.session import say, waiting
@@ -59,8 +61,8 @@ def batch(
         f"{plural(ended.total(), 'line')}: " + ", ".join(f"{n} {name}" for name, n in ended.items())
     )
     if ended["completed"] == ended.total():
-        return 0
-    return 3 if ended["completed"] or ended["partial"] else 1
+        return ExitCode.COMPLETED
+    return ExitCode.PARTIAL if ended["completed"] or ended["partial"] else ExitCode.FAILED
 
 
 async def _each(
@@ -106,13 +108,8 @@ def _told(line: BatchLine) -> str:
 
 
 def _read(path: Path) -> list[str]:
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InputError(f"The file {path} can't be read: {reason}.", "Check the path.") from None
     # Not splitlines, which also splits at characters that JSON allows inside a string.
-    return text.split("\n")
+    return read_text(path).split("\n")
 
 
 def _opened(output: Path | None) -> TextIO | nullcontext[TextIO]:

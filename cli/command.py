@@ -11,8 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from ..flows.options import SwarmOptions
+from ..settings.data_folder import FolderUse, check_data_folder
 from .environment import quieten
 from .failure import failure_of, show
+from .help_text import as_written, unwrapped, written
 from .options import (
     OptionChanges,
     change_parameters,
@@ -35,24 +37,28 @@ _DEBUG = inspect.Parameter(
 )
 
 
-def command(function: Callable[..., int]) -> Callable[..., None]:
+def command(function: Callable[..., int], data: FolderUse | None = None) -> Callable[..., None]:
     """Make a command of a function that returns its exit code.
 
     A parameter of type `SwarmOptions` becomes one option for each of its fields, one of type
     `OptionChanges` one for each that a resumed run may change. Where the command
     has `as_json`, a failure is written to stdout as JSON as well.
+
+    Args:
+        data: What it does with the data folder, which is looked at first; None if nothing.
     """
     parameters: list[inspect.Parameter] = []
     readers: dict[str, Callable[[dict[str, Any]], Any]] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         if parameter.annotation is SwarmOptions:
-            parameters += option_parameters()
+            parameters += map(as_written, option_parameters())
             readers[parameter.name] = options_from
         elif parameter.annotation is OptionChanges:
-            parameters += change_parameters()
+            parameters += map(as_written, change_parameters())
             readers[parameter.name] = changes_from
         else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            keyword = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters.append(as_written(keyword))
 
     @functools.wraps(function)
     def wrapper(**given: Any) -> None:
@@ -61,8 +67,10 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
         try:
             for name, read in readers.items():
                 given[name] = read(given)
+            if data is not None:
+                check_data_folder(data)
             code = function(**given)
-        except (typer.Exit, BrokenPipeError):
+        except typer.Exit:
             raise
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to catch it
             failure = failure_of(error)
@@ -72,5 +80,6 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
             code = failure.exit_code
         raise typer.Exit(code)
 
+    wrapper.__doc__ = written(unwrapped(function.__doc__ or ""))
     wrapper.__signature__ = inspect.Signature([*parameters, _DEBUG])  # type: ignore[attr-defined]
     return wrapper

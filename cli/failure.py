@@ -9,16 +9,12 @@ from typing import Any
 
 import typer
 
-from ..errors import RunCancelledError, RunTerminatedError, SwarmError
+from ..errors import SwarmError
+from ..exit_codes import ExitCode
 from ..text import clean
 from .progress.terminated import Terminated
 
-__all__ = ["CANCELLED", "TERMINATED", "FailureMessage", "failure_of", "show"]
-
-CANCELLED = RunCancelledError.exit_code
-"""The exit code of what SIGINT ended, as shells have it."""
-TERMINATED = RunTerminatedError.exit_code
-"""The exit code of what SIGTERM ended."""
+__all__ = ["FailureMessage", "failure_of", "show"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +23,13 @@ class FailureMessage:
 
     problem: str
     fix: str
-    exit_code: int
+    exit_code: ExitCode
     kind: str
 
     @property
     def cancelled(self) -> bool:
         """Whether someone wanted it to end, and nothing is wrong."""
-        return self.exit_code in (CANCELLED, TERMINATED)
+        return self.exit_code in (ExitCode.CANCELLED, ExitCode.TERMINATED)
 
     def to_json(self) -> dict[str, Any]:
         """Return what `--json` prints in a result's place."""
@@ -45,14 +41,26 @@ def failure_of(error: BaseException) -> FailureMessage:
     """Say what went wrong; anything that isn't a deliberate error is an internal one."""
     kind = type(error).__name__
     if isinstance(error, Terminated):
-        return FailureMessage("Cancelled by SIGTERM.", "", TERMINATED, "RunTerminatedError")
+        kind = "RunTerminatedError"
+        return FailureMessage("Cancelled by SIGTERM.", "", ExitCode.TERMINATED, kind)
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
-        return FailureMessage("Cancelled.", "", CANCELLED, "RunCancelledError")
+        return FailureMessage("Cancelled.", "", ExitCode.CANCELLED, "RunCancelledError")
     if isinstance(error, SwarmError):
-        return FailureMessage(error.problem, error.fix, error.exit_code, kind)
+        return FailureMessage(error.problem, error.advice, error.exit_code, kind)
     message = " ".join(str(error).split()) or "no message"
+    if kind == "SettingsError" or getattr(error, "title", "").endswith("Settings"):
+        # Prefect's own settings, which it reads while it is imported.
+        return FailureMessage(
+            f"Prefect's settings can't be read: {message}",
+            "Mend the setting that is named: a variable, or see `prefect config view`.",
+            ExitCode.USAGE,
+            kind,
+        )
     return FailureMessage(
-        f"Internal error: {kind}: {message}", "Run with --debug for the traceback.", 1, kind
+        f"Internal error: {kind}: {message}",
+        "Run with --debug for the traceback.",
+        ExitCode.FAILED,
+        kind,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,8 @@ import typer
 
 from ..errors import InputError
 from ..gates import gates
-from ..task_ir import PlanRules, TaskIR, check_objective, load_plan, parse_plan
+from ..task_ir import PlanRules, TaskIR, check_objective, load_plan
+from ..text_files import read_text
 
 __all__ = ["ItemsFile", "Join", "Objective", "PlanFile", "RunSource", "Template", "read_source"]
 
@@ -92,8 +92,6 @@ def _from_plan(plan: TaskIR, objective: str | None) -> RunSource:
 
 def _read_plan(path: Path, max_steps: int) -> TaskIR:
     rules = PlanRules(max_steps=max_steps, gates=frozenset(gates()))
-    if str(path) == "-":
-        return parse_plan(sys.stdin.read(), rules, source="standard input")
     return load_plan(path, rules)
 
 
@@ -114,9 +112,4 @@ def read_lines(path: Path) -> list[str]:
     Raises:
         InputError: It can't be read.
     """
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InputError(f"The file {path} can't be read: {reason}.", "Check the path.") from None
-    return [line.strip() for line in text.splitlines() if line.strip()]
+    return [line.strip() for line in read_text(path).splitlines() if line.strip()]

@@ -15,6 +15,7 @@ from pydantic import Field
 from ..errors import InputError, SwarmError
 from ..frozen import Frozen
 from ..result import RunFailedError
+from ..text_files import read_text
 from .batch_line import BatchLine, read_line
 from .control import current_control
 from .options import SwarmOptions
@@ -139,15 +140,11 @@ def _ending(summary: BatchSummary) -> Any:
 
 
 def _read(path: Path) -> list[str]:
-    try:
-        # Not splitlines, which also splits at characters that JSON allows inside a string.
-        return path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InputError(
-            f"The batch's input {path} can't be read: {reason}.",
-            "Give the path of a JSONL file that is there on the worker.",
-        ) from None
+    text = read_text(
+        path, "batch's input", "Give the path of a JSONL file that is there on the worker."
+    )
+    # Not splitlines, which also splits at characters that JSON allows inside a string.
+    return text.split("\n")
 
 
 def _check_output(input_path: str, output_path: str) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import MemoryStoreError
+from ..errors import ForgettingUnfinishedError, MemoryStoreError
 from .configured import open_configured_store
 from .selecting import ResolvedSelection, make_selection, resolve_selection
+from .traces.finding import Traces, check_everywhere, find_traces
+from .traces.removing import RemovedTraces, remove_traces
+from .unfinished import FINISH, find_unfinished, void_files
+from .unfinished_mark import ForgettingMark, clear_mark, read_mark, write_mark
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,7 +22,7 @@ if TYPE_CHECKING:
     from .persona.store import PersonaStore
     from .store import Store
 
-__all__ = ["Forgotten", "forget", "forget_selection"]
+__all__ = ["Forgotten", "finish_forgetting", "forget", "forget_selection"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +34,14 @@ class Forgotten:
         personas: The invented personas that went with them.
         decisions: How many decisions about personas went or changed.
         generation: The index that was built without them; None if there was no index.
+        elsewhere: What was removed outside the memory; None if only the memory was meant.
     """
 
     episodes: int = 0
     personas: tuple[str, ...] = ()
     decisions: int = 0
     generation: int | None = None
+    elsewhere: RemovedTraces | None = None
 
 
 def forget(
@@ -43,6 +52,7 @@ def forget(
     before: datetime | None = None,
     containing: str | None = None,
     everything: bool = False,
+    everywhere: bool = False,
     namespace: str = "default",
     embedder: str = "wordllama",
 ) -> Forgotten:
@@ -62,6 +72,9 @@ def forget(
             decisions, which lose it, and prompts of invented personas, which go if this is the only
             condition.
         everything: All of the namespace; no other condition may be given.
+        everywhere: Outside the memory too: the run folders that are meant, each as a whole, with
+            Prefect's local results of these runs or with the text; all cached gate results. Not
+            with `step` or `persona`.
         namespace: Whose memory.
         embedder: What makes vectors where the index is built again: `wordllama`, `llamacpp:PATH` or
             `PROVIDER:MODEL`.
@@ -72,50 +85,141 @@ def forget(
         MemoryStoreError: The memory can't be read or written; the same call made again goes on.
     """
     which = make_selection(run, step, persona, before, containing, everything=everything)
+    if everywhere:
+        check_everywhere(which)
     with open_configured_store(embedder) as store:
-        return forget_selection(store, resolve_selection(store, namespace, which))
+        meant = resolve_selection(store, namespace, which)
+        traces = find_traces(namespace, meant.which) if everywhere else None
+        return forget_selection(store, meant, traces)
 
 
-def forget_selection(store: Store, meant: ResolvedSelection) -> Forgotten:
+def forget_selection(
+    store: Store, meant: ResolvedSelection, traces: Traces | None = None
+) -> Forgotten:
     """Remove a resolved selection and all that was derived from it; a killed call can be repeated.
 
+    Args:
+        store: The memory.
+        meant: What of it.
+        traces: What is removed besides, outside the memory.
+
     Raises:
-        MemoryStoreError: The memory can't be written, or a reader keeps its bytes.
+        ForgettingUnfinishedError: All of it is removed, but other processes keep bytes of it in
+            the files that the error names. `finish_forgetting` removes those later.
+        MemoryStoreError: The memory can't be written.
     """
+    # First: what the memory raises at its end must not keep this from being done.
+    elsewhere = None if traces is None else remove_traces(traces)
+    kept: set[str] = set()
     if not meant:
         # An earlier call may have been killed halfway.
-        store.log.vacuum()
-        _finish(store)
-        return Forgotten()
+        _rewrite(store, kept)
+        _finish(store, kept)
+        return Forgotten(elsewhere=elsewhere)
+    write_mark(store.place.folder)
     # The log goes last: killed before that, the same call finds all of it again.
-    decisions = _forget_decisions(store.personas, meant)
-    gone = store.log.forget(meant.namespace, meant.which)
-    return Forgotten(len(gone), meant.personas, decisions, _finish(store))
+    decisions = _forget_decisions(store.personas, meant, kept)
+    count = len(meant.entries)
+    with _noting(kept):
+        count = len(store.log.forget(meant.namespace, meant.which))
+    return Forgotten(count, meant.personas, decisions, _finish(store, kept), elsewhere)
 
 
-def _forget_decisions(store: PersonaStore, meant: ResolvedSelection) -> int:
+def finish_forgetting(store: Store) -> None:
+    """Remove what an earlier forgetting has left; the index that has it goes, and is built later.
+
+    Raises:
+        ForgettingUnfinishedError: Other processes still keep bytes of it, in the files that the
+            error names; or the earlier call was killed before all rows were removed.
+        MemoryStoreError: The memory can't be written.
+    """
+    mark = read_mark(store.place.folder)
+    kept: set[str] = set()
+    _rewrite(store, kept)
+    _remove_derived(store)
+    if mark is None or mark.stage == "bytes":
+        _settle(store, kept)
+    elif (unfinished := find_unfinished(store)) is not None:
+        raise ForgettingUnfinishedError(unfinished.problem, unfinished.advice, unfinished.files)
+
+
+def _forget_decisions(store: PersonaStore, meant: ResolvedSelection, kept: set[str]) -> int:
     """Remove the personas, and from what was decided of others the keys and the text."""
-    if meant.which.everything:
-        return store.forget(meant.namespace)
-    gone = sum(store.forget(meant.namespace, name) for name in meant.personas)
-    keys = {entry.episode.key for entry in meant.entries}
-    return gone + store.scrub(meant.namespace, keys, meant.which.containing)
+    changed = 0
+    names = (None,) if meant.which.everything else meant.personas
+    for name in names:
+        with _noting(kept):
+            changed += store.forget(meant.namespace, name)
+    if not meant.which.everything:
+        keys = {entry.episode.key for entry in meant.entries}
+        with _noting(kept):
+            changed += store.scrub(meant.namespace, keys, meant.which.containing)
+    return changed
 
 
-def _finish(store: Store) -> int | None:
+@contextmanager
+def _noting(kept: set[str]) -> Generator[None]:
+    """Go on where a reader keeps bytes, and note in which files: the rest is removed all the same.
+
+    What is inside has done its work when it raises that.
+    """
+    try:
+        yield
+    except ForgettingUnfinishedError as error:
+        kept.update(error.files)
+
+
+def _rewrite(store: Store, kept: set[str]) -> None:
+    with _noting(kept):
+        store.log.vacuum()
+    if store.has_personas:
+        with _noting(kept):
+            store.personas.vacuum()
+
+
+def _remove_derived(store: Store) -> None:
+    from .index.generation_store import remove_void
+    from .learning.storage import clear_beliefs
+
+    clear_beliefs(store.place.folder)
+    remove_void(store.place.folder, store.log.forgotten())
+
+
+def _finish(store: Store, kept: set[str]) -> int | None:
     """Rebuild the index if there is one, and return its number."""
     from .index.build import build_index
     from .index.generation import read_pointer
     from .learning.storage import clear_beliefs
 
-    clear_beliefs(store.place.folder)
     if read_pointer(store.place.folder) is None:
+        _remove_derived(store)
+        _settle(store, kept)
         return None
+    clear_beliefs(store.place.folder)
     try:
-        return build_index(store).generation
+        generation = build_index(store).generation
     except MemoryStoreError as error:
+        _remove_derived(store)
+        _settle(store, kept)
         raise MemoryStoreError(
-            "The episodes are gone from the log, but the index that was built from them is still "
-            f"on the disk: {error.problem}",
-            "Build it again: prefect-swarm memory rebuild",
+            f"It is forgotten, but the index can't be built without it: {error.problem}",
+            "Until then the log is searched. Build it: prefect-swarm memory rebuild",
         ) from error
+    _settle(store, kept)
+    return generation
+
+
+def _settle(store: Store, kept: set[str]) -> None:
+    """Take the mark away if nothing is left; else write down what is, and raise it."""
+    folder = store.place.folder
+    files = tuple(sorted({*kept, *void_files(folder, store.log.forgotten())}))
+    if not files:
+        clear_mark(folder)
+        return
+    write_mark(folder, ForgettingMark(begun_at=time.time(), stage="bytes", files=files))
+    raise ForgettingUnfinishedError(
+        "What was forgotten is found no more, but bytes of it are still on the disk, since another "
+        f"process has the memory open: in {', '.join(files)}.",
+        FINISH,
+        files,
+    )

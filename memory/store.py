@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Place", "Store", "close_stores", "find_open_store", "open_store"]
 
 _LOG = "episodes.sqlite"
+_PERSONAS = "personas.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,13 @@ class Store:
         with self._lock:
             if self._personas is None:
                 own = self.place.folder.parent / "personas"
-                self._personas = PersonaStore(self.place.folder / "personas.sqlite", own)
+                self._personas = PersonaStore(self.place.folder / _PERSONAS, own)
             return self._personas
+
+    @property
+    def has_personas(self) -> bool:
+        """Whether anything was ever decided about personas here; asking for them makes the file."""
+        return (self.place.folder / _PERSONAS).exists()
 
     def similar(self, namespace: str, text: str, k: int) -> tuple[tuple[LogEntry, float], ...]:
         """Return the k episodes whose prompts are most like a text, the most similar first.

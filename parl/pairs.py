@@ -9,6 +9,7 @@ from typing import Any, cast
 from ..errors import InputError, PlanError
 from ..task_ir import parse_plan
 from ..tasks.planner.adapter.line_format import flat, read_lines, write_lines
+from ..text_files import read_text
 
 __all__ = ["read_pairs"]
 
@@ -22,10 +23,7 @@ def read_pairs(path: Path) -> list[tuple[str, str]]:
     Raises:
         InputError: The file can't be read or has no pairs, or a line is not a pair.
     """
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The file {path} can't be read: {error}.", "Check its path.") from None
+    lines = read_text(path).splitlines()
     pairs = [_read_pair(f"{path}:{n}", line) for n, line in enumerate(lines, 1) if line.strip()]
     if not pairs:
         raise InputError(f"The file {path} has no pairs.", _FORMAT)

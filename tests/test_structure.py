@@ -13,9 +13,11 @@ from source_tree import ROOT, Module, circles, imports, modules
 LAYERS = (
     {
         "errors",
+        "exit_codes",
         "files",
         "frozen",
         "text",
+        "text_files",
         "settings",
         "expression",
         "schema_check",

@@ -194,7 +194,7 @@ def test_a_plan_file_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "No such file"), (b"\xff\xfe", "not UTF-8"), (b"{", "not JSON"), (b"{}", "a rule")],
+    [(None, "No such file"), (b"\xff\xfe", "read as UTF-8"), (b"{", "not JSON"), (b"{}", "a rule")],
 )
 def test_a_plan_file_that_cannot_be_used_is_named(
     content: bytes | None, reason: str, tmp_path: Path

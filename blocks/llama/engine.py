@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from ...errors import ModelError
+from ...errors import ModelError, ModelFailedError
 from .adapter import check_adapter
 from .api import EngineConfig, GeneratedText, GenerateRequest
 from .gguf import check_model_file
@@ -185,11 +185,11 @@ def _load_error(path: Path, error: Exception) -> ModelError:
 def _step_error(path: Path, error: Exception) -> ModelError:
     if isinstance(error, ModelError):
         return error
-    return ModelError(f"The engine of {path} failed: {error!r}.", "Try again.")
+    return ModelFailedError(f"The engine of {path} failed: {error!r}.", "Try again.")
 
 
-def _closed_error(path: Path) -> ModelError:
-    return ModelError(f"The engine of {path} was closed.", "Ask get_engine for it again.")
+def _closed_error(path: Path) -> ModelFailedError:
+    return ModelFailedError(f"The engine of {path} was closed.", "Ask get_engine for it again.")
 
 
 def _reset_after_fork() -> None:

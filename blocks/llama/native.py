@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ...errors import ModelError
+from ...errors import ModelError, ModelFailedError
 from . import logs
 from .adapter import ANOTHER, check_base
 from .api import EngineConfig, usable_cores
@@ -128,7 +128,7 @@ class Native:
             counts[n] = 1
             logits[n] = entry.logits
         if code := lib.llama_decode(self.context, batch):
-            raise ModelError(
+            raise ModelFailedError(
                 f"llama.cpp failed (code {code}) while computing with {self._path}.",
                 "Try again; with less n_ctx if memory is short.",
             )

@@ -15,6 +15,7 @@ from typing import Any
 from ...errors import InputError, SwarmError
 from ...flows.options import SwarmOptions
 from ...local_extra import require_llama_cpp
+from ...settings.data_folder import VARIABLE, check_data_folder
 from ...task_ir import TIERS, TierName
 from ..server import configured_url, is_reachable
 from .check import Check
@@ -37,6 +38,7 @@ def check_all(options: SwarmOptions, *, deep: bool) -> list[Check]:
         ("gates", check_gates),
         ("sandbox", check_sandbox),
         ("data", _data),
+        ("memory", _memory),
         ("prefect", _prefect),
     ]
     return [check for name, part in parts for check in _guarded(name, part)]
@@ -115,20 +117,27 @@ async def _try(model: Any) -> str:
 
 
 def _data() -> Iterable[Check]:
-    from ...settings import home
-
-    folder = home()
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    if not os.access(existing, os.W_OK | os.X_OK) or not existing.is_dir():
-        fix = "Set PREFECT_INTEGRATIONS_SWARM_HOME to a folder that can be written to."
-        yield Check("data", "fail", f"{folder} can't be written to", fix)
-        return
+    folder = check_data_folder("write")
     runs = sum(1 for _ in folder.glob("runs/*/run.json"))
     yield Check("data", "ok", f"{folder}, {runs} runs")
-    free = shutil.disk_usage(existing).free / 1e9
+    free = shutil.disk_usage(folder).free / 1e9
     low = free < _LEAST_FREE_GB
-    fix = "Make room, or set PREFECT_INTEGRATIONS_SWARM_HOME to another disk." if low else ""
+    fix = f"Make room, or set {VARIABLE} to another disk." if low else ""
     yield Check("disk", "warn" if low else "ok", f"{free:.1f} GB free", fix)
+
+
+def _memory() -> Iterable[Check]:
+    from ...memory.configured import configured_place, open_configured_store
+    from ...memory.unfinished import find_unfinished
+
+    place = configured_place()
+    if not place.dsn and not place.folder.exists():
+        return  # Looking would make one.
+    with open_configured_store() as store:
+        if (unfinished := find_unfinished(store)) is not None:
+            yield Check("memory", "warn", unfinished.problem, unfinished.advice)
+        else:
+            yield Check("memory", "ok", f"{store.log.count():,} episodes")
 
 
 def _prefect() -> Iterable[Check]:

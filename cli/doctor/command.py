@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ...exit_codes import ExitCode
 from ...flows.options import SwarmOptions
 from ...text import clean
 from ..command import AsJson
@@ -34,7 +35,7 @@ def doctor(
     else:
         for check in checks:
             _print(check)
-    return 1 if failed else 0
+    return ExitCode.FAILED if failed else ExitCode.COMPLETED
 
 
 def _print(check: Check) -> None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...errors import InputError
+from ...exit_codes import ExitCode
 from ...task_ir import Output, OutputKind, PlanRules, load_plan
+from ...text_files import read_text
 from ..command import AsJson, command
 from ..output.printing import print_json, print_table
 from .printing import show_result
@@ -101,7 +103,7 @@ def check_file(
         file.write_text(result.artifact, encoding="utf-8")
     unchecked = _unchecked(result.results, asked or (), output.kind)
     show_result(file, result, unchecked, as_json=as_json)
-    return 1 if result.stopped_by or unchecked else 0
+    return ExitCode.FAILED if result.stopped_by or unchecked else ExitCode.COMPLETED
 
 
 def _asked(
@@ -127,10 +129,7 @@ def _asked(
 
 
 def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The file {file} can't be read: {error}.", "Check the path.") from None
+    return read_text(file, whole=True)
 
 
 def _unchecked(
@@ -157,4 +156,4 @@ def _why_skipped(result: GateResult, kind: OutputKind) -> str:
 
 
 gates_app.command("list")(command(list_gates))
-gates_app.command("check")(command(check_file))
+gates_app.command("check")(command(check_file, "write"))

@@ -40,10 +40,12 @@ def rebuild(embedder: EmbedderName = "wordllama", as_json: AsJson = False) -> in
 
 
 def vacuum(as_json: AsJson = False) -> int:
-    """Write the log again, without the space that nothing uses; of all namespaces."""
+    """Write the log again, without the space that nothing uses, and finish what forget has left."""
+    from ...memory.forgetting import finish_forgetting
+
     with open_configured_store() as store:
         before = bytes_of(store.place.folder)["total"]
-        store.log.vacuum()
+        finish_forgetting(store)
         after = bytes_of(store.place.folder)["total"]
     if as_json:
         print_json({"bytes_before": before, "bytes": after})
@@ -53,6 +55,6 @@ def vacuum(as_json: AsJson = False) -> int:
 
 
 for _function in (stats, search, show, rebuild, export, forget, vacuum, personas):
-    memory_app.command()(command(_function))
-memory_app.command("import")(command(read_in))
+    memory_app.command()(command(_function, "write"))
+memory_app.command("import")(command(read_in, "write"))
 memory_app.add_typer(persona_app, name="persona")

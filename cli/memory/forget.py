@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ...errors import InputError
+from ...exit_codes import ExitCode
 from ...memory.configured import open_configured_store
-from ...memory.run_names import short_run
-from ...text import one_line, plural
 from ..command import AsJson
-from ..output.printing import print_json, print_table, print_text
+from ..output.printing import print_json, print_text
+from .forgotten import counted, show_done, show_meant
 from .options import EmbedderName, Namespace
 
-if TYPE_CHECKING:
-    from ...memory.selecting import ResolvedSelection
-
 __all__ = ["asks", "forget"]
-
-_SHOWN = 10
 
 
 def forget(
@@ -40,6 +34,14 @@ def forget(
     everything: Annotated[
         bool, typer.Option("--everything", help="All of the namespace, and nothing else.")
     ] = False,
+    everywhere: Annotated[
+        bool,
+        typer.Option(
+            "--everywhere",
+            help="Outside the memory too: run folders, Prefect's local results of these runs, "
+            "cached gate results.",
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
     namespace: Namespace = "default",
     embedder: EmbedderName = "wordllama",
@@ -48,31 +50,35 @@ def forget(
     """Remove episodes for good: texts, vectors, graph, evidence. All conditions have to hold."""
     from ...memory.forgetting import forget_selection
     from ...memory.selecting import make_selection, resolve_selection
+    from ...memory.traces.finding import Traces, check_everywhere, find_traces
 
     time = None if before is None else _time(before)
     which = make_selection(run, step, persona, time, containing, everything=everything, mark="--")
+    if everywhere:
+        check_everywhere(which, "--")
     with open_configured_store(embedder) as store:
         meant = resolve_selection(store, namespace, which)
-        if meant and not yes:
+        traces = find_traces(namespace, meant.which) if everywhere else Traces()
+        if (meant or traces) and not yes:
+            what = counted(len(meant.entries), meant.personas, traces)
             if as_json or not asks():
                 raise InputError(
-                    f"{_counted(len(meant.entries), meant.personas)} would be forgotten, and "
-                    "there is no terminal to confirm it on.",
+                    f"{what} would be forgotten, and there is no terminal to confirm it on.",
                     "Nothing was removed. Give --yes to remove it without confirmation.",
                 )
-            _show(meant)
+            show_meant(meant)
+            print_text(f"{what} will be forgotten for good.")
             if not _agreed():
                 print_text("Nothing was removed.")
-                return 1
-        done = forget_selection(store, meant)
+                return ExitCode.FAILED
+        done = forget_selection(store, meant, traces if everywhere else None)
     if as_json:
         record = asdict(done)
         print_json({"forgotten": record.pop("episodes"), **record})
-    elif not meant:
+    elif not meant and not traces:
         print_text("Nothing in the memory is meant; nothing was removed.")
     else:
-        print_text(f"Forgotten: {_counted(done.episodes, done.personas)}.")
-        print_text("What runs wrote besides stays: their folders in runs, and Prefect's server.")
+        show_done(done)
     return 0
 
 
@@ -86,22 +92,6 @@ def _time(text: str) -> datetime:
         ) from None
 
 
-def _show(meant: ResolvedSelection) -> None:
-    runs = Counter(short_run(entry.episode.run) for entry in meant.entries)
-    first = {short_run(entry.episode.run): entry.episode for entry in reversed(meant.entries)}
-    print_table(
-        ("Run", "Attempts", "Objective or prompt"),
-        (
-            (run, f"{count:,}", one_line(first[run].objective or first[run].prompt, 200))
-            for run, count in runs.most_common(_SHOWN)
-        ),
-        right=frozenset({"Attempts"}),
-    )
-    if len(runs) > _SHOWN:
-        print_text(f"… and {plural(len(runs) - _SHOWN, 'more run')}")
-    print_text(f"{_counted(len(meant.entries), meant.personas)} will be forgotten for good.")
-
-
 def asks() -> bool:
     """Whether somebody is there to be asked."""
     return sys.stdin.isatty()
@@ -112,8 +102,3 @@ def _agreed() -> bool:
         return typer.confirm("Forget them?", err=True)
     except typer.Abort:
         return False
-
-
-def _counted(episodes: int, invented: tuple[str, ...]) -> str:
-    personas = f" and the invented {', '.join(invented)}" if invented else ""
-    return f"{plural(episodes, 'episode')}{personas}"

@@ -157,6 +157,6 @@ def _evidence(found: DecisionEvidence) -> str:
     )
 
 
-persona_app.command("show")(command(show_persona))
+persona_app.command("show")(command(show_persona, "write"))
 for _name, _about in _ACTS.items():
-    persona_app.command(_name)(command(_act(_name, _about)))
+    persona_app.command(_name)(command(_act(_name, _about), "write"))

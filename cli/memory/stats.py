@@ -30,16 +30,22 @@ def stats(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Say how much is remembered, how it ended, and whether the index is whole."""
+    """Say how much is remembered, how it ended, and whether index and forgetting are whole."""
+    from ...memory.unfinished import find_unfinished
+
     with open_configured_store() as store:
         counts = _count(store, namespace)
+        unfinished = find_unfinished(store)
     if as_json:
-        print_json(counts)
+        files = unfinished.files if unfinished else ()
+        print_json({**counts, "unfinished_forgetting": list(files)})
     elif not counts["episodes"]:
         say_empty(namespace)
         _print_index(counts["index"], counts["last_position"])
     else:
         _print(counts)
+    if unfinished and not as_json:
+        print_text(f"{unfinished.problem}\n  {unfinished.advice}")
     return 0
 
 

@@ -17,6 +17,7 @@ from ...errors import InputError
 from ...memory.configured import open_configured_store
 from ...memory.episode import SCHEMA_VERSION, Episode
 from ...text import one_line, plural
+from ...text_files import encoding_problem, file_problem
 from ..command import AsJson
 from ..output.printing import print_json, print_text
 from ..progress.session import say
@@ -78,6 +79,8 @@ def read_in(
 
 
 def _episode(line: bytes, namespace: str | None) -> Episode:
+    if (wrong := encoding_problem(line)) is not None:
+        raise InputError(f"it is not UTF-8 text: {wrong}")
     try:
         episode = Episode.model_validate_json(line)
         if namespace is not None:
@@ -117,7 +120,7 @@ def _read(file: str) -> Generator[Iterable[bytes]]:
         with Path(file).open("rb") as lines:
             yield lines
     except OSError as error:
-        raise InputError(f"The file {file} can't be read: {error}.", "Check the path.") from None
+        raise file_problem(f"file {file}", error) from None
 
 
 @contextmanager

@@ -24,7 +24,11 @@ def console() -> Console:
     """Return a console on standard output as it is now; pipes get a fixed, wider line."""
     piped = not sys.stdout.isatty() and "COLUMNS" not in os.environ
     return Console(
-        file=sys.stdout, highlight=False, markup=False, width=_PIPED_COLUMNS if piped else None
+        file=sys.stdout,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=_PIPED_COLUMNS if piped else None,
     )
 
 

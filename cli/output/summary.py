@@ -13,12 +13,15 @@ __all__ = ["asked", "example_step", "metrics_line", "print_summary"]
 _RIGHT = frozenset({"Tries", "Tokens", "Work"})
 
 
-def print_summary(result: SwarmResult, link: str | None = None) -> None:
+def print_summary(
+    result: SwarmResult, link: str | None = None, *, look_closer: bool = True
+) -> None:
     """Print the plan, the timeline, the answer, the figures and what to do next.
 
     Args:
         result: A finished run.
         link: Its page in the Prefect UI.
+        look_closer: Say how to see more of it; not where that is said elsewhere.
     """
     print_section(f"Plan of {plural(len(result.steps), 'step')} ({_origin(result)})")
     _print_steps(result)
@@ -34,9 +37,10 @@ def print_summary(result: SwarmResult, link: str | None = None) -> None:
     print_text(metrics_line(result))
     if recalled := recalled_line(result):
         print_text(f"Recalled {recalled}")
-    print_text(
-        f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
-    )
+    if look_closer:
+        print_text(
+            f"Look closer: prefect-swarm inspect {result.run_id} [--step {example_step(result)}]"
+        )
     if link:
         print_text(f"Prefect UI:  {link}")
 

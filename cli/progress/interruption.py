@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from ...errors import RunCancelledError, RunTerminatedError
+from ...exit_codes import ExitCode
 from ...flows.control import Progress, RunControl
-from ..failure import CANCELLED, TERMINATED
 from ..server import Server
 
 __all__ = ["Interruption", "interruptible"]
@@ -56,7 +56,7 @@ class Interruption:
         if self.control.cancel.is_set():
             if self._server.process is not None:
                 self._server.process.kill()
-            os._exit(TERMINATED if number == signal.SIGTERM else CANCELLED)
+            os._exit(ExitCode.TERMINATED if number == signal.SIGTERM else ExitCode.CANCELLED)
         self.terminated = number == signal.SIGTERM
         self.control.cancel.set()
         again = "Send SIGTERM" if self.terminated else "Press Ctrl-C"

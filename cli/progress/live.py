@@ -51,7 +51,7 @@ class LiveScreen:
         self._spinner = Spinner("dots")
         # A file of its own: while llama.cpp reads a grammar, stderr leads elsewhere for a moment.
         self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding)
-        self._console = Console(file=self._file)
+        self._console = Console(file=self._file, markup=False, emoji=False)
         self._live = Live(
             console=self._console,
             get_renderable=self._draw,

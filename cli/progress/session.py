@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from ...errors import RunCancelledError
+from ...exit_codes import exit_code_of_status
 from ...flows.control import controlled
 from ...result import RunFailedError, SwarmResult
 from ...text import one_line
@@ -22,10 +23,9 @@ from .interruption import Interruption, interruptible
 from .live import LiveScreen
 from .plain import PlainScreen
 
-__all__ = ["exit_code_of", "run_and_report", "say", "waiting"]
+__all__ = ["run_and_report", "say", "waiting"]
 
 _T = TypeVar("_T")
-_EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3}
 
 
 def say(text: str) -> None:
@@ -39,13 +39,8 @@ def waiting(text: str) -> Generator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    with Console(stderr=True).status(text):
+    with Console(stderr=True, markup=False, emoji=False).status(text):
         yield
-
-
-def exit_code_of(result: SwarmResult) -> int:
-    """Return what the shell gets: 0 completed, 1 failed, 3 partial."""
-    return _EXIT_CODES[result.status]
 
 
 def run_and_report(
@@ -76,9 +71,10 @@ def run_and_report(
     if as_json:
         print_json(result)
     else:
-        print_summary(result, None if server.process else _link(result))
+        link = None if server.process else _link(result)
+        print_summary(result, link, look_closer=result.status == "completed")
     _tell_trouble(result)
-    return exit_code_of(result)
+    return exit_code_of_status(result.status)
 
 
 async def _watched(

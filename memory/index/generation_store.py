@@ -13,9 +13,18 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ...errors import MemoryStoreError
-from .generation import Manifest, Pointer, seal_of, write_manifest
+from .generation import Manifest, Pointer, read_pointer, seal_of, write_manifest
 
-__all__ = ["clean", "consolidation_lock", "new_folder", "next_number", "publish", "sweep"]
+__all__ = [
+    "clean",
+    "consolidation_lock",
+    "new_folder",
+    "next_number",
+    "publish",
+    "remove_void",
+    "sweep",
+    "void_generations",
+]
 
 KEPT = 2
 """Generations that are kept: a process may have read the pointer but not opened it yet."""
@@ -113,6 +122,46 @@ def sweep(folder: Path, current: int, forgotten: int) -> None:
         except OSError:
             continue
         shutil.rmtree(hidden, ignore_errors=True)
+
+
+def remove_void(folder: Path, forgotten: int) -> None:
+    """Remove the generations that have what was forgotten, unless another process builds them.
+
+    Args:
+        folder: The memory's folder.
+        forgotten: The log's number; generations of another hold what was forgotten.
+
+    Raises:
+        MemoryStoreError: The folder can't be written.
+    """
+    with consolidation_lock(folder) as ours:
+        if not ours:
+            return
+        clean(folder)
+        current = read_pointer(folder)
+        number = current.number if isinstance(current, Pointer) else 0
+        if void := void_generations(folder, forgotten):
+            if folder / "generations" / str(number) in void or not number:
+                # Before what it points to goes: no process finds a pointer that leads nowhere.
+                (folder / "current").unlink(missing_ok=True)
+                number = 0
+            sweep(folder, number, forgotten)
+
+
+def void_generations(folder: Path, forgotten: int, *, doubtful: bool = True) -> list[Path]:
+    """Return the generations that have what was forgotten.
+
+    Args:
+        folder: The memory's folder.
+        forgotten: The log's number; generations of another have what was forgotten.
+        doubtful: Those too that don't say any more what they have, being damaged or half-removed.
+    """
+    numbers = {path: _forgotten_of(path) for _, path in _generations(folder)}
+    found = [path for path, number in numbers.items() if number not in (forgotten, None)]
+    if doubtful:
+        found += [path for path, number in numbers.items() if number is None]
+        found += (folder / "generations").glob(".gone-*")
+    return sorted(found)
 
 
 def _point(folder: Path, pointer: Pointer) -> None:

@@ -14,7 +14,7 @@ from ..protocols import EpisodeLog
 from .beliefs import Beliefs
 from .config import DEFAULTS
 
-__all__ = ["catch_up", "clear_beliefs", "read_beliefs", "write_beliefs"]
+__all__ = ["catch_up", "clear_beliefs", "read_beliefs", "void_beliefs", "write_beliefs"]
 
 _FOLDER = "beliefs"
 
@@ -75,6 +75,23 @@ def clear_beliefs(folder: Path) -> None:
     """Remove all stored beliefs."""
     for path in (folder / _FOLDER).glob("*"):
         path.unlink(missing_ok=True)
+
+
+def void_beliefs(folder: Path, forgotten: int, *, doubtful: bool = True) -> list[Path]:
+    """Return the files of beliefs that follow from what was forgotten; see `void_generations`."""
+    numbers = {path: _forgotten_of(path) for path in sorted((folder / _FOLDER).glob("*"))}
+    return [
+        path
+        for path, number in numbers.items()
+        if number != forgotten and (doubtful or number is not None)
+    ]
+
+
+def _forgotten_of(path: Path) -> int | None:
+    try:
+        return _StoredBeliefs.model_validate_json(path.read_bytes()).forgotten
+    except (OSError, ValidationError):
+        return None
 
 
 def _path(folder: Path, namespace: str) -> Path:

@@ -126,8 +126,8 @@ class SqliteLog:
 
         Raises:
             InputError: The selection has no condition.
-            MemoryStoreError: Nothing was removed; or, as the message then says, a reader keeps the
-                bytes in the file's WAL.
+            ForgettingUnfinishedError: They are removed, and a reader keeps their bytes.
+            MemoryStoreError: Nothing was removed.
         """
         check_forgettable(which)
         positions = self._file.write(lambda db: _remove(db, namespace, which))
@@ -169,9 +169,12 @@ class SqliteLog:
             self._file.write(keep)
 
     def vacuum(self) -> None:
-        """Rewrite the file without removed rows; takes seconds for 100,000 episodes."""
-        self._file.read(lambda db: db.execute("VACUUM"))
-        self._file.empty_wal("Vacuum the memory when that process has ended.")
+        """Rewrite the file without removed rows; takes seconds for 100,000 episodes.
+
+        Raises:
+            ForgettingUnfinishedError: A reader keeps the bytes of removed rows.
+        """
+        self._file.rewrite()
 
     def close(self) -> None:
         """Close the file for all threads of this process."""

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors import MemoryStoreError
+from ...errors import ForgettingUnfinishedError, MemoryStoreError
 from .per_thread import PerThread
 
 __all__ = ["PATIENCE_S", "Connections"]
@@ -21,6 +21,7 @@ PATIENCE_S = 60.0
 _BUSY_TIMEOUT_S = 10.0
 _LARGEST_WAL = 16 * 2**20
 _T = TypeVar("_T")
+_EMPTY_WAL = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 _DAMAGED = (
     "To start with an empty memory, move the file away with its -wal and -shm. To save what can "
@@ -110,21 +111,23 @@ class Connections:
                 _DAMAGED.format(path=self.path),
             )
 
-    def empty_wal(self, fix: str) -> None:
-        """Overwrite the removed rows that are still in the WAL.
-
-        Args:
-            fix: The error's advice if another process keeps reading.
+    def rewrite(self) -> None:
+        """Write the file again without what was removed, and empty its WAL.
 
         Raises:
-            MemoryStoreError: Another process keeps reading, or the file can't be written.
+            ForgettingUnfinishedError: Another process keeps reading: the bytes of what was removed
+                stay, in the file itself and in its WAL.
+            MemoryStoreError: The file can't be written.
         """
-        checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
-        if self.read(lambda db: db.execute(checkpoint).fetchone()[0]):
-            raise MemoryStoreError(
+        self.read(lambda db: db.execute("VACUUM"))
+        if self.read(lambda db: db.execute(_EMPTY_WAL).fetchone()[0]):
+            wal = self.path.with_name(f"{self.path.name}-wal")
+            raise ForgettingUnfinishedError(
                 f"What was removed from {self.path} is no longer found, but its bytes are still in "
-                f"{self.path.name}-wal: another process is still reading.",
-                fix,
+                f"{self.path} and {wal}: another process is still reading.",
+                f"See which process that is: fuser {self.path}. When it has ended: prefect-swarm "
+                "memory vacuum",
+                (str(self.path), str(wal)),
             )
 
     def close(self) -> None:

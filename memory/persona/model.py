@@ -23,6 +23,7 @@ from pydantic import (
 from ...errors import InputError
 from ...output import OutputKind, Text, as_tuple
 from ...task_ir import TaskType, describe
+from ...text_files import read_text
 from .names import spelling
 
 __all__ = [
@@ -118,9 +119,7 @@ def load_persona(path: Path) -> Persona:
         InputError: It can't be read, isn't YAML, or breaks a rule; says which file and field.
     """
     try:
-        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The persona {path} can't be read: {error}.", "Check the file.") from None
+        data: Any = yaml.safe_load(read_text(path, "persona", "Check the file."))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(
             f"The persona {path} is not valid YAML: {' '.join(str(error).split())}.",

@@ -63,7 +63,6 @@ _INSERT = "".join([
 _LAST = "SELECT COALESCE(MAX(id), 0) FROM changes WHERE namespace = ? AND persona = ?"
 _TRIES = 100
 _REMOVED = "(forgotten)"
-_AGAIN = "Forget it again when that process has ended."
 
 
 class PersonaStore:
@@ -145,12 +144,15 @@ class PersonaStore:
         """Remove all decisions about a persona, or about all, for good; return how many.
 
         That removes an invented persona and its prompt; the bytes are overwritten.
+
+        Raises:
+            ForgettingUnfinishedError: They are removed, and a reader keeps their bytes.
         """
         where = "namespace = ?" + ("" if persona is None else " AND persona = ?")
         values = (namespace,) if persona is None else (namespace, persona)
         statement = "".join(["DELETE FROM changes WHERE ", where])
         gone = self._file.write(lambda db: db.execute(statement, values).rowcount)
-        self._file.empty_wal(_AGAIN)
+        self.vacuum()
         return gone
 
     def scrub(self, namespace: str, keys: Collection[EpisodeKey], text: str | None = None) -> int:
@@ -162,7 +164,8 @@ class PersonaStore:
             How many decisions that changed; the old bytes are overwritten.
 
         Raises:
-            MemoryStoreError: The store can't be written, or a reader keeps its bytes in the WAL.
+            ForgettingUnfinishedError: It is done, and a reader keeps the old bytes.
+            MemoryStoreError: The store can't be written.
         """
 
         def replace(db: sqlite3.Connection) -> int:
@@ -182,8 +185,16 @@ class PersonaStore:
             return changed
 
         changed = self._file.write(replace)
-        self._file.empty_wal(_AGAIN)
+        self.vacuum()
         return changed
+
+    def vacuum(self) -> None:
+        """Write the file again without what was removed.
+
+        Raises:
+            ForgettingUnfinishedError: A reader keeps the bytes of what was removed.
+        """
+        self._file.rewrite()
 
     def close(self) -> None:
         """Close the file for all threads of this process."""

@@ -18,7 +18,7 @@ def progress_printer(
     config: TrainConfig, console: Console | None = None
 ) -> Generator[Callable[[TrainingReport], None]]:
     """Give the function that shows each report."""
-    console = console or Console(highlight=False)
+    console = console or Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         yield lambda report: console.print(line(report), soft_wrap=True)
         return

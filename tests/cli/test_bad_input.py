@@ -149,7 +149,7 @@ def test_a_message_can_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]
 
 def test_a_model_file_that_is_missing_is_named(invoke: Invoke) -> None:
     result = invoke("run", "x", "--model", "llamacpp:/gone/model.gguf")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "The model file /gone/model.gguf doesn't exist." in result.stderr
 
 
@@ -157,7 +157,7 @@ def test_a_model_file_of_another_format_is_named(tmp_path: Path, invoke: Invoke)
     path = tmp_path / "model.gguf"
     path.write_bytes(b"PK\x03\x04 and so on")
     result = invoke("run", "x", "--coder", f"llamacpp:{path}")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "Tier coder" in result.stderr
     assert "is not GGUF" in result.stderr
 
@@ -167,7 +167,7 @@ def test_a_truncated_model_file_is_named(tmp_path: Path, invoke: Invoke) -> None
     with demo_model_path().open("rb") as whole:
         path.write_bytes(whole.read(2_000_000))
     result = invoke("run", "x", "--model", f"llamacpp:{path}")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "ends too early" in result.stderr
     assert "Download it again" in result.stderr
 

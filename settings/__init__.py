@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from prefect.settings import get_current_settings
-from prefect.settings.base import PrefectBaseSettings, build_settings_config
-from pydantic import Field
+from pydantic import Field, ValidationError
+
+from ..errors import InputError
+from ..frozen import Frozen
+from .sources import PREFIX, prefect_home, settings_given
 
 __all__ = ["SwarmSettings", "home"]
 
 
-class SwarmSettings(PrefectBaseSettings):
-    """Set by `PREFECT_INTEGRATIONS_SWARM_…` variables."""
+class SwarmSettings(Frozen):
+    """Set by `PREFECT_INTEGRATIONS_SWARM_…` variables; `SwarmSettings()` reads them.
 
-    model_config = build_settings_config(("integrations", "swarm"))
+    Raises:
+        InputError: A value isn't allowed; says which setting.
+    """
 
     home: Path | None = Field(
         default=None,
@@ -36,7 +40,18 @@ class SwarmSettings(PrefectBaseSettings):
         ),
     )
 
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**{**settings_given(tuple(type(self).model_fields)), **given})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = f"{PREFIX}{first['loc'][0]}".upper()
+            raise InputError(
+                f"The setting {name} is {first['input']!r}: {first['msg']}.",
+                "Set it to what it may be, or unset it.",
+            ) from None
+
 
 def home() -> Path:
     """Return the folder that runs and memory lie in; it may not exist yet."""
-    return SwarmSettings().home or get_current_settings().home / "swarm"
+    return SwarmSettings().home or prefect_home() / "swarm"

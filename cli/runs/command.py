@@ -1,0 +1,83 @@
+"""`prefect-swarm runs`: the runs there are, as their folders tell, without a Prefect server."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from ...errors import InputError
+from ...settings import home
+from ...text import duration, one_line, plural
+from ..command import AsJson
+from ..output.printing import print_json, print_table, print_text
+from .listing import STATUSES, ListedRun, RunStatus, list_runs
+
+__all__ = ["runs"]
+
+_HEADER = ("Run", "Started", "Status", "Steps", "Time", "Tokens", "Cost", "Objective")
+_RIGHT = frozenset({"Steps", "Time", "Tokens", "Cost"})
+
+
+def runs(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="WORD", help="Only those whose objective has all of these."),
+    ] = None,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STATUS", help=f"Only these: {', '.join(STATUSES)}. Repeatable."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 20,
+    as_json: AsJson = False,
+) -> int:
+    """List the stored runs, newest first: which, when, how they ended, and what they took."""
+    wanted = frozenset[RunStatus](_status(text) for text in status or ())
+    found = list(islice(list_runs(home() / "runs", tuple(words or ()), wanted), limit + 1))
+    shown, more = found[:limit], len(found) > limit
+    if as_json:
+        print_json({"runs": [_record(run) for run in shown], "more": more})
+    elif shown:
+        print_table(_HEADER, map(_row, shown), right=_RIGHT)
+        _print_hints(shown, more=more)
+    else:
+        print_text("No run matches." if words or wanted else f"No run is stored in {home()}.")
+    return 0
+
+
+def _status(text: str) -> RunStatus:
+    for known in STATUSES:
+        if known == text:
+            return known
+    raise InputError(f"--status got {text!r}.", f"Give one of {', '.join(STATUSES)}.")
+
+
+def _record(run: ListedRun) -> dict[str, Any]:
+    when = datetime.fromtimestamp(run.started_at).astimezone()
+    return {**asdict(run), "started_at": when.isoformat(timespec="seconds")}
+
+
+def _row(run: ListedRun) -> tuple[str, ...]:
+    return (
+        one_line(run.run_id, 40),
+        f"{datetime.fromtimestamp(run.started_at):%Y-%m-%d %H:%M}",
+        run.status,
+        "" if run.steps is None else f"{run.steps:,}",
+        "" if run.makespan_s is None else duration(run.makespan_s),
+        "" if run.tokens is None else f"{run.tokens:,}",
+        "" if run.usd is None else f"${run.usd:.4f}",
+        one_line(run.damage or run.objective, 300),
+    )
+
+
+def _print_hints(shown: list[ListedRun], *, more: bool) -> None:
+    print_text("")
+    if more:
+        print_text(f"{plural(len(shown), 'run')}, and there are older ones: see --limit.")
+    if stopped := next((run.run_id for run in shown if run.status == "stopped"), None):
+        print_text(f"To go on with one that stopped: prefect-swarm resume {stopped}")
+    if whole := next((run.run_id for run in shown if run.status != "damaged"), None):
+        print_text(f"Look closer: prefect-swarm inspect {whole}")

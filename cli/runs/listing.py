@@ -1,0 +1,212 @@
+"""The runs of a data folder, newest first, read from as few bytes as the question needs."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+__all__ = ["STATUSES", "ListedRun", "RunStatus", "list_runs"]
+
+RunStatus = Literal["completed", "partial", "failed", "running", "stopped", "damaged"]
+"""`stopped`: it has not ended, and no process of this machine executes it."""
+STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
+
+# Results are written with their status near the beginning; the rest may be megabytes.
+_STATUS = re.compile(rb'^  "status": "([a-z]+)",?$', re.MULTILINE)
+_HEAD = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A stored run.
+
+    Attributes:
+        started_at: Seconds since 1970; the folder's own time where the run's can't be read.
+        steps: How many its plan had; None if it hasn't ended.
+        makespan_s, tokens, usd: What it took; None if it hasn't ended or is not known.
+        damage: What can't be read; "" if all can.
+    """
+
+    run_id: str
+    status: RunStatus
+    started_at: float
+    objective: str = ""
+    flow_run_id: str = ""
+    steps: int | None = None
+    makespan_s: float | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    damage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What is known of a run before its result is looked at."""
+
+    folder: Path
+    started_at: float
+    objective: str = ""
+    flow_run_id: str = ""
+    damage: str = ""
+
+    def ended(self, status: RunStatus, damage: str = "", **figures: Any) -> ListedRun:
+        return ListedRun(
+            self.folder.name,
+            status,
+            self.started_at,
+            self.objective,
+            self.flow_run_id,
+            damage=damage,
+            **figures,
+        )
+
+
+def list_runs(
+    folder: Path, words: tuple[str, ...] = (), statuses: frozenset[RunStatus] = frozenset()
+) -> Iterator[ListedRun]:
+    """Go through the runs in a folder, newest first.
+
+    Args:
+        folder: Holds a folder for each run.
+        words: All of them have to be in the objective or the id, in any case.
+        statuses: The run has one of these; any, if there are none.
+    """
+    begun = sorted(_beginnings(folder), key=lambda run: (-run.started_at, run.folder.name))
+    wanted = [word.casefold() for word in words]
+    for run in begun:
+        text = f"{run.objective}\n{run.folder.name}\n{run.flow_run_id}".casefold()
+        if not all(word in text for word in wanted) or not _may_have(run, statuses):
+            continue
+        listed = _listed(run)
+        if not statuses or listed.status in statuses:
+            yield listed
+
+
+def _beginnings(folder: Path) -> Iterator[_Beginning]:
+    try:
+        entries = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or not entry.is_dir():
+            continue
+        if (run := _beginning(Path(entry.path))) is not None:
+            yield run
+
+
+def _beginning(folder: Path) -> _Beginning | None:
+    """Read how a run began; None if the folder has no run, only a lock that was once held."""
+    path = folder / "run.json"
+    try:
+        about = _object(path)
+        started_at = about["started_at"]
+        if isinstance(started_at, bool) or not isinstance(started_at, int | float):
+            raise ValueError(f"started_at is {started_at!r}")
+        return _Beginning(folder, started_at, str(about["objective"]), str(about["flow_run_id"]))
+    except FileNotFoundError:
+        if not any(name != "lock" for name in _names(folder)):
+            return None
+        damage = f"{path} is missing"
+    except KeyError as error:
+        damage = f"{path} has no {error.args[0]}"
+    except (OSError, ValueError) as error:
+        damage = f"{path}: {_in_short(error)}"
+    return _Beginning(folder, _changed_at(folder), damage=damage)
+
+
+def _may_have(run: _Beginning, statuses: frozenset[RunStatus]) -> bool:
+    """Whether a run may have one of these statuses, by the first bytes of its result."""
+    if not statuses or "damaged" in statuses or run.damage:
+        return True
+    try:
+        with (run.folder / "result.json").open("rb") as file:
+            found = _STATUS.search(file.read(_HEAD))
+    except OSError:
+        return True
+    return found is None or found[1].decode() in statuses
+
+
+def _listed(run: _Beginning) -> ListedRun:
+    if run.damage:
+        return run.ended("damaged", run.damage)
+    path = run.folder / "result.json"
+    try:
+        result = _object(path)
+        status = result["status"]
+        if status not in ("completed", "partial", "failed"):
+            raise ValueError(f"the status is {status!r}")
+        cost, metrics = result["cost"], result["metrics"]
+        return run.ended(
+            status,
+            steps=len(result["steps"]),
+            makespan_s=metrics["makespan_s"],
+            tokens=cost["tokens"],
+            usd=cost["money_usd"],
+        )
+    except FileNotFoundError:
+        return run.ended("running" if _is_executed(run.folder) else "stopped")
+    except KeyError as error:
+        return run.ended("damaged", f"{path} has no {error.args[0]}")
+    except (OSError, ValueError, TypeError) as error:
+        return run.ended("damaged", f"{path}: {_in_short(error)}")
+
+
+def _object(path: Path) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        OSError: The file can't be read.
+        ValueError: It is not JSON, not UTF-8 or not an object.
+    """
+    data = path.read_bytes()
+    if not data.strip():
+        raise ValueError("it is empty")
+    try:
+        found: Any = json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")
+    return cast("dict[str, Any]", found)
+
+
+def _is_executed(folder: Path) -> bool:
+    """Whether a process of this machine executes the run, by the lock that dies with it."""
+    path = folder / "lock"
+    try:
+        os.kill(int(path.read_text("ascii")), 0)
+    except PermissionError:
+        pass  # Another user's.
+    except (OSError, ValueError, OverflowError):
+        return False
+    # The number may be another process's by now. Only such runs are tried, since for the moment
+    # that the lock is held here nothing could begin them.
+    with suppress(OSError), path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    return True
+
+
+def _names(folder: Path) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(folder)
+    return []
+
+
+def _changed_at(folder: Path) -> float:
+    with suppress(OSError):
+        return folder.stat().st_mtime
+    return 0.0
+
+
+def _in_short(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start + 1:,} is not UTF-8"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -1,0 +1,141 @@
+"""Finding what runs have left outside the memory and a selection means."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from ...errors import InputError
+from ...runs import run_id_of
+from ...settings import home
+from ..episode import Selection
+from .texts import has_any
+
+__all__ = ["Traces", "check_everywhere", "find_traces", "result_storage", "run_of_result"]
+
+# A stored result that a run names itself: the flow run's id, and what it is of.
+_KEYED = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.")
+_OURS = ("prefect_swarm",)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What is to be removed.
+
+    Attributes:
+        runs: Folders of runs; each goes whole, since a run without some of its texts is damaged.
+        results: Files in Prefect's local result storage.
+        gates: Files of cached gate results: all there are, as they don't say whose they are.
+    """
+
+    runs: tuple[Path, ...] = ()
+    results: tuple[Path, ...] = ()
+    gates: tuple[Path, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.results or self.gates)
+
+
+def check_everywhere(which: Selection, mark: str = "") -> None:
+    """Refuse conditions that choose parts of a run: runs are removed whole.
+
+    Raises:
+        InputError: There is such a condition; `mark` stands before its name.
+    """
+    if which.step is not None or which.persona is not None:
+        wrong = "step" if which.step is not None else "persona"
+        raise InputError(
+            f"{mark}everywhere was given with {mark}{wrong}, and runs are removed whole.",
+            f"Give {mark}run, {mark}before, {mark}containing or {mark}everything with it.",
+        )
+
+
+def find_traces(namespace: str, which: Selection) -> Traces:
+    """Find the traces of the runs that a selection means; nothing is changed.
+
+    A run is meant if all conditions hold for it: its id, when it was started, and that a file of it
+    has the text. Stored results are those of these runs, and those that have the text.
+
+    Raises:
+        OSError: A folder can't be read.
+    """
+    runs = tuple(path for path in _folders(home() / "runs") if _is_meant(path, namespace, which))
+    wanted = {name for path in runs for name in _names_of(path)}
+    if which.run is not None:
+        wanted |= {which.run, run_id_of(which.run)}
+    if which.containing is not None and which == Selection(containing=which.containing):
+        wanted.add(which.containing)
+    stored = _files(result_storage()) if wanted else ()
+    results = tuple(path for path in stored if _is_result_of(path, sorted(wanted)))
+    gates = tuple(_files(home() / "gates")) if runs or results else ()
+    return Traces(runs, results, gates)
+
+
+def _is_meant(run: Path, namespace: str, which: Selection) -> bool:
+    about = _about(run)
+    options: Any = about.get("options")
+    given = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
+    own = given.get("namespace")
+    # A damaged run doesn't say whose it is; what is asked for by name or text goes all the same.
+    if own != namespace and not (own is None and (which.run or which.containing)):
+        return False
+    if which.run is not None and run_id_of(which.run) != run.name:
+        return False
+    if which.before is not None:
+        started = about.get("started_at")
+        if not isinstance(started, int | float) or started >= which.before:
+            return False
+    if which.containing is None:
+        return True
+    return any(has_any(path, [which.containing]) for path in _files(run))
+
+
+def run_of_result(path: Path) -> str:
+    """Return the short id of the run that a stored result's name begins with; "" if none does."""
+    keyed = _KEYED.match(path.name)
+    return run_id_of(keyed[0]) if keyed else ""
+
+
+def _is_result_of(path: Path, wanted: list[str]) -> bool:
+    run = run_of_result(path)
+    if run in wanted:
+        return True
+    with suppress(FileNotFoundError):
+        # Other flows keep their results here too.
+        return (bool(run) or has_any(path, _OURS)) and has_any(path, wanted)
+    return False
+
+
+def _names_of(run: Path) -> list[str]:
+    """Return the names that other files know a run by: its id, and its flow run's."""
+    flow_run = _about(run).get("flow_run_id")
+    return [run.name, flow_run] if isinstance(flow_run, str) and flow_run else [run.name]
+
+
+def _about(run: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError, RecursionError):
+        about: Any = json.loads((run / "run.json").read_bytes())
+        if isinstance(about, dict):
+            return cast("dict[str, Any]", about)
+    return {}
+
+
+def _folders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    if folder.is_dir():
+        yield from sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def result_storage() -> Path:
+    """Prefect's folder for results on this machine; those that a block stores are elsewhere."""
+    from prefect.settings import get_current_settings
+
+    return get_current_settings().results.local_storage_path.expanduser()
