@@ -30,9 +30,7 @@ _PATIENCE = 12
 
 
 @asynccontextmanager
-async def cancelled_on_server(
-    control: RunControl, flow_run_id: str
-) -> AsyncGenerator[RunControl]:
+async def cancelled_on_server(control: RunControl, flow_run_id: str) -> AsyncGenerator[RunControl]:
     """Give a run a control of its own, which is also cancelled when the server says so.
 
     It is the run's own because several runs may share the control around them.

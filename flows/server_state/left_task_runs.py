@@ -40,9 +40,7 @@ _MOST = 50 * _BATCH
 _TIMEOUT_S = 20.0
 _SETTLE_S = 3.0
 _LOOK_S = 0.1
-_OPEN = TaskRunFilterState(
-    type=TaskRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING])
-)
+_OPEN = TaskRunFilterState(type=TaskRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING]))
 _KILLED = "The process that executed it ended without a word: it was killed, or its machine failed."
 _LOST = "The run ended without hearing of its end."
 
@@ -126,6 +124,4 @@ def _crash(task_run: TaskRun, why: str) -> None:
     state.state_details.task_run_id = task_run.id
     state.state_details.flow_run_id = task_run.flow_run_id
     task_run.end_time = state.timestamp
-    emit_task_run_state_change_event(
-        task_run=task_run, initial_state=before, validated_state=state
-    )
+    emit_task_run_state_change_event(task_run=task_run, initial_state=before, validated_state=state)

@@ -76,15 +76,15 @@ async def _all_task_runs(flow_run_id: str) -> list[TaskRun]:
 async def _task_runs_once(
     flow_run_id: str, ready: Callable[[list[TaskRun]], bool]
 ) -> list[TaskRun]:
-    while not ready(found := await _all_task_runs(flow_run_id)):
+    while True:
+        found = await _all_task_runs(flow_run_id)
+        if ready(found):
+            return found
         # The server hears of task runs by events, a moment after they happened.
         await asyncio.sleep(0.1)
-    return found
 
 
-def task_runs_once(
-    flow_run_id: str, ready: Callable[[list[TaskRun]], bool]
-) -> list[TaskRun]:
+def task_runs_once(flow_run_id: str, ready: Callable[[list[TaskRun]], bool]) -> list[TaskRun]:
     """Return the task runs that the server has, once they are so."""
     return asyncio.run(asyncio.wait_for(_task_runs_once(flow_run_id, ready), 60))
 

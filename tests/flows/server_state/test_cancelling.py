@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -21,12 +22,15 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import CancelledRun
 from prefect.runtime import flow_run
 from prefect.settings import get_current_settings
+from prefect.states import Running
 from prefect_swarm.blocks.models import override_models
+from prefect_swarm.flows.batch import swarm_batch
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.server_state.cancelling import cancelled_on_server
 from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.result import RunFailedError
 from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.settings import home
 from pydantic_ai.messages import ModelResponse, TextPart
@@ -73,7 +77,7 @@ def test_cancelling_it_on_the_server_stops_its_requests_and_keeps_what_had_finis
         cancelled = _the_run()
         assert flow_run_of(_flow_run_id()).state_name == "Cancelled"
         assert cancelled.result() is None
-        assert [step.status for step in cancelled.steps()][0] == "succeeded"
+        assert {step.id: step.status for step in cancelled.steps()}["S1"] == "succeeded"
 
         result = asyncio.run(resume(cancelled.run_id))
 
@@ -143,6 +147,27 @@ def test_cancelling_a_run_leaves_the_others_of_its_process_alone() -> None:
     assert not control.cancel.is_set()
 
 
+@pytest.mark.usefixtures("often")
+def test_a_batch_that_is_cancelled_on_the_server_starts_no_other_line(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text("\n".join([PLAN.model_dump_json()] * 2), "utf-8")
+    asked: list[str] = []
+
+    async def model(_: Any, __: Any) -> ModelResponse:
+        asked.append(str(flow_run.root_flow_run_id))
+        await cancel_on_server(asked[0])
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with override_models(worker=FunctionModel(model)), pytest.raises(RunFailedError):
+        asyncio.run(swarm_batch(str(lines), str(tmp_path / "out.jsonl"), SwarmOptions()))
+    assert len(asked) == 1
+    assert flow_run_of(asked[0]).state_name == "Cancelled"
+    first, second = (tmp_path / "out.jsonl").read_text("utf-8").splitlines()
+    assert "The run was cancelled" in json.loads(first)["error"]
+    assert json.loads(second)["error"] == "The batch was cancelled before this line."
+
+
 async def _ended(plan: Any) -> str:
     call: Callable[..., Any] = swarm
     try:
@@ -159,15 +184,9 @@ async def _cancelling_flow_run() -> FlowRun:
 
     async with get_client() as client:
         made = await client.create_flow_run(asked)
-        await client.set_flow_run_state(made.id, _running(), force=True)
+        await client.set_flow_run_state(made.id, Running(), force=True)
         await cancel_on_server(str(made.id))
     return made
-
-
-def _running() -> Any:
-    from prefect.states import Running
-
-    return Running()
 
 
 async def _looks_until_cancelled(
