@@ -21,6 +21,7 @@ from ..task_ir import stored_plan
 from .lock import exclusive
 from .options import SwarmOptions
 from .swarm import swarm
+from .temporary_server.ensured import ensure_server
 
 __all__ = ["resume"]
 
@@ -56,6 +57,7 @@ async def resume(name: str, *, retry_failed: bool = False) -> SwarmResult:
 
 @asynccontextmanager
 async def _server() -> AsyncGenerator[PrefectClient]:
+    ensure_server()
     client = get_client()
     try:
         async with client:

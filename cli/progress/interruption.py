@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 from ...errors import RunCancelledError, RunTerminatedError
 from ...flows.control import Progress, RunControl
+from ...flows.temporary_server.server import Server
 from ..failure import CANCELLED, TERMINATED
-from ..server import Server
 
 __all__ = ["Interruption", "interruptible"]
 

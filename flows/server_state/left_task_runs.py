@@ -17,30 +17,21 @@ from datetime import timedelta
 from uuid import UUID
 
 from prefect.client.orchestration import PrefectClient, get_client
-from prefect.client.schemas.filters import (
-    FlowRunFilter,
-    FlowRunFilterId,
-    TaskRunFilter,
-    TaskRunFilterState,
-    TaskRunFilterStateType,
-)
 from prefect.client.schemas.objects import State, StateType, TaskRun
-from prefect.client.schemas.sorting import TaskRunSort
 from prefect.context import FlowRunContext
 from prefect.logging import get_logger
 from prefect.states import Crashed
 from prefect.utilities.engine import emit_task_run_state_change_event
 
 from .calls import noting_calls
+from .hearing import read_task_runs, until_heard
 
 __all__ = ["no_task_run_left"]
 
-_BATCH = 200
-_MOST = 50 * _BATCH
 _TIMEOUT_S = 20.0
 _SETTLE_S = 3.0
 _LOOK_S = 0.1
-_OPEN = TaskRunFilterState(type=TaskRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING]))
+_OPEN = (StateType.PENDING, StateType.RUNNING)
 _KILLED = "The process that executed it ended without a word: it was killed, or its machine failed."
 _LOST = "The run ended without hearing of its end."
 
@@ -63,6 +54,7 @@ async def no_task_run_left(flow_run_id: str) -> AsyncGenerator[None]:
             elif again:
                 # What the server heard of the killed process after this one had begun.
                 await _bounded(run, _KILLED, calls.ended, settle_s=0)
+            await until_heard(run, calls.ended)
 
 
 def _begun_before() -> bool:
@@ -93,26 +85,12 @@ async def _left(
     """
     deadline = asyncio.get_running_loop().time() + settle_s
     while True:
-        found = [run for run in await _open(client, flow_run_id) if run.id not in ended]
+        found = [
+            run for run in await read_task_runs(client, flow_run_id, *_OPEN) if run.id not in ended
+        ]
         if not found or asyncio.get_running_loop().time() >= deadline:
             return found
         await asyncio.sleep(_LOOK_S)
-
-
-async def _open(client: PrefectClient, flow_run_id: UUID) -> list[TaskRun]:
-    found: list[TaskRun] = []
-    while len(found) < _MOST:
-        batch = await client.read_task_runs(
-            flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow_run_id])),
-            task_run_filter=TaskRunFilter(state=_OPEN),
-            sort=TaskRunSort.ID_DESC,
-            limit=_BATCH,
-            offset=len(found),
-        )
-        found += batch
-        if len(batch) < _BATCH:
-            break
-    return found
 
 
 def _crash(task_run: TaskRun, why: str) -> None:
