@@ -14,6 +14,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from typing import Any, cast
 from uuid import UUID
 
 from prefect.client.orchestration import PrefectClient, get_client
@@ -101,5 +102,5 @@ def _crash(task_run: TaskRun, why: str) -> None:
     state.timestamp = before.timestamp + timedelta(microseconds=1)
     state.state_details.task_run_id = task_run.id
     state.state_details.flow_run_id = task_run.flow_run_id
-    task_run.end_time = state.timestamp
+    task_run.end_time = cast("Any", state.timestamp)
     emit_task_run_state_change_event(task_run=task_run, initial_state=before, validated_state=state)

@@ -174,9 +174,13 @@ def test_a_server_that_refuses_costs_a_warning(
 def test_a_run_that_goes_well_asks_the_server_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
+    async def ask(*questions: object, **_: object) -> list[TaskRun]:
+        asked.append(questions)
+        return []
+
     async def body(left: TaskRun) -> None:
         with monkeypatch.context() as patched:
-            patched.setattr(PrefectClient, "read_task_runs", lambda *_, **__: asked.append(1))
+            patched.setattr(PrefectClient, "read_task_runs", ask)
             async with no_task_run_left(str(left.flow_run_id)):
                 pass
         _report(left, Completed())
