@@ -16,12 +16,12 @@ from ..errors import InputError
 from ..exit_codes import ExitCode
 from ..flows.control import controlled
 from ..flows.options import SwarmOptions
+from ..flows.temporary_server.server import Server, prefect_server
 from ..text import one_line, plural
 from ..text_files import read_text
 from .models import check_models
 from .progress.interruption import interruptible
 from .progress.session import say, waiting
-from .server import Server, prefect_server
 
 if TYPE_CHECKING:
     from ..flows.batch import BatchLine

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 from prefect.exceptions import CancelledRun
+from prefect.runtime import flow_run
 from prefect.states import Completed
 from pydantic import Field
 
@@ -17,9 +18,10 @@ from ..frozen import Frozen
 from ..result import RunFailedError
 from ..text_files import read_text
 from .batch_line import BatchLine, read_line
-from .control import current_control
+from .control import controlled, current_control
 from .options import SwarmOptions
 from .schema_flow import WITH_SCHEMAS, schema_flow
+from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .swarm import swarm
 
 __all__ = ["BatchLine", "BatchSummary", "run_batch", "swarm_batch"]
@@ -95,6 +97,7 @@ async def _run_line(
     flow_run_name="batch {input_path}",
     persist_result=True,
     result_serializer="json",
+    on_cancellation=[end_cancelling],
     description="Run every line of a JSONL file as a swarm.",
 )
 async def swarm_batch(
@@ -121,11 +124,12 @@ async def swarm_batch(
     lines = _read(Path(input_path))
     _check_output(input_path, output_path)
     summary = BatchSummary(output_path=output_path)
-    with _whole(Path(output_path)) as file:
-        async with aclosing(run_batch(lines, options, concurrency)) as ended:
-            async for line in ended:
-                print(line.to_json(), file=file, flush=True)
-                summary = summary.count(line)
+    async with cancelled_on_server(current_control(), str(flow_run.id)) as control:
+        with controlled(control), _whole(Path(output_path)) as file:
+            async with aclosing(run_batch(lines, options, concurrency)) as ended:
+                async for line in ended:
+                    print(line.to_json(), file=file, flush=True)
+                    summary = summary.count(line)
     return _ending(summary)
 
 

@@ -29,6 +29,7 @@ from .lock import exclusive
 from .options import SwarmOptions
 from .stored.changes import changed_options, goes_on, steps_to_begin_again
 from .swarm import swarm
+from .temporary_server.ensured import ensure_server
 
 __all__ = ["resume"]
 
@@ -83,6 +84,7 @@ async def resume(
 
 @asynccontextmanager
 async def _server() -> AsyncGenerator[PrefectClient]:
+    ensure_server()
     client = get_client()
     try:
         async with client:

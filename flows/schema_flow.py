@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from prefect import Flow
 from pydantic import BaseModel, BeforeValidator
+
+from .temporary_server.ensured import ensure_server
 
 __all__ = ["WITH_SCHEMAS", "SchemaFlow", "schema_flow"]
 
@@ -37,6 +39,13 @@ class SchemaFlow(Flow[P, R]):
 
     Prefect takes a `$ref` anywhere in a parameter for the id of a block, and fails without one.
     """
+
+    if not TYPE_CHECKING:  # The call's types are the base class's.
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            """Run the flow, on a temporary server if none is configured."""
+            ensure_server()
+            return super().__call__(*args, **kwargs)
 
     def validate_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Have each parameter validated by its type alone."""

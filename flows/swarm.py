@@ -34,6 +34,8 @@ from .preflight.models import check_models
 from .preflight.storage import check_storage
 from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
+from .server_state.cancelling import cancelled_on_server, end_cancelling
+from .server_state.left_task_runs import no_task_run_left
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .termination import terminable
 
@@ -51,6 +53,7 @@ def _flow_run_name() -> str:
     flow_run_name=_flow_run_name,
     persist_result=True,
     result_serializer="json",
+    on_cancellation=[end_cancelling],
     description="Decompose an objective, run its steps concurrently, answer it.",
 )
 async def swarm(
@@ -91,14 +94,18 @@ async def swarm(
 async def _execute(
     run: RunFolder, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
-    flow_run_id, control = str(flow_run.id), current_control()
+    flow_run_id = str(flow_run.id)
     _begin(run, flow_run_id, objective, plan, options)
     options = await _with_policy(options)
-    control.listener(Progress("started", time.time(), text=run.run_id))
-    heard = hear_waiting(waiting_listener(control.listener))
-    with terminable(control), refused_providers(), heard:
-        async with open_models():
-            result = await _result(run, control, objective, plan, options)
+    async with (
+        no_task_run_left(flow_run_id),
+        cancelled_on_server(current_control(), flow_run_id) as control,
+    ):
+        control.listener(Progress("started", time.time(), text=run.run_id))
+        heard = hear_waiting(waiting_listener(control.listener))
+        with terminable(control), refused_providers(), heard:
+            async with open_models():
+                result = await _result(run, control, objective, plan, options)
     if result.status == "failed":
         raise RunFailedError(
             f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result

@@ -11,6 +11,7 @@ from prefect.utilities.annotations import allow_failure, quote
 from pydantic import BaseModel
 
 from ..tasks.subagent.request import SubagentResult, UnansweredError
+from .server_state.calls import current_calls
 
 __all__ = ["result_in", "run_task"]
 
@@ -33,9 +34,12 @@ async def run_task(
             is to run at all has been decided already.
     """
     edges = [_edge(state) for state in wait_for if state is not None]
-    state: State[Any] = await cast("Any", task)(
-        quote(payload.model_dump(mode="json")), name, return_state=True, wait_for=edges
-    )
+    calls = current_calls()
+    with calls.call():
+        state: State[Any] = await cast("Any", task)(
+            quote(payload.model_dump(mode="json")), name, return_state=True, wait_for=edges
+        )
+    calls.note(state)
     content: Any = await cast("Any", state).result(raise_on_failure=False)
     return state, content
 

@@ -39,6 +39,11 @@ class SwarmSettings(Frozen):
             "limits on time, memory and output, but sees this user's files and the network."
         ),
     )
+    cancel_poll_s: float = Field(
+        default=5.0,
+        gt=0,
+        description="Seconds between two looks at whether the server has cancelled a run.",
+    )
 
     def __init__(self, **given: Any) -> None:
         try:

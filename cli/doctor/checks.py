@@ -14,10 +14,10 @@ from typing import Any
 
 from ...errors import InputError, SwarmError
 from ...flows.options import SwarmOptions
+from ...flows.temporary_server.server import configured_url, is_reachable
 from ...local_extra import require_llama_cpp
 from ...settings.data_folder import VARIABLE, check_data_folder
 from ...task_ir import TIERS, TierName
-from ..server import configured_url, is_reachable
 from .check import Check
 from .gate_checks import check_gates, check_sandbox
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from ...errors import RunCancelledError, RunTerminatedError
 from ...exit_codes import ExitCode
 from ...flows.control import Progress, RunControl
-from ..server import Server
+from ...flows.temporary_server.server import Server
 
 __all__ = ["Interruption", "interruptible"]
 

@@ -14,11 +14,11 @@ from rich.console import Console
 from ...errors import RunCancelledError
 from ...exit_codes import exit_code_of_status
 from ...flows.control import controlled
+from ...flows.temporary_server.server import Server, prefect_server
 from ...result import RunFailedError, SwarmResult
 from ...text import one_line
 from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
-from ..server import Server, prefect_server
 from .interruption import Interruption, interruptible
 from .live import LiveScreen
 from .plain import PlainScreen

@@ -11,9 +11,9 @@ import sys
 import pytest
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.cli.progress.interruption import interruptible
-from prefect_swarm.cli.server import Server
 from prefect_swarm.errors import RunCancelledError
 from prefect_swarm.flows.control import Progress
+from prefect_swarm.flows.temporary_server.server import Server
 from prefect_swarm.runs import find_run
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel

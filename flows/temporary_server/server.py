@@ -1,4 +1,4 @@
-"""Which Prefect server a command uses: the configured one, or a temporary one of its own."""
+"""Which Prefect server a process uses: the configured one, or a temporary one of its own."""
 
 from __future__ import annotations
 
@@ -14,12 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..errors import ServerError
+from ...errors import ServerError
 
-__all__ = ["Server", "configured_url", "is_reachable", "prefect_server"]
+__all__ = [
+    "Server",
+    "configured_url",
+    "is_reachable",
+    "prefect_server",
+    "start_server",
+    "stop_server",
+]
 
 _START_S = 120.0
-_STOP_S = 8.0
+_STOP_S = 120.0
+"""It writes what it heard and ends by itself; where nothing moves for seconds, it ends too."""
 _POLL_S = 0.1
 
 
@@ -74,7 +82,7 @@ def prefect_server(say: Callable[[str], None]) -> Server:
     if url is not None:
         return Server(url)
     say("Starting a temporary Prefect server (5 to 10 s; set PREFECT_API_URL to use your own).")
-    return _start()
+    return start_server()
 
 
 def configured_url() -> str | None:
@@ -109,10 +117,11 @@ def is_reachable(url: str, timeout_s: float = 5.0) -> str:
     return "" if answer.is_success else f"it answers {answer.status_code}"
 
 
-def _start() -> Server:
+def start_server() -> Server:
+    """Start a temporary server, for this process and those that it starts; it ends with it."""
     from prefect.context import refresh_global_settings_context
 
-    from ..settings import home
+    from ...settings import home
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -121,21 +130,45 @@ def _start() -> Server:
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
-            [sys.executable, "-P", "-m", "prefect_swarm.cli.temporary_server", str(port)],
+            [sys.executable, "-P", "-m", f"{__package__}.process", str(port)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
+            env=_environment(),
             start_new_session=True,
         )
-    # Prefect sends its last logs when the interpreter ends; functions of atexit come after that.
-    atexit.register(_stop, process)
     server = Server(f"http://127.0.0.1:{port}/api", process, log)
+    # Prefect sends its last logs when the interpreter ends; functions of atexit come after that.
+    atexit.register(_end, process)
     os.environ["PREFECT_API_URL"] = server.url
+    # It has no UI, and Prefect would link to one.
+    os.environ["PREFECT_UI_URL"] = ""
     refresh_global_settings_context()
     return server
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def stop_server(server: Server) -> None:
+    """End a temporary server before its process does; Prefect is without a server then."""
+    from prefect.context import refresh_global_settings_context
+
+    if server.process is None:
+        return
+    atexit.unregister(_end)
+    _end(server.process)
+    for name in ("PREFECT_API_URL", "PREFECT_UI_URL"):
+        os.environ.pop(name, None)
+    refresh_global_settings_context()
+
+
+def _environment() -> dict[str, str]:
+    """Return the settings that Prefect gives its own temporary server, but no telemetry."""
+    from prefect.settings import get_current_settings
+
+    settings = get_current_settings().to_environment_variables(exclude_unset=True)
+    return {**os.environ, **settings, "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
     if process.stdin is not None:
         with suppress(OSError):
             process.stdin.close()

@@ -1,0 +1,1 @@
+"""The Prefect server of a process for which none is configured."""

@@ -1,0 +1,65 @@
+"""A Prefect server for one process: `python -m prefect_swarm.flows.temporary_server.process PORT`.
+
+It lives as long as its standard input is open, so it ends with the process that started it however
+that ends. Prefect's own temporary server would be started only after all of Prefect is imported,
+gets the terminal's Ctrl-C in the midst of a run, outlives a process that is killed, and is ended
+while it still writes what it heard of task runs: that is lost, with a traceback on the terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from .quiet import until_quiet
+
+if TYPE_CHECKING:
+    import uvicorn
+
+__all__ = ["serve"]
+
+_GRACE_S = 5.0
+_LOOK_S = 0.05
+
+
+def serve(port: int) -> None:
+    """Serve until standard input is closed, and all that came in by then is written."""
+    serving: list[uvicorn.Server] = []
+    threading.Thread(target=_leave_with_parent, args=(serving,), daemon=True).start()
+    import uvicorn
+    from prefect.server.api.server import create_app
+
+    config = uvicorn.Config(
+        create_app(ephemeral=True, final=True),
+        host="127.0.0.1",
+        port=port,
+        log_level="critical",
+        timeout_graceful_shutdown=1,
+    )
+    serving.append(uvicorn.Server(config))
+    serving[0].run()
+
+
+def _leave_with_parent(serving: list[uvicorn.Server]) -> None:
+    sys.stdin.buffer.read()
+    if serving:
+        until_quiet(lambda: _left_to_do(serving[0]), time.monotonic, lambda: time.sleep(_LOOK_S))
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE_S)
+    os._exit(1)
+
+
+def _left_to_do(server: uvicorn.Server) -> int:
+    """Count requests and streams under way, and events that nothing has taken yet."""
+    from prefect.server.utilities.messaging.memory import METRICS
+
+    events = sum(topic["published"] - topic["consumed"] for topic in list(METRICS.values()))
+    return len(server.server_state.tasks) + events
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]))
