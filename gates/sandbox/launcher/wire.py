@@ -10,7 +10,16 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Literal, NotRequired, TypedDict, cast
 
-__all__ = ["BOOT", "BackendKind", "Config", "Exceeded", "LauncherReport", "pack", "unpack_from"]
+__all__ = [
+    "BOOT",
+    "Allowance",
+    "BackendKind",
+    "Config",
+    "Exceeded",
+    "LauncherReport",
+    "pack",
+    "unpack_from",
+]
 
 # What starts the launcher's modules as a package of their own, without the package they lie in.
 BOOT = (
@@ -27,6 +36,9 @@ class Config(TypedDict):
 
     `own_user` is whether a user namespace must come first, for lack of privileges. `outer_id` is
     the user and group that the program is for the rest of the machine. The launcher sets `nice`.
+    Where the program `waits`, its limits count from the moment at which the parent says what it is
+    to have (`Allowance`). `group` is the folder of the control group in which the sandbox may have
+    one of its own; "" where there is none.
     """
 
     kind: BackendKind
@@ -51,10 +63,22 @@ class Config(TypedDict):
     bubblewrap: str
     python: str
     nice: int
+    waits: bool
+    group: str
+
+
+class Allowance(TypedDict):
+    """What a program may use that has waited, in seconds."""
+
+    cpu_s: float
+    wall_s: float
 
 
 class LauncherReport(TypedDict):
-    """How the program ended: `status` is the wait status; `files` names the blobs that follow."""
+    """How the program ended: `status` is the wait status; `files` names the blobs that follow.
+
+    Where the sandbox could not be made there is an `error`, and nothing else.
+    """
 
     kind: BackendKind
     status: int
