@@ -58,6 +58,8 @@ def be_expendable(proc: int | None = None) -> None:
 
     With privileges nothing below this can take it back.
     """
+    # What can't be traced can't write to its own /proc/self either.
+    set_dumpable(True)
     with contextlib.suppress(OSError):
         _write(proc, "oom_score_adj", "1000")
 
