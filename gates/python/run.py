@@ -14,7 +14,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ...errors import GateError
 from ...frozen import Frozen
 from ..sandbox import ProgramResult, SandboxLimits, refuse_files
-from .supervisor import run_supervisor
+from .supervisor import Runner, run_supervisor
 
 __all__ = [
     "Calls",
@@ -135,7 +135,7 @@ async def run_jobs(
     key = secrets.token_bytes(32)
     limits = _limits(jobs, memory_bytes)
     frames = [_frame(job, texts, roots, limits.disk_bytes) for job in jobs]
-    runners = tuple(dict.fromkeys(job.runner for job in jobs))
+    runners: tuple[Runner, ...] = tuple(dict.fromkeys(job.runner for job in jobs))
     stdin = b"".join((*frames, _NO_MORE, key))
     return _report(await run_supervisor(runners, stdin, limits), key)
 
@@ -175,9 +175,10 @@ class TestMore(unittest.TestCase):
 def _frame(job: Calls | Tests, texts: Mapping[str, str], roots: Sequence[str], room: int) -> bytes:
     """Return a job with the files that it begins with, as the supervisor reads it."""
     plain = {name: getattr(job, name) for name in type(job).__dataclass_fields__}
-    tests = job.test_files if isinstance(job, Tests) else {}
-    of_tests = {path: text for path, (_, text) in tests.items()}
-    files = {path: _writable(text) for path, text in {**texts, **of_tests}.items()}
+    every = dict(texts)
+    if isinstance(job, Tests):
+        every |= {path: text for path, (_, text) in job.test_files.items()}
+    files = {path: _writable(text) for path, text in every.items()}
     refuse_files(files, sum(len(text.encode()) for text in files.values()), room)
     frame = json.dumps({"job": plain | {"roots": list(roots)}, "files": files}).encode()
     return len(frame).to_bytes(8, "big") + frame

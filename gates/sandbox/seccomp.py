@@ -176,9 +176,7 @@ def filter_for(machine: str = platform.machine()) -> bytes:
         _deny_if(known.socketpair, 0, _unless(_AF_UNIX)),
         # Limits of one's own only.
         _deny_if(known.prlimit, 0, _unless(0)),
-        _deny_if(
-            known.setsockopt, 2, b"".join(_if_equal(size, _DONE) for size in _BUFFER_SIZES)
-        ),
+        _deny_if(known.setsockopt, 2, b"".join(_if_equal(size, _DONE) for size in _BUFFER_SIZES)),
         _deny_if(known.fcntl, 1, _if_equal(_SET_PIPE_SIZE)),
         _deny_if(known.mmap, 3, _if_any(_MAP_HUGETLB)),
         _deny_if(known.mmap, 3, _if_all(_MAP_SHARED_ANONYMOUS)),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from ...errors import InputError, SandboxError
-from .launched import Launched, launch
+from .launched import LIMITS_HINT, Launched, launch
 from .launcher.wire import Allowance, BackendKind, Config, LauncherReport, pack, unpack_from
 from .program import Program, ProgramResult, SandboxLimits, refuse_files
 from .seccomp import filter_for
@@ -32,6 +32,8 @@ __all__ = [
 _NOBODY = 65534
 # What the launcher gets beyond the program's time, for its start and its end.
 _GRACE_S = 60.0
+# How errors begin that say that this process may have too little: EMFILE, and fork's EAGAIN.
+_OUT_OF = ("OSError: [Errno 24]", "BlockingIOError: [Errno 11]", "MemoryError")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +194,13 @@ def _result(answer: bytes, output: _Output) -> ProgramResult:
     try:
         header, blobs = unpack_from(io.BytesIO(answer).read)
     except EOFError:
-        stderr = output.text("stderr").strip()
-        raise SandboxError(f"The sandbox's launcher died. {stderr}".strip()) from None
+        last = output.text("stderr").strip().rpartition("\n")[2]
+        raise SandboxError(f"The sandbox's launcher died. {last}".strip(), LIMITS_HINT) from None
     report = cast("LauncherReport", header)
     if "error" in report:
-        raise SandboxError(f"The sandbox could not be made: {report['error']}.")
+        error = report["error"]
+        fix = LIMITS_HINT if error.startswith(_OUT_OF) else ""
+        raise SandboxError(f"The sandbox could not be made: {error}.", fix)
     status = report["status"]
     exceeded = report["exceeded"] or ("output" if output.overflowed else None)
     return ProgramResult(
