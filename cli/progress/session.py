@@ -14,7 +14,7 @@ from rich.console import Console
 from ...errors import RunCancelledError
 from ...flows.control import controlled
 from ...result import RunFailedError, SwarmResult
-from ...text import one_line
+from ...text import clean, one_line
 from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
 from ..server import Server, prefect_server
@@ -30,7 +30,7 @@ _EXIT_CODES = {"completed": 0, "failed": 1, "partial": 3}
 
 def say(text: str) -> None:
     """Write a line to stderr."""
-    typer.echo(text, err=True)
+    typer.echo(clean(text), err=True)
 
 
 @contextmanager

@@ -26,17 +26,19 @@ class CpuTime:
     """The sum over all processes that ever were, brought up to date by each look."""
 
     def __init__(self) -> None:
-        self._before: Mapping[object, Times] = {}
+        self._before: Mapping[object, Times] | None = None
         self._gone = 0.0
         self._collected = 0.0
 
     def look(self, seen: Mapping[object, Times], elapsed_s: float) -> float:
         """Return the seconds so far; `seen` is what there is now, by what tells processes apart."""
-        for process, times in self._before.items():
+        # What was before the first look is no sign of anything.
+        known = seen if self._before is None else self._before
+        for process, times in known.items():
             if process not in seen:
                 self._gone += times.waited + _at_the_end(times, elapsed_s)
         for process, times in seen.items():
-            before = self._before.get(process)
+            before = known.get(process)
             self._collected += times.waited - (before.waited if before else 0.0)
         self._before = dict(seen)
         alive = sum(times.own + times.waited for times in seen.values())

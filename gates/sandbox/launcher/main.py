@@ -22,7 +22,15 @@ from .bubblewrap import bubblewrap_command
 from .init import READY, forget_streams, init
 from .privileges import enter_user_namespace, is_roots_own_namespace
 from .watch import Watch, kill_descendants, send_buffer
-from .wire import Allowance, Config, Exceeded, LauncherReport, pack, unpack_from
+from .wire import (
+    Allowance,
+    Config,
+    Exceeded,
+    LauncherReport,
+    pack,
+    reader_of,
+    unpack_from,
+)
 
 __all__ = ["main"]
 
@@ -64,11 +72,10 @@ def _raise_priority() -> int:
 
 
 def _receive(line: socket.socket) -> tuple[object, list[bytes]]:
-    with line.makefile("rb") as stream:
-        try:
-            return unpack_from(stream.read)
-        except EOFError:
-            os._exit(1)
+    try:
+        return unpack_from(reader_of(line))
+    except EOFError:
+        os._exit(1)
 
 
 def _report(
@@ -173,7 +180,7 @@ class _Sandbox:
         if not self._waits:
             return False
         try:
-            header, _ = unpack_from(lambda size: self._parent.recv(size, socket.MSG_WAITALL))
+            header, _ = unpack_from(reader_of(self._parent))
         except EOFError:
             return False
         allowance = cast("Allowance", header)

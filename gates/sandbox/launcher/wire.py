@@ -7,6 +7,7 @@ header's `sizes` announce. Standard library only: the launcher runs without the 
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Sequence
 from typing import Literal, NotRequired, TypedDict, cast
 
@@ -18,9 +19,11 @@ __all__ = [
     "Exceeded",
     "LauncherReport",
     "pack",
+    "reader_of",
     "unpack_from",
 ]
 
+_CHUNK = 1 << 20
 # What starts the launcher's modules as a package of their own, without the package they lie in.
 BOOT = (
     "import sys,types;p=types.ModuleType('launcher');p.__path__=[sys.argv[1]];"
@@ -92,6 +95,18 @@ def pack(header: object, blobs: Sequence[bytes] = ()) -> bytes:
     """Return the frame of one message."""
     head = json.dumps({"header": header, "sizes": [len(blob) for blob in blobs]}).encode()
     return b"".join((len(head).to_bytes(8, "big"), head, *blobs))
+
+
+def reader_of(line: socket.socket) -> Callable[[int], bytes]:
+    """Return what reads from a socket, and never more than it is asked for."""
+
+    def read(size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size and (chunk := line.recv(min(size - len(data), _CHUNK))):
+            data += chunk
+        return bytes(data)
+
+    return read
 
 
 def unpack_from(read: Callable[[int], bytes]) -> tuple[object, list[bytes]]:
