@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["clean", "duration", "one_line", "plural"]
+__all__ = ["clean", "duration", "escaped", "one_line", "plural"]
 
+# What sets the direction of writing: text behind it may be shown in another order than it has.
+_BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 # Models and plan files must not be able to steer the terminal: C0 but tab and newline, DEL, C1.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDIRECTIONAL}]")
+# JSON escapes C0 itself, and half a surrogate can't be written as UTF-8.
+_RAW_IN_JSON = re.compile(rf"[\x7f-\x9f{_BIDIRECTIONAL}\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
     """Take the control characters out of a text that someone else wrote."""
     return _CONTROL.sub("", text.replace("\r\n", "\n"))
+
+
+def escaped(document: str) -> str:
+    """Write the control characters of a JSON document as JSON's escapes; it stays the same data."""
+    return _RAW_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
 def one_line(text: str, limit: int = 100) -> str:

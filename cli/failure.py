@@ -67,7 +67,7 @@ def failure_of(error: BaseException) -> FailureMessage:
 def show(error: BaseException, failure: FailureMessage, *, debug: bool) -> None:
     """Write the message to stderr, below the traceback where that is wanted."""
     if debug:
-        typer.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        typer.echo(clean("".join(traceback.format_exception(error))), err=True, nl=False)
     if failure.cancelled:
         typer.secho(clean(f"{failure.problem} {failure.fix}").rstrip(), err=True, fg="yellow")
         return

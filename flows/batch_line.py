@@ -12,6 +12,7 @@ from ..frozen import Frozen
 from ..gates import gates
 from ..result import SwarmResult
 from ..task_ir import Agent, PlanRules, TaskIR, describe, parse_plan
+from ..text import escaped
 from .options import SwarmOptions
 
 __all__ = ["BatchJob", "BatchLine", "read_line"]
@@ -59,7 +60,7 @@ class BatchLine(Frozen):
 
     def to_json(self) -> str:
         """Return it as one line of JSON."""
-        return self.model_dump_json()
+        return escaped(self.model_dump_json())
 
 
 def read_line(text: str, options: SwarmOptions) -> BatchJob:

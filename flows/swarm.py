@@ -16,7 +16,7 @@ from ..blocks.limiter.refused import refused_providers
 from ..blocks.limiter.waiting import hear_waiting
 from ..blocks.loop_models import open_models
 from ..errors import InputError, RunAliveError, RunCancelledError
-from ..gates import build_pipeline
+from ..gates import build_pipeline, gate_name, ready_for
 from ..memory.store import Store
 from ..result import Recall, RunFailedError, SwarmResult
 from ..runs import ACCOUNTS, RunFolder
@@ -141,7 +141,9 @@ async def _result(
         models=models,
         check_answer=answer_check(),
     )
-    return await execution.run_to_end()
+    # Planning and the models' answers leave the time that a sandbox takes to start.
+    with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
+        return await execution.run_to_end()
 
 
 async def _planned(

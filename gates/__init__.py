@@ -7,6 +7,7 @@ from .cache import GateCache
 from .check import check
 from .gate import STAGES, Gate, Stage, Subject
 from .pipeline import GatePipeline, PipelineResult, build_pipeline, run_pipeline
+from .ready import ready_for
 from .registry import find_gate, gates
 from .result import Diagnostic, Finding, GateResult, GateStatus, format_diagnostics
 from .selection import DEFAULT_GATES, gate_name, is_required, select_gates
@@ -32,6 +33,7 @@ __all__ = [
     "gate_name",
     "gates",
     "is_required",
+    "ready_for",
     "run_pipeline",
     "select_gates",
 ]

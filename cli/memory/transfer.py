@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from ...errors import InputError
 from ...memory.configured import open_configured_store
 from ...memory.episode import SCHEMA_VERSION, Episode
-from ...text import one_line, plural
+from ...text import escaped, one_line, plural
 from ...text_files import encoding_problem, file_problem
 from ..command import AsJson
 from ..output.printing import print_json, print_text
@@ -36,7 +36,7 @@ def export(
     count = 0
     with open_configured_store() as store, _written(file) as out:
         for _, episode in entries_of(store.log, namespace):
-            out.write(episode.model_dump_json().encode() + b"\n")
+            out.write(escaped(episode.model_dump_json()).encode() + b"\n")
             count += 1
     say(f"{plural(count, 'episode')} of namespace {namespace!r} written.")
     return 0

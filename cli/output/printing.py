@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.text import Text
 
-from ...text import clean
+from ...text import clean, escaped
 from .table import table_lines
 
 __all__ = ["console", "print_json", "print_section", "print_table", "print_text"]
@@ -39,7 +39,7 @@ def print_json(content: BaseModel | dict[str, Any]) -> None:
         if isinstance(content, BaseModel)
         else json.dumps(content, indent=2, ensure_ascii=False)
     )
-    print(text)  # noqa: T201 - the command's own output
+    print(escaped(text))  # noqa: T201 - the command's own output
 
 
 def print_text(text: str) -> None:
@@ -59,7 +59,7 @@ def print_section(title: str, lines: Iterable[str] = ()) -> None:
     out.print()
     out.print(Text(clean(title), style="bold"))
     for line in lines:
-        out.print(Text(line), no_wrap=True, overflow="ellipsis", crop=True)
+        out.print(Text(clean(line)), no_wrap=True, overflow="ellipsis", crop=True)
 
 
 def print_table(

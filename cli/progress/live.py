@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...flows.control import Progress
-from ...text import duration, one_line, plural
+from ...text import clean, duration, one_line, plural
 from .board import Board, BoardRow, reduce, running_path
 
 __all__ = ["LiveScreen", "draw", "shown_rows"]
@@ -101,7 +101,7 @@ def draw(board: Board, now: float, lines: int, spinner: RenderableType, note: st
         parts.append(Text(_figures(board, path.seconds, now)))
         parts.append(Text(f"critical path so far: {' > '.join(path.steps) or '–'}", style="dim"))
     if note:
-        parts.append(Text(note, style="yellow"))
+        parts.append(Text(clean(note), style="yellow"))
     return Group(*parts)
 
 

@@ -16,7 +16,7 @@ from ...exit_codes import exit_code_of_status
 from ...flows.control import controlled
 from ...flows.temporary_server.server import Server, prefect_server
 from ...result import RunFailedError, SwarmResult
-from ...text import one_line
+from ...text import clean, one_line
 from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
 from .interruption import Interruption, interruptible
@@ -30,7 +30,7 @@ _T = TypeVar("_T")
 
 def say(text: str) -> None:
     """Write a line to stderr."""
-    typer.echo(text, err=True)
+    typer.echo(clean(text), err=True)
 
 
 @contextmanager

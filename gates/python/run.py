@@ -7,15 +7,14 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ...errors import GateError
 from ...frozen import Frozen
-from ..sandbox import Program, ProgramResult, SandboxLimits, run
-from ..sandbox.visible_files import package_folders
+from ..sandbox import ProgramResult, SandboxLimits, refuse_files
+from .supervisor import Runner, run_supervisor
 
 __all__ = [
     "Calls",
@@ -28,10 +27,10 @@ __all__ = [
     "run_jobs",
 ]
 
-_FOLDER = "code"
 _READY = "ready\n"
 _MIB = 1 << 20
-_SUPERVISOR = "supervisor"
+# A frame of no length stands behind the last.
+_NO_MORE = bytes(8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,9 @@ async def run_jobs(
     roots: Sequence[str] = ("",),
     memory_bytes: int = 512 * _MIB,
 ) -> RunReport:
-    """Run jobs one after another over the same files, each in a process of its own.
+    """Run jobs one after another, each in a process of its own and over a fresh copy of the files.
+
+    The texts of tests are there only for the job that runs them.
 
     Args:
         texts: Files by their path.
@@ -128,24 +129,15 @@ async def run_jobs(
 
     Raises:
         GateError: The sandbox couldn't start the supervisor.
+        InputError: A path isn't below the top, or the files are too large.
         SandboxError: There is no sandbox.
     """
     key = secrets.token_bytes(32)
-    runners = list(dict.fromkeys(job.runner for job in jobs))
-    request = {
-        "folder": _FOLDER,
-        "packages": package_folders(),
-        "runners": runners,
-        "jobs": [_plain(job, roots) for job in jobs],
-    }
-    files = {f"{_FOLDER}/{path}": _encoded(text) for path, text in texts.items()}
-    files |= {f"{name}.py": _inside(name) for name in (_SUPERVISOR, *(f"run_{d}" for d in runners))}
-    files["jobs.json"] = json.dumps(request).encode()
-    # Without -P the folder of the files would be searched first; -S keeps `.pth` files and
-    # `sitecustomize` from being run. Not -I: the seed of hashes is in the environment.
-    argv = ("python", "-P", "-s", "-S", "-B", f"{_SUPERVISOR}.py")
-    result = await run(Program(argv, files, stdin=key), _limits(jobs, memory_bytes))
-    return _report(result, key)
+    limits = _limits(jobs, memory_bytes)
+    frames = [_frame(job, texts, roots, limits.disk_bytes) for job in jobs]
+    runners: tuple[Runner, ...] = tuple(dict.fromkeys(job.runner for job in jobs))
+    stdin = b"".join((*frames, _NO_MORE, key))
+    return _report(await run_supervisor(runners, stdin, limits), key)
 
 
 def canary() -> tuple[str, str]:
@@ -180,9 +172,16 @@ class TestMore(unittest.TestCase):
 """
 
 
-def _plain(job: Calls | Tests, roots: Sequence[str]) -> dict[str, Any]:
+def _frame(job: Calls | Tests, texts: Mapping[str, str], roots: Sequence[str], room: int) -> bytes:
+    """Return a job with the files that it begins with, as the supervisor reads it."""
     plain = {name: getattr(job, name) for name in type(job).__dataclass_fields__}
-    return plain | {"roots": list(roots)}
+    every = dict(texts)
+    if isinstance(job, Tests):
+        every |= {path: text for path, (_, text) in job.test_files.items()}
+    files = {path: _writable(text) for path, text in every.items()}
+    refuse_files(files, sum(len(text.encode()) for text in files.values()), room)
+    frame = json.dumps({"job": plain | {"roots": list(roots)}, "files": files}).encode()
+    return len(frame).to_bytes(8, "big") + frame
 
 
 def _limits(jobs: Sequence[Calls | Tests], memory_bytes: int) -> SandboxLimits:
@@ -194,12 +193,8 @@ def _limits(jobs: Sequence[Calls | Tests], memory_bytes: int) -> SandboxLimits:
     )
 
 
-def _inside(name: str) -> bytes:
-    return (Path(__file__).parents[1] / "sandbox" / "guest" / f"{name}.py").read_bytes()
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
+def _writable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _report(result: ProgramResult, key: bytes) -> RunReport:

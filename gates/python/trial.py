@@ -39,7 +39,6 @@ async def run_trial(
     path = ""
     if tests:
         path, text = canary()
-        texts[path] = text
         test_files = {placed.path: (placed.module, placed.text) for placed in tests}
         jobs.append(Tests({**test_files, path: (path.removesuffix(".py"), text)}))
     report = await run_jobs(texts, jobs, roots=layout.roots)

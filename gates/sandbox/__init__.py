@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
 from typing import Literal
 
+from ...errors import SandboxError
+from . import ahead
 from .probe import strongest_backend
-from .program import Program, ProgramResult, SandboxLimits
+from .program import Program, ProgramResult, SandboxLimits, refuse_files
 from .seccomp import filter_for
-from .spawn import SandboxBackend, run_on
+from .spawn import SandboxBackend, run_on, use
 
 __all__ = [
     "IsolatedKind",
@@ -22,8 +26,12 @@ __all__ = [
     "SandboxLimits",
     "SandboxPolicy",
     "backend_kind",
+    "current_policy",
+    "kept_ready",
+    "refuse_files",
     "remarks",
     "run",
+    "run_kept",
 ]
 
 IsolatedKind = Literal["bubblewrap", "namespaces"]
@@ -42,10 +50,42 @@ async def run(
     started. Raises InputError for an invalid path or command, SandboxError where the
     sandbox can't be made.
     """
-    if (policy or _setting()) == "limits-only":
+    if (policy or current_policy()) == "limits-only":
         _warn_once()
         return await run_on(SandboxBackend("limits-only"), program, limits)
     return await run_on(await asyncio.to_thread(strongest_backend), program, limits)
+
+
+@contextmanager
+def kept_ready(program: Program, limits: SandboxLimits) -> Generator[None]:
+    """Have a program wait in a strict sandbox, and another once that has been used (`run_kept`).
+
+    It must read its input before it does anything that needs a limit. `limits` are those of its
+    start. Where there is no sandbox nothing waits. It is for this thread alone.
+    """
+    try:
+        backend = strongest_backend()
+    except SandboxError:
+        yield
+        return
+    with ahead.kept_ready(backend, program, limits):
+        yield
+
+
+async def run_kept(
+    program: Program, limits: SandboxLimits, stdin: bytes, within: SandboxLimits
+) -> ProgramResult | None:
+    """Run the program that waits, as `run` does, with this input; None if this one doesn't wait.
+
+    `within` are its limits on time and output; the others it was started with.
+    """
+    backend = await asyncio.to_thread(strongest_backend)
+    if (started := ahead.take(backend, program, limits)) is None:
+        return None
+    try:
+        return await use(started, stdin, within)
+    finally:
+        ahead.start_next()
 
 
 def backend_kind() -> IsolatedKind:
@@ -65,7 +105,8 @@ def remarks() -> list[str]:
     return found
 
 
-def _setting() -> SandboxPolicy:
+def current_policy() -> SandboxPolicy:
+    """Return what the setting says."""
     # Not at import: settings are Prefect's, and a command's help needs none of it.
     from ...settings import SwarmSettings
 

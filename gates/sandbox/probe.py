@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import cast
 
 from ...errors import SandboxError
+from .bounds import broken_bounds, known_to_hold, note_that_they_hold
+from .launched import LIMITS_HINT
 from .program import Program, SandboxLimits
 from .seccomp import filter_for
 from .spawn import SandboxBackend, run_on
@@ -49,6 +51,12 @@ def bounded():
     except OSError:
         return True
     return False
+def refuses(attempt):
+    try:
+        attempt()
+    except OSError:
+        return True
+    return False
 print(json.dumps({
     "a view of its own processes alone": sum(map(str.isdecimal, os.listdir("/proc"))) < 3,
     "no new privileges": int(status["NoNewPrivs"]) == 1,
@@ -56,6 +64,8 @@ print(json.dumps({
     "no network": refused(socket.AF_INET) is True,
     "only what is shown": not {"boot", "home", "mnt", "opt", "srv", "sys", "var"} & VISIBLE,
     "a bound on processes": bounded(),
+    "devices that can't be changed": refuses(lambda: os.utime("/dev/null")),
+    "a /proc that can't be changed": refuses(lambda: open("/proc/self/oom_score_adj", "r+")),
     "filter": int(status["Seccomp"]) == 2 or not FILTER,
 }))
 """
@@ -76,18 +86,33 @@ def _privileged() -> bool:
     return False
 
 
-async def verify_backend(backend: SandboxBackend) -> None:
-    """Run a probe program; raises SandboxError if it could do what it must not."""
+async def verify_backend(backend: SandboxBackend, notes: Path | None = None) -> None:
+    """Run probe programs; raises SandboxError if they could do what they must not.
+
+    Whether the bounds hold that take longer to try is noted in the folder `notes`, if there is one.
+    """
     shown = [target.split("/")[1] for _, target in find_visible_files().binds]
     code = f"FILTER = {bool(filter_for())}\nSHOWN = {shown}\n{_PROBE}"
     limits = SandboxLimits(cpu_s=20, wall_s=60, processes=4)
-    result = await run_on(backend, Program(("python", "-I", "-c", code)), limits)
-    if result.exit_code != 0:
-        raise SandboxError(f"A sandbox by {backend.kind} could not run Python: {result.stderr}")
-    answers = cast("dict[str, bool]", json.loads(result.stdout))
-    missing = [name for name, answer in answers.items() if not answer]
+    program = Program(("python", "-I", "-S", "-c", code))
+    known = notes is not None and known_to_hold(backend, notes)
+    bounds = asyncio.create_task(asyncio.sleep(0, []) if known else broken_bounds(backend))
+    try:
+        result = await run_on(backend, program, limits)
+        if result.exit_code != 0:
+            why = result.stderr.strip() or f"it was ended by signal {result.signal}"
+            raise SandboxError(
+                f"A sandbox by {backend.kind} could not run Python: {why}", LIMITS_HINT
+            )
+        answers = cast("dict[str, bool]", json.loads(result.stdout))
+        missing = [name for name, answer in answers.items() if not answer] + await bounds
+    finally:
+        bounds.cancel()
+        await asyncio.wait([bounds])
     if missing:
         raise SandboxError(f"A sandbox by {backend.kind} does not isolate: {', '.join(missing)}.")
+    if notes is not None and not known:
+        note_that_they_hold(backend, notes)
 
 
 @cache
@@ -95,15 +120,26 @@ def _probe_once() -> SandboxBackend | SandboxError:
     if sys.platform != "linux":
         return SandboxError("The sandbox needs Linux.", _ELSEWHERE)
     problems: list[str] = []
+    fixes: list[str] = []
     for backend in candidates():
         try:
             # A thread of its own has no running loop.
-            asyncio.run(verify_backend(backend))
+            asyncio.run(verify_backend(backend, _notes()))
         except SandboxError as problem:
             problems.append(f"{backend.kind}: {problem.problem}")
+            fixes.append(problem.fix)
         else:
             return backend
-    return SandboxError(f"This machine can't hold a sandbox. {' '.join(problems)}", _FIX)
+    # Another sandbox is of no use where what a process may have is too little for any.
+    fix = LIMITS_HINT if LIMITS_HINT in fixes else _FIX
+    return SandboxError(f"This machine can't hold a sandbox. {' '.join(problems)}", fix)
+
+
+def _notes() -> Path:
+    # Not at import: settings are Prefect's, and a command's help needs none of it.
+    from ...settings import home
+
+    return home() / "sandbox"
 
 
 _lock = threading.Lock()
@@ -119,7 +155,12 @@ def strongest_backend() -> SandboxBackend:
     found: list[SandboxBackend | SandboxError] = []
     with _lock:
         thread = threading.Thread(target=lambda: found.append(_probe_once()))
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:
+            raise SandboxError(
+                "The sandbox can't be tried: no thread can be started.", LIMITS_HINT
+            ) from None
         thread.join()
     if isinstance(found[0], SandboxError):
         raise found[0]

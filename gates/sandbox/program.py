@@ -10,7 +10,7 @@ from types import MappingProxyType
 from ...errors import InputError
 from .launcher.wire import BackendKind, Exceeded
 
-__all__ = ["Program", "ProgramResult", "SandboxLimits", "refuse_bad_paths"]
+__all__ = ["Program", "ProgramResult", "SandboxLimits", "refuse_bad_paths", "refuse_files"]
 
 _MIB = 1 << 20
 _NOTHING: Mapping[str, bytes] = MappingProxyType({})
@@ -107,3 +107,13 @@ def refuse_bad_paths(paths: Iterable[str]) -> None:
                 f"{path!r} is not a path below the sandbox's work folder.",
                 "Name it relative to that, without '..' and without empty parts.",
             )
+
+
+def refuse_files(paths: Iterable[str], size: int, room: int) -> None:
+    """Raise InputError for a bad path, and for files that don't fit into the work folder."""
+    refuse_bad_paths(paths)
+    if size > room:
+        raise InputError(
+            f"The program's files have {size} bytes; its folder has room for {room}.",
+            "Give it fewer files, or raise SandboxLimits.disk_bytes.",
+        )

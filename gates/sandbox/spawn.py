@@ -1,34 +1,39 @@
-"""The parent's side of a run: starts the launcher, feeds it, bounds what comes back."""
+"""The parent's side of a run: has the launcher start it, feeds it, bounds what comes back."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import os
-import socket
-import sys
 import tempfile
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import cast
 
 from ...errors import InputError, SandboxError
-from .launcher.wire import BOOT, BackendKind, Config, LauncherReport, pack, unpack_from
-from .program import Program, ProgramResult, SandboxLimits, refuse_bad_paths
+from .launched import LIMITS_HINT, Launched, launch
+from .launcher.wire import Allowance, BackendKind, Config, LauncherReport, pack, unpack_from
+from .program import Program, ProgramResult, SandboxLimits, refuse_files
 from .seccomp import filter_for
 from .visible_files import WORK, VisibleFiles, environment, find_visible_files, interpreter
 
-__all__ = ["SandboxBackend", "run_on"]
+__all__ = [
+    "SandboxBackend",
+    "StartedProgram",
+    "run_on",
+    "start",
+    "use",
+    "waiting_config",
+]
 
 # Who the program is to the machine where we are root: the user that owns nothing.
 _NOBODY = 65534
 # What the launcher gets beyond the program's time, for its start and its end.
 _GRACE_S = 60.0
-_PATIENCE_S = 10.0
-_CHUNK = 1 << 16
-_CODE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher")
+# How errors begin that say that this process may have too little: EMFILE, and fork's EAGAIN.
+_OUT_OF = ("OSError: [Errno 24]", "BlockingIOError: [Errno 11]", "MemoryError")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +75,34 @@ async def run_on(backend: SandboxBackend, program: Program, limits: SandboxLimit
     with _folder(backend) as work:
         config = _config(backend, program, limits, work)
         blobs = [program.files[name] for name in config["files"]]
-        async with _launcher() as launcher:
-            return await _converse(launcher, pack(config, blobs), program, limits)
+        return await _converse(launch(), pack(config, blobs), program.stdin, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedProgram:
+    """A program that was started ahead of its use, and waits; no limit counts meanwhile."""
+
+    config: Config
+    launched: Launched
+
+
+def start(backend: SandboxBackend, program: Program, limits: SandboxLimits) -> StartedProgram:
+    """Start a program that reads its input before it does anything that needs a limit."""
+    config = waiting_config(backend, program, limits)
+    blobs = [program.files[name] for name in config["files"]]
+    return StartedProgram(config, launch(pack(config, blobs)))
+
+
+def waiting_config(backend: SandboxBackend, program: Program, limits: SandboxLimits) -> Config:
+    """Return what `start` would start now: what was started earlier may not be that any more."""
+    _refuse(program, limits)
+    return {**_config(backend, program, limits, WORK), "waits": True}
+
+
+async def use(started: StartedProgram, stdin: bytes, limits: SandboxLimits) -> ProgramResult:
+    """Give a waiting program its input and its time, and see it to its end, as `run_on` does."""
+    allowance = Allowance(cpu_s=limits.cpu_s, wall_s=limits.wall_s)
+    return await _converse(started.launched, pack(allowance), stdin, limits)
 
 
 @contextmanager
@@ -87,13 +118,8 @@ def _folder(backend: SandboxBackend) -> Generator[str]:
 def _refuse(program: Program, limits: SandboxLimits) -> None:
     if not program.argv or any("\0" in word for word in program.argv):
         raise InputError("A sandboxed program needs a command without NUL characters.")
-    refuse_bad_paths([*program.files, *program.keep])
     size = sum(map(len, program.files.values()))
-    if size > limits.disk_bytes:
-        raise InputError(
-            f"The program's files have {size} bytes; its folder has room for {limits.disk_bytes}.",
-            "Give it fewer files, or raise SandboxLimits.disk_bytes.",
-        )
+    refuse_files([*program.files, *program.keep], size, limits.disk_bytes)
 
 
 def _config(backend: SandboxBackend, program: Program, limits: SandboxLimits, work: str) -> Config:
@@ -103,7 +129,7 @@ def _config(backend: SandboxBackend, program: Program, limits: SandboxLimits, wo
     return Config(
         kind=backend.kind,
         own_user=backend.own_user,
-        outer_id=_NOBODY if os.geteuid() == 0 else os.geteuid(),
+        outer_id=_outer_id(),
         argv=[interpreter() if name == "python" else name, *rest],
         environment=environment() | ({"HOME": work, "TMPDIR": work} if loose else {}),
         work=work,
@@ -123,116 +149,58 @@ def _config(backend: SandboxBackend, program: Program, limits: SandboxLimits, wo
         bubblewrap=backend.bubblewrap,
         python=interpreter(),
         nice=0,
+        waits=False,
+        group="",
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Launcher:
-    """A running launcher and what we say to it and hear of it."""
+def _outer_id() -> int:
+    """Return who the program is to the machine.
 
-    process: Process
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    def hang_up(self) -> None:
-        """Tell the launcher that the program is to end; it can still answer."""
-        if self.writer.can_write_eof():
-            self.writer.write_eof()
-
-    async def end(self) -> None:
-        """Have it end everything; kill it, and everything by that, if it takes long."""
-        self.writer.close()
-        try:
-            async with asyncio.timeout(_PATIENCE_S):
-                await self.process.wait()
-        except TimeoutError:
-            self.process.kill()
-            await self.process.wait()
+    A container may have root alone, who is some user outside: then the program is that one.
+    """
+    user = os.geteuid()
+    return _NOBODY if user == 0 and _is_mapped("uid_map") and _is_mapped("gid_map") else user
 
 
-@asynccontextmanager
-async def _launcher() -> AsyncGenerator[_Launcher]:
-    """Start a launcher on one end of a socket pair; end it, and all it started, at the end."""
-    ours, theirs = socket.socketpair()
-    with theirs:
-        reader, writer = await asyncio.open_connection(sock=ours)
-        words = [_CODE, "outer", str(theirs.fileno())]
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", "-S", "-B", "-c", BOOT, *words),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                pass_fds=(theirs.fileno(),),
-                env={},
-                cwd="/",
-            )
-        except BaseException:
-            # A launcher that did start sees the end of this line, and ends.
-            writer.close()
-            raise
-    launcher = _Launcher(process, reader, writer)
-    try:
-        yield launcher
-    finally:
-        await asyncio.shield(launcher.end())
+def _is_mapped(name: str) -> bool:
+    for line in Path("/proc/self", name).read_text().splitlines():
+        first, _, count = map(int, line.split())
+        if first <= _NOBODY < first + count:
+            return True
+    return False
 
 
 async def _converse(
-    launcher: _Launcher, request: bytes, program: Program, limits: SandboxLimits
+    launched: Launched, request: bytes, stdin: bytes, limits: SandboxLimits
 ) -> ProgramResult:
-    """Hand over the program, and take what it writes and how it ends."""
+    """Hand over the program, and take what it writes and how it ended; then nothing is left."""
     output = _Output(limits.output_bytes)
-    process = launcher.process
-    if not (process.stdin and process.stdout and process.stderr):
-        raise SandboxError("The sandbox's launcher has no streams.")
     try:
         async with asyncio.timeout(limits.wall_s + _GRACE_S), asyncio.TaskGroup() as group:
-            launcher.writer.write(request)
-            group.create_task(_feed(process.stdin, program.stdin))
-            group.create_task(_read("stdout", process.stdout, output, launcher))
-            group.create_task(_read("stderr", process.stderr, output, launcher))
-            answer = group.create_task(_answer(launcher.reader))
+            group.create_task(launched.say(request))
+            group.create_task(launched.feed(stdin))
+            group.create_task(launched.read("stdout", output.take))
+            group.create_task(launched.read("stderr", output.take))
+            answer = group.create_task(launched.answer())
     except TimeoutError:
         raise SandboxError("The sandbox's launcher did not end in time; it was killed.") from None
-    return _result(answer.result(), output)
-
-
-async def _feed(stdin: asyncio.StreamWriter, data: bytes) -> None:
-    try:
-        stdin.write(data)
-        await stdin.drain()
-    except OSError:  # The program doesn't read it.
-        return
     finally:
-        stdin.close()
-
-
-async def _read(
-    name: str, stream: asyncio.StreamReader, output: _Output, launcher: _Launcher
-) -> None:
-    """Read to the end, which comes soon where the output has become too much."""
-    while chunk := await stream.read(_CHUNK):
-        if not output.take(name, chunk):
-            launcher.hang_up()
-
-
-async def _answer(reader: asyncio.StreamReader) -> bytes:
-    try:
-        return await reader.read()
-    except OSError:  # The launcher died with our words unread.
-        return b""
+        await asyncio.shield(launched.end())
+    return _result(answer.result(), output)
 
 
 def _result(answer: bytes, output: _Output) -> ProgramResult:
     try:
         header, blobs = unpack_from(io.BytesIO(answer).read)
     except EOFError:
-        stderr = output.text("stderr").strip()
-        raise SandboxError(f"The sandbox's launcher died. {stderr}".strip()) from None
+        last = output.text("stderr").strip().rpartition("\n")[2]
+        raise SandboxError(f"The sandbox's launcher died. {last}".strip(), LIMITS_HINT) from None
     report = cast("LauncherReport", header)
     if "error" in report:
-        raise SandboxError(f"The sandbox could not be made: {report['error']}.")
+        error = report["error"]
+        fix = LIMITS_HINT if error.startswith(_OUT_OF) else ""
+        raise SandboxError(f"The sandbox could not be made: {error}.", fix)
     status = report["status"]
     exceeded = report["exceeded"] or ("output" if output.overflowed else None)
     return ProgramResult(

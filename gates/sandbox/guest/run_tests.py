@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 from _pytest.assertion.rewrite import rewrite_asserts
+from _pytest.config import default_plugins
 
 _OPTIONS = (
     *("-p", "no:cacheprovider", "-p", "no:faulthandler", "--noconftest", "-c", os.devnull),
@@ -30,7 +31,8 @@ _OPTIONS = (
 )
 
 # What pytest and its tests import late.
-for _late in ("difflib", "pprint", "unittest.mock", "json", "tempfile", "importlib.metadata"):
+_LATE = ("difflib", "pprint", "unittest.mock", "json", "tempfile", "importlib.metadata", "pdb")
+for _late in (*_LATE, "email.parser", *(f"_pytest.{name}" for name in default_plugins)):
     importlib.import_module(_late)
 
 SendRecord = Callable[[object], None]

@@ -1,7 +1,9 @@
 """Runs in the sandbox, alone: runs jobs in processes of their own and reports on them.
 
 It never runs what a model wrote. It can't be traced, and its input and output aren't handed to
-the jobs' processes; the report is signed with a key that comes only when those have ended.
+the jobs' processes. A job comes on the standard input when the one before it has ended, with its
+files, and begins in an empty room; behind the last of them comes the key that the report is signed
+with. So a job's process, which is a copy of this one, finds nothing in it of the jobs to come.
 A job's process reports through a socket, each record with a token. What runs in that
 same process could find the token by searching the interpreter's objects: nothing but another
 process can prevent that, and the values of examples are compared in one.
@@ -9,13 +11,11 @@ process can prevent that, and the values of examples are compared in one.
 
 from __future__ import annotations
 
-import ctypes
+import gc
 import hmac
 import importlib.util
 import json
 import os
-import random
-import resource
 import secrets
 import select
 import signal
@@ -24,38 +24,63 @@ import socket
 import sys
 import time
 import types
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 READY = "ready"
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MOST_BYTES = 6 << 20
-_LONGEST_MESSAGE = 1000
-_MOST_FRAMES = 20
-_SET_DUMPABLE = 4
+_SET_CHILD_SUBREAPER = 36
 
 
 def main() -> None:
-    """Run the jobs of `jobs.json` beside this file; the key is on the standard input."""
-    with open(os.path.join(_HERE, "jobs.json"), encoding="utf-8") as file:
-        request = json.load(file)
+    """Run the jobs that come on the standard input, each a frame, and then the key.
+
+    `argv` has what must be known before that: the folders of packages, the runners to have ready,
+    and the folders that a job can write to.
+    """
+    setup = json.loads(sys.argv[1])
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    _add_site(request["packages"])
+    _add_site(setup["packages"])
     # All that the jobs need is imported before they can see what a model wrote.
-    runners = {name: _load(f"run_{name}") for name in request["runners"]}
-    _set_traceable(False)
+    job_process, room_of = _load("job"), _load("room")
+    runners = {name: _load(f"run_{name}") for name in setup["runners"]}
+    job_process.set_traceable(False)
+    # What a job's process leaves behind falls to this one, which can wait for its end.
+    job_process.ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    here = os.getcwd()
+    room = room_of.Room([here, *setup["folders"]], setup["isolated"])
+    folder = os.path.join(here, setup["folder"])
+    gc.collect()
+    gc.freeze()
     _write(READY)
-    folder = os.path.abspath(request["folder"])
     results: list[dict[str, Any]] = []
-    for job in request["jobs"]:
-        results.append(_supervise(job, runners[job["runner"]], folder))
-        if not results[-1]["done"]:
-            break
+    while frame := _receive_frame():
+        if results and not results[-1]["done"]:
+            continue
+        act = json.loads(frame)
+        room.prepare(folder, act["files"])
+        job = act["job"]
+        results.append(_supervise(job, runners[job["runner"]], folder, job_process))
+        room.end_processes()
     body = json.dumps(results)
-    key = sys.stdin.buffer.read()
+    key = _receive(32)
     _write(hmac.new(key, body.encode(), "sha256").hexdigest())
     _write(body)
+
+
+def _receive_frame() -> bytes:
+    """Return a frame, which has its length before it; b"" is the last."""
+    return _receive(int.from_bytes(_receive(8), "big"))
+
+
+def _receive(size: int) -> bytes:
+    """Read exactly so much: what comes behind it must not lie in this process yet."""
+    data = bytearray()
+    while len(data) < size:
+        if not (chunk := os.read(0, size - len(data))):
+            os._exit(1)  # The parent is gone.
+        data += chunk
+    return bytes(data)
 
 
 def _add_site(packages: list[str]) -> None:
@@ -80,18 +105,15 @@ def _load(name: str) -> types.ModuleType:
     return module
 
 
-def _set_traceable(allowed: bool) -> None:
-    """Let other processes of this user look into this one, or not."""
-    ctypes.CDLL(None).prctl(_SET_DUMPABLE, int(allowed), 0, 0, 0)
-
-
-def _supervise(job: dict[str, Any], runner: types.ModuleType, folder: str) -> dict[str, Any]:
+def _supervise(
+    job: dict[str, Any], runner: types.ModuleType, folder: str, job_process: types.ModuleType
+) -> dict[str, Any]:
     ours, theirs = socket.socketpair()
     token = secrets.token_hex(16)
     pid = os.fork()
     if pid == 0:
         ours.close()
-        _run_job(job, runner, folder, theirs, token)
+        job_process.run_job(job, runner, folder, theirs, token)
     theirs.close()
     result = {"runner": job["runner"], **_watch(pid, ours, job["wall_s"])}
     data = result.pop("data")
@@ -105,21 +127,25 @@ def _supervise(job: dict[str, Any], runner: types.ModuleType, folder: str) -> di
 
 def _watch(pid: int, line: socket.socket, wall_s: float) -> dict[str, Any]:
     """Wait for a job's process, which gets `wall_s` seconds, and collect what it reports."""
-    late, data, is_open = False, bytearray(), True
+    late, data, lines = False, bytearray(), [line]
     deadline = time.monotonic() + wall_s
+    ending = os.pidfd_open(pid)
     while True:
-        if is_open and select.select([line], [], [], 0.01)[0]:
-            is_open = _take(line, data)
-        elif not is_open:
-            time.sleep(0.01)
-        ended, status, usage = os.wait4(pid, os.WNOHANG)
-        if ended:
+        # Once it has been killed it is not long.
+        patience = max(0.01, deadline - time.monotonic())
+        ready = select.select([*lines, ending], [], [], patience)[0]
+        if ending in ready:
             break
+        if lines and line in ready and not _take(line, data):
+            lines.clear()
         late = late or time.monotonic() > deadline
         if late or len(data) > _MOST_BYTES:
             _kill(pid)
-    while is_open and select.select([line], [], [], 0)[0] and len(data) <= _MOST_BYTES:
-        is_open = _take(line, data)
+    os.close(ending)
+    _, status, usage = os.wait4(pid, 0)
+    while lines and select.select(lines, [], [], 0)[0] and len(data) <= _MOST_BYTES:
+        if not _take(line, data):
+            lines.clear()
     return {
         "data": bytes(data),
         "late": late,
@@ -158,66 +184,6 @@ def _records(data: bytes, token: str) -> tuple[list[Any], bool]:
             return records, False
         records.append(record)
     return records, len(data) <= _MOST_BYTES
-
-
-def _run_job(
-    job: dict[str, Any], runner: types.ModuleType, folder: str, line: socket.socket, token: str
-) -> NoReturn:
-    """Be a job's process. Its end skips whatever was registered for the interpreter's end."""
-    leave, dumps, send = os._exit, json.dumps, line.sendall
-    status = 70
-
-    def report(record: object) -> None:
-        send(dumps([token, record]).encode() + b"\n")
-
-    try:
-        _enter(job, folder)
-        perform: Callable[..., bool] = runner.perform
-        if perform(job, report, partial(_describe_exception, folder=folder)):
-            report({"finished": True})
-            status = 0
-    finally:
-        leave(status)
-
-
-def _enter(job: dict[str, Any], folder: str) -> None:
-    """Leave everything of the supervisor's behind, and go where the model's files are."""
-    os.setsid()
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nothing, stream)
-    os.close(nothing)
-    _set_traceable(True)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    cpu = int(job["cpu_s"])
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu if hard < 0 else min(cpu, hard), hard))
-    os.chdir(folder)
-    random.seed(0)
-    sys.argv[:] = [""]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    # Behind Python's own modules: a file named like one of those can't be taken for it.
-    places = enumerate(sys.path)
-    at = next((n for n, place in places if place.endswith("-packages")), len(sys.path))
-    sys.path[at:at] = [os.path.join(folder, root) if root else folder for root in job["roots"]]
-
-
-def _describe_exception(error: BaseException, folder: str) -> dict[str, Any]:
-    """Return an exception's name, its message, and its traceback's lines below `folder`."""
-    frames: list[tuple[str, int]] = []
-    trace = error.__traceback__
-    while trace is not None:
-        place = trace.tb_frame.f_code.co_filename
-        if place.startswith(folder + os.sep):
-            frames.append((os.path.relpath(place, folder), trace.tb_lineno))
-        trace = trace.tb_next
-    if isinstance(error, SyntaxError) and str(error.filename).startswith(folder + os.sep):
-        frames.append((os.path.relpath(str(error.filename), folder), error.lineno or 1))
-    try:
-        message = str(error).replace(folder + os.sep, "")
-    except BaseException:  # noqa: BLE001 - whatever a model's code raises
-        message = ""
-    name = type(error).__name__
-    return {"name": name, "message": message[:_LONGEST_MESSAGE], "frames": frames[-_MOST_FRAMES:]}
 
 
 if __name__ == "__main__":

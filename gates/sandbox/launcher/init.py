@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from . import kernel
 from .mounts import build_root, mount_private
-from .privileges import become_nobody, bound_processes, limit, lock
+from .privileges import be_expendable, become_nobody, bound_processes, limit, lock
 from .wire import Config, pack
 
 __all__ = ["READY", "forget_streams", "init"]
@@ -67,27 +67,22 @@ def _prepare(config: Config, blobs: list[bytes]) -> list[int]:
         handles = build_root(config)
     elif config["kind"] == "bubblewrap":
         handles = mount_private(config, "")
+        for _, path in config["devices"]:
+            kernel.make_read_only(path)
     if config["kind"] == "limits-only":
+        be_expendable()
         kernel.install_filter(b"")
     else:
-        become_nobody(config["outer_id"], privileged=not config["own_user"])
+        proc = handles[-1]
+        be_expendable(proc)
+        become_nobody(config["outer_id"], not config["own_user"], proc)
         lock(bytes.fromhex(config["filter"]))
-    _expendable()
     os.chdir(config["work"])
     for name, content in zip(config["files"], blobs, strict=True):
         os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
         with open(name, "xb") as file:
             file.write(content)
     return handles
-
-
-def _expendable() -> None:
-    """Where the whole machine runs out of memory, the kernel is to take this first."""
-    try:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")
-    except OSError:
-        return
 
 
 def _become_program(config: Config) -> NoReturn:

@@ -24,6 +24,7 @@ __all__ = [
     "die_with_parent",
     "install_filter",
     "make_mounts_private",
+    "make_read_only",
     "mount",
     "move_tree",
     "pivot_root_here",
@@ -38,7 +39,9 @@ NEW_USER, NEW_PID, NEW_NET = 0x10000000, 0x20000000, 0x40000000
 
 # The values of MS_* (mount) and MOUNT_ATTR_* (mount_setattr) agree for these four.
 RDONLY, NOSUID, NODEV, NOEXEC = 1, 2, 4, 8
-MS_REC, MS_PRIVATE = 0x4000, 0x40000
+MS_REC, MS_PRIVATE, MS_REMOUNT, MS_BIND = 0x4000, 0x40000, 0x20, 0x1000
+# What a mount has already may not be taken from it: as statvfs names it, and as mount does.
+KEPT = ((1024, 1024), (2048, 2048), (4096, 1 << 21))
 MNT_DETACH = 2
 
 AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
@@ -116,6 +119,14 @@ def mount(source: str, target: str, kind: str, flags: int, options: str = "") ->
 def make_mounts_private() -> None:
     """Keep what is mounted from now on out of the machine's view."""
     _check(_libc.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None), "private /")
+
+
+def make_read_only(path: str) -> None:
+    """Make the mount at `path`, a device's, one through which its node can't be changed."""
+    has = os.statvfs(path).f_flag
+    flags = sum(as_mount for as_statvfs, as_mount in KEPT if has & as_statvfs)
+    flags |= MS_REMOUNT | MS_BIND | RDONLY | NOSUID | NOEXEC
+    mount("none", path, "none", flags)
 
 
 def clone_tree(path: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import random
 import select
 import signal
 import socket
@@ -19,14 +20,23 @@ from typing import cast
 from . import kernel
 from .bubblewrap import bubblewrap_command
 from .init import READY, forget_streams, init
-from .privileges import enter_user_namespace
-from .watch import Watch, kill_descendants
-from .wire import Config, Exceeded, LauncherReport, pack, unpack_from
+from .privileges import enter_user_namespace, is_roots_own_namespace
+from .watch import Watch, kill_descendants, send_buffer
+from .wire import (
+    Allowance,
+    Config,
+    Exceeded,
+    LauncherReport,
+    pack,
+    reader_of,
+    unpack_from,
+)
 
 __all__ = ["main"]
 
-# Seconds between looks at the sums. In so long a process can touch some 20 MB of new pages.
-_TICK_S = 0.02
+# Milliseconds between looks at the sums, never the same: nothing can be done just between two.
+# In so long a process can touch some 20 MB of new pages.
+_TICK_MS = (12, 28)
 _CHUNK = 1 << 16
 _PR_SET_CHILD_SUBREAPER = 36
 _KILLED = int(signal.SIGKILL)
@@ -35,20 +45,20 @@ _KILLED = int(signal.SIGKILL)
 def main() -> None:
     """Be the launcher, or PID 1 below bubblewrap: `argv` is folder, role, descriptor."""
     role, line = sys.argv[2], socket.socket(fileno=int(sys.argv[3]))
-    kernel.die_with_parent()
-    header, blobs = _receive(line)
-    config = cast("Config", header)
-    if role == "init":
-        init(config, blobs, line)
-    config["nice"] = _raise_priority()
     try:
+        kernel.die_with_parent()
+        header, blobs = _receive(line)
+        config = cast("Config", header)
+        if role == "init":
+            init(config, blobs, line)
+        config["nice"] = _raise_priority()
         report, kept = _Sandbox(config, blobs, line).run()
     except BaseException as problem:  # noqa: BLE001 - reported to the parent, which raises it
-        report, kept = _failure(config, f"{type(problem).__name__}: {problem}"), []
-    try:
+        report, kept = {"error": f"{type(problem).__name__}: {problem}"}, []
+    with contextlib.suppress(OSError):  # The parent is gone.
         line.sendall(pack(report, kept))
-    except OSError:  # The parent is gone.
-        sys.exit(1)
+    # All is said; the interpreter's own end would take longer than the kernel's.
+    os._exit(0)
 
 
 def _raise_priority() -> int:
@@ -62,11 +72,10 @@ def _raise_priority() -> int:
 
 
 def _receive(line: socket.socket) -> tuple[object, list[bytes]]:
-    with line.makefile("rb") as stream:
-        try:
-            return unpack_from(stream.read)
-        except EOFError:
-            sys.exit(1)
+    try:
+        return unpack_from(reader_of(line))
+    except EOFError:
+        os._exit(1)
 
 
 def _report(
@@ -91,7 +100,11 @@ class _Sandbox:
         self._line: socket.socket
         self._watch: Watch | None = None
         self._child = 0
+        # When PID 1 started the program, and when its limits began to count.
         self._started = 0.0
+        self._counted = 0.0
+        self._cpu_before = 0.0
+        self._waits = config["waits"]
         self._answer = bytearray()
 
     def run(self) -> tuple[LauncherReport, list[bytes]]:
@@ -105,7 +118,7 @@ class _Sandbox:
     def _start(self) -> None:
         strict = self._config["kind"] != "limits-only"
         outer = os.geteuid() if self._config["own_user"] else self._config["outer_id"]
-        if strict and outer == 0:
+        if strict and outer == 0 and is_roots_own_namespace():
             # The kernel bounds the number of everyone's processes but root's.
             raise PermissionError("a program can't be held as root; CAP_SETUID is missing")
         # What PID 1 leaves when bubblewrap is killed between the two becomes ours to wait for.
@@ -151,15 +164,39 @@ class _Sandbox:
         for line in (self._parent, self._line):
             poll.register(line, select.POLLIN)
         while True:
-            events = {descriptor for descriptor, _ in poll.poll(int(_TICK_S * 1000))}
-            # The parent has nothing to say but that it is gone, or that this is to end.
-            if self._parent.fileno() in events:
+            patience = random.randint(*_TICK_MS) if self._counts() else None  # noqa: S311
+            events = {descriptor for descriptor, _ in poll.poll(patience)}
+            # The parent has nothing to say but that the wait is over, that it is gone, or that
+            # this is to end.
+            if self._parent.fileno() in events and not self._allowed():
                 return None
             if self._line.fileno() in events and not self._hear():
                 return None
-            exceeded = self._exceeded()
-            if exceeded:
+            if self._counts() and (exceeded := self._exceeded()):
                 return exceeded
+
+    def _allowed(self) -> bool:
+        """Take what the parent says the program may use from now on; False if it says no more."""
+        if not self._waits:
+            return False
+        try:
+            header, _ = unpack_from(reader_of(self._parent))
+        except EOFError:
+            return False
+        allowance = cast("Allowance", header)
+        self._config["cpu_s"], self._config["wall_s"] = allowance["cpu_s"], allowance["wall_s"]
+        self._waits = False
+        return True
+
+    def _counts(self) -> bool:
+        """Whether the program's limits count; sets the moment from which they do."""
+        # Once PID 1 tells of the end the program is gone.
+        if not self._started or self._waits or self._answer:
+            return False
+        if not self._counted:
+            self._counted = time.monotonic()
+            self._cpu_before = self._watch.cpu_s() if self._watch else 0.0
+        return True
 
     def _hear(self) -> bool:
         """Take what PID 1 says; False once it has no more to say."""
@@ -170,23 +207,21 @@ class _Sandbox:
             if data == READY:
                 self._started = time.monotonic()
                 if handles:
-                    self._watch = Watch(handles[:-1], handles[-1])
+                    self._watch = Watch(handles[:-1], handles[-1], send_buffer())
                 return True
         self._answer += data
         return bool(data)
 
     def _exceeded(self) -> Exceeded | None:
-        # Once PID 1 tells of the end the program is gone.
-        if not self._started or self._answer:
-            return None
         config = self._config
-        if time.monotonic() - self._started > config["wall_s"]:
+        if time.monotonic() - self._counted > config["wall_s"]:
             return "wall"
         if self._watch is None:
             return None
         if self._watch.memory(config["memory_bytes"]) > config["memory_bytes"]:
             return "memory"
-        return "cpu" if self._watch.cpu_s() > config["cpu_s"] else None
+        used = self._watch.cpu_s() - self._cpu_before
+        return "cpu" if used > config["cpu_s"] else None
 
     def _end(self) -> None:
         """Kill what is left and wait until it is gone: PID 1 ends after all of its namespace."""
@@ -214,6 +249,8 @@ class _Sandbox:
             exceeded = "cpu"
         report = _report(self._config, status, exceeded)
         report["duration_s"] = cast("float", answer["duration_s"])
+        if self._counted:
+            report["duration_s"] = min(report["duration_s"], time.monotonic() - self._counted)
         report["files"] = cast("list[str]", answer["files"])
         return report, blobs
 

@@ -85,7 +85,8 @@ def mount_private(config: Config, root: str) -> list[int]:
     """Mount what is the program's own: three folders with a size, and its own /proc.
 
     What is shown of the machine below its temporary folder moves into the program's own. Returns
-    descriptors of the folders and of a /proc that shows all of the sandbox's processes.
+    descriptors of the folders and of a /proc that shows all of the sandbox's processes and that
+    can be written to.
     """
     shown = [target for _, target in config["binds"] if _temporary(target)]
     trees = [(clone_tree(root + path), path, os.path.isdir(root + path)) for path in shown]
@@ -106,6 +107,7 @@ def mount_private(config: Config, root: str) -> list[int]:
     proc = root + "/proc"
     mount("proc", proc, "proc", NOSUID | NODEV | NOEXEC, "subset=pid")
     handles.append(os.open(proc, os.O_RDONLY | os.O_DIRECTORY))
-    # The program's own /proc: PID 1 and whatever else it may not trace is not listed.
-    mount("proc", proc, "proc", NOSUID | NODEV | NOEXEC, "subset=pid,hidepid=4")
+    # The program's own /proc: PID 1 and whatever else it may not trace is not listed, and what is
+    # in it (how soon the kernel ends whom, for one) can't be changed.
+    mount("proc", proc, "proc", RDONLY | NOSUID | NODEV | NOEXEC, "subset=pid,hidepid=4")
     return handles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 
@@ -16,9 +17,11 @@ from .kernel import (
 
 __all__ = [
     "INNER_ID",
+    "be_expendable",
     "become_nobody",
     "bound_processes",
     "enter_user_namespace",
+    "is_roots_own_namespace",
     "limit",
     "lock",
 ]
@@ -27,30 +30,57 @@ __all__ = [
 INNER_ID = 1000
 
 
-def _map(name: str, text: str) -> None:
-    with open(f"/proc/self/{name}", "w") as file:
-        file.write(text)
+def _write(proc: int | None, name: str, text: str) -> None:
+    path = f"/proc/self/{name}" if proc is None else f"self/{name}"
+    file = os.open(path, os.O_WRONLY, dir_fd=proc)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
 
 
-def enter_user_namespace() -> None:
-    """Enter a new user namespace whose only user is this process's, as `INNER_ID`."""
+def enter_user_namespace(proc: int | None = None) -> None:
+    """Enter a new user namespace whose only user is this process's, as `INNER_ID`.
+
+    `proc` is a /proc that can be written to where the mounted one can't.
+    """
     user, group = os.geteuid(), os.getegid()
     unshare(NEW_USER)
     # A change of credentials takes /proc/self away from its owner until this is set again.
     set_dumpable(True)
-    _map("setgroups", "deny")
-    _map("gid_map", f"{INNER_ID} {group} 1")
-    _map("uid_map", f"{INNER_ID} {user} 1")
+    _write(proc, "setgroups", "deny")
+    _write(proc, "gid_map", f"{INNER_ID} {group} 1")
+    _write(proc, "uid_map", f"{INNER_ID} {user} 1")
 
 
-def become_nobody(outer_id: int, privileged: bool) -> None:
-    """Stop being root, then own nothing but a user namespace."""
-    if privileged:
+def be_expendable(proc: int | None = None) -> None:
+    """Where the whole machine runs out of memory, the kernel is to take this first.
+
+    With privileges nothing below this can take it back.
+    """
+    # What can't be traced can't write to its own /proc/self either.
+    set_dumpable(True)
+    with contextlib.suppress(OSError):
+        _write(proc, "oom_score_adj", "1000")
+
+
+def is_roots_own_namespace() -> bool:
+    """Whether root here is the machine's; in a user namespace it is some other user."""
+    with open("/proc/self/uid_map") as file:
+        return file.read().split() == ["0", "0", "4294967295"]
+
+
+def become_nobody(outer_id: int, privileged: bool, proc: int) -> None:
+    """Stop being root, then own nothing but a user namespace.
+
+    In a container whose root is the only user there is, and no root outside, it stays that one.
+    """
+    if privileged and outer_id != 0:
         os.setgroups([])
         os.setresgid(outer_id, outer_id, outer_id)
         os.setresuid(outer_id, outer_id, outer_id)
     # The other namespaces belong to the one before it: in there nothing can be asked of them.
-    enter_user_namespace()
+    enter_user_namespace(proc)
 
 
 def lock(filter_code: bytes) -> None:

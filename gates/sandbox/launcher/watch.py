@@ -5,55 +5,94 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Iterator
+from itertools import chain
 
-__all__ = ["Watch", "kill_descendants"]
+from .cpu import CpuTime, Times
+
+__all__ = ["Watch", "kill_descendants", "send_buffer"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _KIB = 1024
+# A message may begin to be written while a buffer has room for a byte, and takes its size again.
+_BUFFERS = 2
+# A socket for datagrams holds those of ten senders that are gone already, and its own.
+_BUFFERS_OF_DATAGRAMS = 11 * _BUFFERS
+_DATAGRAMS = "0002"
 
 
 class Watch:
     """Sums over all processes but PID 1, the launcher's own.
 
     Shared memory without a file is in no process's sum, which is why the filter denies it.
-    `folders` are descriptors of the memory-backed folders, `proc` one of the /proc to read.
+    `folders` are descriptors of the memory-backed folders, `proc` one of the /proc to read;
+    `buffer` is what the kernel lets a socket send before it is read.
     """
 
-    def __init__(self, folders: list[int], proc: int) -> None:
+    def __init__(self, folders: list[int], proc: int, buffer: int) -> None:
         self._folders = folders
         self._proc = proc
+        self._buffer = buffer
+        self._cpu = CpuTime()
+        self._looked = time.monotonic()
 
     def memory(self, limit: int) -> int:
-        """Return the bytes in use: private pages, and files in the folders.
+        """Return the bytes in use: private pages, files in the folders, and what sockets may hold.
 
         Pages that processes share since a fork count once for each, unless the sum is above
         `limit`: then shared pages count once, which takes the kernel longer.
         """
-        fixed = self._files()
-        total = fixed + sum(self._private(pid) for pid in self._processes())
+        fixed = self._files() + self._sockets()
+        found = list(self._memories())
+        total = fixed + sum(_private(status) for _, status in found)
         if total <= limit:
             return total
-        return fixed + sum(self._proportional(pid) for pid in self._processes())
+        return fixed + sum(self._proportional(task, status) for task, status in found)
 
     def cpu_s(self) -> float:
-        """Return the processor seconds of all processes and of those they have waited for."""
-        total = 0
-        for pid in ["1", *self._processes()]:
+        """Return the processor seconds of all processes, those that are gone among them."""
+        seen: dict[object, Times] = {}
+        # A parent's number is below its child's, mostly: a child that ends meanwhile isn't counted
+        # twice.
+        for pid in ["1", *sorted(self._processes(), key=int)]:
             fields = self._read(pid, "stat").rpartition(")")[2].split()
-            if pid == "1":
-                total += sum(map(int, fields[13:15]))
-            else:
-                total += sum(map(int, fields[11:15]))
-        return total / _TICKS
+            if fields:
+                own, waited = sum(map(int, fields[11:13])), sum(map(int, fields[13:15]))
+                computing = fields[0] == "R" and pid != "1"
+                times = Times(0 if pid == "1" else own / _TICKS, waited / _TICKS, computing)
+                seen[pid, fields[19]] = times
+        now = time.monotonic()
+        elapsed, self._looked = now - self._looked, now
+        return self._cpu.look(seen, elapsed)
 
     def _processes(self) -> Iterator[str]:
         return (name for name in os.listdir(self._proc) if name.isdecimal() and name != "1")
 
-    def _read(self, pid: str, name: str) -> str:
-        """Return a file of a process; "" if the process is gone or the file closed to us."""
+    def _memories(self) -> Iterator[tuple[str, str]]:
+        """Give a task of each process that has memory, and its status.
+
+        A process whose first thread has ended lives on with the others, and so does its memory.
+        """
+        for pid in self._processes():
+            for task in chain((pid,), self._tasks(pid)):
+                status = self._read(task, "status")
+                if "VmRSS:" in status:
+                    yield task, status
+                    break
+
+    def _tasks(self, pid: str) -> Iterator[str]:
+        with contextlib.suppress(OSError):  # It has ended.
+            folder = os.open(f"{pid}/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._proc)
+            try:
+                yield from (f"{pid}/task/{name}" for name in os.listdir(folder))
+            finally:
+                os.close(folder)
+
+    def _read(self, task: str, name: str) -> str:
+        """Return a file of a task; "" if the task is gone or the file closed to us."""
         try:
-            file = os.open(f"{pid}/{name}", os.O_RDONLY, dir_fd=self._proc)
+            file = os.open(f"{task}/{name}", os.O_RDONLY, dir_fd=self._proc)
             with open(file, encoding="utf-8", errors="replace") as opened:
                 return opened.read()
         except OSError:
@@ -66,14 +105,31 @@ class Watch:
             used += (found.f_blocks - found.f_bfree) * found.f_frsize
         return used
 
-    def _private(self, pid: str) -> int:
-        return _KIB * _sum_of(self._read(pid, "status"), ("RssAnon:", "VmSwap:"))
+    def _sockets(self) -> int:
+        """Return the most that the sockets may hold: how much they do the kernel doesn't say."""
+        lines = self._read("1/net", "unix").splitlines()[1:]
+        datagrams = sum(line.split()[4] == _DATAGRAMS for line in lines)
+        streams = len(lines) - datagrams
+        return self._buffer * (_BUFFERS * streams + _BUFFERS_OF_DATAGRAMS * datagrams)
 
-    def _proportional(self, pid: str) -> int:
-        rollup = self._read(pid, "smaps_rollup")
+    def _proportional(self, task: str, status: str) -> int:
+        rollup = self._read(task, "smaps_rollup")
         if not rollup:
-            return self._private(pid)
+            return _private(status)
         return _KIB * _sum_of(rollup, ("Pss_Anon:", "SwapPss:"))
+
+
+def _private(status: str) -> int:
+    return _KIB * _sum_of(status, ("RssAnon:", "VmSwap:", "VmPTE:"))
+
+
+def send_buffer() -> int:
+    """Return what a new socket may send before it is read; the filter keeps it at that."""
+    try:
+        with open("/proc/sys/net/core/wmem_default") as file:
+            return int(file.read())
+    except OSError:  # Not in every container; it is what Linux has unless it is told otherwise.
+        return 212_992
 
 
 def _sum_of(text: str, names: tuple[str, ...]) -> int:

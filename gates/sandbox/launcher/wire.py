@@ -7,11 +7,23 @@ header's `sizes` announce. Standard library only: the launcher runs without the 
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable, Sequence
 from typing import Literal, NotRequired, TypedDict, cast
 
-__all__ = ["BOOT", "BackendKind", "Config", "Exceeded", "LauncherReport", "pack", "unpack_from"]
+__all__ = [
+    "BOOT",
+    "Allowance",
+    "BackendKind",
+    "Config",
+    "Exceeded",
+    "LauncherReport",
+    "pack",
+    "reader_of",
+    "unpack_from",
+]
 
+_CHUNK = 1 << 20
 # What starts the launcher's modules as a package of their own, without the package they lie in.
 BOOT = (
     "import sys,types;p=types.ModuleType('launcher');p.__path__=[sys.argv[1]];"
@@ -27,6 +39,9 @@ class Config(TypedDict):
 
     `own_user` is whether a user namespace must come first, for lack of privileges. `outer_id` is
     the user and group that the program is for the rest of the machine. The launcher sets `nice`.
+    Where the program `waits`, its limits count from the moment at which the parent says what it is
+    to have (`Allowance`). `group` is the folder of the control group in which the sandbox may have
+    one of its own; "" where there is none.
     """
 
     kind: BackendKind
@@ -51,10 +66,22 @@ class Config(TypedDict):
     bubblewrap: str
     python: str
     nice: int
+    waits: bool
+    group: str
+
+
+class Allowance(TypedDict):
+    """What a program may use that has waited, in seconds."""
+
+    cpu_s: float
+    wall_s: float
 
 
 class LauncherReport(TypedDict):
-    """How the program ended: `status` is the wait status; `files` names the blobs that follow."""
+    """How the program ended: `status` is the wait status; `files` names the blobs that follow.
+
+    Where the sandbox could not be made there is an `error`, and nothing else.
+    """
 
     kind: BackendKind
     status: int
@@ -68,6 +95,18 @@ def pack(header: object, blobs: Sequence[bytes] = ()) -> bytes:
     """Return the frame of one message."""
     head = json.dumps({"header": header, "sizes": [len(blob) for blob in blobs]}).encode()
     return b"".join((len(head).to_bytes(8, "big"), head, *blobs))
+
+
+def reader_of(line: socket.socket) -> Callable[[int], bytes]:
+    """Return what reads from a socket, and never more than it is asked for."""
+
+    def read(size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size and (chunk := line.recv(min(size - len(data), _CHUNK))):
+            data += chunk
+        return bytes(data)
+
+    return read
 
 
 def unpack_from(read: Callable[[int], bytes]) -> tuple[object, list[bytes]]:

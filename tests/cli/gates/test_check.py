@@ -119,3 +119,13 @@ def test_a_python_file_with_tests_is_its_own_unit_test(written: Written, invoke:
     assert wrong.exit_code == 1
     assert "line 6: AssertionError test_it_greets" in wrong.stdout
     assert wrong.stdout.splitlines()[-1] == "Stopped by unit."
+
+
+def test_what_the_file_says_steers_neither_the_terminal_nor_json(
+    written: Written, invoke: Invoke
+) -> None:
+    file = written("a.py", 'def greet(name):\n  return "\u202e\x9b31m"\n')
+    shown, document = invoke("gates", "check", file), invoke("gates", "check", file, "--json")
+    assert "+    return" in shown.stdout
+    assert {"\u202e", "\x9b"}.isdisjoint(shown.stdout + document.stdout)
+    assert "\u202e\x9b31m" in json.loads(document.stdout)["gates"][0]["repaired"]

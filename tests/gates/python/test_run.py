@@ -4,12 +4,13 @@ import asyncio
 import hmac
 import json
 import signal
+from collections.abc import Sequence
 
 import pytest
 from prefect_swarm.errors import GateError
 from prefect_swarm.gates.python import run as python_run
 from prefect_swarm.gates.python.run import Calls, RunReport, run_jobs
-from prefect_swarm.gates.sandbox import Program, ProgramResult, SandboxLimits
+from prefect_swarm.gates.sandbox import ProgramResult, SandboxLimits
 
 KEY = b"k" * 32
 BODY = json.dumps(
@@ -40,11 +41,11 @@ def reported(monkeypatch: pytest.MonkeyPatch, stdout: str, **changes: object) ->
     fields = {"exit_code": 0, "signal": None, "stderr": "no pytest"}
     rest = {"exceeded": None, "duration_s": 1.0, "files": {}, "kind": "namespaces"}
 
-    async def run(program: Program, limits: SandboxLimits) -> ProgramResult:
-        assert program.stdin == KEY
+    async def run(runners: Sequence[str], stdin: bytes, limits: SandboxLimits) -> ProgramResult:
+        assert stdin.endswith(KEY)
         return ProgramResult(**{**fields, **rest, "stdout": stdout, **changes})  # type: ignore[arg-type]
 
-    monkeypatch.setattr(python_run, "run", run)
+    monkeypatch.setattr(python_run, "run_supervisor", run)
     monkeypatch.setattr(python_run.secrets, "token_bytes", key)
     return asyncio.run(run_jobs({}, [Calls(("m",))]))
 

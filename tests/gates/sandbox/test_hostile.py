@@ -14,8 +14,8 @@ from prefect_swarm.gates.sandbox.spawn import SandboxBackend
 from sandboxes import BACKENDS, HOSTILE, Surroundings, backend_named, run_hostile, surroundings
 
 MIB = 1 << 20
-LIMITS = SandboxLimits(cpu_s=30, wall_s=200, memory_bytes=256 * MIB, disk_bytes=8 * MIB)
-SHORT = SandboxLimits(cpu_s=1, wall_s=200, disk_bytes=8 * MIB)
+LIMITS = SandboxLimits(cpu_s=30, wall_s=60, memory_bytes=256 * MIB, disk_bytes=8 * MIB)
+SHORT = SandboxLimits(cpu_s=1, wall_s=60, disk_bytes=8 * MIB)
 BRIEF = SandboxLimits(cpu_s=30, wall_s=0.5, disk_bytes=8 * MIB)
 
 
@@ -52,7 +52,12 @@ ENDS: dict[str, tuple[SandboxLimits, Callable[[ProgramResult], bool]]] = {
     "sleeper": (BRIEF, _cut_off("wall")),
     "stopped": (BRIEF, _cut_off("wall")),
     "memory_bomb_of_many": (LIMITS, _cut_off("memory")),
+    "loop_that_is_not_waited_for": (SHORT, _cut_off("cpu")),
     "memory_of_hidden_process": (LIMITS, _cut_off("memory")),
+    "memory_without_first_thread": (LIMITS, _cut_off("memory")),
+    "memory_of_sockets": (LIMITS, _cut_off("memory")),
+    "memory_of_datagrams": (LIMITS, _cut_off("memory")),
+    "memory_of_backlog": (LIMITS, _cut_off("memory")),
     "endless_output": (LIMITS, lambda e: _cut_off("output")(e) and len(e.stdout) == 256 << 10),
     "endless_errors": (LIMITS, lambda e: _cut_off("output")(e) and len(e.stderr) == 256 << 10),
     "control_characters": (LIMITS, _decoded),
