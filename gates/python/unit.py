@@ -67,9 +67,10 @@ def _pieces(subject: Subject, facts: Facts) -> list[Piece]:
 
 def _tests(layout: Layout) -> list[int]:
     """Return the positions of what tests the artifact, the first: itself, and those who use it."""
-    positions = range(len(layout.placed))
-    has_tests = [at for at in positions if layout.placed[at].piece.facts.tests]
-    return [at for at in has_tests if at == 0 or (at, 0) in layout.links]
+    facts = [placed.piece.facts for placed in layout.placed]
+    own = [0] if facts[0].tests or facts[0].doctests else []
+    others = range(1, len(facts))
+    return own + [at for at in others if facts[at].tests and (at, 0) in layout.links]
 
 
 def _skip(message: str) -> Finding:
