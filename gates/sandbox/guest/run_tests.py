@@ -10,6 +10,7 @@ import ast
 import asyncio
 import builtins
 import doctest
+import gc
 import importlib
 import inspect
 import os
@@ -51,6 +52,8 @@ def perform(job: dict[str, Any], report: SendRecord, describe: DescribeException
     """Run the tests of the job's `test_files`: each path with its module's name and its text."""
     folder = os.getcwd()
     paths = [os.path.join(folder, path) for path in job["test_files"]]
+    # pytest collects garbage at its end; what it is made of needn't be looked at.
+    gc.freeze()
     if job["emptied"]:
         plugin = _Reporter(folder, job, lambda _: None, describe)
         report({"noticed": _notice(job, folder, paths, plugin)})
@@ -255,6 +258,15 @@ class _Stub:
             raise _TooManyCallsError
         return self._value
 
+    def pytest_collection_finish(self) -> None:
+        """Have Hypothesis, where it is used, look for no simpler case and no more than a few."""
+        if (hypothesis := sys.modules.get("hypothesis")) is not None:
+            few = hypothesis.settings(
+                max_examples=5, database=None, phases=[hypothesis.Phase.generate]
+            )
+            hypothesis.settings.register_profile(_STUB, few)
+            hypothesis.settings.load_profile(_STUB)
+
     def pytest_runtest_logstart(self) -> None:
         self.calls = 0
 
@@ -273,7 +285,9 @@ def _notice(job: dict[str, Any], folder: str, paths: list[str], plugin: _Reporte
     for value in (None, object()):
         stub = _Stub(value)
         setattr(builtins, _STUB, stub)
-        if pytest.main([*_OPTIONS, "-x", f"--rootdir={folder}", *paths], plugins=[plugin, stub]):
+        if pytest.main(
+            [*_OPTIONS, "-x", "--tb=no", f"--rootdir={folder}", *paths], plugins=[plugin, stub]
+        ):
             return True
         if plugin.failed:
             return True
