@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ...errors import Category
 from ...task_ir import OutputKind
+from ..code.newer_syntax import explain
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from .inspection import Facts, read
@@ -44,7 +45,7 @@ class Unit:
         """
         facts = read(subject.artifact)
         if isinstance(facts, Diagnostic):
-            return fault(Category.FORMAT, facts)
+            return fault(Category.FORMAT, await explain(subject.artifact, facts))
         examples = subject.output.examples
         layout = lay_out(_pieces(subject, facts), installed())
         if facts.tests and not facts.code and not examples and (wanted := layout.missing.get(0)):

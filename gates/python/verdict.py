@@ -12,9 +12,11 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from ...errors import Category
+from ...expression import NOT_READ
 from ...task_ir import Example
 from ...text import clean
 from ..result import Diagnostic, Finding
+from .doctests import DOCTEST
 from .layout import Layout
 from .run import Calls, JobRecord, JobResult, RaisedException, RunReport, Tests
 from .values import same, shown
@@ -30,6 +32,10 @@ _EMPTIED = (
     "assert what they give"
 )
 _BREAK = re.compile(r"\s*[\r\n]\s*")
+_OF_NETWORK = frozenset(("gaierror", "URLError", "ConnectError", "NameResolutionError"))
+_NO_NETWORK = ("name resolution", "Name or service not known", "Failed to resolve", "[Errno 101]")
+# What a socket gives where there is no network: the sandbox allows none but local ones.
+_NOT_PERMITTED = "[Errno 1] Operation not permitted"
 _WRONG = ("AssertionError", "Failed")
 _CANARIES = 4
 _ORDER = (Category.FORMAT, Category.TIMEOUT, Category.CODE, Category.LOGIC)
@@ -198,8 +204,11 @@ def _canary_failed(results: Sequence[JobRecord], canary: str) -> bool:
 def _failure(layout: Layout, test: str, record: JobRecord) -> _Problem:
     name = _test_shown(layout, test)
     if record.raised is None:
-        return _Problem(Category.LOGIC, f"{name} failed")
-    return _raised(layout, name, record.raised, statement=_statement(layout, record.raised))
+        return _Problem(Category.LOGIC, f"{name} failed", _test_line(layout, test))
+    line = _test_line(layout, test)
+    is_doctest = test.partition("::")[2].startswith(DOCTEST)
+    statement = "" if is_doctest else _statement(layout, record.raised)
+    return _raised(layout, name, record.raised, statement, line)
 
 
 def _not_run(layout: Layout, test: str, skipped: Mapping[str, JobRecord]) -> _Problem:
@@ -211,14 +220,28 @@ def _not_run(layout: Layout, test: str, skipped: Mapping[str, JobRecord]) -> _Pr
     return _Problem(Category.CODE, f"{name} was skipped{why}", line)
 
 
-def _raised(layout: Layout, during: str, raised: RaisedException, statement: str = "") -> _Problem:
+def _raised(
+    layout: Layout,
+    during: str,
+    raised: RaisedException,
+    statement: str = "",
+    line: int | None = None,
+) -> _Problem:
     category = Category.LOGIC if raised.name in _WRONG else Category.CODE
     where = _elsewhere(layout, raised)
-    message = raised.message or raised.name
+    message = f"{raised.message or raised.name}{_network(raised)}"
     if raised.name == "SystemExit":
         message = f"it ends the process (with {message})"
     parts = [during, where, statement, message]
-    return _Problem(category, ": ".join(filter(None, parts)), _line(layout, raised), raised.name)
+    at = _line(layout, raised) or line
+    return _Problem(category, ": ".join(filter(None, parts)), at, raised.name)
+
+
+def _network(raised: RaisedException) -> str:
+    """Say that there is no network, where that is what an exception is about."""
+    asks = raised.name in _OF_NETWORK or any(sign in raised.message for sign in _NO_NETWORK)
+    refused = raised.name == "PermissionError" and raised.message == _NOT_PERMITTED
+    return "; the sandbox has no network, use a stand-in for it" if asks or refused else ""
 
 
 def _line(layout: Layout, raised: RaisedException) -> int | None:
@@ -286,7 +309,8 @@ def _test_line(layout: Layout, test: str) -> int | None:
     path, _, name = test.partition("::")
     for placed in layout.placed:
         if placed.path == path and placed.piece.own:
-            line = placed.piece.facts.lines.get(name.partition("::")[0])
+            lines = {found.name: found.line for found in placed.piece.facts.doctests}
+            line = lines.get(name, placed.piece.facts.lines.get(name.partition("::")[0]))
             return None if line is None else line + placed.piece.before
     return None
 
@@ -315,7 +339,7 @@ def _call_shown(call: str) -> str:
     text = call.strip()
     if "\n" in text:
         # As Python would write it: its strings have no line breaks then.
-        with suppress(RecursionError):
+        with suppress(*NOT_READ):
             text = ast.unparse(ast.parse(text, mode="eval"))
     return _joined(text, _CALL)
 
