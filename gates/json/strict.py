@@ -52,7 +52,7 @@ def read_json(text: str) -> Any:
 
 def nesting(value: Any) -> int:
     """Return how many levels of lists and objects a value has."""
-    return max(depth for depth, _, _ in _walk(value))
+    return max(depth + isinstance(part, dict | list) for depth, _, part in _walk(value))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> _Pairs:
@@ -96,7 +96,4 @@ def _problems(place: str, part: Any) -> Iterator[str]:
     elif isinstance(part, str) and _SURROGATE.search(part):
         yield f"{place}: the text has half of a character, {_SURROGATE.findall(part)[0]!a}"
     elif isinstance(part, float) and not math.isfinite(part):
-        why = (
-            "is not a number in JSON" if math.isnan(part) else "is not a number that JSON can hold"
-        )
-        yield f"{place}: {json.dumps(part)} {why}"
+        yield f"{place}: {json.dumps(part)} is no number that JSON can hold"
