@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from ...errors import Category
@@ -47,13 +47,14 @@ class Citations:
         links = {label[1].strip().casefold() for label in map(_LABEL.match, lines) if label}
         for number, line in enumerate(lines, 1):
             for match in _CITED.finditer(line):
+                if _is_text_of_link(line, match.end(), links):
+                    continue
                 for name in map(str.strip, match[1].split(",")):
-                    if name.casefold() not in names and (
-                        name.casefold() in links or _NONE.fullmatch(name)
-                    ):
+                    known = name.casefold() in names
+                    if not known and (name.casefold() in links or _NONE.fullmatch(name)):
                         continue
                     cited += 1
-                    if name.casefold() not in names:
+                    if not known:
                         message = f"[{name}] is none of what there was to read"
                         found.append(
                             Diagnostic(message=message, line=number, column=match.start() + 1)
@@ -64,6 +65,12 @@ class Citations:
             names = ", ".join(f"[{output.name}]" for output in subject.upstream[:5])
             return fault(Category.FORMAT, f"cite what you read, as {names}")
         return Finding(status="passed")
+
+
+def _is_text_of_link(line: str, end: int, links: Container[str]) -> bool:
+    """Whether a link's label follows, as in `[text][label]`."""
+    label = _CITED.match(line, end)
+    return label is not None and label[1].strip().casefold() in links
 
 
 def _without_code(lines: Sequence[str]) -> list[str]:

@@ -337,7 +337,7 @@ def test_file():
 
 RIGHT: dict[str, str] = {
     "a function": _RIGHT + "def test_add():\n    assert add(1, 2) == 3\n",
-    "constants alone": "LIMIT = 3\nNAMES = ('a', 'b')\n\n\ndef test_limit():\n    assert LIMIT == 3\n",
+    "constants alone": "LIMIT = 3\n\n\ndef test_limit():\n    assert LIMIT == 3\n",
     "the result of a call of the module's": """
 def squares(n):
     return [x * x for x in range(n)]
