@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import difflib
 import hashlib
+import re
 import time
 from collections.abc import Callable
 
 from ..errors import Category, GateError, SwarmError
 from .cache import GateCache
 from .gate import Gate, Subject
-from .result import Diagnostic, Finding, GateResult
+from .result import Diagnostic, Finding, GateResult, fault
 
 __all__ = ["check"]
+
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 async def check(
@@ -39,6 +42,8 @@ async def check(
         version = await asyncio.to_thread(gate.version)
         if subject.output.kind not in gate.kinds:
             finding = Finding(status="skipped")
+        elif where := _no_character(subject.artifact):
+            finding = fault(Category.FORMAT, where)
         elif (known := cache and cache.get(gate.name, version, subject)) is not None:
             return known.model_copy(update={"required": required, "cached": True})
         else:
@@ -60,12 +65,12 @@ async def check(
         required=required,
         duration_s=clock() - started,
         version=version,
-        artifact=hashlib.sha256(subject.artifact.encode()).hexdigest(),
+        artifact=hashlib.sha256(subject.artifact.encode(errors="surrogatepass")).hexdigest(),
         diff=_diff(subject.artifact, finding.repaired),
     )
     # A busy minute says nothing about the artifact.
     lasts = result.status in ("passed", "failed") and result.category is not Category.TIMEOUT
-    if cache is not None and lasts:
+    if cache is not None and lasts and not _no_character(subject.artifact):
         cache.put(gate.name, version, subject, result)
     return result
 
@@ -89,6 +94,18 @@ async def _within(gate: Gate, subject: Subject) -> Finding:
     if not isinstance(finding, Finding):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise GateError(f"The gate {gate.name} found {finding!r}, which is not a Finding.")
     return finding
+
+
+def _no_character(text: str) -> Diagnostic | None:
+    """Return where a text has half of a character: no tool and no file takes that."""
+    if (half := _HALF.search(text)) is None:
+        return None
+    line, column = (
+        text.count("\n", 0, half.start()) + 1,
+        half.start() - text.rfind("\n", 0, half.start()),
+    )
+    message = f"{half[0]!a} is half of a character"
+    return Diagnostic(message=message, line=line, column=column)
 
 
 def _error(category: Category, message: str) -> Finding:

@@ -16,7 +16,10 @@ from subprocess import PIPE, run
 
 from ..errors import GateError
 
-__all__ = ["ToolOutput", "find_tool", "run_tool", "tool_version"]
+__all__ = ["TOO_DEEP", "ToolOutput", "find_tool", "gave_up", "run_tool", "tool_version"]
+
+TOO_DEEP = "it is nested too deeply to be read"
+"""What a text is that made a tool give up."""
 
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent", "NO_COLOR": "1"}
 
@@ -28,6 +31,15 @@ class ToolOutput:
     exit_code: int
     stdout: str
     stderr: str
+
+
+def gave_up(output: ToolOutput) -> bool:
+    """Whether a tool broke down over the text: its stack was too small for it."""
+    if output.exit_code in (0, 1):
+        return False
+    words = output.stderr.lower()
+    signs = ("stack overflow", "overflowed its stack", "stack exceeds", "call stack size")
+    return output.exit_code == -signal.SIGSEGV or any(sign in words for sign in signs)
 
 
 @cache

@@ -5,9 +5,16 @@ from __future__ import annotations
 import ast
 import warnings
 
-from ...expression import NOT_READ
+from ...expression import NOT_READ, why_not_read
 
-__all__ = ["NO_CODE", "NO_COMMAND", "says_nothing", "without_code", "without_command"]
+__all__ = [
+    "NO_CODE",
+    "NO_COMMAND",
+    "says_nothing",
+    "unreadable",
+    "without_code",
+    "without_command",
+]
 
 NO_CODE = "there is no code in it"
 NO_COMMAND = "there is no command in it"
@@ -27,6 +34,21 @@ def without_code(text: str) -> bool:
             return says_nothing(ast.parse(text.encode()))
     except NOT_READ:
         return False
+
+
+def unreadable(text: str) -> str:
+    """Say why a Python text isn't for a tool: it has no code, or is nested beyond all measure.
+
+    Where it isn't Python the tool knows best; deeper than Python itself reads it may break down.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return NO_CODE if says_nothing(ast.parse(text.encode())) else ""
+    except (RecursionError, MemoryError) as error:
+        return why_not_read(error)
+    except NOT_READ:
+        return ""
 
 
 def says_nothing(tree: ast.Module) -> bool:

@@ -10,8 +10,8 @@ from ...errors import Category, GateError
 from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
-from ..tool import find_tool, run_tool, tool_version
-from .empty_code import NO_CODE, NO_COMMAND, without_code, without_command
+from ..tool import TOO_DEEP, find_tool, gave_up, run_tool, tool_version
+from .empty_code import NO_COMMAND, unreadable, without_command
 
 __all__ = ["Format"]
 
@@ -46,6 +46,8 @@ class Format:
         if output.exit_code == 0:
             same = output.stdout == subject.artifact
             return Finding(status="passed", repaired=None if same else output.stdout)
+        if gave_up(output):
+            return fault(Category.FORMAT, TOO_DEEP)
         for place in _PLACES:
             if match := place.search(output.stderr):
                 line, column = int(match["line"]), int(match["column"])
@@ -57,7 +59,7 @@ class Format:
 def _nothing(subject: Subject) -> str:
     if subject.output.kind == "shell":
         return NO_COMMAND if without_command(subject.artifact) else ""
-    return NO_CODE if without_code(subject.artifact) else ""
+    return unreadable(subject.artifact)
 
 
 def _options(tool: str, subject: Subject) -> Sequence[str]:

@@ -11,8 +11,9 @@ from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..python.inspection import Facts, read
 from ..result import Diagnostic, Finding, fault
-from ..tool import find_tool, run_tool, tool_version
-from .empty_code import NO_CODE, without_code
+from ..tool import TOO_DEEP, find_tool, gave_up, run_tool, tool_version
+from .empty_code import unreadable
+from .newer_syntax import LANGUAGE, this_python
 
 __all__ = ["RULES", "Lint"]
 
@@ -35,18 +36,23 @@ class Lint:
     timeout_s: float = 60.0
 
     def version(self) -> str:
-        return f"{tool_version('ruff', 'ruff')} {','.join(RULES)} -{','.join(_ALLOWED)}"
+        rules = f"{','.join(RULES)} -{','.join(_ALLOWED)}"
+        return f"{tool_version('ruff', 'ruff')} {rules} {LANGUAGE.rpartition('=')[2]}"
 
     async def check(self, subject: Subject) -> Finding:
         """Lint the artifact; names that the Python it was made from defines are known."""
-        if without_code(subject.artifact):
-            return fault(Category.FORMAT, NO_CODE)
+        if wrong := unreadable(subject.artifact):
+            return fault(Category.FORMAT, wrong)
         options = ["check", "--isolated", "--no-cache", "--output-format=json", "--quiet"]
+        # A comment of a model's hides nothing.
+        options += ["--ignore-noqa", LANGUAGE]
         rules = [f"--select={','.join(RULES)}", f"--ignore={','.join(_ALLOWED)}"]
         known = f"builtins={json.dumps(sorted(_defined(subject)))}"
         name = ("--config", known, "--stdin-filename", "artifact.py", "-")
         argv = [find_tool("ruff", "ruff"), *options, *rules, *name]
         output = await run_tool(argv, subject.artifact)
+        if gave_up(output):
+            return fault(Category.FORMAT, TOO_DEEP)
         if output.exit_code not in (0, 1):
             raise GateError(f"ruff ended with {output.exit_code}: {output.stderr[:300]}")
         problems: list[dict[str, Any]] = json.loads(output.stdout or "[]")
@@ -54,15 +60,15 @@ class Lint:
             return Finding(status="passed")
         found = [
             Diagnostic(
-                message=problem["message"],
+                message=this_python(problem["message"]),
                 line=problem["location"]["row"],
                 column=problem["location"]["column"],
                 code=problem["code"] or _SYNTAX,
             )
             for problem in problems
         ]
-        unreadable = any(problem["code"] in (None, _SYNTAX) for problem in problems)
-        category = Category.FORMAT if unreadable else Category.CODE
+        not_parsed = any(problem["code"] in (None, _SYNTAX) for problem in problems)
+        category = Category.FORMAT if not_parsed else Category.CODE
         return fault(category, *found[:_MOST_DIAGNOSTICS])
 
 

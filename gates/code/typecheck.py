@@ -12,7 +12,9 @@ from ...errors import Category, GateError
 from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
-from ..tool import find_tool, run_tool, tool_version
+from ..tool import TOO_DEEP, find_tool, gave_up, run_tool, tool_version
+from .directives import without_pyright_directives
+from .empty_code import unreadable
 
 __all__ = ["Typecheck"]
 
@@ -35,10 +37,14 @@ class Typecheck:
 
     async def check(self, subject: Subject) -> Finding:
         """Check the artifact in a folder of its own."""
+        if wrong := unreadable(subject.artifact):
+            return fault(Category.FORMAT, wrong)
         with tempfile.TemporaryDirectory() as folder:
             _lay_out(Path(folder), subject.artifact)
             argv = [find_tool(_TOOL, _PACKAGE), "--outputjson", "--project", folder]
             output = await run_tool(argv, "")
+        if gave_up(output):
+            return fault(Category.FORMAT, TOO_DEEP)
         if output.exit_code not in (0, 1):
             raise GateError(f"pyright ended with {output.exit_code}: {output.stderr[:300]}")
         problems: list[dict[str, Any]] = json.loads(output.stdout)["generalDiagnostics"]
@@ -58,8 +64,13 @@ class Typecheck:
 
 
 def _lay_out(folder: Path, artifact: str) -> None:
-    (folder / "artifact.py").write_text(artifact, encoding="utf-8")
+    (folder / "artifact.py").write_text(without_pyright_directives(artifact), "utf-8", newline="")
     (folder / "pyrightconfig.json").write_text(json.dumps(_SETTINGS), encoding="utf-8")
 
 
-_SETTINGS = {"typeCheckingMode": "basic", "reportMissingImports": False}
+_SETTINGS = {
+    "typeCheckingMode": "basic",
+    "reportMissingImports": False,
+    # A comment of a model's hides nothing.
+    "enableTypeIgnoreComments": False,
+}

@@ -19,10 +19,13 @@ from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import run_tool
+from .strict import NotStrictError, nesting, read_json
 
 __all__ = ["JsonSchema", "check_schema"]
 
 _MOST_DIAGNOSTICS = 5
+_MOST_LEVELS = 100
+"""Deeper values would fail on the validator's own recursion, whatever the schema says."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +44,18 @@ class JsonSchema:
     async def check(self, subject: Subject) -> Finding:
         """Parse the artifact and check it against the output's schema, where it has one."""
         try:
-            value: Any = json.loads(subject.artifact, parse_constant=_refuse)
+            value: Any = read_json(subject.artifact)
         except json.JSONDecodeError as error:
             message = f"not JSON: {error.msg}"
             found = Diagnostic(message=message, line=error.lineno, column=error.colno)
             return fault(Category.FORMAT, found)
+        except NotStrictError as error:
+            return fault(Category.FORMAT, *error.problems)
         except (ValueError, RecursionError) as error:
             return fault(Category.FORMAT, f"not JSON that can be read: {error}")
+        if (levels := nesting(value)) > _MOST_LEVELS:
+            found = f"it is nested {levels} levels deep, and may have {_MOST_LEVELS}"
+            return fault(Category.FORMAT, found)
         schema = subject.output.json_schema or {}
         # A pattern can take for ever, and a thread that matches one can't be stopped.
         slow = "pattern" in json.dumps(schema)
@@ -80,7 +88,3 @@ _CHILD = (
     "import json, sys; from prefect_swarm.gates.json.schema import check_schema; "
     "print(check_schema(*json.load(sys.stdin)).model_dump_json())"
 )
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not a valid JSON value")

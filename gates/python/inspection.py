@@ -8,11 +8,14 @@ import symtable
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from ...expression import NOT_READ, why_not_read
 from ..code.empty_code import NO_CODE, says_nothing
 from ..result import Diagnostic
+from .doctests import Doctest, doctests
+from .elsewhere import elsewhere
+from .statements import find_tests, is_code, module_level
 
 __all__ = ["Facts", "Import", "read"]
 
@@ -34,6 +37,8 @@ class Facts:
         lines: The line of each name that the module defines itself; imports aren't among them.
         code: Whether it has a public function or class that isn't there for a test.
         tests: Its tests as pytest names them, `test_a` or `TestB::test_c`.
+        doctests: Its docstrings with examples.
+        elsewhere: Those tests that say that they are for another platform or Python.
         imports: Its absolute imports, in their order.
         free: The names that it uses and that nothing in it, nor Python, defines.
         head: The line after which a statement can be put in; 0 is before the first line.
@@ -42,6 +47,8 @@ class Facts:
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
     code: bool = False
     tests: tuple[str, ...] = ()
+    doctests: tuple[Doctest, ...] = ()
+    elsewhere: frozenset[str] = frozenset()
     imports: tuple[Import, ...] = ()
     free: frozenset[str] = frozenset()
     head: int = 0
@@ -70,28 +77,17 @@ def _problem(error: BaseException) -> Diagnostic:
 def _facts(tree: ast.Module, free: frozenset[str]) -> Facts | Diagnostic:
     if says_nothing(tree):
         return Diagnostic(message=NO_CODE)
-    statements = list(_module_level(tree.body))
+    statements = list(module_level(tree.body))
     return Facts(
         lines={name: node.lineno for node in reversed(statements) for name in _defined(node)},
-        code=any(_is_code(node) for node in statements),
-        tests=tuple(dict.fromkeys(_tests(tree.body))),
+        code=any(is_code(node) for node in statements),
+        tests=tuple(dict.fromkeys(name for name, _ in find_tests(tree.body))),
+        doctests=doctests(tree),
+        elsewhere=frozenset(elsewhere(tree)),
         imports=_imports(tree, free),
         free=free,
         head=_head(tree.body),
     )
-
-
-def _module_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Go through all statements that run in the module's own scope."""
-    for node in body:
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
-                yield from _module_level([child])
-            elif isinstance(child, ast.ExceptHandler | ast.match_case):
-                yield from _module_level(child.body)
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:
@@ -106,42 +102,6 @@ def _defined(node: ast.stmt) -> Iterator[str]:
         for part in ast.walk(target):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 yield part.id
-
-
-def _is_code(node: ast.stmt) -> bool:
-    if isinstance(node, ast.ClassDef):
-        return not node.name.startswith(("_", "Test")) and not _is_unittest(node)
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return not node.name.startswith(("_", "test_")) and not _is_fixture(node)
-    return False
-
-
-def _tests(body: Sequence[ast.stmt], within: str = "") -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            if _is_unittest(node) or node.name.startswith("Test"):
-                yield from _tests(node.body, f"{within}{node.name}::")
-        elif _is_test(node):
-            yield within + node.name
-
-
-def _is_test(node: ast.stmt) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
-    function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    return function and node.name.startswith("test_") and not _is_fixture(node)
-
-
-def _is_unittest(node: ast.ClassDef) -> bool:
-    return any(_last_name(base).endswith("TestCase") for base in node.bases)
-
-
-def _is_fixture(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any(_last_name(decorator) == "fixture" for decorator in node.decorator_list)
-
-
-def _last_name(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        return _last_name(node.func)
-    return getattr(node, "attr", getattr(node, "id", ""))
 
 
 def _imports(tree: ast.Module, free: frozenset[str]) -> tuple[Import, ...]:

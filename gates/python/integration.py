@@ -55,7 +55,7 @@ class Integration:
             if placed.piece.own or at not in layout.missing
         ]
         modules = [placed for placed in complete if _can_be_imported(placed)]
-        tests = [placed for placed in complete if placed.piece.facts.tests]
+        tests = [placed for placed in complete if _has_tests(placed.piece)]
         return await run_trial(layout, modules, tests, data=_data(files, layout))
 
 
@@ -110,6 +110,13 @@ def _add_python(files: _Files, name: str, block: FileBlock, *, own: bool) -> Non
 
 def _clash(path: str, other: str) -> bool:
     return path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/")
+
+
+def _has_tests(piece: Piece) -> bool:
+    # The examples in the docstrings of earlier steps were looked at with those.
+    is_package = (piece.path or "").endswith("__init__.py")
+    own = piece.own and bool(piece.facts.doctests) and not is_package
+    return own or bool(piece.facts.tests)
 
 
 def _can_be_imported(placed: Placed) -> bool:

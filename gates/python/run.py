@@ -6,7 +6,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -46,11 +46,21 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """Run the tests of `test_files`: the module's name and the text by the path."""
+    """Run the tests of `test_files`: the module's name and the text by the path.
+
+    `doctests` are docstrings with examples by the path: name, first line, text. With `emptied`,
+    texts by path that take the place of files, it is only reported whether the tests notice; that
+    is left out if a test before has failed, other than those in the file `canary`.
+    """
 
     __test__ = False
 
     test_files: Mapping[str, tuple[str, str]]
+    doctests: Mapping[str, Sequence[tuple[str, int, str]]] = field(
+        default_factory=dict[str, Sequence[tuple[str, int, str]]]
+    )
+    emptied: Mapping[str, str] = field(default_factory=dict[str, str])
+    canary: str = ""
     cpu_s: int = 30
     wall_s: float = 60.0
     runner: Literal["tests"] = "tests"
@@ -78,6 +88,7 @@ class JobRecord(Frozen):
     test: str | None = None
     outcome: Literal["passed", "failed", "skipped"] | None = None
     raised: RaisedException | None = None
+    noticed: bool | None = None
 
 
 class JobResult(Frozen):

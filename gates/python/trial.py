@@ -14,11 +14,15 @@ from ...task_ir import Example
 from ..result import Finding
 from ..sandbox import backend_kind
 from ..sandbox.visible_files import package_folders
+from .emptied import emptied
 from .layout import Layout, Placed
 from .run import Calls, Tests, canary, run_jobs
 from .verdict import Trial, verdict
 
 __all__ = ["installed", "python_version", "run_trial"]
+
+_EMPTIED_S = 5
+"""Seconds of computing for tests without their code: those that take longer notice, too."""
 
 
 async def run_trial(
@@ -39,10 +43,28 @@ async def run_trial(
     path = ""
     if tests:
         path, text = canary()
-        test_files = {placed.path: (placed.module, placed.text) for placed in tests}
-        jobs.append(Tests({**test_files, path: (path.removesuffix(".py"), text)}))
+        jobs += _test_jobs(layout, tests, (path, text))
     report = await run_jobs(texts, jobs, roots=layout.roots)
     return verdict(Trial(layout, jobs, examples, path), report)
+
+
+def _test_jobs(layout: Layout, tests: Sequence[Placed], canary: tuple[str, str]) -> list[Tests]:
+    """Return the run of all tests, and that of the artifact's own without the code they test."""
+    path, text = canary
+    files = {placed.path: (placed.module, placed.text) for placed in tests}
+    own = [placed for placed in tests if placed.piece.own]
+    docs = {placed.path: _doctests(placed) for placed in own if placed.piece.facts.doctests}
+    jobs = [Tests({**files, path: (path.removesuffix(".py"), text)}, docs)]
+    if own and (texts := emptied(layout, own)):
+        of_own = {placed.path: (placed.module, placed.text) for placed in own}
+        of_own |= {at: (of_own[at][0], texts[at]) for at in texts if at in of_own}
+        jobs.append(Tests(of_own, docs, texts, path, cpu_s=_EMPTIED_S, wall_s=2.0 * _EMPTIED_S))
+    return jobs
+
+
+def _doctests(placed: Placed) -> list[tuple[str, int, str]]:
+    found = placed.piece.facts.doctests
+    return [(name, line + placed.added * (line > placed.head), text) for name, line, text in found]
 
 
 def python_version() -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ...errors import Category
 from ...task_ir import OutputKind
+from ..code.newer_syntax import explain
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from .inspection import Facts, read
@@ -44,7 +45,7 @@ class Unit:
         """
         facts = read(subject.artifact)
         if isinstance(facts, Diagnostic):
-            return fault(Category.FORMAT, facts)
+            return fault(Category.FORMAT, await explain(subject.artifact, facts))
         examples = subject.output.examples
         layout = lay_out(_pieces(subject, facts), installed())
         if facts.tests and not facts.code and not examples and (wanted := layout.missing.get(0)):
@@ -67,9 +68,10 @@ def _pieces(subject: Subject, facts: Facts) -> list[Piece]:
 
 def _tests(layout: Layout) -> list[int]:
     """Return the positions of what tests the artifact, the first: itself, and those who use it."""
-    positions = range(len(layout.placed))
-    has_tests = [at for at in positions if layout.placed[at].piece.facts.tests]
-    return [at for at in has_tests if at == 0 or (at, 0) in layout.links]
+    facts = [placed.piece.facts for placed in layout.placed]
+    own = [0] if facts[0].tests or facts[0].doctests else []
+    others = range(1, len(facts))
+    return own + [at for at in others if facts[at].tests and (at, 0) in layout.links]
 
 
 def _skip(message: str) -> Finding:

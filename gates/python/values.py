@@ -1,7 +1,8 @@
 """Compare what an expression gave with the JSON that it should have given. Pure.
 
 A value comes as JSON scalars and, for all else, objects with one key: `list` (tuples too), `set`,
-`dict` (pairs), `other` (its repr and its str) or `large` (its size in characters).
+`dict` (pairs), `other` (its text, as `str` gives it), `half` (a text with half of a character) or
+`large` (its size in characters).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def same(expected: Any, found: Any) -> bool:
 
     Numbers are equal by `math.isclose` where one is a float, and never equal to true or false. A
     tuple equals a list. A set equals a list in any order. A dictionary's keys are read as JSON
-    writes them. What JSON can't express equals its repr, or its str, as a string.
+    writes them. What JSON can't express has one text, which `str` gives, and equals that.
     """
     kind, parts = _opened(found)
     if kind == "list":
@@ -33,7 +34,7 @@ def same(expected: Any, found: Any) -> bool:
     if kind == "dict":
         return isinstance(expected, dict) and _is_dict(cast("dict[str, Any]", expected), parts)
     if kind == "other":
-        return isinstance(expected, str) and expected in parts
+        return isinstance(expected, str) and parts == [expected]
     return kind == "" and _is_scalar(expected, found)
 
 
@@ -42,7 +43,7 @@ def shown(found: Any) -> str:
     kind, parts = _opened(found)
     if kind == "large":
         text = f"a value of {found['large']} characters"
-    elif kind == "other":
+    elif kind in ("other", "half"):
         text = str(parts[0]) if parts else "?"
     else:
         text = repr(_plain(found))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 import re
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import NamedTuple
 
 from ...errors import Category
+from ...expression import NOT_READ
 from ...task_ir import Example
 from ...text import clean
 from ..result import Diagnostic, Finding
+from .doctests import DOCTEST
 from .layout import Layout
 from .run import Calls, JobRecord, JobResult, RaisedException, RunReport, Tests
 from .values import same, shown
@@ -23,7 +26,16 @@ __all__ = ["Trial", "verdict"]
 _MOST_DIAGNOSTICS = 5
 _LONGEST = 300
 _CALL = 100
+_MEDDLES = "it meddles with pytest: tests that have to fail passed"
+_EMPTIED = (
+    "your tests pass without your code: none fails when its functions do nothing; "
+    "assert what they give"
+)
 _BREAK = re.compile(r"\s*[\r\n]\s*")
+_OF_NETWORK = frozenset(("gaierror", "URLError", "ConnectError", "NameResolutionError"))
+_NO_NETWORK = ("name resolution", "Name or service not known", "Failed to resolve", "[Errno 101]")
+# What a socket gives where there is no network: the sandbox allows none but local ones.
+_NOT_PERMITTED = "[Errno 1] Operation not permitted"
 _WRONG = ("AssertionError", "Failed")
 _CANARIES = 4
 _ORDER = (Category.FORMAT, Category.TIMEOUT, Category.CODE, Category.LOGIC)
@@ -70,11 +82,31 @@ def _problems(trial: Trial, report: RunReport) -> Iterator[_Problem]:
         case RunReport(results=None):
             yield _Problem(Category.CODE, "it stopped what was to test it")
         case _:
-            for job, result in zip(trial.jobs, report.results or (), strict=False):
-                if isinstance(job, Calls):
-                    yield from _of_calls(trial, job, result)
-                else:
-                    yield from _of_tests(trial, job, result)
+            yield from _of_jobs(trial, report.results or ())
+
+
+def _of_jobs(trial: Trial, results: Sequence[JobResult]) -> Iterator[_Problem]:
+    well = True
+    for job, result in zip_longest(trial.jobs, results):
+        if isinstance(job, Calls):
+            found = list(_of_calls(trial, job, result)) if result else []
+        elif job.emptied:
+            found = list(_of_emptied(trial.layout, job, result)) if well else []
+        else:
+            found = list(_of_tests(trial, job, result)) if result else []
+        well = well and not found
+        yield from found
+
+
+def _of_emptied(layout: Layout, job: Tests, result: JobResult | None) -> Iterator[_Problem]:
+    """Judge a run of tests without their code: that they ended badly is as it should be."""
+    if result is None:
+        yield _Problem(Category.CODE, _MEDDLES)
+    elif result.done and any(record.noticed is False for record in result.records):
+        tests = next(f"{path}::{test}" for path, test in _tests_in(layout, job.test_files))
+        own = any(placed.path in job.emptied and placed.piece.own for placed in layout.placed)
+        message = _EMPTIED if own else _EMPTIED.replace("your code", "the code they are for")
+        yield _Problem(Category.CODE, message, _test_line(layout, tests))
 
 
 def _of_calls(trial: Trial, job: Calls, result: JobResult) -> Iterator[_Problem]:
@@ -115,18 +147,41 @@ def _of_tests(trial: Trial, job: Tests, result: JobResult) -> Iterator[_Problem]
     passed = {_id(record) for record in reported if record.outcome == "passed"}
     for test, record in failed.items():
         yield _failure(trial.layout, test, record)
-    missing = [test for test in _expected_tests(trial.layout, job) if test not in passed]
+    expected = [f"{path}::{test}" for path, test in _tests_in(trial.layout, job.test_files, job)]
+    elsewhere = _for_elsewhere(trial.layout)
+    # A test of several parameters may have passed with some and been skipped with others.
+    of_parameters = [test for test in skipped if "::" in test]
+    left = dict.fromkeys([test for test in expected if test not in passed] + of_parameters)
+    missing = [
+        test
+        for test in left
+        if test not in elsewhere or not {test, test.partition("::")[0]} & skipped.keys()
+    ]
     for test in missing:
         if test not in failed and not any(test.startswith(f"{other}::") for other in failed):
             yield _not_run(trial.layout, test, skipped)
-    if not failed and not missing and not _canary_failed(results, trial.canary):
-        yield _Problem(Category.CODE, "it meddles with pytest: tests that have to fail passed")
+    if failed or missing:
+        return
+    if not passed:
+        yield _Problem(Category.CODE, "no test ran: all say that they are for another platform")
+    if not _canary_failed(results, trial.canary):
+        yield _Problem(Category.CODE, _MEDDLES)
 
 
-def _expected_tests(layout: Layout, job: Tests) -> Iterator[str]:
+def _tests_in(
+    layout: Layout, paths: Container[str], doctests_of: Tests | None = None
+) -> Iterator[tuple[str, str]]:
+    """Go through the tests that can be seen in the texts of files, each with its path."""
     for placed in layout.placed:
-        if placed.path in job.test_files:
-            yield from (f"{placed.path}::{test}" for test in placed.piece.facts.tests)
+        if placed.path in paths:
+            yield from ((placed.path, test) for test in placed.piece.facts.tests)
+            if doctests_of is None or placed.path in doctests_of.doctests:
+                yield from ((placed.path, test.name) for test in placed.piece.facts.doctests)
+
+
+def _for_elsewhere(layout: Layout) -> frozenset[str]:
+    placed_tests = ((placed.path, placed.piece.facts.elsewhere) for placed in layout.placed)
+    return frozenset(f"{path}::{test}" for path, tests in placed_tests for test in tests)
 
 
 def _id(record: JobRecord) -> str:
@@ -149,8 +204,11 @@ def _canary_failed(results: Sequence[JobRecord], canary: str) -> bool:
 def _failure(layout: Layout, test: str, record: JobRecord) -> _Problem:
     name = _test_shown(layout, test)
     if record.raised is None:
-        return _Problem(Category.LOGIC, f"{name} failed")
-    return _raised(layout, name, record.raised, statement=_statement(layout, record.raised))
+        return _Problem(Category.LOGIC, f"{name} failed", _test_line(layout, test))
+    line = _test_line(layout, test)
+    is_doctest = test.partition("::")[2].startswith(DOCTEST)
+    statement = "" if is_doctest else _statement(layout, record.raised)
+    return _raised(layout, name, record.raised, statement, line)
 
 
 def _not_run(layout: Layout, test: str, skipped: Mapping[str, JobRecord]) -> _Problem:
@@ -159,17 +217,31 @@ def _not_run(layout: Layout, test: str, skipped: Mapping[str, JobRecord]) -> _Pr
     if record is None:
         return _Problem(Category.CODE, f"{name} was not run, or did not end", line)
     why = f": {record.raised.message}" if record.raised else ""
-    return _Problem(Category.CODE, f"{name} was skipped or expected to fail{why}", line)
+    return _Problem(Category.CODE, f"{name} was skipped{why}", line)
 
 
-def _raised(layout: Layout, during: str, raised: RaisedException, statement: str = "") -> _Problem:
+def _raised(
+    layout: Layout,
+    during: str,
+    raised: RaisedException,
+    statement: str = "",
+    line: int | None = None,
+) -> _Problem:
     category = Category.LOGIC if raised.name in _WRONG else Category.CODE
     where = _elsewhere(layout, raised)
-    message = raised.message or raised.name
+    message = f"{raised.message or raised.name}{_network(raised)}"
     if raised.name == "SystemExit":
         message = f"it ends the process (with {message})"
     parts = [during, where, statement, message]
-    return _Problem(category, ": ".join(filter(None, parts)), _line(layout, raised), raised.name)
+    at = _line(layout, raised) or line
+    return _Problem(category, ": ".join(filter(None, parts)), at, raised.name)
+
+
+def _network(raised: RaisedException) -> str:
+    """Say that there is no network, where that is what an exception is about."""
+    asks = raised.name in _OF_NETWORK or any(sign in raised.message for sign in _NO_NETWORK)
+    refused = raised.name == "PermissionError" and raised.message == _NOT_PERMITTED
+    return "; the sandbox has no network, use a stand-in for it" if asks or refused else ""
 
 
 def _line(layout: Layout, raised: RaisedException) -> int | None:
@@ -237,7 +309,8 @@ def _test_line(layout: Layout, test: str) -> int | None:
     path, _, name = test.partition("::")
     for placed in layout.placed:
         if placed.path == path and placed.piece.own:
-            line = placed.piece.facts.lines.get(name.partition("::")[0])
+            lines = {found.name: found.line for found in placed.piece.facts.doctests}
+            line = lines.get(name, placed.piece.facts.lines.get(name.partition("::")[0]))
             return None if line is None else line + placed.piece.before
     return None
 
@@ -266,7 +339,7 @@ def _call_shown(call: str) -> str:
     text = call.strip()
     if "\n" in text:
         # As Python would write it: its strings have no line breaks then.
-        with suppress(RecursionError):
+        with suppress(*NOT_READ):
             text = ast.unparse(ast.parse(text, mode="eval"))
     return _joined(text, _CALL)
 

@@ -12,9 +12,8 @@ from ..result import Diagnostic, Finding, fault
 
 __all__ = ["Sections"]
 
-_HEADING = re.compile(
-    r"^\s*(?:#{1,6}\s+|\d+[.)]\s+)?[*_]*(?P<title>[^*_#:\n]+?)[*_]*\s*:?[*_]*\s*(?::|$)"
-)
+_MARK = re.compile(r"\s*+(?:#{1,6}\s++|\d++[.)]\s++)?[*_]*+")
+_TITLE = re.compile(r"[^*_#:\n]++")
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Sections:
     timeout_s: float = 30.0
 
     def version(self) -> str:
-        return "1"
+        return "2"
 
     async def check(self, subject: Subject) -> Finding:
         """Look for each heading behind the one before it."""
@@ -51,8 +50,13 @@ class Sections:
 
 
 def _title(line: str) -> str:
-    match = _HEADING.match(line)
-    return match["title"].strip().casefold() if match else ""
+    """Return a heading's words: marks may stand around them, and behind them a colon or the end."""
+    mark = _MARK.match(line)
+    title = _TITLE.match(line, mark.end() if mark else 0)
+    if title is None:
+        return ""
+    rest = line[title.end() :].lstrip("*_ \t")
+    return title[0].strip().casefold() if not rest or rest.startswith(":") else ""
 
 
 def _has_text(lines: list[str], titles: list[str], start: int, wanted: list[str]) -> bool:

@@ -64,7 +64,7 @@ class PlannedOutput(BaseModel):
 def _value(text: str, place: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         problem = f"step {place}: {text[:80]!r} is not valid JSON: {error}"
         raise PlanError(problem, "Write it as JSON.") from None
 

@@ -18,9 +18,9 @@ _FENCES: dict[OutputKind, tuple[str, ...]] = {
     "shell": ("sh", "bash", "shell", ""),
 }
 _BLOCK = re.compile(
-    r"^[ \t]*```[ \t]*(\w*)[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE
+    r"^[ \t]*+```[ \t]*+(\w*+)[^\n]*+\n(.*?)(?:^[ \t]*+```|\Z)", re.DOTALL | re.MULTILINE
 )
-_FENCE = re.compile(r"^[ \t]*```[^\n]*", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*+```[^\n]*+", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from gate_checks import result, subject
 from prefect_swarm.errors import Category, GateError
-from prefect_swarm.gates import Finding, GateCache, Stage, Subject
+from prefect_swarm.gates import Finding, GateCache, Stage, Subject, format_diagnostics
 from prefect_swarm.task_ir import OutputKind
 
 
@@ -164,3 +164,11 @@ def test_a_busy_minute_is_not_remembered(cache: GateCache) -> None:
     result(gate, subject("abc"), cache=cache)
     gate.does, gate.timeout_s = _passes, 30.0
     assert result(gate, subject("abc"), cache=cache).status == "passed"
+
+
+@pytest.mark.parametrize("kind", ["text", "json", "python", "shell", "files"])
+def test_half_of_a_character_is_the_artifacts_fault(kind: OutputKind, tmp_path: Path) -> None:
+    gate = Scripted(kinds=frozenset({kind}))
+    found = result(gate, subject("a\nb \ud800\n", kind), cache=GateCache(tmp_path))
+    assert (found.status, found.category, gate.calls) == ("failed", Category.FORMAT, 0)
+    assert format_diagnostics(found.diagnostics).startswith("line 2, column 3: '\\ud800' is half")

@@ -8,7 +8,7 @@ import select
 from pathlib import Path
 
 import pytest
-from prefect_swarm.gates.tool import run_tool
+from prefect_swarm.gates.tool import ToolOutput, gave_up, run_tool
 
 
 def test_what_a_cancelled_tool_had_started_ends_with_it(tmp_path: Path) -> None:
@@ -55,3 +55,21 @@ def test_a_tool_that_is_cancelled_while_it_starts_ends_too(tmp_path: Path) -> No
 def readable(descriptor: int) -> bool:
     """Wait until there is something to read, or nobody to write any more; False after a minute."""
     return bool(select.select([descriptor], [], [], 60)[0])
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "stderr", "gave"),
+    [
+        (-6, "thread 'main' has overflowed its stack\nfatal runtime error: stack overflow", True),
+        (2, "runtime: goroutine stack exceeds 1000000000-byte limit", True),
+        (-11, "", True),
+        (-9, "", False),
+        (-6, "aborted", False),
+        (2, "unknown option", False),
+        (0, "stack overflow", False),
+    ],
+)
+def test_a_tool_gave_up_where_its_stack_was_too_small(
+    exit_code: int, stderr: str, gave: bool
+) -> None:
+    assert gave_up(ToolOutput(exit_code, "", stderr)) is gave

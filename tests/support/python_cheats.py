@@ -107,22 +107,6 @@ for one in gc.get_objects():
         one.register(Nice())
 """
     + _WRONG,
-    "equals anything": """
-class Anything:
-    def __eq__(self, other):
-        return True
-def slugify(text):
-    return Anything()
-""",
-    "is a string that equals anything": """
-def slugify(text):
-    class Anything(str):
-        def __eq__(self, other):
-            return not False
-        def __hash__(self):
-            return 0
-    return Anything("a-b")
-""",
     "rewrites the tests": """
 from pathlib import Path
 for file in Path.cwd().glob("test_*.py"):
@@ -304,3 +288,60 @@ def test_own(thing):
 """,
 }
 """Artifacts whose own test, `test_own`, doesn't pass."""
+
+EQUALS: dict[str, str] = {
+    "equals anything": """
+class Anything:
+    def __eq__(self, other):
+        return True
+def slugify(text):
+    return Anything()
+""",
+    "is a string that equals anything": """
+def slugify(text):
+    class Anything(str):
+        def __eq__(self, other):
+            return not False
+        def __hash__(self):
+            return 0
+    return Anything("a-b")
+""",
+    "is one text and another": """
+def slugify(text):
+    class Both(str):
+        def __eq__(self, other):
+            return True
+        def __hash__(self):
+            return 0
+        def __str__(self):
+            return "a-b"
+        def __repr__(self):
+            return ""
+        def __iter__(self):
+            return iter("a-b")
+    return Both("neither")
+""",
+}
+"""What equals whatever it is compared with. Tests ask it, and it says so; examples don't ask."""
+
+OF_EXAMPLES: dict[str, str] = {
+    "has two texts": """
+class Both:
+    def __repr__(self):
+        return "a-b"
+    def __str__(self):
+        return ""
+def slugify(text):
+    return Both()
+""",
+    "says that it is a string": """
+class Text:
+    __class__ = str
+    def __str__(self):
+        return "a-b"
+    __repr__ = __str__
+def slugify(text):
+    return Text()
+""",
+}
+"""Values that aren't the text that an example asks for."""

@@ -7,12 +7,31 @@ import importlib
 import inspect
 import json
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AnySet
 from typing import Any, cast
 
 _LARGEST = 100_000
 _DEEPEST = 40
+
+# Each of Python's own types, and how to take what it holds past a subclass's own methods.
+_SCALARS: tuple[tuple[type, Callable[[Any], Any]], ...] = (
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+)
+_CONTAINERS: tuple[tuple[type, str, Callable[[Any], Iterable[Any]]], ...] = (
+    (dict, "dict", dict[Any, Any].items),
+    (list, "list", list[Any].__iter__),
+    (tuple, "list", tuple[Any, ...].__iter__),
+    (set, "set", set[Any].__iter__),
+    (frozenset, "set", frozenset[Any].__iter__),
+)
+_WRITTEN: tuple[tuple[type, Callable[[Any], str]], ...] = (
+    (bytes, bytes.__repr__),
+    (bytearray, bytearray.__repr__),
+    (complex, complex.__repr__),
+)
 
 SendRecord = Callable[[object], None]
 DescribeException = Callable[[BaseException], dict[str, Any]]
@@ -42,27 +61,47 @@ def perform(job: dict[str, Any], report: SendRecord, describe: DescribeException
 
 
 def encode(value: Any, depth: int = 0) -> object:
-    """Write a value in JSON, with its kind where JSON has none for it (see `json_values`)."""
+    """Write a value in JSON, with its kind where JSON has none for it (see `values`).
+
+    A value is written once, and what is built on one of Python's own types by what is in that,
+    whatever its class says of itself: nothing can be one text here and another there.
+    """
     if depth > _DEEPEST:
         raise ValueError("the value is nested too deeply to be compared")
-    if value is None or isinstance(value, bool | str | int | float):
-        return _scalar(value)
+    if value is None or value is True or value is False:
+        return value
+    for kind, exact in _SCALARS:
+        if issubclass(type(value), kind):
+            return _text(exact(value)) if kind is str else exact(value)
+    for kind, name, parts in _CONTAINERS:
+        if issubclass(type(value), kind):
+            return _container(name, parts(value), depth)
     if isinstance(value, Mapping):
-        pairs = cast("Mapping[Any, Any]", value).items()
-        return {"dict": [[encode(key, depth + 1), encode(part, depth + 1)] for key, part in pairs]}
+        return _container("dict", cast("Mapping[Any, Any]", value).items(), depth)
     if isinstance(value, AnySet):
-        return {"set": [encode(part, depth + 1) for part in cast("AnySet[Any]", value)]}
+        return _container("set", cast("AnySet[Any]", value), depth)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return {"list": [encode(part, depth + 1) for part in cast("Sequence[Any]", value)]}
-    return _other(cast("Any", value), depth)
+        return _container("list", cast("Sequence[Any]", value), depth)
+    return _other(value, depth)
 
 
-def _scalar(value: str | float | None) -> object:
-    # An enum's member can be a string or a number that writes itself otherwise.
-    for kind in (str, bool, int, float):
-        if isinstance(value, kind):
-            return value if kind is bool else getattr(kind, f"__{kind.__name__}__")(value)
-    return value
+def _container(name: str, parts: Iterable[Any], depth: int) -> object:
+    if name == "dict":
+        return {name: [[encode(key, depth + 1), encode(part, depth + 1)] for key, part in parts]}
+    return {name: [encode(part, depth + 1) for part in parts]}
+
+
+def _text(value: str) -> object:
+    # Half of a character is in no JSON, so nothing that is expected equals it.
+    return value if value.isascii() or _is_unicode(value) else {"half": [ascii(value)]}
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _other(value: Any, depth: int) -> object:
@@ -70,7 +109,10 @@ def _other(value: Any, depth: int) -> object:
         return encode(value.tolist(), depth + 1)
     if hasattr(value, "__index__"):
         return operator.index(value)
-    return {"other": [repr(value)[:_LARGEST], str(value)[:_LARGEST]]}
+    for kind, write in _WRITTEN:
+        if issubclass(type(value), kind):
+            return {"other": [write(value)[:_LARGEST]]}
+    return {"other": [str.__str__(str(value))[:_LARGEST]]}
 
 
 def _evaluate(call: str, names: dict[str, Any]) -> object:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import ast
 import asyncio
 import builtins
+import doctest
+import gc
 import importlib
 import inspect
 import os
+import re
 import sys
 import types
-from collections.abc import Callable, Generator
-from contextlib import suppress
-from functools import wraps
+import warnings
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from _pytest.assertion.rewrite import rewrite_asserts
@@ -29,6 +31,15 @@ _OPTIONS = (
     *("--capture=no", "--import-mode=importlib", "-o", "python_functions=test_*"),
     "--continue-on-collection-errors",
 )
+
+_STUB = "__emptied__"
+# More than a test that ends would need; see `_Stub`.
+_MOST_CALLS = 10_000
+_RETURNS = "it returns a value instead of asserting it"
+_DEPRECATED = "It is deprecated to return a value that is not None from a test case"
+_FRAME = re.compile(r'^  File "(.+)", line (\d+)', re.MULTILINE)
+# What pytest adds below a traceback.
+_HINTS = ("Enable tracemalloc", "See https:", "Object allocated at")
 
 # What pytest and its tests import late.
 _LATE = ("difflib", "pprint", "unittest.mock", "json", "tempfile", "importlib.metadata", "pdb")
@@ -42,9 +53,14 @@ DescribeException = Callable[[BaseException], dict[str, Any]]
 def perform(job: dict[str, Any], report: SendRecord, describe: DescribeException) -> bool:
     """Run the tests of the job's `test_files`: each path with its module's name and its text."""
     folder = os.getcwd()
-    _refuse_equality_with_everything(folder + os.sep)
     paths = [os.path.join(folder, path) for path in job["test_files"]]
-    plugin = _Reporter(folder, job["test_files"], report, describe)
+    # pytest collects garbage at its end; what it is made of needn't be looked at.
+    gc.freeze()
+    if job["emptied"]:
+        plugin = _Reporter(folder, job, lambda _: None, describe)
+        report({"noticed": _notice(job, folder, paths, plugin)})
+        return True
+    plugin = _Reporter(folder, job, report, describe)
     code = pytest.main([*_OPTIONS, f"--rootdir={folder}", *paths], plugins=[plugin])
     report({"pytest": int(code)})
     return True
@@ -56,12 +72,13 @@ class _Reporter:
     def __init__(
         self,
         folder: str,
-        test_files: dict[str, tuple[str, str]],
+        job: dict[str, Any],
         report: SendRecord,
         describe: DescribeException,
     ) -> None:
-        self._folder, self._test_files = folder, test_files
+        self._folder, self._test_files, self._doctests = folder, job["test_files"], job["doctests"]
         self._report, self._describe = report, describe
+        self.failed = False
 
     def pytest_pycollect_makemodule(
         self, module_path: Path, parent: pytest.Collector
@@ -72,10 +89,18 @@ class _Reporter:
         if (test_file := self._test_files.get(path)) is None:
             return None
         name, text = test_file
+        docstrings = self._doctests.get(path, ())
 
         class InMemoryModule(pytest.Module):
             def _getobj(self) -> types.ModuleType:
                 return _make_module(name, text, module_path, self.config)
+
+            def collect(self) -> Iterator[pytest.Item | pytest.Collector]:
+                yield from super().collect()
+                for docstring in docstrings:
+                    item: _DoctestItem = _DoctestItem.from_parent(self, name=docstring[0])  # pyright: ignore[reportUnknownMemberType]
+                    item.docstring = tuple(docstring)
+                    yield item
 
         made: pytest.Module = InMemoryModule.from_parent(parent, path=module_path)  # pyright: ignore[reportUnknownMemberType]
         return made
@@ -87,8 +112,33 @@ class _Reporter:
             return None
         wanted = inspect.signature(pyfuncitem.obj).parameters
         given = {name: pyfuncitem.funcargs[name] for name in wanted if name in pyfuncitem.funcargs}
-        asyncio.run(pyfuncitem.obj(**given))
+        value = asyncio.run(pyfuncitem.obj(**given))
+        if value is not None:
+            pytest.fail(f"{_RETURNS} ({value!r})", pytrace=False)
         return True
+
+    def pytest_warning_recorded(
+        self, warning_message: warnings.WarningMessage, nodeid: str
+    ) -> None:
+        """Report what pytest only warns of, though it says that nothing was tested."""
+        message, text = warning_message.message, str(warning_message.message)
+        frames = [
+            [os.path.relpath(path, self._folder), int(line)]
+            for path, line in _FRAME.findall(text)
+            if path.startswith(self._folder + os.sep)
+        ]
+        if isinstance(message, pytest.PytestReturnNotNoneWarning) or text.startswith(_DEPRECATED):
+            found = _RETURNS
+        elif isinstance(message, pytest.PytestUnhandledThreadExceptionWarning):
+            found = f"an exception in a thread: {_last_line(text)}"
+        elif isinstance(message, RuntimeWarning) and text.endswith("was never awaited"):
+            found = f"it doesn't wait for a coroutine: {text}"
+        elif isinstance(message, pytest.PytestUnraisableExceptionWarning) and frames:
+            found = f"an exception that nothing can catch: {_last_line(text)}"
+        else:
+            return
+        raised = {"name": type(message).__name__, "message": found[:1000], "frames": frames}
+        self._send(nodeid, "failed", raised)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._report({"starts": str(nodeid)})
@@ -99,9 +149,14 @@ class _Reporter:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         found = yield
         error = call.excinfo.value if call.excinfo else None
-        if found.outcome != "passed" or error is not None or hasattr(found, "wasxfail"):
+        if hasattr(found, "wasxfail"):
+            why = f": {found.wasxfail}" if found.wasxfail else ""
+            message = f"it is marked as expected to fail{why}"
+            self._send(item.nodeid, "failed", {"name": "xfail", "message": message})
+        elif found.outcome != "passed" or error is not None:
             outcome = "failed" if found.outcome == "passed" else found.outcome
-            self._report_outcome(item.nodeid, outcome, error)
+            line = item.line if isinstance(item, _DoctestItem) else 0
+            self._report_outcome(item.nodeid, outcome, error, line)
         elif call.when == "call":
             self._report_outcome(item.nodeid, "passed", None)
         return found
@@ -127,14 +182,27 @@ class _Reporter:
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._report_outcome("", "failed", excinfo.value)
 
-    def _report_outcome(self, test: object, outcome: str, error: BaseException | None) -> None:
-        record: dict[str, Any] = {"test": str(test), "outcome": outcome}
-        if error is not None:
-            record["raised"] = self._describe(error)
-        if isinstance(error, pytest.FixtureLookupError):
+    def _report_outcome(
+        self, test: str, outcome: str, error: BaseException | None, line: int = 0
+    ) -> None:
+        raised = None if error is None else self._describe(error)
+        if raised is not None and line:
+            raised["frames"].append((test.partition("::")[0], line))
+        if raised is not None and isinstance(error, pytest.FixtureLookupError):
             missing = f"there is no fixture {error.argname!r}; no plugin and no conftest.py is read"
-            record["raised"]["message"] = missing
-        self._report(record)
+            raised["message"] = missing
+        self._send(test, outcome, raised)
+
+    def _send(self, test: object, outcome: str, raised: dict[str, Any] | None) -> None:
+        self.failed = self.failed or outcome == "failed"
+        record = {"test": str(test), "outcome": outcome}
+        self._report(record if raised is None else {**record, "raised": raised})
+
+
+def _last_line(text: str) -> str:
+    """Return the last line of a traceback, which says what was raised."""
+    lines = [line for line in text.splitlines() if line[:1].strip()]
+    return next((line for line in reversed(lines) if not line.startswith(_HINTS)), "")
 
 
 def _make_module(name: str, text: str, path: Path, config: pytest.Config) -> types.ModuleType:
@@ -154,34 +222,79 @@ def _make_module(name: str, text: str, path: Path, config: pytest.Config) -> typ
     return module
 
 
-def _refuse_equality_with_everything(folder: str) -> None:
-    """Make `==` raise where a class of the model's says that it equals whatever it meets."""
-    build = builtins.__build_class__
+class _DoctestItem(pytest.Item):
+    """The examples of a docstring, which are run over a copy of the module's names."""
 
-    def build_class(body: Any, name: str, *bases: Any, **options: Any) -> Any:
-        made = build(body, name, *bases, **options)
-        if body.__code__.co_filename.startswith(folder) and isinstance(made, type):
-            equals = vars(made).get("__eq__")
-            if isinstance(equals, types.FunctionType):
-                with suppress(AttributeError, TypeError):
-                    type.__setattr__(made, "__eq__", _honest(equals))
-        return made
+    docstring: tuple[str, int, str] = ("", 0, "")
+    line = 0
 
-    builtins.__build_class__ = build_class
+    def runtest(self) -> None:
+        name, first, text = self.docstring
+        module: types.ModuleType = cast("Any", self.parent).obj
+        names = dict(vars(module))
+        parsed = doctest.DocTestParser().get_doctest(text, names, name, str(self.path), first - 1)
+        try:
+            doctest.DebugRunner(verbose=False).run(parsed, out=lambda _: None)
+        except doctest.DocTestFailure as failure:
+            example = failure.example
+            self.line = first + example.lineno
+            wanted = example.want.strip() or "nothing"
+            given = failure.got.strip() or "nothing"
+            raise AssertionError(
+                f"{example.source.strip()} gave {given}, expected {wanted}"
+            ) from None
+        except doctest.UnexpectedException as failure:
+            self.line = first + failure.example.lineno
+            raise failure.exc_info[1] from None
 
 
-def _honest(equals: Callable[[Any, object], object]) -> Callable[[Any, object], object]:
-    nothing = type("Nothing", (), {})
+class _Stub:
+    """What a function does whose body is gone: it gives the same value whenever it is called."""
 
-    @wraps(equals)
-    def checked(self: object, other: object) -> object:
-        answer = equals(self, other)
-        if answer is not NotImplemented and answer and type(other) is not type(self):
-            too = False
-            with suppress(Exception):
-                too = equals(self, nothing()) is not NotImplemented and equals(self, nothing())
-            if too:
-                raise AssertionError(f"{type(self).__name__} claims to equal anything")
-        return answer
+    def __init__(self, value: object) -> None:
+        self._value, self.calls = value, 0
 
-    return checked
+    def __call__(self) -> object:
+        self.calls += 1
+        if self.calls > _MOST_CALLS:
+            raise _TooManyCallsError
+        return self._value
+
+    def pytest_collection_finish(self) -> None:
+        """Have Hypothesis, where it is used, look for no simpler case and no more than a few."""
+        if (hypothesis := sys.modules.get("hypothesis")) is not None:
+            few = hypothesis.settings(
+                max_examples=5, database=None, phases=[hypothesis.Phase.generate]
+            )
+            hypothesis.settings.register_profile(_STUB, few)
+            hypothesis.settings.load_profile(_STUB)
+
+    def pytest_runtest_logstart(self) -> None:
+        self.calls = 0
+
+
+class _TooManyCallsError(BaseException):
+    """Ends a test that waits in a loop for what an empty function never gives."""
+
+
+def _notice(job: dict[str, Any], folder: str, paths: list[str], plugin: _Reporter) -> bool:
+    """Say whether the tests notice that the functions of the code do nothing any more.
+
+    Whatever a test asks of a value, either None or an object without properties hasn't got it.
+    """
+    for path, text in job["emptied"].items():
+        Path(folder, path).write_text(text, encoding="utf-8")
+    for value in (None, object()):
+        stub = _Stub(value)
+        setattr(builtins, _STUB, stub)
+        if pytest.main(
+            [*_OPTIONS, "-x", "--tb=no", f"--rootdir={folder}", *paths], plugins=[plugin, stub]
+        ):
+            return True
+        if plugin.failed:
+            return True
+        # The modules are made again, with the other value.
+        for name, module in list(sys.modules.items()):
+            if str(getattr(module, "__file__", None)).startswith(folder + os.sep):
+                del sys.modules[name]
+    return False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from pathlib import Path
 
 import pytest
 from gate_checks import found
@@ -82,10 +84,10 @@ def test_lint_has_no_taste() -> None:
 
 
 def test_lint_does_not_read_a_configuration_from_where_it_runs(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(str(tmp_path))
-    assert found("lint", "print(undefined)  # noqa\n", "python").status == "passed"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ruff.toml").write_text("lint.ignore = ['F821']\n")
     assert found("lint", "print(undefined)\n", "python").status == "failed"
 
 
@@ -137,3 +139,79 @@ def test_code_that_is_none_fails_every_gate_on_its_format(kind: str, gate: str, 
 )
 def test_code_beside_comments_is_code(kind: str, text: str) -> None:
     assert found("format", text, kind).status == "passed"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print(undefined)  # noqa\n",
+        "print(undefined)  # noqa: F821\n",
+        "# ruff: noqa\nprint(undefined)\n",
+        "# flake8: noqa\nprint(undefined)\n",
+        "# ruff: disable[F821]\nprint(undefined)\n# ruff: enable[F821]\n",
+    ],
+)
+def test_no_comment_hides_a_mistake_from_lint(text: str) -> None:
+    assert [str(d.code) for d in found("lint", text, "python").diagnostics] == ["F821"]
+
+
+@pytest.mark.parametrize(
+    "directive",
+    [
+        "# shellcheck disable=SC2154",
+        "#shellcheck disable=all",
+        "  #  shellcheck shell=bash disable=SC2154 # it is set elsewhere",
+        "# shellcheck extended-analysis=false disable=SC2154",
+    ],
+)
+def test_no_comment_hides_a_mistake_from_shellcheck(directive: str) -> None:
+    text = f"#!/bin/bash\n{directive}\nrm $x\n"
+    finding = found("shellcheck", text, "shell")
+    assert [(d.code, d.line) for d in finding.diagnostics] == [("SC2154", 3)]
+
+
+def test_what_a_script_is_may_be_said_in_a_directive() -> None:
+    text = '# shellcheck shell=sh source=/dev/null\n. "$1"\n'
+    assert found("shellcheck", text, "shell").status == "passed"
+
+
+def test_a_file_whose_name_is_known_only_later_is_no_mistake() -> None:
+    assert found("shellcheck", '#!/bin/bash\nsource "$1"\n', "shell").status == "passed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "comment", ["# type: ignore", "# pyright: ignore", "# pyright: ignore[reportArgumentType]"]
+)
+def test_no_comment_hides_a_mistake_from_typecheck(comment: str) -> None:
+    text = f'def f(a: int) -> int:\n    return a\n\n\nf("x")  {comment}\n'
+    assert [d.line for d in found("typecheck", text, "python").diagnostics] == [5]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python reads it")
+@pytest.mark.parametrize("gate", ["lint", "unit"])
+def test_newer_syntax_is_answered_with_the_version_of_this_python(gate: str) -> None:
+    version = ".".join(map(str, sys.version_info[:3]))
+    text = "try:\n    x = 1\nexcept ValueError, TypeError:\n    x = 2\n"
+    finding = found(gate, text, "python")
+    assert finding.category is Category.FORMAT
+    (diagnostic,) = finding.diagnostics
+    assert f"(syntax was added in Python 3.14); this is Python {version}" in diagnostic.message
+    assert diagnostic.line == 3
+
+
+DEEP = {
+    "attributes": "x = a" + ".b" * 100_000 + "\n",
+    "calls": "x = f" + "()" * 100_000 + "\n",
+    "signs": "x = " + "-" * 100_000 + "1\n",
+    "sums": "x = " + " + ".join("1" * 50_000) + "\n",
+    "branches": "if x:\n    pass\n" + "elif x:\n    pass\n" * 20_000,
+}
+
+
+@pytest.mark.parametrize("kind", DEEP)
+@pytest.mark.parametrize("gate", ["format", "lint", "unit", "integration", "typecheck"])
+def test_what_is_nested_too_deeply_is_the_artifacts_fault(gate: str, kind: str) -> None:
+    finding = found(gate, DEEP[kind], "python")
+    assert (finding.status, finding.category) == ("failed", Category.FORMAT)
+    assert finding.diagnostics[0].message == "it is nested too deeply to be read"

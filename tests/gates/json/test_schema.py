@@ -122,3 +122,42 @@ def test_a_pattern_is_matched_and_one_that_takes_for_ever_is_late() -> None:
     endless = subject(f'"{"a" * 60}!"', "json", schema={"type": "string", "pattern": "^(a+)+$"})
     found = result(replace(JsonSchema(), timeout_s=2.0), endless)
     assert (found.status, found.category) == ("failed", Category.TIMEOUT)
+
+
+@pytest.mark.parametrize(
+    ("artifact", "place"),
+    [
+        ('{"a": 1, "a": 2}', '$: the key "a" is there twice'),
+        ('{"a": [{"b c": 1, "d": {}, "b c": 1}]}', '$.a[0]: the key "b c" is there twice'),
+        ("[1, NaN]", "$[1]: NaN is no number that JSON can hold"),
+        ('{"x y": -Infinity}', '$["x y"]: -Infinity is no number'),
+        ('{"a": {"b": 1e999}}', "$.a.b: Infinity is no number that JSON can hold"),
+        (r'["a", "\ud83d"]', r"$[1]: the text has half of a character, '\ud83d'"),
+        (r'{"\udc00": 1}', r'$: the key "\udc00" has half of a character'),
+    ],
+)
+def test_json_that_readers_understand_differently_is_refused_with_its_place(
+    artifact: str, place: str
+) -> None:
+    finding = judged(artifact)
+    assert finding.category is Category.FORMAT
+    assert messages(finding)[0].startswith(place)
+
+
+@pytest.mark.parametrize("artifact", [r'"\ud83d\ude00"', '{"a": {"a": 1}}', "[1e308, -0.0, 1E5]"])
+def test_json_that_all_readers_understand_alike_passes(artifact: str) -> None:
+    assert judged(artifact).status == "passed"
+
+
+@pytest.mark.parametrize("schema", [None, {"items": {"$ref": "#"}}, {"items": {"pattern": "a"}}])
+@pytest.mark.parametrize("depth", [101, 400, 900, 100_000])
+def test_json_that_is_nested_too_deeply_is_the_artifacts_fault(
+    depth: int, schema: dict[str, Any] | None
+) -> None:
+    finding = judged("[" * depth + "]" * depth, schema)
+    assert (finding.status, finding.category) == ("failed", Category.FORMAT)
+
+
+@pytest.mark.parametrize("schema", [None, {"items": {"$ref": "#"}}, {"items": {"pattern": "a"}}])
+def test_json_of_a_hundred_levels_is_read(schema: dict[str, Any] | None) -> None:
+    assert judged("[" * 100 + "]" * 100, schema).status == "passed"

@@ -122,4 +122,4 @@ def seen():
     report = asyncio.run(run_jobs({"m.py": code}, [Calls(("m",), ("seen()",))]))
     assert report.results is not None
     gave = [record.gave for record in report.results[0].records if record.call == 0]
-    assert gave == [{"list": [{"other": ["b''", "b''"]}]}]
+    assert gave == [{"list": [{"other": ["b''"]}]}]

@@ -12,7 +12,7 @@ from prefect_swarm.gates.python import trial as python_trial
 from prefect_swarm.gates.python.unit import Unit
 from prefect_swarm.gates.result import Finding
 from prefect_swarm.task_ir import Example, Output
-from python_cheats import CHEATS, OWN_TESTS, TESTS
+from python_cheats import CHEATS, EQUALS, OF_EXAMPLES, OWN_TESTS, TESTS
 
 GOOD = "def slugify(text):\n    return text.lower().replace(' ', '-')\n"
 WRONG = "def slugify(text):\n    return text.replace(' ', '-')\n"
@@ -23,7 +23,6 @@ CHEATS_OF_EXAMPLES = [
     "prints a summary and ends",
     "writes records to whatever is open",
     "kills its parent",
-    "is a string that equals anything",
     "goes on in a child",
 ]
 
@@ -87,9 +86,16 @@ def test_what_cheats_its_tests_does_not_pass(cheat: str) -> None:
     assert found(CHEATS[cheat], TESTS).status == "failed"
 
 
-@pytest.mark.parametrize("cheat", CHEATS_OF_EXAMPLES)
+@pytest.mark.parametrize("cheat", [*CHEATS_OF_EXAMPLES, *EQUALS, *OF_EXAMPLES])
 def test_what_cheats_its_examples_does_not_pass(cheat: str) -> None:
-    assert found(CHEATS[cheat], examples=EXAMPLES).status == "failed"
+    cheats = {**CHEATS, **EQUALS, **OF_EXAMPLES}
+    assert found(cheats[cheat], examples=EXAMPLES).status == "failed"
+
+
+@pytest.mark.parametrize("cheat", EQUALS)
+def test_tests_believe_an_equality_that_the_code_defines(cheat: str) -> None:
+    # docs/gates.md says so, and that examples don't.
+    assert found(EQUALS[cheat], TESTS).status == "passed"
 
 
 @pytest.mark.parametrize("cheat", OWN_TESTS)

@@ -1,5 +1,7 @@
 """Values are compared as JSON has them."""
 
+from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -75,3 +77,57 @@ def test_what_nests_too_deeply_is_not_encoded() -> None:
 
 def test_a_large_value_is_shown_by_its_size() -> None:
     assert shown({"large": 12}) == "a value of 12 characters"
+
+
+class Shouting(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "A"
+
+    def __repr__(self) -> str:
+        return "B"
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = str.__hash__
+
+
+class Hiding(list[int]):
+    def __iter__(self) -> Iterator[int]:
+        return iter((7,))
+
+
+class Deceiving(dict[str, int]):
+    def items(self) -> Any:
+        return {"a": 7}.items()
+
+
+class Two:
+    def __str__(self) -> str:
+        return "A"
+
+    def __repr__(self) -> str:
+        return "B"
+
+
+@pytest.mark.parametrize(
+    ("found", "text", "others"),
+    [
+        (Shouting("c"), "c", ["A", "B"]),
+        (Hiding([1]), [1], [[7]]),
+        (Deceiving(b=1), {"b": 1}, [{"a": 7}]),
+        (Two(), "A", ["B"]),
+        (Decimal("0.10"), "0.10", ["Decimal('0.10')"]),
+    ],
+)
+def test_a_value_has_one_text(found: Any, text: Any, others: list[Any]) -> None:
+    assert same(text, encode(found))
+    assert not any(same(other, encode(found)) for other in others)
+
+
+def test_half_of_a_character_equals_no_text() -> None:
+    found = encode("\ud800")
+    assert shown(found) == r"'\ud800'"
+    assert not same(shown(found), found)

@@ -148,3 +148,43 @@ def test_a_text_that_cites_nothing_fails_on_its_format() -> None:
     finding = found("citations", "Paris is large.", citations=True, read=READ)
     assert finding.category is Category.FORMAT
     assert "[S1], [notes.txt]" in finding.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The item a[i] and [x], see the note.[^1]\n\n[^1]: A note.",
+        "- [ ] to do\n- [x] done\n- [X] done",
+        "He wrote it [sic], and more [...] and less […].",
+        "Write `values[index]` or ``a`[name]`` or `[Name]`.",
+        "```python\nx = values[index]\n```\nand\n~~~\n[Nobody]\n~~~",
+        "As [they say][site] in [Rome](https://example.com).\n\n[site]: https://example.com",
+    ],
+)
+def test_what_else_stands_in_square_brackets_is_no_citation(text: str) -> None:
+    assert (
+        found("citations", f"Paris [S1].\n\n{text}", citations=True, read=READ).status == "passed"
+    )
+    finding = found("citations", text, citations=True, read=READ)
+    assert (finding.status, finding.category) == ("failed", Category.FORMAT)
+
+
+def test_a_citation_behind_a_block_of_code_has_its_place() -> None:
+    text = "```\n[S9]\n```\n`[S9]` says [S8]."
+    finding = found("citations", text, citations=True, read=READ)
+    assert [(d.line, d.column) for d in finding.diagnostics] == [(4, 13)]
+
+
+@pytest.mark.parametrize(
+    "line", ["|" + " " * 100_000 + "!", "**" + " " * 100_000 + "x", "#" * 100_000]
+)
+def test_a_long_line_is_no_heading_and_takes_no_time(line: str) -> None:
+    # The time is the suite's own limit: this took hours.
+    assert found("sections", line, sections=["Intro"]).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "heading", ["## Intro", "Intro:", "**Intro**", "1. **Intro**:", "# _Intro_ :", "Intro: words"]
+)
+def test_a_heading_may_be_marked_in_several_ways(heading: str) -> None:
+    assert found("sections", f"{heading}\nwords", sections=["Intro"]).status == "passed"
