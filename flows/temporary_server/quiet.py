@@ -7,7 +7,7 @@ from collections.abc import Callable
 __all__ = ["STUCK_S", "until_quiet"]
 
 _QUIET_S = 0.3
-STUCK_S = 3.0
+STUCK_S = 10.0
 """A client that keeps its stream open, or an event that was given up, is not waited for longer."""
 
 
