@@ -17,6 +17,7 @@ USAGE = {
     "InputError",
     "PlanError",
     "RunNotFoundError",
+    "RunDamagedError",
     "ModelError",
     "GateError",
     "SandboxError",

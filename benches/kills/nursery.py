@@ -36,8 +36,8 @@ def _hear(progress: Progress) -> None:
 
 
 async def _work(command: dict[str, Any]) -> None:
-    said = _say_and_turn_back(command["back_s"]) if command["back_s"] else say
-    model = answering(Path(command["calls"]), said, command["delay_s"])
+    tell = _say_and_turn_back(command["back_s"]) if command["back_s"] else say
+    model = answering(Path(command["calls"]), tell, command["delay_s"])
     with (
         override_models(worker=model, coder=model, architect=model, orchestrator=model),
         controlled(RunControl(listener=_hear)),
@@ -53,13 +53,13 @@ def _say_and_turn_back(seconds: float) -> Any:
     """Say what is said, and set the clock back at the call that is halfway."""
     count, now = [0], time.time
 
-    def said(text: str) -> None:
+    def tell(text: str) -> None:
         say(text)
         count[0] += 1
         if count[0] == CALLS_BEFORE:
             time.time = lambda: now() - seconds
 
-    return said
+    return tell
 
 
 def _child(command: dict[str, Any]) -> int:

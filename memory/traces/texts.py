@@ -9,12 +9,12 @@ from pathlib import Path
 __all__ = ["has_any", "plain"]
 
 # JSON in JSON has its escapes escaped again, so any number of backslashes is taken together.
-_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([nrtbf])|(?=[\"/]))")
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([nrtbf])|(?=([\"/]))|)")
 _MEANS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 
 
 def plain(text: str) -> str:
-    """Return a text without JSON's escapes, however deep, in one case."""
+    """Return a text without JSON's escapes, however deep, in one case; to be compared with such."""
     found = _ESCAPE.sub(_meant, text) if "\\" in text else text
     # Characters beyond the first 65,536 are two escapes.
     whole = found.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -28,13 +28,14 @@ def has_any(path: Path, wanted: Sequence[str]) -> bool:
         OSError: It can't be read.
     """
     text = path.read_bytes().decode("utf-8", "replace")
-    shown = plain(text)
-    raw = text.casefold()
-    return any(look in shown or look in raw for look in map(str.casefold, wanted))
+    shown, raw = plain(text), text.casefold()
+    return any(plain(look) in shown or look.casefold() in raw for look in wanted)
 
 
 def _meant(escape: re.Match[str]) -> str:
-    code, letter = escape.groups()
+    code, letter, quoted = escape.groups()
     if code is not None:
         return chr(int(code, 16))
-    return _MEANS[letter] if letter else ""
+    if letter is not None:
+        return _MEANS[letter]
+    return "\\" if quoted is None else ""
