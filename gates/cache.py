@@ -16,7 +16,7 @@ from .result import GateResult
 
 __all__ = ["GateCache"]
 
-_RULES = 2
+_RULES = 3
 """To be raised when this package's own gates decide otherwise, whatever their tools' versions."""
 
 

@@ -9,6 +9,7 @@ from ...errors import Category
 from ...output import StepOutput
 from ...task_ir import OutputKind
 from ..code.empty_code import without_code
+from ..code.newer_syntax import explain
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from .file_blocks import FileBlock, file_blocks
@@ -42,8 +43,9 @@ class Integration:
             SandboxError: There is no sandbox.
         """
         files = _collect(subject)
-        if files.problems:
-            return fault(Category.FORMAT, *files.problems[:5])
+        if files.problems or files.unread:
+            unread = [await _explained(block, found) for block, found in files.unread[:5]]
+            return fault(Category.FORMAT, *[*files.problems, *unread][:5])
         if len(files.pieces) < 2:
             alone = Diagnostic(message="there are no two Python files to put together")
             return Finding(status="skipped", diagnostics=(alone,))
@@ -64,6 +66,9 @@ class _Files:
     pieces: list[Piece] = field(default_factory=list[Piece])
     data: dict[str, str] = field(default_factory=dict[str, str])
     problems: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    unread: list[tuple[FileBlock, Diagnostic]] = field(
+        default_factory=list[tuple[FileBlock, Diagnostic]]
+    )
 
 
 def _collect(subject: Subject) -> _Files:
@@ -103,9 +108,14 @@ def _add_python(files: _Files, name: str, block: FileBlock, *, own: bool) -> Non
         path = block.path or None
         files.pieces.append(Piece(name, block.text, facts, own, path, block.before))
     elif own:
-        line = None if facts.line is None else facts.line + block.before
-        message = f"{block.path}: {facts.message}" if block.path else facts.message
-        files.problems.append(facts.model_copy(update={"line": line, "message": message}))
+        files.unread.append((block, facts))
+
+
+async def _explained(block: FileBlock, problem: Diagnostic) -> Diagnostic:
+    found = await explain(block.text, problem)
+    line = None if found.line is None else found.line + block.before
+    message = f"{block.path}: {found.message}" if block.path else found.message
+    return found.model_copy(update={"line": line, "message": message})
 
 
 def _clash(path: str, other: str) -> bool:

@@ -4,7 +4,8 @@ It runs in the sandbox. The values of examples are compared outside it, by a pro
 the expected ones to the artifact's: nothing the artifact does can make up for a wrong one.
 Tests share their process with the artifact, which could therefore search the interpreter for the
 means to forge a result; all that is simpler fails, since every test that can be seen in the text
-has to be reported as passed, pytest has to end, and tests that must fail have to.
+has to be reported as passed, pytest has to end, and tests that must fail have to. After a pass the
+artifact's own tests run once more without its code, and have to notice (see `emptied`).
 """
 
 from __future__ import annotations

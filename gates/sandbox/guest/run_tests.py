@@ -33,6 +33,8 @@ _OPTIONS = (
 )
 
 _STUB = "__emptied__"
+# Where Hypothesis keeps a test's settings; in a version that doesn't, it takes a little longer.
+_SETTINGS = "_hypothesis_internal_use_settings"
 # More than a test that ends would need; see `_Stub`.
 _MOST_CALLS = 10_000
 _RETURNS = "it returns a value instead of asserting it"
@@ -260,14 +262,15 @@ class _Stub:
             raise _TooManyCallsError
         return self._value
 
-    def pytest_collection_finish(self) -> None:
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Have Hypothesis, where it is used, look for no simpler case and no more than a few."""
-        if (hypothesis := sys.modules.get("hypothesis")) is not None:
-            few = hypothesis.settings(
-                max_examples=5, database=None, phases=[hypothesis.Phase.generate]
-            )
-            hypothesis.settings.register_profile(_STUB, few)
-            hypothesis.settings.load_profile(_STUB)
+        if (hypothesis := sys.modules.get("hypothesis")) is None:
+            return
+        few = hypothesis.settings(max_examples=5, database=None, phases=[hypothesis.Phase.generate])
+        for item in session.items:
+            function = getattr(getattr(item, "obj", None), "__func__", getattr(item, "obj", None))
+            if hasattr(function, _SETTINGS):
+                setattr(function, _SETTINGS, few)
 
     def pytest_runtest_logstart(self) -> None:
         self.calls = 0

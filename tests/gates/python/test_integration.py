@@ -1,6 +1,7 @@
 """The integration gate: what several steps wrote works together, or it is said what doesn't."""
 
 import asyncio
+import sys
 
 import pytest
 from prefect_swarm.errors import Category
@@ -147,3 +148,50 @@ def test_a_file_of_a_package_may_be_a_comment_alone() -> None:
     for said_there in ("", "# The app.\n", '"""The app."""\n'):
         text = files({"app/__init__.py": said_there, **blocks})
         assert found(text, kind="files") == Finding(status="passed")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python reads it")
+def test_newer_syntax_in_a_file_is_answered_with_the_version_of_this_python() -> None:
+    newer = "try:\n    x = 1\nexcept ValueError, TypeError:\n    x = 2\n"
+    finding = found(files({"a.py": PARSE, "b.py": newer}), kind="files")
+    assert finding.category is Category.FORMAT
+    assert message(finding).startswith("line 11, column 8: SyntaxError b.py: Multiple exception")
+    assert f"this is Python {'.'.join(map(str, sys.version_info[:3]))}" in message(finding)
+
+
+EMPTY_TESTS = "from sums import total\n\n\ndef test_total():\n    total('1,2')\n"
+
+
+def test_tests_that_pass_without_the_code_fail() -> None:
+    finding = found(files({**ALL, "test_sums.py": EMPTY_TESTS}), kind="files")
+    assert finding.category is Category.CODE
+    assert message(finding).startswith("line 21: your tests pass without your code")
+
+
+def test_helpers_of_tests_are_not_the_code_under_test() -> None:
+    helper = (
+        "\n\ndef read(text):\n    return text\n\n\ndef test_more():\n    assert read('1') == '1'\n"
+    )
+    finding = found(files({**ALL, "test_sums.py": EMPTY_TESTS + helper}), kind="files")
+    assert "your tests pass without your code" in message(finding)
+    assert found(files({**ALL, "test_sums.py": TESTS + helper}), kind="files").status == "passed"
+
+
+def test_tests_of_earlier_steps_code_have_to_notice_that_it_is_gone() -> None:
+    finding = found(EMPTY_TESTS, TOTAL, PARSE)
+    assert "your tests pass without the code they are for" in message(finding)
+
+
+def test_a_step_is_not_blamed_for_the_tests_of_an_earlier_one() -> None:
+    assert found(TOTAL, PARSE, EMPTY_TESTS) == Finding(status="passed")
+
+
+def test_the_examples_in_docstrings_of_files_are_run() -> None:
+    documented = TOTAL.replace(
+        "    return", '    """Add up.\n\n    >>> total("1,2")\n    4\n    """\n    return'
+    )
+    finding = found(files({**ALL, "sums.py": documented}), kind="files")
+    assert finding.category is Category.LOGIC
+    assert message(finding).startswith("line 15: AssertionError sums.py: doctest of total")
+    right = documented.replace("    4\n", "    3\n")
+    assert found(files({**ALL, "sums.py": right}), kind="files") == Finding(status="passed")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from prefect_swarm.errors import GateError
 from prefect_swarm.gates.python import run as python_run
-from prefect_swarm.gates.python.run import Calls, RunReport, run_jobs
+from prefect_swarm.gates.python.run import Calls, RunReport, Tests, run_jobs
 from prefect_swarm.gates.sandbox import ProgramResult, SandboxLimits
 
 KEY = b"k" * 32
@@ -123,3 +123,36 @@ def seen():
     assert report.results is not None
     gave = [record.gave for record in report.results[0].records if record.call == 0]
     assert gave == [{"list": [{"other": ["b''"]}]}]
+
+
+MODULE = "def f():\n    return 1\n"
+EMPTY = "def f():\n    return __emptied__()\n"
+
+
+def after_a_pass(test: str) -> list[bool | None]:
+    """Run a test and then, without its code, once more; return what each run says of noticing."""
+    text = f"from m import f\n\n\ndef test_f():\n    {test}\n"
+    files = {"test_m.py": ("test_m", text)}
+    jobs = [Tests(files), Tests(files, emptied={"m.py": EMPTY}, canary="test_canary.py")]
+    report = asyncio.run(run_jobs({"m.py": MODULE, "test_m.py": text}, jobs))
+    assert report.results is not None
+    return [result.records[0].noticed for result in report.results]
+
+
+@pytest.mark.parametrize(
+    ("test", "noticed"),
+    [
+        ("assert f() == 1", True),
+        ("assert f() is not None", True),
+        ("assert f()", True),
+        ("while not f(): pass", True),
+        ("f()", False),
+        ("assert f() == f()", False),
+    ],
+)
+def test_tests_notice_that_their_code_is_gone_or_they_do_not(test: str, noticed: bool) -> None:
+    assert after_a_pass(test) == [None, noticed]
+
+
+def test_after_a_failure_nothing_is_emptied() -> None:
+    assert after_a_pass("assert f() == 2") == [None]

@@ -310,3 +310,64 @@ def exact(): return Decimal("0.10")
 async def soon(): return "done"
 """
     assert found(code, examples=[Example(call=call, gives=gives)]).status == "passed"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "urllib.request.urlopen('http://example.com')",
+        "socket.create_connection(('127.0.0.1', 80), 1)",
+        "socket.getaddrinfo('example.com', 80)",
+        "socket.create_server(('localhost', 0))",
+        "asyncio.run(asyncio.open_connection('example.com', 80))",
+    ],
+)
+def test_a_test_that_wants_the_network_is_answered_that_there_is_none(statement: str) -> None:
+    code = "import asyncio, socket, urllib.request\n\n\ndef test_it():\n    "
+    finding = found(f"{code}{statement}\n")
+    assert finding.category is Category.CODE
+    assert message(finding).startswith("line 5: ")
+    assert message(finding).endswith("; the sandbox has no network, use a stand-in for it")
+
+
+def test_another_refusal_says_nothing_of_the_network() -> None:
+    assert "network" not in message(found("def test_it():\n    open('/usr/x', 'w')\n"))
+
+
+def test_tests_of_earlier_steps_code_have_to_notice_that_it_is_gone() -> None:
+    tests = "from slug import slugify\n\n\ndef test_it():\n    slugify('A b')\n"
+    finding = found(tests, GOOD)
+    assert finding.category is Category.CODE
+    assert message(finding).startswith("line 4: your tests pass without the code they are for")
+
+
+def test_code_is_not_blamed_for_the_tests_of_an_earlier_step() -> None:
+    tests = "from slug import slugify\n\n\ndef test_it():\n    slugify('A b')\n"
+    assert found(GOOD, tests) == Finding(status="passed")
+
+
+FAULTS = {
+    "returned": ("return 1 == 2", "it returns a value instead of asserting it"),
+    "skipped": ("import pytest; pytest.skip('later')", "was skipped: later"),
+    "expected to fail": (
+        "import pytest; pytest.xfail('later')",
+        "it is marked as expected to fail: later",
+    ),
+    "in a thread": (
+        "import threading; t = threading.Thread(target=int, args=('x',)); t.start(); t.join()",
+        "an exception in a thread: ValueError: invalid literal for int() with base 10: 'x'",
+    ),
+    "never awaited": (
+        "import asyncio; asyncio.sleep(0)",
+        "it doesn't wait for a coroutine: coroutine 'sleep' was never awaited",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_kept_a_test_from_testing_is_named(fault: str) -> None:
+    statement, words = FAULTS[fault]
+    finding = found(f"{GOOD}\n\ndef test_own():\n    {statement}\n")
+    assert finding.diagnostics[0].line in (5, 6)
+    assert words in message(finding)
+    assert "test_own" in message(finding)

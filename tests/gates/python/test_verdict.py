@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 from prefect_swarm.gates.python.inspection import Facts, read
 from prefect_swarm.gates.python.layout import Piece, lay_out
-from prefect_swarm.gates.python.run import Calls, JobRecord, JobResult, RaisedException, RunReport
+from prefect_swarm.gates.python.run import (
+    Calls,
+    JobRecord,
+    JobResult,
+    RaisedException,
+    RunReport,
+    Tests,
+)
 from prefect_swarm.gates.python.verdict import Trial, verdict
 from prefect_swarm.task_ir import Example
 
@@ -74,3 +81,43 @@ def test_what_was_running_is_reported_whole() -> None:
     example = Example(call="f('a::b  c')", gives="")
     message = reported(JobRecord(starts=example.call), done=False, example=example)
     assert message == "not done within 30 s, in f('a::b  c')"
+
+
+def passed(*, noticed: bool | None) -> list[str]:
+    """Return what is said of a test that passed, and of its run without the code, if any."""
+    text = f"{TEXT}\n\ndef test_f():\n    f(1)\n"
+    facts = read(text)
+    assert isinstance(facts, Facts)
+    layout = lay_out([Piece("artifact", text, facts, own=True)])
+    files = {"solution.py": ("solution", text)}
+    jobs = [Tests(files), Tests(files, emptied={"solution.py": ""}, canary="c.py")]
+    records = [JobRecord(test="solution.py::test_f", outcome="passed")]
+    records += [
+        JobRecord(test=f"c.py::{n}", outcome="failed", raised=RaisedException(name="Failed"))
+        for n in range(4)
+    ]
+    ended: dict[str, Any] = {
+        "done": True,
+        "late": False,
+        "exit_code": 0,
+        "signal": None,
+        "cpu_s": 0,
+    }
+    results = [JobResult(runner="tests", records=tuple(records), **ended)]
+    if noticed is not None:
+        results.append(JobResult(runner="tests", records=(JobRecord(noticed=noticed),), **ended))
+    finding = verdict(Trial(layout, jobs, canary="c.py"), RunReport(tuple(results)))
+    return [found.message for found in finding.diagnostics]
+
+
+def test_a_test_that_noticed_has_passed() -> None:
+    assert passed(noticed=True) == []
+
+
+def test_tests_that_pass_without_the_code_are_said_to() -> None:
+    (said_of_it,) = passed(noticed=False)
+    assert said_of_it.startswith("your tests pass without your code")
+
+
+def test_a_run_without_the_code_that_is_missing_was_kept_from_running() -> None:
+    assert passed(noticed=None) == ["it meddles with pytest: tests that have to fail passed"]
