@@ -55,17 +55,17 @@ def test_a_container_that_forbids_prctl_is_told_so() -> None:
         pytest.skip("its calls have other numbers here")
     denied = str(PROJECT / "tests" / "support" / "denied_call.py")
     number = str(PRCTL[platform.machine()])
-    said = output(sys.executable, denied, number, sys.executable, "-c", ASK)
-    assert "This machine can't hold a sandbox." in said
-    assert "prctl 1: Operation not permitted" in said
-    assert "seccomp profile" in said
+    answer = output(sys.executable, denied, number, sys.executable, "-c", ASK)
+    assert "This machine can't hold a sandbox." in answer
+    assert "prctl 1: Operation not permitted" in answer
+    assert "seccomp profile" in answer
 
 
 @pytest.mark.parametrize("limit", ["NOFILE, (12, 12)", "NOFILE, (17, 17)", "NPROC, (1, 1)"])
 def test_a_process_that_may_have_too_little_is_told_to_look_at_that(limit: str) -> None:
     setting = f"import resource; resource.setrlimit(resource.RLIMIT_{limit})\n"
-    said = output(sys.executable, "-c", setting + ASK)
-    assert said.endswith(f"{LIMITS_HINT}\n")
+    answer = output(sys.executable, "-c", setting + ASK)
+    assert answer.endswith(f"{LIMITS_HINT}\n")
 
 
 def test_a_container_whose_root_is_its_only_user_holds_a_sandbox() -> None:
