@@ -95,7 +95,12 @@ def backend_kind() -> IsolatedKind:
 
 def remarks() -> list[str]:
     """Return what a person should know about this machine's sandbox."""
-    found = ["Memory is summed every 20 ms by the launcher; no cgroup is used."]
+    group = strongest_backend().group
+    found = [
+        f"Memory, processes and time are bounded by a cgroup below {group}."
+        if group
+        else "Memory and time are summed about every 20 ms: no cgroup is delegated to this user."
+    ]
     if strongest_backend().own_user:
         found.append("Programs are this user for the rest of the machine, without privileges.")
     if not filter_for():

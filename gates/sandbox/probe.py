@@ -13,6 +13,7 @@ from typing import cast
 
 from ...errors import SandboxError
 from .bounds import broken_bounds, known_to_hold, note_that_they_hold
+from .delegation import delegated_group
 from .launched import LIMITS_HINT
 from .program import Program, SandboxLimits
 from .seccomp import filter_for
@@ -75,8 +76,9 @@ def candidates() -> list[SandboxBackend]:
     """Return the backends to try on this machine, best first."""
     own_user = not _privileged()
     bubblewrap = shutil.which("bwrap")
-    found = [SandboxBackend("bubblewrap", own_user, bubblewrap)] if bubblewrap else []
-    return [*found, SandboxBackend("namespaces", own_user)]
+    group = str(delegated_group() or "")
+    found = [SandboxBackend("bubblewrap", own_user, bubblewrap, group)] if bubblewrap else []
+    return [*found, SandboxBackend("namespaces", own_user, group=group)]
 
 
 def _privileged() -> bool:

@@ -38,11 +38,16 @@ _OUT_OF = ("OSError: [Errno 24]", "BlockingIOError: [Errno 11]", "MemoryError")
 
 @dataclass(frozen=True, slots=True)
 class SandboxBackend:
-    """How programs are isolated here; `own_user` is whether a user namespace must come first."""
+    """How programs are isolated here.
+
+    `own_user` is whether a user namespace must come first; `group` is the folder of the control
+    group below which each may have one of its own, "" where none is delegated.
+    """
 
     kind: BackendKind
     own_user: bool = False
     bubblewrap: str = ""
+    group: str = ""
 
 
 @dataclass(slots=True)
@@ -150,7 +155,7 @@ def _config(backend: SandboxBackend, program: Program, limits: SandboxLimits, wo
         python=interpreter(),
         nice=0,
         waits=False,
-        group="",
+        group="" if loose else backend.group,
     )
 
 

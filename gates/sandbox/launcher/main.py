@@ -19,6 +19,7 @@ from typing import cast
 
 from . import kernel
 from .bubblewrap import bubblewrap_command
+from .group import Group
 from .init import READY, forget_streams, init
 from .privileges import enter_user_namespace, is_roots_own_namespace
 from .watch import Watch, kill_descendants, send_buffer
@@ -99,12 +100,14 @@ class _Sandbox:
         self._parent = parent
         self._line: socket.socket
         self._watch: Watch | None = None
+        self._group: Group | None = None
         self._child = 0
         # When PID 1 started the program, and when its limits began to count.
         self._started = 0.0
         self._counted = 0.0
         self._cpu_before = 0.0
         self._waits = config["waits"]
+        self._killed_for_memory = False
         self._answer = bytearray()
 
     def run(self) -> tuple[LauncherReport, list[bytes]]:
@@ -123,6 +126,8 @@ class _Sandbox:
             raise PermissionError("a program can't be held as root; CAP_SETUID is missing")
         # What PID 1 leaves when bubblewrap is killed between the two becomes ours to wait for.
         kernel.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        if self._config["group"]:
+            self._group = _group_of(self._config)
         self._line, theirs = socket.socketpair()
         if self._config["kind"] == "bubblewrap":
             self._child = self._start_bubblewrap(theirs)
@@ -131,6 +136,7 @@ class _Sandbox:
                 self._leave_pid_namespace()
             self._child = os.fork()
             if self._child == 0:
+                self._join_group()
                 self._line.close()
                 self._parent.close()
                 init(self._config, self._blobs, theirs)
@@ -152,6 +158,7 @@ class _Sandbox:
         child = os.fork()
         if child == 0:
             try:
+                self._join_group()
                 theirs.set_inheritable(True)
                 os.execv(command[0], command)  # noqa: S606
             finally:
@@ -195,7 +202,7 @@ class _Sandbox:
             return False
         if not self._counted:
             self._counted = time.monotonic()
-            self._cpu_before = self._watch.cpu_s() if self._watch else 0.0
+            self._cpu_before = self._cpu_s()
         return True
 
     def _hear(self) -> bool:
@@ -216,12 +223,25 @@ class _Sandbox:
         config = self._config
         if time.monotonic() - self._counted > config["wall_s"]:
             return "wall"
-        if self._watch is None:
-            return None
-        if self._watch.memory(config["memory_bytes"]) > config["memory_bytes"]:
+        if self._is_out_of_memory():
             return "memory"
-        used = self._watch.cpu_s() - self._cpu_before
-        return "cpu" if used > config["cpu_s"] else None
+        return "cpu" if self._cpu_s() - self._cpu_before > config["cpu_s"] else None
+
+    def _is_out_of_memory(self) -> bool:
+        """Whether all together have too much; a group's kernel has ended them by then."""
+        if self._group is not None and self._group.is_out_of_memory():
+            return True
+        most = self._config["memory_bytes"]
+        return self._watch is not None and self._watch.memory(most) > most
+
+    def _cpu_s(self) -> float:
+        if self._group is not None:
+            return self._group.cpu_s()
+        return self._watch.cpu_s() if self._watch else 0.0
+
+    def _join_group(self) -> None:
+        if self._group is not None:
+            self._group.join()
 
     def _end(self) -> None:
         """Kill what is left and wait until it is gone: PID 1 ends after all of its namespace."""
@@ -235,6 +255,9 @@ class _Sandbox:
         with contextlib.suppress(ChildProcessError):
             while True:
                 os.wait()
+        self._killed_for_memory = self._group is not None and self._group.is_out_of_memory()
+        if self._group is not None:
+            self._group.remove()
 
     def _report(self, exceeded: Exceeded | None) -> tuple[LauncherReport, list[bytes]]:
         try:
@@ -245,6 +268,8 @@ class _Sandbox:
         if "error" in answer:
             return _failure(self._config, str(answer["error"])), []
         status, cpu_s = cast("int", answer["status"]), cast("float", answer["cpu_s"])
+        if exceeded is None and self._killed_for_memory:
+            exceeded = "memory"
         if exceeded is None and _out_of_time(status, cpu_s, self._config["cpu_s"]):
             exceeded = "cpu"
         report = _report(self._config, status, exceeded)
@@ -257,9 +282,18 @@ class _Sandbox:
     def _cut_off(self, exceeded: Exceeded | None) -> LauncherReport:
         if not self._started:
             return _failure(self._config, "PID 1 of the sandbox ended before the program began")
+        if exceeded is None and self._killed_for_memory:
+            exceeded = "memory"
         report = _report(self._config, _KILLED, exceeded)
         report["duration_s"] = time.monotonic() - self._started
         return report
+
+
+def _group_of(config: Config) -> Group | None:
+    """Return a new group; without one the sums of what the processes use are enough."""
+    with contextlib.suppress(OSError):
+        return Group(config["group"], config["memory_bytes"], config["processes"])
+    return None
 
 
 def _out_of_time(status: int, cpu_s: float, limit: float) -> bool:
