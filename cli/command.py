@@ -10,12 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..flows.options import SwarmOptions
 from ..settings.data_folder import FolderUse, check_data_folder
 from .environment import quieten
 from .failure import failure_of, show
 from .help_text import as_written, unwrapped, written
-from .options import option_parameters, options_from
 
 __all__ = ["AsJson", "command"]
 
@@ -34,18 +32,21 @@ _DEBUG = inspect.Parameter(
 def command(function: Callable[..., int], data: FolderUse | None = None) -> Callable[..., None]:
     """Make a command of a function that returns its exit code.
 
-    A parameter of type `SwarmOptions` becomes one option for each of its fields. Where the command
-    has `as_json`, a failure is written to stdout as JSON as well.
+    The parameter `options`, a `SwarmOptions`, becomes one option for each of its fields. Where the
+    command has `as_json`, a failure is written to stdout as JSON as well.
 
     Args:
         data: What it does with the data folder, which is looked at first; None if nothing.
     """
     parameters: list[inspect.Parameter] = []
-    of_options: list[str] = []
+    has_options = False
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if parameter.annotation is SwarmOptions:
+        if parameter.name == "options":
+            # Here and not above: a command that runs nothing must not wait for what a run needs.
+            from .options import option_parameters
+
             parameters += map(as_written, option_parameters())
-            of_options.append(parameter.name)
+            has_options = True
         else:
             keyword = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             parameters.append(as_written(keyword))
@@ -55,8 +56,10 @@ def command(function: Callable[..., int], data: FolderUse | None = None) -> Call
         debug: bool = given.pop("debug")
         quieten(debug=debug)
         try:
-            for name in of_options:
-                given[name] = options_from(given)
+            if has_options:
+                from .options import options_from
+
+                given["options"] = options_from(given)
             if data is not None:
                 check_data_folder(data)
             code = function(**given)

@@ -7,18 +7,16 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, cast
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import Category, GateError
 from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import run_tool
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 __all__ = ["JsonSchema", "check_schema"]
 
@@ -56,6 +54,11 @@ class JsonSchema:
 
 def check_schema(schema: dict[str, Any], value: Any) -> Finding:
     """Check a value against a JSON Schema."""
+    # Here and not above: what imports the gates must not wait for it.
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
     # A registry of its own: the default one fetches a schema's remote references.
     validator = Draft202012Validator(schema, registry=Registry())
     errors = cast("Iterable[ValidationError]", validator.iter_errors(value))  # pyright: ignore[reportUnknownMemberType]
