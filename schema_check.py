@@ -7,13 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-from jsonschema_specifications import REGISTRY
 from pydantic_core import to_json
-from referencing import Registry, Resource
-from referencing.exceptions import Unresolvable
-from referencing.jsonschema import DRAFT202012
 
 __all__ = ["schema_problem"]
 
@@ -25,6 +19,10 @@ _TOO_DEEP = "the output's JSON Schema is nested too deeply"
 
 def schema_problem(schema: dict[str, Any]) -> str:
     """Say why a schema can't be applied as JSON Schema 2020-12; "" if it can."""
+    # Here and not above: few plans have a schema, and importing this takes 60 ms.
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
     if _is_too_deep(schema):
         return _TOO_DEEP
     try:
@@ -53,6 +51,10 @@ def _children(parent: Any) -> list[Any]:
 
 
 def _bad_references(schema: dict[str, Any]) -> Iterator[str]:
+    from jsonschema_specifications import REGISTRY
+    from referencing import Registry, Resource
+    from referencing.jsonschema import DRAFT202012
+
     root = Resource[Any].from_contents(schema, default_specification=DRAFT202012)
     registry = cast("Registry[Any]", REGISTRY)
     pending = [(root, registry.resolver_with_root(root))]
@@ -65,6 +67,8 @@ def _bad_references(schema: dict[str, Any]) -> Iterator[str]:
 
 def _leads_nowhere(contents: Any, resolver: Any) -> str:
     """Follow a reference, and those behind it; say where it ends if that is nowhere."""
+    from referencing.exceptions import Unresolvable
+
     passed: set[int] = set()
     while reference := _reference(contents):
         if id(contents) in passed:

@@ -10,18 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..flows.options import SwarmOptions
 from ..settings.data_folder import FolderUse, check_data_folder
 from .environment import quieten
 from .failure import failure_of, show
 from .help_text import as_written, unwrapped, written
-from .options import (
-    OptionChanges,
-    change_parameters,
-    changes_from,
-    option_parameters,
-    options_from,
-)
 
 __all__ = ["AsJson", "command"]
 
@@ -40,9 +32,9 @@ _DEBUG = inspect.Parameter(
 def command(function: Callable[..., int], data: FolderUse | None = None) -> Callable[..., None]:
     """Make a command of a function that returns its exit code.
 
-    A parameter of type `SwarmOptions` becomes one option for each of its fields, one of type
-    `OptionChanges` one for each that a resumed run may change. Where the command
-    has `as_json`, a failure is written to stdout as JSON as well.
+    The parameter `options`, a `SwarmOptions`, becomes one option for each of its fields, the
+    parameter `changes` one for each that a resumed run may change. Where the command has
+    `as_json`, a failure is written to stdout as JSON as well.
 
     Args:
         data: What it does with the data folder, which is looked at first; None if nothing.
@@ -50,12 +42,14 @@ def command(function: Callable[..., int], data: FolderUse | None = None) -> Call
     parameters: list[inspect.Parameter] = []
     readers: dict[str, Callable[[dict[str, Any]], Any]] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if parameter.annotation is SwarmOptions:
-            parameters += map(as_written, option_parameters())
-            readers[parameter.name] = options_from
-        elif parameter.annotation is OptionChanges:
-            parameters += map(as_written, change_parameters())
-            readers[parameter.name] = changes_from
+        if parameter.name in ("options", "changes"):
+            # Here and not above: a command that runs nothing must not wait for what a run needs.
+            from . import options
+
+            is_new = parameter.name == "options"
+            made = options.option_parameters() if is_new else options.change_parameters()
+            parameters += map(as_written, made)
+            readers[parameter.name] = options.options_from if is_new else options.changes_from
         else:
             keyword = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             parameters.append(as_written(keyword))

@@ -7,12 +7,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, cast
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import Category, GateError
 from ...task_ir import OutputKind
@@ -20,6 +15,9 @@ from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import run_tool
 from .strict import NotStrictError, nesting, read_json
+
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
 
 __all__ = ["JsonSchema", "check_schema"]
 
@@ -64,6 +62,11 @@ class JsonSchema:
 
 def check_schema(schema: dict[str, Any], value: Any) -> Finding:
     """Check a value against a JSON Schema."""
+    # Here and not above: what imports the gates must not wait for it.
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
     # A registry of its own: the default one fetches a schema's remote references.
     validator = Draft202012Validator(schema, registry=Registry())
     errors = cast("Iterable[ValidationError]", validator.iter_errors(value))  # pyright: ignore[reportUnknownMemberType]

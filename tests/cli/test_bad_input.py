@@ -20,6 +20,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from .conftest import EXAMPLES, Invoke
 
+InProcess = Callable[..., subprocess.CompletedProcess[str]]
 NOWHERE = "http://127.0.0.1:9/api"
 PLAN = {
     "objective": "Say something",
@@ -141,6 +142,46 @@ def test_an_orchestrator_that_is_not_there_is_named(invoke: Invoke) -> None:
     assert "Internal error" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("openai:gpt-5", "The model 'openai:gpt-5' has no key.\n  Set the `OPENAI_API_KEY`"),
+        ("openai:m@http://127.0.0.1:9/v1#NO_KEY", "environment variable NO_KEY, which is not set"),
+        ("nonsense", "There is no model 'nonsense'."),
+        ("block:nothing", "block:nothing is not a block's name"),
+        ("llamacpp:/gone.gguf", "/gone.gguf doesn't exist"),
+    ],
+)
+def test_a_model_that_can_not_be_had_as_it_is_named_is_wrong_settings(
+    model: str, message: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("NO_KEY", raising=False)
+    result = invoke("plan", "x", "--model", model)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_setting_that_is_not_allowed_is_named(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_SANDBOX", "off")
+    result = invoke("runs")
+    assert result.exit_code == 2
+    assert "The setting PREFECT_INTEGRATIONS_SWARM_SANDBOX is 'off'" in result.stderr
+
+
+def test_a_setting_of_prefects_that_can_not_be_read_is_named(
+    in_process_of_its_own: InProcess,
+) -> None:
+    far = ("--model", "openai:far@http://127.0.0.1:9/v1")
+    done = in_process_of_its_own("run", "x", *far, PREFECT_LOGGING_LEVEL="LOUD")
+    assert done.returncode == 2
+    assert "Prefect's settings can't be read" in done.stderr
+    assert "LOUD" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_message_can_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     error = ModelError("far said \x1b[2J", "Ask \x9b1m others.")
     show(error, failure_of(error), debug=False)
@@ -247,9 +288,6 @@ def test_every_exception_has_a_message_and_a_code(
 ) -> None:
     failure = failure_of(error)
     assert (failure.exit_code, failure.problem) == (code, problem)
-
-
-InProcess = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_a_user_sees_no_traceback_unless_asked_for(in_process_of_its_own: InProcess) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from prefect_swarm.cli.options import NOT_HERE, flag_of
@@ -16,6 +17,19 @@ HEAVY = ("prefect", "pydantic_ai", "llama_cpp", "torch", "httpx")
 @pytest.mark.parametrize("argument", ["--help", "--version"])
 def test_help_does_not_wait_for_prefect(argument: str) -> None:
     assert loaded_by(argument, of=HEAVY) == "[]"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["runs"], ["gates", "list"], ["gates", "check", "{}"], ["memory", "stats"]],
+    ids=" ".join,
+)
+def test_what_needs_no_prefect_does_not_import_it(
+    arguments: list[str], tmp_path: Path, swarm_home: Path
+) -> None:
+    (file := tmp_path / "note.txt").write_text("A note.\n")
+    given = [argument.format(file) for argument in arguments]
+    assert loaded_by(*given, of=(*HEAVY, "jsonschema", "prefect_swarm.flows.options")) == "[]"
 
 
 def test_the_version_is_the_packages(invoke: Invoke) -> None:
