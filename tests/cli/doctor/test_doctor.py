@@ -98,7 +98,19 @@ def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 def test_it_says_what_holds_the_sandbox(invoke: Invoke) -> None:
     found = checks(invoke("doctor", "--json").stdout)["sandbox"]
     assert found["status"] == "ok"
-    assert found["detail"].startswith(f"strict, by {sandbox.backend_kind()}. Memory is summed")
+    assert found["detail"].startswith(f"strict, by {sandbox.backend_kind()}. Memory")
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [("/sys/fs/cgroup/of/me", "a cgroup below /sys/fs/cgroup/of/me"), ("", "no cgroup")],
+)
+def test_it_says_whether_a_cgroup_bounds_the_sandbox(
+    group: str, expected: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = SandboxBackend("namespaces", group=group)
+    monkeypatch.setattr(sandbox, "strongest_backend", lambda: backend)
+    assert expected in checks(invoke("doctor", "--json").stdout)["sandbox"]["detail"]
 
 
 @pytest.mark.usefixtures("no_sandbox")
