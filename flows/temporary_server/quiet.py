@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["STUCK_S", "until_quiet"]
+__all__ = ["LONGEST_S", "STUCK_S", "until_quiet"]
 
 _QUIET_S = 0.3
+LONGEST_S = 60.0
 STUCK_S = 10.0
 """A client that keeps its stream open, or an event that was given up, is not waited for longer."""
 
@@ -21,8 +22,9 @@ def until_quiet(
         clock: Seconds.
         wait: Lets some time pass.
     """
-    before, since = left(), clock()
-    while clock() - since < (STUCK_S if before else _QUIET_S):
+    begin = clock()
+    before, since = left(), begin
+    while clock() - since < (STUCK_S if before else _QUIET_S) and clock() - begin < LONGEST_S:
         wait()
         now = left()
         if now != before:

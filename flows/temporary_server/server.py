@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _START_S = 120.0
-_STOP_S = 120.0
+_STOP_S = 75.0
 """It writes what it heard and ends by itself; where nothing moves for seconds, it ends too."""
 _POLL_S = 0.1
 

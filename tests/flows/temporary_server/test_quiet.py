@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prefect_swarm.flows.temporary_server.quiet import STUCK_S, until_quiet
+from prefect_swarm.flows.temporary_server.quiet import LONGEST_S, STUCK_S, until_quiet
 
 LOOK_S = 0.1
 
@@ -39,3 +39,7 @@ def test_a_moment_without_work_is_not_the_end() -> None:
 
 def test_what_never_moves_is_given_up() -> None:
     assert STUCK_S <= ended_at([3]) <= STUCK_S + 2 * LOOK_S
+
+
+def test_what_always_moves_is_not_waited_for_without_end() -> None:
+    assert ended_at([1, 2] * 10_000) <= LONGEST_S + 2 * LOOK_S
