@@ -14,6 +14,7 @@ import httpx
 __all__ = ["Server"]
 
 _START_S = 120.0
+_HEARS_S = 20.0
 
 
 class Server:
@@ -62,6 +63,20 @@ class Server:
             os.killpg(self._process.pid, 9)
             self._process.wait()
             self._process = None
+
+    def open_task_runs(self) -> int:
+        """Count the task runs that are RUNNING or PENDING, once the server has heard of their ends.
+
+        It hears of them by events, a moment after they happened.
+        """
+        asked = {"task_runs": {"state": {"type": {"any_": ["RUNNING", "PENDING"]}}}}
+        deadline = time.monotonic() + _HEARS_S
+        while True:
+            answer = httpx.post(f"{self.url}/task_runs/count", json=asked, timeout=10.0)
+            count = int(answer.raise_for_status().json())
+            if not count or time.monotonic() > deadline:
+                return count
+            time.sleep(0.2)
 
     def _answers(self) -> bool:
         try:

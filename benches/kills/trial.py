@@ -68,6 +68,8 @@ class Trial:
         """Strike so many times, and bring each run to its end."""
         while self.tally.strikes < times:
             self._run_to_end(times)
+        if left := self.server.open_task_runs():
+            self.tally.faults.append(f"{left} task runs are RUNNING or PENDING")
         return self.tally
 
     def _run_to_end(self, times: int) -> None:
