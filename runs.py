@@ -103,6 +103,11 @@ class RunFolder:
         own = (path for path in _unstored if path.is_relative_to(self.folder))
         return tuple(path.relative_to(self.folder).as_posix() for path in own)
 
+    def remove_temporary_files(self) -> None:
+        """Remove what a process left that was killed while it wrote; the run's lock is held."""
+        for path in self.folder.rglob(".*"):
+            path.unlink(missing_ok=True)
+
     def append(self, name: str, content: BaseModel | dict[str, Any]) -> None:
         """Add a line of JSON to a file.
 

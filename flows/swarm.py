@@ -83,6 +83,7 @@ async def swarm(
     run = RunFolder.of(str(flow_run.id))
     try:
         with exclusive(run):
+            run.remove_temporary_files()
             return await _execute(run, objective, plan, options)
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))

@@ -113,3 +113,10 @@ def test_a_file_that_is_no_text_is_damaged(run: RunFolder) -> None:
     (run.folder / "outputs/S1.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(RunDamagedError, match=f"prefect-swarm resume {NAME}"):
         run.read("outputs/S1.txt")
+
+
+def test_what_a_killed_writer_left_is_removed(run: RunFolder) -> None:
+    run.write("steps/S1.json", "{}")
+    (run.folder / "steps" / ".S1.json-x1y2").write_text("{")
+    run.remove_temporary_files()
+    assert [path.name for path in run.folder.rglob("*") if path.is_file()] == ["S1.json"]

@@ -1,4 +1,4 @@
-"""What gates take: each alone, and a pipeline on 100 artifacts.
+"""What gates take: each alone, with a sandbox that waits, and a pipeline on 100 artifacts.
 
     python benches/gates/latency.py [--rounds 15] [--artifacts 100]
 
@@ -33,6 +33,7 @@ from prefect_swarm.gates import (
     build_pipeline,
     check,
     find_gate,
+    ready_for,
     run_pipeline,
     select_gates,
 )
@@ -43,6 +44,7 @@ from tools import run_tools
 MIX: tuple[tuple[OutputKind, float], ...] = (("python", 0.4), ("shell", 0.3), ("json", 0.3))
 AT_ONCE = (1, 2, 8)
 LIGHT = SwarmOptions().gate_concurrency
+_STARTED_AHEAD_S = 1.5
 Made = Callable[[int], Subject]
 
 
@@ -89,6 +91,33 @@ async def _row(name: str, about: str, made: Made, cache: GateCache, rounds: int)
             times.append(1000 * (time.perf_counter() - began))
             _expect(result)
     return f"| {name} | {about} | {median(cold):.1f} | {median(cached):.2f} |"
+
+
+async def waiting_table(rounds: int) -> str:
+    """Return median milliseconds of a check whose sandbox is started for it, or waits for it."""
+    lines = [
+        "| Check | sandbox started for it, ms | sandbox that waits, ms | ratio |",
+        "|---|--:|--:|--:|",
+    ]
+    gate = find_gate("unit")
+    for about, made in (("two tests", tested), ("an example", _of("python"))):
+        started: list[float] = []
+        waited: list[float] = []
+        for n in range(1, rounds + 1):
+            started.append(await _taken(gate, made(n)))
+            with ready_for(["unit"]):
+                # A model's answer leaves as much, and more.
+                await asyncio.sleep(_STARTED_AHEAD_S)
+                waited.append(await _taken(gate, made(n)))
+        ratio = median(waited) / median(started)
+        lines.append(f"| {about} | {median(started):.0f} | {median(waited):.0f} | {ratio:.2f} |")
+    return "\n".join(lines)
+
+
+async def _taken(gate: Gate, subject: Subject) -> float:
+    began = time.perf_counter()
+    _expect(await check(gate, subject))
+    return 1000 * (time.perf_counter() - began)
 
 
 def _expect(result: GateResult) -> None:
@@ -159,6 +188,7 @@ async def _through(subjects: Sequence[Subject], cache: GateCache, at_once: int) 
 
 async def _main(rounds: int, count: int) -> None:
     print(await sandbox_table(rounds), end="\n\n", flush=True)
+    print(await waiting_table(rounds), end="\n\n", flush=True)
     print(await gates_table(rounds), end="\n\n", flush=True)
     print(await line_table(count), describe_machine(), sep="\n\n")
 

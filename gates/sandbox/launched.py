@@ -95,9 +95,13 @@ class Launched:
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 await self.answer()
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError) as error:
+            # A loop that is being closed cancels this too, and nobody comes after it.
             self._process.kill()
-        self._close()
+            if isinstance(error, asyncio.CancelledError):
+                raise
+        finally:
+            self._close()
 
     def end_now(self) -> None:
         """Have a launcher end whose program only waits, and wait for that."""
