@@ -49,7 +49,8 @@ import m
 def test_nothing_is_left():
     assert m.f() == "as it was"
     assert sorted(os.listdir()) == ["m.py", "test_m.py"]
-    assert os.listdir("/tmp") == os.listdir("/dev/shm") == []
+    kept = {"left", "link", "locked"}  # The interpreter may lie below /tmp itself.
+    assert not kept.intersection(os.listdir("/tmp")) and not os.listdir("/dev/shm")
     # hidepid leaves what may be looked at; PID 1 and the supervisor may not.
     assert [name for name in os.listdir("/proc") if name.isdecimal()] == [str(os.getpid())]
 
