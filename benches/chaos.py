@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from kills.full_disk import can_mount, run_on_small_disk
-from kills.server import Server
 from kills.trial import CALLS, Tally, Trial, nursery
+from own_prefect import OwnServer
 
 __all__ = ["run"]
 
@@ -41,7 +41,7 @@ def run() -> str:
     """Strike, and return the section."""
     with TemporaryDirectory(prefix="prefect-swarm-chaos-", ignore_cleanup_errors=True) as folder:
         home = Path(folder)
-        server = Server(home)
+        server = OwnServer(home)
         server.start()
         try:
             tallies = _strike(server, home)
@@ -55,7 +55,7 @@ def run() -> str:
     return HEAD + "\n".join(rows) + "\n" + "".join(f"\n{fault}" for fault in faults)
 
 
-def _strike(server: Server, home: Path) -> dict[str, Tally]:
+def _strike(server: OwnServer, home: Path) -> dict[str, Tally]:
     def trial(name: str, **fields: Any) -> Trial:
         own = home / name
         own.mkdir()
@@ -82,7 +82,7 @@ def _strike(server: Server, home: Path) -> dict[str, Tally]:
     return tallies
 
 
-def _full_disks(server: Server, home: Path) -> Tally:
+def _full_disks(server: OwnServer, home: Path) -> Tally:
     tally, draw = Tally(), random.Random(SEED)
     for number in range(DISKS):
         disk = home / f"disk-{number}"

@@ -7,17 +7,80 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import httpx
 
-__all__ = ["run_with_prefect"]
+__all__ = ["OwnServer", "run_with_prefect"]
 
 START_S = 120.0
 STOP_S = 10.0
+
+
+class OwnServer:
+    """A server with its data in a folder, `home`, always at one address.
+
+    `environment` is what its clients run in: no settings of the user's are.
+    """
+
+    def __init__(self, home: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = int(free.getsockname()[1])
+        self.home = home
+        self.url = f"http://127.0.0.1:{self._port}/api"
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("PREFECT_")}
+        self.environment = {
+            **kept,
+            "PREFECT_HOME": str(home),
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+            "PREFECT_API_URL": self.url,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and return when it answers.
+
+        Raises:
+            RuntimeError: It doesn't.
+        """
+        with (self.home / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "prefect", "server", "start", "--port", str(self._port)],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + START_S
+        while self._process.poll() is None and time.monotonic() < deadline:
+            with suppress(httpx.HTTPError):
+                if httpx.get(f"{self.url}/health").is_success:
+                    return
+            time.sleep(0.2)
+        raise RuntimeError(f"The Prefect server of the bench did not answer at {self.url}.")
+
+    def stop(self) -> None:
+        """Have it end, and kill it if it takes long."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill it and what it started; what it had not written is lost."""
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, 9)
+        self._process.wait()
+        self._process = None
 
 
 def run_with_prefect(script: str) -> str:
@@ -25,65 +88,16 @@ def run_with_prefect(script: str) -> str:
 
     What it measures is then its own: no settings of the user's, no threads of other benches.
     """
-    with _server() as environment:
-        command = [sys.executable, script, "--here"]
-        return subprocess.run(
-            command, env=environment, stdout=subprocess.PIPE, text=True, check=True
-        ).stdout
-
-
-@contextmanager
-def _server() -> Generator[Mapping[str, str]]:
-    """Start a server whose home is a temporary folder; yield what its clients' environment is."""
     with TemporaryDirectory(prefix="prefect-swarm-bench-", ignore_cleanup_errors=True) as home:
-        port = _free_port()
-        url = f"http://127.0.0.1:{port}/api"
-        environment = _environment(home)
-        with (Path(home) / "server.log").open("wb") as log:
-            server = subprocess.Popen(
-                [sys.executable, "-m", "prefect", "server", "start", "--port", str(port)],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-            try:
-                _wait_for(f"{url}/health", server)
-                yield {**environment, "PREFECT_API_URL": url}
-            finally:
-                _stop(server)
-
-
-def _environment(home: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    return {
-        **kept,
-        "PREFECT_HOME": home,
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
-    }
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
-def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_S
-    while server.poll() is None and time.monotonic() < deadline:
-        with suppress(httpx.HTTPError):
-            if httpx.get(url).is_success:
-                return
-        time.sleep(0.2)
-    raise RuntimeError(f"The Prefect server of the bench did not answer at {url}.")
-
-
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    server.terminate()
-    try:
-        server.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
+        server = OwnServer(Path(home))
+        try:
+            server.start()
+            return subprocess.run(
+                [sys.executable, script, "--here"],
+                env=server.environment,
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            ).stdout
+        finally:
+            server.stop()

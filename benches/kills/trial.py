@@ -8,17 +8,20 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .server import Server
+import httpx
+from own_prefect import OwnServer
 
 __all__ = ["CALLS", "Tally", "Trial", "nursery"]
 
 _STEPS = 12
+_HEARS_S = 20.0
 CALLS = 17
 """Those of a run that is left alone: twelve steps, four of them twice, and the answer."""
 _AT_ONCE = 4
@@ -51,7 +54,7 @@ class Trial:
         strike: What is done at such a moment; the process's id is given.
     """
 
-    server: Server
+    server: OwnServer
     home: Path
     nursery: subprocess.Popen[str]
     seed: int
@@ -68,7 +71,7 @@ class Trial:
         """Strike so many times, and bring each run to its end."""
         while self.tally.strikes < times:
             self._run_to_end(times)
-        if left := self.server.open_task_runs():
+        if left := _open_task_runs(self.server):
             self.tally.faults.append(f"{left} task runs are RUNNING or PENDING")
         return self.tally
 
@@ -150,8 +153,23 @@ def _of_step(asked: Counter[str], step: str) -> int:
     return sum(count for name, count in asked.items() if name.split(",")[0].split(" ")[0] == number)
 
 
+def _open_task_runs(server: OwnServer) -> int:
+    """Count the task runs that are RUNNING or PENDING, once the server has heard of their ends.
+
+    It hears of them by events, a moment after they happened.
+    """
+    asked = {"task_runs": {"state": {"type": {"any_": ["RUNNING", "PENDING"]}}}}
+    deadline = time.monotonic() + _HEARS_S
+    while True:
+        answer = httpx.post(f"{server.url}/task_runs/count", json=asked, timeout=10.0)
+        count = int(answer.raise_for_status().json())
+        if not count or time.monotonic() > deadline:
+            return count
+        time.sleep(0.2)
+
+
 @contextmanager
-def nursery(server: Server, log: Path) -> Generator[subprocess.Popen[str]]:
+def nursery(server: OwnServer, log: Path) -> Generator[subprocess.Popen[str]]:
     """Start what forks the processes; the server has to run."""
     with log.open("ab") as errors:
         process = subprocess.Popen(

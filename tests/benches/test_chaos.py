@@ -17,7 +17,7 @@ def test_twenty_kills_lose_nothing_and_double_nothing(
 ) -> None:
     monkeypatch.syspath_prepend(BENCHES)
     trial = import_module("kills.trial")
-    server = import_module("kills.server").Server(tmp_path)
+    server = import_module("own_prefect").OwnServer(tmp_path)
     server.start()
     try:
         with trial.nursery(server, tmp_path / "nursery.log") as process:
