@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import html
-import importlib.util
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
+from collections.abc import Sequence
 from contextvars import Context
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from flow_runs import pages
+from held_runs import flow_run_of, heard, held_run, started
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterName
 from prefect.client.schemas.objects import FlowRun
@@ -33,13 +32,6 @@ from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.settings import home
 from prefect_swarm.task_ir import load_plan
 from typer.testing import CliRunner
-
-SCRIPT = Path(__file__).with_name("held_run.py")
-_spec = importlib.util.spec_from_file_location("held_run", SCRIPT)
-assert _spec is not None
-assert _spec.loader is not None
-held_run = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(held_run)
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
@@ -85,46 +77,17 @@ def _made(calls: Path) -> Counter[str]:
     return Counter(calls.read_text(encoding="utf-8").splitlines())
 
 
-def _started(*arguments: str) -> subprocess.Popen[str]:
-    """Start the script in this test's Prefect home, against its server and its swarm home."""
-    api = get_current_settings().api.url
-    assert api is not None
-    return subprocess.Popen(
-        [sys.executable, str(SCRIPT), *arguments],
-        env={**os.environ, "PREFECT_API_URL": api},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _say_until(process: subprocess.Popen[str], *until: str) -> str:
-    """Read what the run says until all of that was said; return the run's id."""
-    assert process.stdout is not None
-    lines: list[str] = []
-    for line in process.stdout:
-        lines.append(line.rstrip("\n"))
-        if set(until) <= set(lines):
-            return next(line for line in lines if line.startswith("started ")).split()[1]
-    raise AssertionError(f"it ended before it said {until}: {lines}")
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-
-
-def _killed(process: subprocess.Popen[str], *until: str) -> str:
-    try:
-        return _say_until(process, *until)
-    finally:
-        _kill(process)
+def _killed(arguments: Sequence[object], *until: str) -> str:
+    """Start a run, and kill it when it has printed all of that; return the run's id."""
+    with started(*arguments) as process:
+        return heard(process, *until)
 
 
 @pytest.mark.slow
 def test_killed_among_its_steps_it_does_the_rest(calls: Path, plan: Path) -> None:
     held = ("three", "four fails once, again")
     name = _killed(
-        _started(str(plan), str(calls), *held),
+        (plan, calls, *held),
         "succeeded S6",
         "called three",
         "called four fails once, again",
@@ -159,7 +122,7 @@ def test_killed_among_its_steps_it_does_the_rest(calls: Path, plan: Path) -> Non
 def test_what_a_killed_run_had_tried_is_on_disk_and_inspect_shows_it(
     calls: Path, plan: Path
 ) -> None:
-    name = _killed(_started(str(plan), str(calls), "three"), "called three", "succeeded S4")
+    name = _killed((plan, calls, "three"), "called three", "succeeded S4")
     steps = {step.id: step for step in find_run(name).steps()}
     assert {"S1", "S2", "S4"} <= set(steps)
     assert "S3" not in steps, "its first attempt had not ended"
@@ -174,13 +137,10 @@ def test_what_a_killed_run_had_tried_is_on_disk_and_inspect_shows_it(
 
 @pytest.mark.slow
 def test_a_flow_run_that_is_sent_sigterm_leaves_its_timeline(calls: Path, plan: Path) -> None:
-    process = _started(str(plan), str(calls), "three")
-    try:
-        name = _say_until(process, "called three", "succeeded S4")
+    with started(plan, calls, "three") as process:
+        name = heard(process, "called three", "succeeded S4")
         process.terminate()
         process.communicate(timeout=120)
-    finally:
-        _kill(process)
     run = find_run(name)
     page = html.unescape(pages(run.about()["flow_run_id"])["swarm-timeline"])
     assert "is **unfinished**" in page
@@ -190,21 +150,18 @@ def test_a_flow_run_that_is_sent_sigterm_leaves_its_timeline(calls: Path, plan: 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["SIGTERM six", "SIGTERM after six"], ids=["step", "callback"])
 def test_sigterm_ends_a_run_wherever_it_is_raised(calls: Path, plan: Path, where: str) -> None:
-    process = _started(str(plan), str(calls), "three", where)
-    try:
-        name = _say_until(process, "called three", "called six")
+    with started(plan, calls, "three", where) as process:
+        name = heard(process, "called three", "called six")
         process.communicate(timeout=60)
-    finally:
-        _kill(process)
     assert process.returncode == -signal.SIGTERM
     flow_run_id = find_run(name).about()["flow_run_id"]
-    assert asyncio.run(_flow_run(flow_run_id)).state_name == "Crashed"
+    assert flow_run_of(flow_run_id).state_name == "Crashed"
     assert "is **unfinished**" in html.unescape(pages(flow_run_id)["swarm-timeline"])
 
 
 @pytest.mark.slow
 def test_killed_while_it_plans_it_plans_again(calls: Path) -> None:
-    name = _killed(_started("-", str(calls), "plan"), "called plan")
+    name = _killed(("-", calls, "plan"), "called plan")
     result = asyncio.run(held_run.go_on(name, calls))
     assert result.status == "completed"
     made = _made(calls)
@@ -214,7 +171,7 @@ def test_killed_while_it_plans_it_plans_again(calls: Path) -> None:
 
 @pytest.mark.slow
 def test_killed_while_it_answers_it_only_answers(calls: Path) -> None:
-    name = _killed(_started("-", str(calls), "answer"), "called answer")
+    name = _killed(("-", calls, "answer"), "called answer")
     plans = _made(calls)["plan"]
     result = asyncio.run(held_run.go_on(name, calls))
     assert result.status == "completed"
@@ -231,7 +188,7 @@ def test_a_killed_batch_goes_on_at_its_line(calls: Path, tmp_path: Path) -> None
     lines.write_text(
         "\n".join(json.dumps({**PLAN, "steps": some}) for some in (steps[:1], [steps[0], steps[2]]))
     )
-    _killed(_started(str(lines), str(calls), "three"), "called three")
+    _killed((lines, calls, "three"), "called three")
 
     flow_run = asyncio.run(_crash(f"batch {lines}"))
     summary = asyncio.run(held_run.go_on_with_batch(flow_run, calls))
@@ -239,11 +196,6 @@ def test_a_killed_batch_goes_on_at_its_line(calls: Path, tmp_path: Path) -> None
     assert (summary.lines, summary.completed) == (2, 2)
     assert _made(calls) == {"one": 2, "three": 2}
     assert len(list((home() / "runs").iterdir())) == 2
-
-
-async def _flow_run(flow_run_id: str) -> FlowRun:
-    async with get_client() as client:
-        return await client.read_flow_run(UUID(flow_run_id))
 
 
 async def _crash(name: str) -> FlowRun:
@@ -257,13 +209,10 @@ async def _crash(name: str) -> FlowRun:
 
 @pytest.mark.slow
 def test_a_run_that_is_alive_is_not_run_twice(calls: Path) -> None:
-    process = _started("-", str(calls), "plan")
-    try:
-        name = _say_until(process, "called plan")
+    with started("-", calls, "plan") as process:
+        name = heard(process, "called plan")
         with pytest.raises(RunAliveError, match=f"process {process.pid}"):
             asyncio.run(resume(name))
-    finally:
-        _kill(process)
 
 
 def test_a_cancelled_run_goes_on(calls: Path, plan: Path) -> None:

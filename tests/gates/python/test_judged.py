@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from judged_python import RIGHT, WRONG
 from prefect_swarm.gates import (
     Gate,
     GateResult,
@@ -15,6 +14,8 @@ from prefect_swarm.gates import (
     run_pipeline,
 )
 from prefect_swarm.task_ir import Output
+from right_python import RIGHT
+from wrong_python import WRONG
 
 PIPELINE = build_pipeline(["format", "lint", "unit"])
 
