@@ -13,15 +13,19 @@ from pathlib import Path
 from .errors import StorageError
 
 __all__ = [
+    "HOME_VARIABLE",
     "OWNER_ONLY",
     "READABLE",
     "append_line",
     "replace_atomically",
     "require_room",
     "storage_error",
+    "try_folder",
     "write_atomically",
 ]
 
+HOME_VARIABLE = "PREFECT_INTEGRATIONS_SWARM_HOME"
+"""Names the folder that runs and memory lie in."""
 OWNER_ONLY = 0o600
 READABLE = 0o644
 
@@ -76,6 +80,20 @@ def append_line(path: Path, line: str) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def try_folder(folder: Path, size: int = 0) -> None:
+    """Write a file of some bytes into a folder, which is made if need be; nothing of it stays.
+
+    Permissions don't tell: root has them all, and a disk may be read-only.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.write(bytes(size))
+        file.flush()
+
+
 def require_room(folder: Path, least_bytes: int) -> None:
     """Make sure that a folder takes files and that its disk has some room.
 
@@ -83,11 +101,8 @@ def require_room(folder: Path, least_bytes: int) -> None:
         StorageError: It takes none, or has less room than that.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            # A quota doesn't show in what the disk has.
-            file.write(bytes(_TRIED_BYTES))
-            file.flush()
+        # A quota doesn't show in what the disk has.
+        try_folder(folder, _TRIED_BYTES)
         free = shutil.disk_usage(folder).free
     except OSError as error:
         raise storage_error(folder, least_bytes, error) from error
@@ -96,7 +111,6 @@ def require_room(folder: Path, least_bytes: int) -> None:
 
 
 _TRIED_BYTES = 1 << 16
-_VARIABLE = "PREFECT_INTEGRATIONS_SWARM_HOME"
 
 
 def storage_error(path: Path, needed_bytes: int, error: OSError) -> StorageError:
@@ -107,7 +121,7 @@ def storage_error(path: Path, needed_bytes: int, error: OSError) -> StorageError
     return StorageError(
         f"{path} can't be written: {error.strerror or error}.",
         "Check that its folder is there and that you may write to it, or name another folder in "
-        f"{_VARIABLE}.",
+        f"{HOME_VARIABLE}.",
     )
 
 
@@ -115,7 +129,7 @@ def _no_room(path: Path, needed_bytes: int, free_bytes: int) -> StorageError:
     return StorageError(
         f"The disk has no room for {path}: {_size(needed_bytes)} are needed, "
         f"{_size(free_bytes)} are free.",
-        f"Free some room on it, or name a folder on another disk in {_VARIABLE}.",
+        f"Free some room on it, or name a folder on another disk in {HOME_VARIABLE}.",
     )
 
 

@@ -145,7 +145,7 @@ class RunFolder:
             return {}
         try:
             found: object = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise self._damaged(name, error) from None
         if not isinstance(found, dict):
             raise self._damaged(name, ValueError("it is no object"))
@@ -156,7 +156,7 @@ class RunFolder:
         path = self.folder / name
         with suppress(OSError):
             for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-                with suppress(json.JSONDecodeError):
+                with suppress(json.JSONDecodeError, RecursionError):
                     found: object = json.loads(line)
                     if isinstance(found, dict):
                         yield cast("dict[str, Any]", found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ..errors import NoPlanError, StepWaivedError
 from ..result import Usage
@@ -19,15 +19,10 @@ __all__ = ["Replacements"]
 
 @dataclass(slots=True)
 class Replacements:
-    """Replaces steps, at most `left` times more.
-
-    Attributes:
-        usage: What all questions took so far.
-    """
+    """Replaces steps, at most `left` times more."""
 
     context: RunContext
     left: int
-    usage: Usage = field(default_factory=Usage)
 
     async def replacement_for(self, record: StepRecord) -> CompiledStep:
         """Return the step that takes a failed one's place, under its id.
@@ -67,7 +62,6 @@ class Replacements:
             )
             if (result := result_in(content)) is not None:
                 usage = result.usage
-                self.usage += usage
                 record.note(usage=result.usage, duration_s=result.work_s)
         finally:
             context.ledger.settle(request.key, usage)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Literal
 
 from ..errors import InputError
+from ..files import HOME_VARIABLE, try_folder
 from . import home
 
-__all__ = ["VARIABLE", "FolderUse", "check_data_folder"]
+__all__ = ["FolderUse", "check_data_folder"]
 
-VARIABLE = "PREFECT_INTEGRATIONS_SWARM_HOME"
 FolderUse = Literal["read", "write"]
 """What a command does with the folder."""
 
@@ -25,17 +24,14 @@ def check_data_folder(use: FolderUse) -> Path:
     folder = home()
     try:
         if use == "write":
-            folder.mkdir(parents=True, exist_ok=True)
-            # Permissions don't tell: root has them all, and a disk may be read-only.
-            with tempfile.TemporaryFile(dir=folder):
-                pass
+            try_folder(folder)
         # A folder that isn't there yet is an empty one.
         elif folder.exists() or folder.is_symlink():
             next(folder.iterdir(), None)
     except OSError as error:
         raise InputError(
             f"The data folder {folder} can't be {_DOINGS[use]}: {_reason(folder, error)}.",
-            f"Set {VARIABLE} to a folder that can be written to, or mend this one.",
+            f"Set {HOME_VARIABLE} to a folder that can be written to, or mend this one.",
         ) from None
     return folder
 

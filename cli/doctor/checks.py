@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, SwarmError
+from ...files import HOME_VARIABLE
 from ...flows.options import SwarmOptions
 from ...flows.temporary_server.server import configured_url, is_reachable
 from ...local_extra import require_llama_cpp
-from ...settings.data_folder import VARIABLE, check_data_folder
+from ...settings.data_folder import check_data_folder
 from ...task_ir import TIERS, TierName
 from .check import Check
 from .gate_checks import check_gates, check_sandbox
@@ -122,7 +123,7 @@ def _data() -> Iterable[Check]:
     yield Check("data", "ok", f"{folder}, {runs} runs")
     free = shutil.disk_usage(folder).free / 1e9
     low = free < _LEAST_FREE_GB
-    fix = f"Make room, or set {VARIABLE} to another disk." if low else ""
+    fix = f"Make room, or set {HOME_VARIABLE} to another disk." if low else ""
     yield Check("disk", "warn" if low else "ok", f"{free:.1f} GB free", fix)
 
 

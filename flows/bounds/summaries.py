@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import dataclass, field
 
 from ...output import StepOutput
-from ...result import Usage
 from ...tasks.subagent.request import SubagentRequest, left_out_of
 from ...tasks.subagent.task import subagent
 from ...tasks.subagent.text_budget import BYTES_PER_TOKEN, tokens_of
@@ -46,14 +45,9 @@ def parts_of(text: str, tokens: int) -> list[str]:
 
 @dataclass(slots=True)
 class Summaries:
-    """Makes the summaries of a run; each text is summarised once to a length.
-
-    Attributes:
-        usage: What all of them took so far.
-    """
+    """Makes the summaries of a run; each text is summarised once to a length."""
 
     context: RunContext
-    usage: Usage = field(init=False, default_factory=Usage)
     _made: dict[tuple[str, int], asyncio.Task[str]] = field(
         init=False, default_factory=dict[tuple[str, int], "asyncio.Task[str]"]
     )
@@ -151,6 +145,5 @@ class Summaries:
             self.context.ledger.settle(request.key, usage)
         if result is None:
             return part
-        self.usage += result.usage
         # What a refusal or a loop has to say is no summary, and a cut one leaves things out.
         return result.text if result.category is None else part

@@ -9,6 +9,7 @@ from ...errors import RunDamagedError
 from ...runs import ACCOUNTS, RunFolder
 from ..bounds.accounts import Accounts, Booking
 from .planned import StoredPlanning, load
+from .restore import finished_step
 from .results import is_stored
 
 __all__ = ["paid_again"]
@@ -49,7 +50,5 @@ def _is_whole(run: RunFolder, name: str) -> bool:
         if run.result() is not None:
             return True
         if re.fullmatch(r"S\d+", name):
-            step = run.step(name)
-            is_over = step is not None and step.status == "succeeded"
-            return is_over and run.read(f"outputs/{name}.txt") is not None
+            return finished_step(run, name) is not None
     return False

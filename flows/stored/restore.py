@@ -15,7 +15,7 @@ from ...runs import RunFolder
 from ..compile import CompiledStep
 from ..records import StepRecord
 
-__all__ = ["restore_steps", "state_of", "stored_step"]
+__all__ = ["finished_step", "restore_steps", "state_of"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -24,24 +24,37 @@ def restore_steps(run: RunFolder, records: Mapping[str, StepRecord]) -> frozense
     """Give the records of the steps that had succeeded what is stored of them; return their ids."""
     restored: set[str] = set()
     for name, record in records.items():
-        if found := stored_step(run, record.step):
+        if found := _planned_step(run, record.step):
             step, artifact = found
             record.restore(step, artifact, _states(step.task_runs))
             restored.add(name)
     return frozenset(restored)
 
 
-def stored_step(run: RunFolder, planned: CompiledStep) -> tuple[StepResult, str] | None:
-    """Return a step that had succeeded, with its output; None if it had not, or one is damaged."""
+def finished_step(run: RunFolder, name: str) -> tuple[StepResult, str] | None:
+    """Return a step that had succeeded, with its output; None if it had not.
+
+    Raises:
+        RunDamagedError: One of them can't be read.
+    """
+    step, artifact = run.step(name), run.read(f"outputs/{name}.txt")
+    if step is None or artifact is None or step.status != "succeeded" or not step.attempts:
+        return None
+    return step, artifact
+
+
+def _planned_step(run: RunFolder, planned: CompiledStep) -> tuple[StepResult, str] | None:
+    """Return a step that had succeeded as it is planned, or as it was changed in the run."""
     try:
-        step, artifact = run.step(planned.id), run.read(f"outputs/{planned.id}.txt")
+        found = finished_step(run, planned.id)
     except RunDamagedError as error:
         _logger.warning("%s It is looked for in Prefect's results.", error.problem)
         return None
-    if step is None or artifact is None or step.status != "succeeded" or not step.attempts:
+    if found is None:
         return None
+    step, _ = found
     is_as_planned = (step.agent, step.prompt) == (planned.agent, planned.prompt)
-    return (step, artifact) if is_as_planned or step.change else None
+    return found if is_as_planned or step.change else None
 
 
 def state_of(task_run: str) -> State[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ...errors import InputError
-from ...runs import run_id_of
+from ...runs import RunFolder, run_id_of
 from ...settings import home
 from ..episode import Selection
 from .texts import has_any
@@ -77,7 +76,7 @@ def find_traces(namespace: str, which: Selection) -> Traces:
 
 
 def _is_meant(run: Path, namespace: str, which: Selection) -> bool:
-    about = _about(run)
+    about = RunFolder(run).about()
     options: Any = about.get("options")
     given = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
     own = given.get("namespace")
@@ -113,16 +112,8 @@ def _is_result_of(path: Path, wanted: list[str]) -> bool:
 
 def _names_of(run: Path) -> list[str]:
     """Return the names that other files know a run by: its id, and its flow run's."""
-    flow_run = _about(run).get("flow_run_id")
+    flow_run = RunFolder(run).about().get("flow_run_id")
     return [run.name, flow_run] if isinstance(flow_run, str) and flow_run else [run.name]
-
-
-def _about(run: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError, RecursionError):
-        about: Any = json.loads((run / "run.json").read_bytes())
-        if isinstance(about, dict):
-            return cast("dict[str, Any]", about)
-    return {}
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -8,16 +8,17 @@ from typing import get_args
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.settings.data_folder import VARIABLE, FolderUse, check_data_folder
+from prefect_swarm.files import HOME_VARIABLE
+from prefect_swarm.settings.data_folder import FolderUse, check_data_folder
 
 USES = get_args(FolderUse)
 
 
 def problem(folder: Path, use: FolderUse, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv(VARIABLE, str(folder))
+    monkeypatch.setenv(HOME_VARIABLE, str(folder))
     with pytest.raises(InputError) as caught:
         check_data_folder(use)
-    assert VARIABLE in caught.value.fix
+    assert HOME_VARIABLE in caught.value.fix
     assert f"The data folder {folder} can't be" in caught.value.problem
     return caught.value.problem
 
@@ -53,14 +54,14 @@ def test_a_disk_that_is_read_only_is_found_by_writing(
     def refuse(**_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("prefect_swarm.settings.data_folder.tempfile.TemporaryFile", refuse)
+    monkeypatch.setattr("prefect_swarm.files.tempfile.TemporaryFile", refuse)
     assert "Read-only file system" in problem(tmp_path, "write", monkeypatch)
 
 
 def test_a_folder_that_is_only_read_needn_t_be_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
+    monkeypatch.setenv(HOME_VARIABLE, str(tmp_path / "none"))
     assert check_data_folder("read") == tmp_path / "none"
     assert not (tmp_path / "none").exists()
     assert check_data_folder("write").is_dir()
