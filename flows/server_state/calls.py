@@ -19,11 +19,11 @@ class TaskCalls:
     """The calls of tasks in one run.
 
     Attributes:
-        ended: The task runs whose end is known here; the server may hear of it a moment later.
+        ended: The ends that are known here, by task run; the server may hear of one a moment later.
         broken: How many calls were left by an exception, so that the end isn't known.
     """
 
-    ended: set[UUID] = field(default_factory=set[UUID])
+    ended: dict[UUID, State[Any]] = field(default_factory=dict[UUID, State[Any]])
     broken: int = 0
 
     @contextmanager
@@ -39,7 +39,7 @@ class TaskCalls:
         """Note what a call came to."""
         task_run_id = state.state_details.task_run_id
         if state.is_final() and task_run_id is not None:
-            self.ended.add(task_run_id)
+            self.ended[task_run_id] = state
 
 
 _calls: ContextVar[TaskCalls | None] = ContextVar("swarm_task_calls", default=None)

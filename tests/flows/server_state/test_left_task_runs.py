@@ -115,18 +115,37 @@ def test_an_end_that_comes_late_still_counts() -> None:
     assert done[0].state.message == "It had ended."
 
 
-def test_what_this_process_saw_the_end_of_is_left_alone() -> None:
+def test_an_end_that_the_server_lost_is_reported_again_at_the_end_of_the_run() -> None:
+    ends: list[State[None]] = []
+
     async def body(left: TaskRun) -> None:
         async with no_task_run_left(str(left.flow_run_id)):
             await _on_the_server(left)
-            done = Completed()
-            done.state_details.task_run_id = left.id
-            current_calls().note(done)
+            ends.append(_seen_end(left))
+
+    (run,) = _in_a_flow_run(0, body)
+    assert run.state is not None
+    assert (run.state_name, run.state.id) == ("Completed", ends[0].id)
+
+
+def test_an_end_that_the_server_hears_twice_counts_once() -> None:
+    async def body(left: TaskRun) -> None:
+        async with no_task_run_left(str(left.flow_run_id)):
+            await _on_the_server(left)
+            done = _seen_end(left)
         _report(left, done)
 
     (run,) = _in_a_flow_run(1, body)
     assert run.state_name == "Completed"
     assert _history(run.id) == ["Running", "Completed"]
+
+
+def _seen_end(run: TaskRun) -> State[None]:
+    """Note that a task run has completed, as this process does; the server hears nothing."""
+    done: State[None] = Completed()
+    done.state_details.task_run_id = run.id
+    current_calls().note(done)
+    return done
 
 
 def _history(task_run_id: UUID) -> list[str]:
@@ -171,7 +190,7 @@ def test_a_server_that_refuses_costs_a_warning(
     assert "Task runs that nothing executes may stay open" in caplog.text
 
 
-def test_a_run_that_goes_well_asks_the_server_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_goes_well_asks_the_server_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[object] = []
 
     async def ask(*questions: object, **_: object) -> list[TaskRun]:
@@ -186,4 +205,4 @@ def test_a_run_that_goes_well_asks_the_server_nothing(monkeypatch: pytest.Monkey
         _report(left, Completed())
 
     _in_a_flow_run(0, body)
-    assert asked == []
+    assert len(asked) == 1
