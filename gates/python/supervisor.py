@@ -38,7 +38,7 @@ def supervisor_ready() -> Generator[None]:
     if current_policy() != "strict":
         yield
         return
-    with kept_ready(_program(_ALL, isolated=True), _AHEAD):
+    with kept_ready(_program(_ALL, isolated=True, ahead=True), _AHEAD):
         yield
 
 
@@ -52,17 +52,20 @@ async def run_supervisor(
     """
     isolated = current_policy() == "strict"
     if isolated and limits.memory_bytes == _AHEAD.memory_bytes:
-        result = await run_kept(_program(_ALL, isolated=True), _AHEAD, stdin, limits)
+        result = await run_kept(_program(_ALL, isolated=True, ahead=True), _AHEAD, stdin, limits)
         if result is not None:
             return result
     return await run(_program(runners, isolated, stdin), limits)
 
 
-def _program(runners: Sequence[Runner], isolated: bool, stdin: bytes = b"") -> Program:
+def _program(
+    runners: Sequence[Runner], isolated: bool, stdin: bytes = b"", *, ahead: bool = False
+) -> Program:
     setup = {
         "folder": _FOLDER,
         "packages": package_folders(),
         "runners": runners,
+        "ahead": ahead,
         "folders": _FOLDERS if isolated else (),
         "isolated": isolated,
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import builtins
+import contextlib
 import doctest
 import gc
 import importlib
@@ -16,6 +17,7 @@ import inspect
 import os
 import re
 import sys
+import tempfile
 import types
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -29,9 +31,11 @@ from _pytest.config import default_plugins
 _OPTIONS = (
     *("-p", "no:cacheprovider", "-p", "no:faulthandler", "--noconftest", "-c", os.devnull),
     *("--capture=no", "--import-mode=importlib", "-o", "python_functions=test_*"),
-    "--continue-on-collection-errors",
+    # Nobody reads its report, and any other kind looks for each traceback's source.
+    *("--continue-on-collection-errors", "--tb=native"),
 )
 
+_REHEARSAL = "test_rehearsal.py"
 _STUB = "__emptied__"
 # Where Hypothesis keeps a test's settings; in a version that doesn't, it takes a little longer.
 _SETTINGS = "_hypothesis_internal_use_settings"
@@ -59,13 +63,29 @@ def perform(job: dict[str, Any], report: SendRecord, describe: DescribeException
     # pytest collects garbage at its end; what it is made of needn't be looked at.
     gc.freeze()
     if job["emptied"]:
-        plugin = _Reporter(folder, job, lambda _: None, describe)
+        plugin = _Reporter(folder, job, _ignore, describe)
         report({"noticed": _notice(job, folder, paths, plugin)})
         return True
     plugin = _Reporter(folder, job, report, describe)
     code = pytest.main([*_OPTIONS, f"--rootdir={folder}", *paths], plugins=[plugin])
     report({"pytest": int(code)})
     return True
+
+
+def rehearse() -> None:
+    """Run a test that fails: what the interpreter learns by that, the jobs' processes have."""
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nothing:
+        Path(folder, _REHEARSAL).touch()
+        files = {_REHEARSAL: (_REHEARSAL, "def test_fails():\n    assert [1] == [2]\n")}
+        plugin = _Reporter(folder, {"test_files": files, "doctests": {}}, _ignore, _ignore)
+        with contextlib.redirect_stdout(nothing):
+            path = os.path.join(folder, _REHEARSAL)
+            pytest.main([*_OPTIONS, f"--rootdir={folder}", path], plugins=[plugin])
+    sys.modules.pop(_REHEARSAL, None)
+
+
+def _ignore(_: object) -> dict[str, Any]:
+    return {}
 
 
 class _Reporter:
@@ -291,7 +311,7 @@ def _notice(job: dict[str, Any], folder: str, paths: list[str], plugin: _Reporte
         stub = _Stub(value)
         setattr(builtins, _STUB, stub)
         if pytest.main(
-            [*_OPTIONS, "-x", "--tb=no", f"--rootdir={folder}", *paths], plugins=[plugin, stub]
+            [*_OPTIONS, "-x", f"--rootdir={folder}", *paths], plugins=[plugin, stub]
         ):
             return True
         if plugin.failed:
