@@ -79,6 +79,8 @@ class GenerateRequest:
         begun: The beginning of the answer, to be written on; it is no part of what is returned.
         watch: Called with the text so far every few tokens; returns why to stop, or "" to go on.
             It runs in the engine's thread, so it must be quick and must not raise.
+        on_text: Called with what was written since its last call, as soon as it can't change any
+            more; all of it together is the answer's text. As quick as `watch`.
     """
 
     messages: tuple[Message, ...] = ()
@@ -94,6 +96,7 @@ class GenerateRequest:
     grammar: str | None = None
     begun: str = ""
     watch: Callable[[str], str] | None = None
+    on_text: Callable[[str], None] | None = None
 
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):

@@ -173,10 +173,18 @@ class Batcher:
         run.next = token
         if run.text.add(self._native.piece(token)):
             self._finish(slot, run, "stop")
-        elif why := self._abort_reason(run):
+            return
+        self._hand_over(run)
+        if why := self._abort_reason(run):
             self._finish(slot, run, "aborted", why)
         elif run.written >= self._most_tokens(run):
             self._finish(slot, run, "length")
+
+    @staticmethod
+    def _hand_over(run: ActiveRequest, *, ended: bool = False) -> None:
+        on_text = run.job.request.on_text
+        if on_text and (fresh := run.text.take(ended=ended)):
+            on_text(fresh)
 
     def _most_tokens(self, run: ActiveRequest) -> int:
         return min(run.job.request.max_tokens, self._native.n_ctx - len(run.prompt))
@@ -188,6 +196,7 @@ class Batcher:
 
     def _finish(self, slot: Slot, run: ActiveRequest, finish: Finish, why: str = "") -> None:
         self._release(slot, run)
+        self._hand_over(run, ended=True)
         run.job.reply(
             GeneratedText(
                 text=run.text.text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .api import GeneratedText, GenerateRequest
 
@@ -26,24 +26,40 @@ class Job:
     cancelled: bool = False
 
 
-@dataclass
 class TextBuffer:
     """Bytes the model has written, and the stop strings that end them."""
 
-    stop: tuple[str, ...] = ()
-    _bytes: bytearray = field(default_factory=bytearray)
+    def __init__(self, stop: tuple[str, ...] = ()) -> None:
+        self._stops = [text.encode() for text in stop if text]
+        self._longest = max(map(len, self._stops), default=0)
+        self._bytes = bytearray()
+        self._taken = 0
+        self._decoder = _decoder()
 
     def add(self, piece: bytes) -> bool:
         """Append; return whether that completed a stop string, and cut the text before it."""
-        stops = [text.encode() for text in self.stop if text]
-        start = max(0, len(self._bytes) - max(map(len, stops), default=0))
+        start = max(0, len(self._bytes) - self._longest)
         self._bytes += piece
-        hits = [at for stop in stops if (at := self._bytes.find(stop, start)) >= 0]
+        hits = [at for stop in self._stops if (at := self._bytes.find(stop, start)) >= 0]
         if hits:
             del self._bytes[min(hits) :]
         return bool(hits)
 
+    def take(self, *, ended: bool = False) -> str:
+        """Return what can't change any more and was not taken before.
+
+        Until the text has `ended`, its last bytes may be the beginning of a stop string.
+        """
+        held = 0 if ended else max(0, self._longest - 1)
+        end = max(self._taken, len(self._bytes) - held)
+        fresh, self._taken = bytes(self._bytes[self._taken : end]), end
+        return self._decoder.decode(fresh)
+
     @property
     def text(self) -> str:
         """The text so far; a character that is not complete yet is left out."""
-        return codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._bytes))
+        return _decoder().decode(bytes(self._bytes))
+
+
+def _decoder() -> codecs.IncrementalDecoder:
+    return codecs.getincrementaldecoder("utf-8")("replace")

@@ -76,6 +76,13 @@ def test_an_answer_counts_its_tokens_and_says_why_it_ended(batcher: Batcher) -> 
     assert asked.answer.input_tokens == 4
 
 
+def test_an_answer_is_handed_over_while_it_is_written(batcher: Batcher) -> None:
+    pieces: list[str] = []
+    (asked,) = run(batcher, prompt("Once upon a time", max_tokens=6, on_text=pieces.append))
+    assert len(pieces) > 1
+    assert "".join(pieces) == asked.answer.text
+
+
 def test_more_requests_than_slots_all_get_the_answer_they_get_alone(batcher: Batcher) -> None:
     words = ["sea", "king", "train", "number", "garden"]
     requests = [prompt(f"A story about the {word}.", max_tokens=10 + len(word)) for word in words]

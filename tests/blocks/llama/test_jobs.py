@@ -37,3 +37,30 @@ def test_a_character_split_over_pieces_is_whole() -> None:
     assert buffer.text == ""
     buffer.add("é".encode()[1:])
     assert buffer.text == "é"
+
+
+def test_what_may_become_a_stop_string_is_taken_only_at_the_end() -> None:
+    buffer = TextBuffer(("END",))
+    buffer.add(b"all E")
+    assert buffer.take() == "all"
+    buffer.add(b"N of it")
+    assert buffer.take() == " EN of "
+    assert buffer.take(ended=True) == "it"
+    assert buffer.take(ended=True) == ""
+
+
+def test_what_was_taken_is_never_cut_by_a_stop_string() -> None:
+    buffer = TextBuffer(("END",))
+    taken = ""
+    for piece in (b"one ", b"E", b"N", b"D more"):
+        buffer.add(piece)
+        taken += buffer.take()
+    assert taken + buffer.take(ended=True) == buffer.text == "one "
+
+
+def test_half_a_character_is_not_taken() -> None:
+    buffer = TextBuffer()
+    buffer.add("é".encode()[:1])
+    assert buffer.take() == ""
+    buffer.add("é".encode()[1:])
+    assert buffer.take() == "é"
