@@ -11,6 +11,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from ...errors import ModelError, ModelFailedError
 from . import logs
 from .adapter import ANOTHER, check_base
@@ -18,7 +21,9 @@ from .api import EngineConfig, usable_cores
 from .library import lib
 from .weights import lora_adapter, shared_model
 
-__all__ = ["BatchToken", "Native"]
+__all__ = ["BatchToken", "Logits", "Native"]
+
+Logits = npt.NDArray[np.float32]
 
 BATCH_TOKENS = 128
 """Tokens computed in one call: it bounds how long a cancellation or another request waits."""
@@ -132,6 +137,11 @@ class Native:
                 f"llama.cpp failed (code {code}) while computing with {self._path}.",
                 "Try again; with less n_ctx if memory is short.",
             )
+
+    def logits(self, row: int) -> Logits:
+        """The logits after the batch entry `row` of the last `decode`, a view until the next."""
+        pointer = lib.llama_get_logits_ith(self.context, row)
+        return np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
 
     def forget(self, sequence: int, start: int = 0) -> None:
         """Drop a sequence's tokens from `start` on."""

@@ -1,0 +1,73 @@
+"""A token is chosen from the likeliest as it would be from the whole vocabulary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from prefect_swarm.blocks.llama import EngineConfig, GeneratedText, GenerateRequest, sampling
+from prefect_swarm.blocks.llama.batcher import Batcher
+from prefect_swarm.blocks.llama.jobs import Job
+from prefect_swarm.blocks.llama.native import Logits, Native
+from prefect_swarm.blocks.llama.sampling import likeliest
+
+
+@given(
+    logits=arrays(np.float32, st.integers(1, 60), elements=st.floats(-50, 50, width=32)),
+    count=st.integers(0, 70),
+)
+def test_the_likeliest_are_no_less_likely_than_the_others(
+    logits: np.ndarray[tuple[int], np.dtype[np.float32]], count: int
+) -> None:
+    found = likeliest(logits, count)
+    assert len(set(found.tolist())) == len(found)
+    assert len(found) == (min(count, len(logits)) or len(logits))
+    others = np.delete(logits, found)
+    assert not len(others) or logits[found].min() >= others.max()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"temperature": 1.0}, {"temperature": 0.0}, {"repeat_penalty": 1.0, "temperature": 1.5}],
+)
+def test_what_is_chosen_from_the_likeliest_is_what_is_chosen_from_all(
+    demo_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, float]
+) -> None:
+    request = GenerateRequest(
+        prompt="One day a king saw",
+        max_tokens=40,
+        seed=5,
+        **fields,  # pyright: ignore[reportArgumentType]
+    )
+    texts: list[str] = []
+    native = Native(demo_path, EngineConfig(n_ctx=128, n_slots=1))
+    try:
+        for count in (None, 0):
+            with monkeypatch.context() as patched:
+                if count is not None:
+                    patched.setattr(sampling, "likeliest", _all)
+                texts.append(_answer(native, request))
+    finally:
+        native.close()
+    assert texts[0] == texts[1]
+
+
+def _all(logits: Logits, _: int) -> np.ndarray[tuple[int], np.dtype[np.integer[Any]]]:
+    return np.arange(len(logits))
+
+
+def _answer(native: Native, request: GenerateRequest) -> str:
+    answers: list[GeneratedText | BaseException] = []
+    batcher = Batcher(native, EngineConfig(n_ctx=128, n_slots=1))
+    batcher.add(Job(request, answers.append, submitted=0.0))
+    while batcher.has_work:
+        batcher.step()
+    (answer,) = answers
+    assert isinstance(answer, GeneratedText)
+    return answer.text
