@@ -1,24 +1,24 @@
 """Continuous batching: several requests share every call of llama.cpp.
 
 A request joins as soon as a slot is free and leaves as soon as it is done. A prompt that begins
-like one that a slot still holds starts from there. Neither changes any answer: next tokens are
-computed together, one a sequence, and prompts one sequence at a time, so that rounding is the same
-as if each were alone.
+like one that a slot still holds starts from there. Where the engine is deterministic neither
+changes any answer: next tokens are computed together, one a sequence, and prompts one sequence at a
+time, so that rounding is the same as if each were alone. Elsewhere short prompts are computed
+together, too.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 
-from ...errors import ContextTooSmallError, EarlyAbortError, ModelError
+from ...errors import ContextTooSmallError, EarlyAbortError, ModelError, StepTimeoutError
 from .api import EngineConfig, Finish, GeneratedText
 from .chat import ChatTemplate
 from .jobs import Job, TextBuffer
 from .native import BATCH_TOKENS, BatchToken, Native
 from .sampling import Sampler
-from .slots import ActiveRequest, Slot, place, should_wait
+from .slots import ActiveRequest, Slot, admission_order, parts_to_read, place, should_wait
 
 __all__ = ["WATCHED_TOKENS", "Batcher"]
 
@@ -34,9 +34,10 @@ class Batcher:
     ) -> None:
         self._native = native
         self._seed = config.seed
+        self._together = not config.deterministic
         self._clock = clock
         self._slots = [Slot(n) for n in range(config.n_slots)]
-        self._waiting: deque[tuple[Job, list[int]]] = deque()
+        self._waiting: list[tuple[Job, list[int]]] = []
         template = native.chat_template
         self._template = (
             ChatTemplate(template, bos=native.bos, eos=native.eos) if template else None
@@ -55,8 +56,9 @@ class Batcher:
             job.reply(error)
 
     def step(self) -> None:
-        """Start what fits, compute a token of each answer and a part of one prompt."""
+        """Start what fits, compute a token of each answer and a part of the prompts."""
         self._drop_cancelled()
+        self._drop_late()
         self._admit()
         self._write()
         self._read()
@@ -92,18 +94,41 @@ class Batcher:
 
     def _drop_cancelled(self) -> None:
         if any(job.cancelled for job, _ in self._waiting):
-            self._waiting = deque(item for item in self._waiting if not item[0].cancelled)
+            self._waiting = [item for item in self._waiting if not item[0].cancelled]
         for slot in self._slots:
             if slot.run and slot.run.job.cancelled:
                 self._release(slot, slot.run)
 
+    def _drop_late(self) -> None:
+        now = self._clock()
+        late = [item for item in self._waiting if _is_late(item[0], now)]
+        self._waiting = [item for item in self._waiting if item not in late]
+        for job, _ in late:
+            job.reply(_late_error(job, now))
+        for slot in self._slots:
+            if slot.run and _is_late(slot.run.job, now):
+                job = slot.run.job
+                self._release(slot, slot.run)
+                job.reply(_late_error(job, now))
+
     def _admit(self) -> None:
-        while self._waiting and any(slot.run is None for slot in self._slots):
-            job, prompt = self._waiting[0]
-            if self._native.can_rewind and should_wait(self._slots, prompt):
-                return
-            self._waiting.popleft()
-            self._start(job, prompt)
+        while (item := self._next_waiting()) is not None:
+            self._waiting.remove(item)
+            self._start(*item)
+
+    def _next_waiting(self) -> tuple[Job, list[int]] | None:
+        if all(slot.run for slot in self._slots):
+            return None
+        ready = (
+            item
+            for item in self._waiting
+            if not (self._native.can_rewind and should_wait(self._slots, item[1]))
+        )
+        return min(
+            ready,
+            key=lambda item: admission_order(item[0].request, item[0].submitted),
+            default=None,
+        )
 
     def _start(self, job: Job, prompt: list[int]) -> None:
         seed = self._seed if job.request.seed is None else job.request.seed
@@ -137,26 +162,31 @@ class Batcher:
             self._take_token(slot, run, row)
 
     def _read(self) -> None:
-        """Compute the next part of the prompt that came first."""
-        reading = [
+        """Compute the next part of the prompts that came first, or of the first alone."""
+        reading = sorted(
             (run.started, slot.sequence, slot, run)
             for slot in self._slots
             if (run := slot.run) and run.next is None
-        ]
-        if not reading:
-            return
-        _, _, slot, run = min(reading)
-        start = len(slot.tokens)
-        end = min(len(run.prompt), start + BATCH_TOKENS)
-        # No part is a lone token: see FRESH_TOKENS.
-        end -= len(run.prompt) - end == 1
-        last = len(run.prompt) - 1
-        self._native.decode(
-            [BatchToken(run.prompt[n], n, slot.sequence, n == last) for n in range(start, end)]
         )
-        slot.tokens = run.prompt[:end]
-        if end == len(run.prompt):
-            self._take_token(slot, run, end - start - 1)
+        reading = reading[: None if self._together else 1]
+        left = [len(run.prompt) - len(slot.tokens) for _, _, slot, run in reading]
+        rows: list[tuple[Slot, ActiveRequest, int]] = []
+        entries: list[BatchToken] = []
+        for (_, _, slot, run), count in zip(
+            reading, parts_to_read(left, BATCH_TOKENS), strict=True
+        ):
+            start, last = len(slot.tokens), len(run.prompt) - 1
+            entries += [
+                BatchToken(run.prompt[n], n, slot.sequence, n == last)
+                for n in range(start, start + count)
+            ]
+            slot.tokens = run.prompt[: start + count]
+            if len(slot.tokens) == len(run.prompt):
+                rows.append((slot, run, len(entries) - 1))
+        if entries:
+            self._native.decode(entries)
+        for slot, run, row in rows:
+            self._take_token(slot, run, row)
 
     def _take_token(self, slot: Slot, run: ActiveRequest, row: int) -> None:
         try:
@@ -213,6 +243,17 @@ class Batcher:
     def _release(self, slot: Slot, run: ActiveRequest) -> None:
         run.sampler.close()
         slot.run = None
+
+
+def _is_late(job: Job, now: float) -> bool:
+    return job.request.deadline is not None and now > job.request.deadline
+
+
+def _late_error(job: Job, now: float) -> StepTimeoutError:
+    return StepTimeoutError(
+        f"The local model did not answer within {now - job.submitted:.0f} s.",
+        "Give it more time or a lower max_tokens.",
+    )
 
 
 def _context_error(prompt: int, max_tokens: int, limit: int) -> ContextTooSmallError:

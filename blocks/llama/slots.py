@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from .api import GenerateRequest
 from .jobs import Job, TextBuffer
 
 if TYPE_CHECKING:
     from .sampling import Sampler
 
-__all__ = ["ActiveRequest", "Placement", "Slot", "place", "should_wait"]
+__all__ = [
+    "ActiveRequest",
+    "Placement",
+    "Slot",
+    "admission_order",
+    "common_prefix",
+    "parts_to_read",
+    "place",
+    "should_wait",
+]
 
 WORTH_COPYING = 32
 """Tokens of a common prefix from which copying another slot's cache, or waiting, pays off."""
@@ -72,11 +83,11 @@ def place(slots: Sequence[Slot], prompt: Sequence[int], *, reuse: bool) -> Place
         prompt: The tokens to come.
         reuse: Whether this model's cache can be cut back to a prompt's beginning.
     """
-    reusable = prompt[:-FRESH_TOKENS] if reuse else ()
+    reusable = prompt[:-FRESH_TOKENS] if reuse else prompt[:0]
     free = [slot for slot in slots if slot.run is None]
-    own = max(free, key=lambda slot: (_common_prefix(slot.tokens, reusable), -len(slot.tokens)))
-    best = max(slots, key=lambda slot: _common_prefix(slot.tokens, reusable))
-    kept, copied = _common_prefix(own.tokens, reusable), _common_prefix(best.tokens, reusable)
+    own = max(free, key=lambda slot: (common_prefix(slot.tokens, reusable), -len(slot.tokens)))
+    best = max(slots, key=lambda slot: common_prefix(slot.tokens, reusable))
+    kept, copied = common_prefix(own.tokens, reusable), common_prefix(best.tokens, reusable)
     if copied - kept < WORTH_COPYING:
         return Placement(own, kept, None)
     return Placement(min(free, key=lambda slot: len(slot.tokens)), copied, best)
@@ -84,15 +95,47 @@ def place(slots: Sequence[Slot], prompt: Sequence[int], *, reuse: bool) -> Place
 
 def should_wait(slots: Sequence[Slot], prompt: Sequence[int]) -> bool:
     """Whether a busy slot will soon hold much more of this prompt's beginning than any does now."""
-    held = max(_common_prefix(slot.tokens, prompt) for slot in slots)
-    coming = max((_common_prefix(slot.run.prompt, prompt) for slot in slots if slot.run), default=0)
+    held = max(common_prefix(slot.tokens, prompt) for slot in slots)
+    coming = max((common_prefix(slot.run.prompt, prompt) for slot in slots if slot.run), default=0)
     return coming - held >= WORTH_COPYING
 
 
-def _common_prefix(held: Sequence[int], wanted: Sequence[int]) -> int:
-    length = 0
-    for token, wanted_token in zip(held, wanted, strict=False):
-        if token != wanted_token:
-            break
-        length += 1
-    return length
+def admission_order(request: GenerateRequest, submitted: float) -> tuple[float, float, float]:
+    """Return the key by which waiting requests are sorted: the lowest starts first."""
+    return -request.priority, math.inf if request.deadline is None else request.deadline, submitted
+
+
+def parts_to_read(left: Sequence[int], room: int) -> list[int]:
+    """Share a batch among prompts, in their order.
+
+    No prompt is left with a lone last token: see `FRESH_TOKENS`.
+
+    Args:
+        left: How many tokens of each are still to be computed, at least 1.
+        room: Tokens of the batch, at least 2.
+
+    Returns:
+        How many tokens of each to compute now.
+    """
+    parts: list[int] = []
+    for tokens in left:
+        part = min(tokens, room)
+        part -= part > 0 and tokens - part == 1
+        parts.append(part)
+        room -= part
+    return parts
+
+
+def common_prefix(held: Sequence[int], wanted: Sequence[int]) -> int:
+    """Return how many tokens two prompts have in common at their beginning."""
+    low, high = 0, min(len(held), len(wanted))
+    # Python compares whole lists much faster than it goes through their items.
+    if held[:high] == wanted[:high]:
+        return high
+    while low < high:
+        middle = (low + high + 1) // 2
+        if held[low:middle] == wanted[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,8 +1,8 @@
-"""Requests share the model step by step, and each goes as if it were alone."""
+"""Requests share the model step by step; where it is deterministic each goes as if alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +10,24 @@ import pytest
 from prefect_swarm.blocks.llama import EngineConfig, GeneratedText, GenerateRequest
 from prefect_swarm.blocks.llama.batcher import WATCHED_TOKENS, Batcher
 from prefect_swarm.blocks.llama.jobs import Job
-from prefect_swarm.blocks.llama.native import Native
-from prefect_swarm.errors import ContextTooSmallError, InputError, ModelError
+from prefect_swarm.blocks.llama.native import BatchToken, Native
+from prefect_swarm.errors import (
+    ContextTooSmallError,
+    InputError,
+    ModelError,
+    StepTimeoutError,
+)
 
 pytestmark = pytest.mark.model
 
+NOW = 100.0
 ENDLESS = 'root ::= "a" root'
 """A grammar under which an answer never ends by itself."""
 
 
-@pytest.fixture(scope="module")
-def config() -> EngineConfig:
-    return EngineConfig(n_ctx=256, n_slots=2)
+@pytest.fixture(scope="module", params=[True, False], ids=["deterministic", "quick"])
+def config(request: pytest.FixtureRequest) -> EngineConfig:
+    return EngineConfig(n_ctx=256, n_slots=2, deterministic=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +39,7 @@ def native(demo_path: Path, config: EngineConfig) -> Iterator[Native]:
 
 @pytest.fixture
 def batcher(native: Native, config: EngineConfig) -> Iterator[Batcher]:
-    batcher = Batcher(native, config)
+    batcher = Batcher(native, config, clock=lambda: NOW)
     yield batcher
     batcher.fail(ModelError("The test is over."))
 
@@ -92,15 +98,63 @@ def test_more_requests_than_slots_all_get_the_answer_they_get_alone(batcher: Bat
     assert len(set(together)) == len(words)
 
 
-def test_a_prompt_computed_before_is_not_computed_again_and_gives_the_same(
-    batcher: Batcher,
+def test_a_prompt_computed_before_is_not_computed_again(
+    batcher: Batcher, config: EngineConfig
 ) -> None:
     request = prompt("word " * 200, temperature=1.0, seed=3)
     (first,) = run(batcher, request)
     (again,) = run(batcher, request)
     assert first.answer.cached_tokens == 0
     assert again.answer.cached_tokens == again.answer.input_tokens - 2
-    assert again.answer.text == first.answer.text
+    assert not config.deterministic or again.answer.text == first.answer.text
+
+
+def test_the_request_with_the_longest_remaining_path_starts_first(batcher: Batcher) -> None:
+    ended: list[float] = []
+    for priority in (1.0, 3.0, 2.0, 4.0):
+        request = prompt(f"Number {priority}", max_tokens=4, grammar=ENDLESS, priority=priority)
+        batcher.add(Job(request, lambda _, priority=priority: ended.append(priority), 0.0))
+    finish(batcher)
+    assert {*ended[:2]} == {3.0, 4.0}
+
+
+def test_a_request_that_nobody_waits_for_any_more_never_starts(batcher: Batcher) -> None:
+    late, good = run(batcher, prompt("x", deadline=NOW - 1), prompt("x", deadline=NOW + 1))
+    (error,) = late.answers
+    assert isinstance(error, StepTimeoutError)
+    assert "did not answer within 100 s" in str(error)
+    assert good.answer.output_tokens
+
+
+def test_an_answer_ends_at_its_deadline_and_frees_its_slot(
+    native: Native, config: EngineConfig
+) -> None:
+    now = [0.0]
+    batcher = Batcher(native, config, clock=lambda: now[0])
+    asked = PendingRequest(prompt("x", grammar=ENDLESS, max_tokens=200, deadline=5.0))
+    batcher.add(asked.job)
+    for _ in range(3):
+        batcher.step()
+    assert not asked.answers
+    now[0] = 5.1
+    batcher.step()
+    assert isinstance(asked.answers[0], StepTimeoutError)
+    assert not batcher.has_work
+
+
+def test_short_prompts_are_computed_together_where_that_may_round_otherwise(
+    batcher: Batcher, config: EngineConfig, native: Native, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    decode = native.decode
+
+    def counted(entries: Sequence[BatchToken]) -> None:
+        sizes.append(len({entry.sequence for entry in entries if entry.position < 4}))
+        decode(entries)
+
+    monkeypatch.setattr(native, "decode", counted)
+    run(batcher, prompt("The blue sea is"), prompt("A red moon was"))
+    assert max(sizes) == (1 if config.deterministic else 2)
 
 
 def test_requests_with_one_beginning_compute_it_once(batcher: Batcher) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+from prefect_swarm.blocks.llama import GenerateRequest
 from prefect_swarm.blocks.llama.slots import (
     WORTH_COPYING,
     ActiveRequest,
     Slot,
+    admission_order,
+    common_prefix,
+    parts_to_read,
     place,
     should_wait,
 )
@@ -69,3 +75,37 @@ def test_a_prompt_does_not_wait_for_what_is_there_already() -> None:
 
 def test_a_prompt_does_not_wait_for_a_stranger() -> None:
     assert not should_wait([occupy(Slot(0), list(range(500, 600))), Slot(1)], LONG)
+
+
+@given(left=st.lists(st.integers(1, 300), min_size=1, max_size=8), room=st.integers(2, 200))
+def test_prompts_are_read_in_their_order_and_none_keeps_a_lone_last_token(
+    left: list[int], room: int
+) -> None:
+    parts = parts_to_read(left, room)
+    assert sum(parts) <= room
+    assert parts[0] >= 1
+    assert all(0 <= part <= tokens for part, tokens in zip(parts, left, strict=True))
+    begun = [(part, tokens) for part, tokens in zip(parts, left, strict=True) if part]
+    assert all(tokens - part != 1 for part, tokens in begun)
+
+
+@given(st.lists(st.integers(0, 2), max_size=40), st.lists(st.integers(0, 2), max_size=40))
+def test_the_common_beginning_is_where_two_prompts_first_differ(
+    held: list[int], wanted: list[int]
+) -> None:
+    length = common_prefix(held, wanted)
+    assert held[:length] == wanted[:length]
+    assert held[length : length + 1] != wanted[length : length + 1] or length == len(wanted)
+
+
+def test_the_longest_remaining_path_starts_first_then_the_nearest_deadline_then_the_eldest() -> (
+    None
+):
+    waiting = {
+        "old": (GenerateRequest(prompt="x"), 1.0),
+        "older": (GenerateRequest(prompt="x"), 0.0),
+        "hurried": (GenerateRequest(prompt="x", deadline=9.0), 2.0),
+        "long path": (GenerateRequest(prompt="x", priority=3.0), 5.0),
+    }
+    order = sorted(waiting, key=lambda name: admission_order(*waiting[name]))
+    assert order == ["long path", "hurried", "older", "old"]
