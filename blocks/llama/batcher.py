@@ -18,7 +18,17 @@ from .chat import ChatTemplate
 from .jobs import Job, TextBuffer
 from .native import BATCH_TOKENS, BatchToken, Native
 from .sampling import Sampler
-from .slots import ActiveRequest, Slot, admission_order, parts_to_read, place, should_wait
+from .prefixes import PrefixFolder
+from .prefixes.states import PrefixStates
+from .slots import (
+    FRESH_TOKENS,
+    ActiveRequest,
+    Slot,
+    admission_order,
+    parts_to_read,
+    place,
+    should_wait,
+)
 
 __all__ = ["WATCHED_TOKENS", "Batcher"]
 
@@ -30,7 +40,11 @@ class Batcher:
     """Decodes up to `n_slots` jobs together. It belongs to one thread; it has no thread itself."""
 
     def __init__(
-        self, native: Native, config: EngineConfig, clock: Callable[[], float] = time.monotonic
+        self,
+        native: Native,
+        config: EngineConfig,
+        clock: Callable[[], float] = time.monotonic,
+        stored: PrefixFolder | None = None,
     ) -> None:
         self._native = native
         self._seed = config.seed
@@ -38,6 +52,7 @@ class Batcher:
         self._clock = clock
         self._slots = [Slot(n) for n in range(config.n_slots)]
         self._waiting: list[tuple[Job, list[int]]] = []
+        self._states = PrefixStates(native, stored)
         template = native.chat_template
         self._template = (
             ChatTemplate(template, bos=native.bos, eos=native.eos) if template else None
@@ -137,15 +152,28 @@ class Batcher:
         except Exception as error:  # noqa: BLE001 - a bad grammar is reported to the caller
             job.reply(error)
             return
-        slot, keep, source = place(self._slots, prompt, reuse=self._native.can_rewind)
-        if source is None:
-            self._native.forget(slot.sequence, keep)
-        else:
-            self._native.copy(source.sequence, slot.sequence, keep)
+        slot, keep = self._place(prompt)
         slot.tokens = prompt[:keep]
         slot.run = ActiveRequest(
             job, prompt, keep, sampler, TextBuffer(job.request.stop), self._clock()
         )
+
+    def _place(self, prompt: list[int]) -> tuple[Slot, int]:
+        """Return a free slot, and how many of a prompt's tokens it holds now, and nothing else."""
+        if not self._native.can_rewind:
+            slot = place(self._slots, prompt, reuse=False).slot
+            self._native.forget(slot.sequence)
+            return slot, 0
+        slot, keep, source = place(self._slots, prompt, reuse=True)
+        self._states.keep(slot, 0 if source else keep)
+        if restored := self._states.restore(slot, prompt[:-FRESH_TOKENS], keep):
+            return slot, restored
+        if source is None:
+            self._native.forget(slot.sequence, keep)
+        else:
+            self._native.copy(source.sequence, slot.sequence, keep)
+        self._states.store_shared(slot, prompt, keep)
+        return slot, keep
 
     def _write(self) -> None:
         """Compute the next token of every answer that has started."""

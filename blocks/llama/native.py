@@ -156,6 +156,20 @@ class Native:
         lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
         self.forget(target, length)
 
+    def save(self, sequence: int) -> bytes:
+        """Return what has been computed for a sequence."""
+        calls = cast("Any", lib)  # The stubs ask for C's integers.
+        size: int = calls.llama_state_seq_get_size(self.context, sequence)
+        buffer = (ctypes.c_uint8 * size)()
+        count: int = calls.llama_state_seq_get_data(self.context, buffer, size, sequence)
+        return bytes(buffer)[:count]
+
+    def restore(self, sequence: int, data: bytes) -> bool:
+        """Let an empty sequence hold what was saved; False if llama.cpp refuses it."""
+        buffer = (ctypes.c_uint8 * len(data)).from_buffer_copy(data)
+        calls = cast("Any", lib)
+        return bool(calls.llama_state_seq_set_data(self.context, buffer, len(data), sequence))
+
     def forget_all(self) -> None:
         """Empty the cache."""
         lib.llama_memory_clear(self._memory, True)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .sampling import Sampler
 
 __all__ = [
+    "FRESH_TOKENS",
     "ActiveRequest",
     "Placement",
     "Slot",
