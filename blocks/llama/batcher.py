@@ -17,9 +17,9 @@ from .api import EngineConfig, Finish, GeneratedText
 from .chat import ChatTemplate
 from .jobs import Job, TextBuffer
 from .native import BATCH_TOKENS, BatchToken, Native
-from .sampling import Sampler
 from .prefixes import PrefixFolder
 from .prefixes.states import PrefixStates
+from .sampling import Sampler
 from .slots import (
     FRESH_TOKENS,
     ActiveRequest,
