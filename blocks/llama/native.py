@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 from ...errors import ModelError, ModelFailedError
 from . import logs
 from .adapter import ANOTHER, check_base
-from .api import EngineConfig, usable_cores
+from .api import CacheType, EngineConfig, usable_cores
 from .library import lib
 from .weights import lora_adapter, shared_model
 
@@ -22,6 +22,11 @@ __all__ = ["BatchToken", "Native"]
 
 BATCH_TOKENS = 128
 """Tokens computed in one call: it bounds how long a cancellation or another request waits."""
+
+_QUANTISED: dict[CacheType | None, int] = {
+    "q8_0": lib.GGML_TYPE_Q8_0,
+    "q4_0": lib.GGML_TYPE_Q4_0,
+}
 
 
 class BatchToken(NamedTuple):
@@ -49,7 +54,7 @@ class Native:
         self._path = path
         self._config = config
         with ExitStack() as closing:
-            self._model = closing.enter_context(shared_model(path))
+            self._model = closing.enter_context(shared_model(path, config.n_gpu_layers))
             adapter = self._load_adapter(closing)
             self.context = self._make_context()
             closing.callback(lib.llama_free, self.context)
@@ -148,6 +153,10 @@ class Native:
         """Empty the cache."""
         lib.llama_memory_clear(self._memory, True)
 
+    def set_threads(self, count: int) -> None:
+        """Compute with so many threads from the next batch on."""
+        lib.llama_set_n_threads(self.context, count, count)
+
     def close(self) -> None:
         """Free the memory."""
         self._closing.close()
@@ -184,12 +193,19 @@ class Native:
         # what else is being computed. It is also the quickest of the four combinations.
         params.kv_unified = False
         params.flash_attn_type = 0
+        if config.cache_type in _QUANTISED:
+            # llama.cpp reads quantised values with flash attention alone.
+            params.type_k = params.type_v = _QUANTISED[config.cache_type]
+            params.flash_attn_type = 1
         context = lib.llama_init_from_model(self._model, params)
         if not context:
             raise ModelError(
-                f"There is not enough memory for {config.n_slots} times {self.n_ctx} tokens of "
-                f"context over {self._path}: {logs.first_error()}.",
-                "Give a smaller n_ctx, fewer n_slots or a smaller model.",
+                f"llama.cpp can't make {config.n_slots} times {self.n_ctx} tokens of context, kept "
+                f"as {config.cache_type or 'f16'}, over {self._path}: {logs.first_error()}.",
+                "If memory is short, give a smaller n_ctx or fewer n_slots; if the file's heads "
+                "don't fit a quantised cache, the cache_type f16."
+                if config.cache_type in _QUANTISED
+                else "Give a smaller n_ctx, fewer n_slots or a smaller model.",
             )
         return context
 
