@@ -16,6 +16,7 @@ from . import logs
 from .adapter import ANOTHER, check_base
 from .api import CacheType, EngineConfig, usable_cores
 from .library import lib
+from .residency.unloading import MemoryUse
 from .weights import lora_adapter, shared_model
 
 __all__ = ["BatchToken", "Native"]
@@ -53,8 +54,9 @@ class Native:
         logs.clear_errors()
         self._path = path
         self._config = config
-        with ExitStack() as closing:
-            self._model = closing.enter_context(shared_model(path, config.n_gpu_layers))
+        with ExitStack() as closing, logs.reserving() as so_far:
+            shared = closing.enter_context(shared_model(path, config.n_gpu_layers))
+            self._model = shared.model
             adapter = self._load_adapter(closing)
             self.context = self._make_context()
             closing.callback(lib.llama_free, self.context)
@@ -63,6 +65,7 @@ class Native:
             self._memory = self._find_memory()
             self._batch = lib.llama_batch_init(BATCH_TOKENS, 0, 1)
             closing.callback(lib.llama_batch_free, self._batch)
+            self.memory_use = MemoryUse(shared.size, so_far().own)
             self._closing = closing.pop_all()
         self.vocab = cast("lib.llama_vocab_p", lib.llama_model_get_vocab(self._model))
         self.n_vocab = lib.llama_vocab_n_tokens(self.vocab)
