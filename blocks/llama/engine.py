@@ -23,6 +23,7 @@ from .limits import engine_config_for
 from .residency import MemoryUse, MemoryUser, model_memory
 from .residency.estimate import estimate
 from .residency.model_memory import gigabytes
+from .threads import AdaptiveThreads
 
 if TYPE_CHECKING:
     from .batcher import Batcher
@@ -173,7 +174,7 @@ class Engine:
             self._log_loaded(time.monotonic() - began)
             self._unloading = False
             batcher.add(job)
-            self._run(batcher)
+            self._run(batcher, AdaptiveThreads(native.set_threads, self.config.n_threads))
         finally:
             native.close()
             _logger.info("Unloaded the model %s.", self.path.stem)
@@ -199,10 +200,11 @@ class Engine:
             own,
         )
 
-    def _run(self, batcher: Batcher) -> None:
+    def _run(self, batcher: Batcher, threads: AdaptiveThreads) -> None:
         """Answer requests until the engine is closed, or unloading and without work."""
         while self._receive_jobs(batcher):
             try:
+                threads.adapt()
                 batcher.step()
             except Exception as error:  # noqa: BLE001 - the callers get it, the engine goes on
                 batcher.fail(_step_error(self.path, error))
