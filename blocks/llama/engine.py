@@ -164,6 +164,7 @@ class Engine:
 
     def _serve_loaded(self, job: Job) -> None:
         began = time.monotonic()
+        _logger.info("Loading the model %s: %s.", self.path.stem, gigabytes(sum(self._user.use)))
         try:
             native, batcher = self._load()
         except Exception as error:  # noqa: BLE001 - the thread has to outlive any failure
