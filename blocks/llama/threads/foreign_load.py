@@ -75,14 +75,11 @@ def read_busy_seconds() -> float | None:
 
 
 def busy_seconds(stat: str, cores: set[int]) -> float:
-    """Read the seconds that some cores have computed from Linux's `/proc/stat`.
-
-    Programs that were started with a lower priority don't count: they give way.
-    """
+    """Read the seconds that some cores have computed from Linux's `/proc/stat`."""
     ticks = 0
     for line in stat.splitlines():
         name, *figures = line.split()
         if name.startswith("cpu") and name[3:].isdecimal() and int(name[3:]) in cores:
-            user, _, system, _, _, irq, softirq, *_ = map(int, figures)
-            ticks += user + system + irq + softirq
+            user, nice, system, _, _, irq, softirq, *_ = map(int, figures)
+            ticks += user + nice + system + irq + softirq
     return ticks / _TICKS_PER_S

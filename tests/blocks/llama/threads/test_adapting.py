@@ -21,7 +21,7 @@ def counts(fixed: int | None = None) -> list[int]:
         threads.adapt()
         threads.adapt()
     threads.adapt()
-    foreign = 1.0
+    foreign = 0.7
     threads.adapt()
     return found
 

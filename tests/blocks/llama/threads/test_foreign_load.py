@@ -31,7 +31,7 @@ def load(samples: Iterable[tuple[float, float | None, float]]) -> list[float | N
     return found
 
 
-@pytest.mark.parametrize(("cores", "ticks"), [({0}, 125), ({1}, 340), ({0, 1}, 465), (set(), 0)])
+@pytest.mark.parametrize(("cores", "ticks"), [({0}, 175), ({1}, 340), ({0, 1}, 515), (set(), 0)])
 def test_only_cores_that_may_be_used_count(cores: set[int], ticks: int) -> None:
     assert busy_seconds(STAT, cores) * 100 == pytest.approx(ticks)
 
