@@ -21,6 +21,7 @@ BENCHES = (
     "prefect_overhead",
     "langgraph_shapes",
     "engine",
+    "neighbour",
     "planning",
     "memory_recall",
     "memory_learning",

@@ -53,7 +53,8 @@ class LlamaCpp(Block):
         default=None,
         ge=1,
         title="Threads",
-        description="Threads that compute; empty for all the cores the process may use.",
+        description="Threads that compute, always as many; empty for all the cores the process may "
+        "use, and fewer while something else computes.",
     )
     n_slots: int | None = Field(
         default=None,
@@ -74,6 +75,24 @@ class LlamaCpp(Block):
         ge=0,
         title="Temperature",
         description="How freely tokens are chosen; 0 always takes the likeliest, empty is 0.2.",
+    )
+    n_gpu_layers: int | None = Field(
+        default=None,
+        ge=0,
+        title="GPU Layers",
+        description="Layers that a GPU holds and computes; empty for all of them where llama.cpp "
+        "was built with GPU support, and none elsewhere.",
+    )
+    cache_type: Literal["f16", "q8_0", "q4_0"] | None = Field(
+        default=None,
+        title="Cache Type",
+        description="How the context's cache is kept: q8_0 takes about half of the memory of f16, "
+        "q4_0 about a quarter, and both are less exact. Empty for f16.",
+    )
+    keep_loaded: bool = Field(
+        default=False,
+        title="Keep Loaded",
+        description="Unload other models before this one where memory is short for all.",
     )
     planner_adapter: str = Field(
         default="default",
@@ -106,7 +125,13 @@ class LlamaCpp(Block):
         return LlamaCppModel(
             path,
             config=engine_config_for(
-                path, n_ctx=self.n_ctx, n_slots=self.n_slots, n_threads=self.n_threads
+                path,
+                n_ctx=self.n_ctx,
+                n_slots=self.n_slots,
+                n_threads=self.n_threads,
+                n_gpu_layers=self.n_gpu_layers,
+                cache_type=self.cache_type,
+                keep_loaded=self.keep_loaded,
             ),
             settings=settings,
             planner_adapter=self._planner_adapter(),

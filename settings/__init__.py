@@ -39,6 +39,15 @@ class SwarmSettings(Frozen):
             "limits on time, memory and output, but sees this user's files and the network."
         ),
     )
+    model_memory_gb: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description=(
+            "Gigabytes that all loaded local models may take together; what is free when the first "
+            "is asked for, but for a reserve, if not set."
+        ),
+    )
     cancel_poll_s: float = Field(
         default=5.0,
         gt=0,

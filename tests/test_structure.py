@@ -23,6 +23,7 @@ LAYERS = (
         "schema_check",
         "local_extra",
         "model_names",
+        "neighbours",
         "pricing",
     },
     {"output", "task_ir"},

@@ -6,14 +6,24 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from ...errors import InputError
 
-__all__ = ["EngineConfig", "Finish", "GenerateRequest", "GeneratedText", "Message", "usable_cores"]
+__all__ = [
+    "CacheType",
+    "EngineConfig",
+    "Finish",
+    "GenerateRequest",
+    "GeneratedText",
+    "Message",
+    "usable_cores",
+]
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "aborted"]
+CacheType = Literal["f16", "q8_0", "q4_0"]
+"""How a number of the KV cache is kept: 16 bits, about 8.5 bits or about 4.5 bits."""
 
 
 def usable_cores() -> int:
@@ -30,13 +40,19 @@ class EngineConfig:
     Attributes:
         n_ctx: Tokens of context for one request, prompt and answer together; never more than the
             model was trained for. Memory is reserved for `n_slots` times as many.
-        n_threads: Threads that compute; None takes every core this process may use.
+        n_threads: Threads that compute, always as many; None takes every core this process may use,
+            and fewer while something else computes.
         n_slots: The most requests decoded together.
         seed: The seed of requests without one.
         adapter: A GGUF file with a LoRA adapter that is applied to every answer. Engines of one
             file with different adapters, or none, share its weights.
         deterministic: Whether an answer is the same, to the last bit of its rounding, whatever is
             computed beside it or was before. It takes a fifth to a third longer.
+        n_gpu_layers: Layers that a GPU holds and computes; None is all of them where llama.cpp was
+            built with GPU support, else 0.
+        cache_type: How the KV cache is kept; None is f16. The others need less memory and use
+            llama.cpp's flash attention.
+        keep_loaded: Whether other engines are unloaded before this one where memory is short.
     """
 
     n_ctx: int = 4096
@@ -45,12 +61,31 @@ class EngineConfig:
     seed: int = 0
     adapter: Path | None = None
     deterministic: bool = False
+    n_gpu_layers: int | None = None
+    cache_type: CacheType | None = None
+    keep_loaded: bool = False
 
     def __post_init__(self) -> None:
+        if self.deterministic and self.cache_type not in (None, "f16"):
+            raise InputError(
+                f"cache_type is {self.cache_type!r}, and answers are to be deterministic.",
+                "Leave the cache_type out, or deterministic: a quantised cache needs flash "
+                "attention.",
+            )
         _require_at_least("n_ctx", self.n_ctx, 1)
         _require_at_least("n_slots", self.n_slots, 1)
         if self.n_threads is not None:
             _require_at_least("n_threads", self.n_threads, 1)
+        if self.n_gpu_layers is not None and self.n_gpu_layers < 0:
+            raise InputError(
+                f"n_gpu_layers is {self.n_gpu_layers}.",
+                "Give 0 or more, or leave it out for all layers.",
+            )
+        if self.cache_type not in (None, *get_args(CacheType)):
+            raise InputError(
+                f"cache_type is {self.cache_type!r}.",
+                f"Give one of {', '.join(get_args(CacheType))}, or leave it out for f16.",
+            )
 
 
 @dataclass(frozen=True)

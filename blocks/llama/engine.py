@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
 import threading
 import time
@@ -19,12 +20,18 @@ from .api import EngineConfig, GeneratedText, GenerateRequest
 from .gguf import check_model_file
 from .jobs import Job
 from .limits import engine_config_for
+from .residency import MemoryUse, MemoryUser, model_memory
+from .residency.estimate import estimate
+from .residency.model_memory import gigabytes
+from .threads import AdaptiveThreads
 
 if TYPE_CHECKING:
     from .batcher import Batcher
     from .native import Native
 
 __all__ = ["Engine", "close_engines", "get_engine"]
+
+_logger = logging.getLogger("prefect_swarm.models")
 
 # Put in and found by `get_engine`, which `LlamaCppModel` calls at each request. A model can't hold
 # its engine: several models share one, a request's adapter decides which one it is, and blocks and
@@ -62,16 +69,34 @@ def close_engines() -> None:
         engine.close()
 
 
+class _Unload:
+    """What asks an engine's thread to free its memory."""
+
+
 class Engine:
-    """Serves requests from any thread and any event loop; one thread of its own calls llama.cpp."""
+    """Serves requests from any thread and any event loop; one thread of its own calls llama.cpp.
+
+    Its model loads at the first request. Where other models need the memory it is unloaded, and
+    loads again at the next request.
+    """
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
         self.path = path
         self.config = config
-        self._inbox: SimpleQueue[Job | None] = SimpleQueue()
+        self._inbox: SimpleQueue[Job | _Unload | None] = SimpleQueue()
+        self._unloading = False
         self._thread: threading.Thread | None = None
         self._closed = False
         self._starting = threading.Lock()
+        self._room = model_memory()
+        self._user = MemoryUser(
+            name=path.stem,
+            file=(path, config.n_gpu_layers),
+            use=estimate(path, config),
+            ask_to_leave=self.unload,
+            gave_up=lambda: self._closed,
+            pinned=config.keep_loaded,
+        )
 
     async def generate(self, request: GenerateRequest) -> GeneratedText:
         """Answer a request. Cancelling the awaiting task frees its place at the next token.
@@ -89,11 +114,24 @@ class Engine:
         finally:
             job.cancelled = True
 
+    @property
+    def memory_use(self) -> MemoryUse:
+        """The memory that it takes when it is loaded: estimated at first, then as measured."""
+        return self._user.use
+
+    def unload(self) -> None:
+        """Free the memory once the requests so far have ended; the next request loads again.
+
+        It returns at once.
+        """
+        self._inbox.put(_Unload())
+
     def close(self) -> None:
         """End the thread; waits until the batch under way is computed."""
         with self._starting:
             self._closed = True
             self._inbox.put(None)
+        self._room.wake()
         if self._thread is not None:
             self._thread.join()
 
@@ -109,17 +147,38 @@ class Engine:
 
     def _serve(self) -> None:
         while (job := self._inbox.get()) is not None:
+            if isinstance(job, _Unload) or job.cancelled:
+                continue
             try:
-                native, batcher = self._load()
+                entered = self._room.enter(self._user)
             except Exception as error:  # noqa: BLE001 - the thread has to outlive any failure
                 job.reply(_load_error(self.path, error))
                 continue
+            if not entered:
+                job.reply(_closed_error(self.path))
+                continue
             try:
-                batcher.add(job)
-                self._run(batcher)
+                self._serve_loaded(job)
             finally:
-                native.close()
+                self._room.leave(self._user)
+
+    def _serve_loaded(self, job: Job) -> None:
+        began = time.monotonic()
+        _logger.info("Loading the model %s: %s.", self.path.stem, gigabytes(sum(self._user.use)))
+        try:
+            native, batcher = self._load()
+        except Exception as error:  # noqa: BLE001 - the thread has to outlive any failure
+            job.reply(_load_error(self.path, error))
             return
+        try:
+            self._room.correct(self._user, native.memory_use)
+            self._log_loaded(time.monotonic() - began)
+            self._unloading = False
+            batcher.add(job)
+            self._run(batcher, AdaptiveThreads(native.set_threads, self.config.n_threads))
+        finally:
+            native.close()
+            _logger.info("Unloaded the model %s.", self.path.stem)
 
     def _load(self) -> tuple[Native, Batcher]:
         from .batcher import Batcher
@@ -132,24 +191,48 @@ class Engine:
             native.close()
             raise
 
-    def _run(self, batcher: Batcher) -> None:
+    def _log_loaded(self, seconds: float) -> None:
+        weights, own = map(gigabytes, self._user.use)
+        _logger.info(
+            "Loaded the model %s in %.1f s: %s of weights and %s of context.",
+            self.path.stem,
+            seconds,
+            weights,
+            own,
+        )
+
+    def _run(self, batcher: Batcher, threads: AdaptiveThreads) -> None:
+        """Answer requests until the engine is closed, or unloading and without work."""
         while self._receive_jobs(batcher):
             try:
+                threads.adapt()
                 batcher.step()
             except Exception as error:  # noqa: BLE001 - the callers get it, the engine goes on
                 batcher.fail(_step_error(self.path, error))
         batcher.fail(_closed_error(self.path))
 
     def _receive_jobs(self, batcher: Batcher) -> bool:
-        """Move new jobs to the batcher, waiting for one only when there is nothing to do."""
+        """Move new jobs to the batcher, waiting for one only when there is nothing to do.
+
+        Returns:
+            Whether to go on computing.
+        """
         try:
-            while True:
-                job = self._inbox.get(block=not batcher.has_work)
+            while not self._unloading:
+                if idle := not batcher.has_work:
+                    self._room.mark(self._user, busy=False)
+                job = self._inbox.get(block=idle)
                 if job is None:
+                    self._inbox.put(None)  # `_serve` ends by it, too.
                     return False
-                batcher.add(job)
+                if isinstance(job, _Unload):
+                    self._unloading = True
+                else:
+                    self._room.mark(self._user, busy=True)
+                    batcher.add(job)
         except Empty:
             return True
+        return batcher.has_work and not self._closed
 
 
 def _reply_to(

@@ -7,12 +7,20 @@ from pathlib import Path
 
 from ...errors import ModelError
 from ..profile import EMBEDDED, Profile
-from .api import EngineConfig, usable_cores
+from .api import CacheType, EngineConfig, usable_cores
 from .gguf import check_model_file, demo_model_path, read_numbers, read_strings
 from .machine import free_memory
-from .sizing import ModelShape, Sizing, profile_of, shape_of, sizing_of, tokens_per_second
+from .sizing import (
+    ModelShape,
+    Sizing,
+    cached_as,
+    profile_of,
+    shape_of,
+    sizing_of,
+    tokens_per_second,
+)
 
-__all__ = ["engine_config_for", "limits_of"]
+__all__ = ["engine_config_for", "limits_of", "model_shape", "weight_bytes"]
 
 _NOUN = "model file"
 _EMBEDDED = Sizing(EngineConfig.n_ctx, EngineConfig.n_slots)
@@ -28,6 +36,9 @@ def engine_config_for(
     n_ctx: int | None = None,
     n_slots: int | None = None,
     n_threads: int | None = None,
+    n_gpu_layers: int | None = None,
+    cache_type: CacheType | None = None,
+    keep_loaded: bool = False,
     free: int | None = None,
 ) -> EngineConfig:
     """Decide how a model file is served; None follows the file and this machine.
@@ -37,11 +48,14 @@ def engine_config_for(
         n_ctx: See `EngineConfig`.
         n_slots: See `EngineConfig`.
         n_threads: See `EngineConfig`.
+        n_gpu_layers: See `EngineConfig`.
+        cache_type: See `EngineConfig`; a quantised cache leaves room for more context.
+        keep_loaded: See `EngineConfig`.
         free: Bytes of free memory; None for what was free when this process first asked for the
             file, so that it has one configuration.
 
     Raises:
-        InputError: A figure is less than 1.
+        InputError: A figure or the type of the cache is not allowed.
         ModelError: The model file is not valid.
     """
     path = check_model_file(path)
@@ -49,12 +63,16 @@ def engine_config_for(
         n_ctx=_EMBEDDED.n_ctx if n_ctx is None else n_ctx,
         n_slots=_EMBEDDED.n_slots if n_slots is None else n_slots,
         n_threads=n_threads,
+        n_gpu_layers=n_gpu_layers,
+        cache_type=cache_type,
+        keep_loaded=keep_loaded,
     )
-    shape = _shape(path)
+    shape = model_shape(path)
     if shape is None or _is_embedded(path):
         return config
     free = _free_before(path) if free is None else free
-    sizing = sizing_of(shape, _weights(path), free, n_ctx=n_ctx, n_slots=n_slots)
+    shape = cached_as(shape, cache_type)
+    sizing = sizing_of(shape, weight_bytes(path), free, n_ctx=n_ctx, n_slots=n_slots)
     return replace(config, n_ctx=sizing.n_ctx, n_slots=sizing.n_slots)
 
 
@@ -68,10 +86,10 @@ def limits_of(path: Path, config: EngineConfig) -> Profile:
     sizing = Sizing(config.n_ctx, config.n_slots)
     if sizing == _EMBEDDED and _is_embedded(path):
         return EMBEDDED
-    if shape := _shape(path):
+    if shape := model_shape(path):
         sizing = Sizing(min(config.n_ctx, shape.trained_context), config.n_slots)
     cores = min(config.n_threads or usable_cores(), usable_cores())
-    return profile_of(sizing, tokens_per_second(_weights(path), cores))
+    return profile_of(sizing, tokens_per_second(weight_bytes(path), cores))
 
 
 def _is_embedded(path: Path) -> bool:
@@ -81,13 +99,14 @@ def _is_embedded(path: Path) -> bool:
         return False
 
 
-def _shape(path: Path) -> ModelShape | None:
+def model_shape(path: Path) -> ModelShape | None:
+    """Return what a model's context depends on; None if its header doesn't say."""
     architecture = read_strings(path, _NOUN).get("general.architecture", "")
     return shape_of(architecture, read_numbers(path, _NOUN))
 
 
-def _weights(path: Path) -> int:
-    """Bytes of a model's weights; the parts of a divided one are about as large as the first."""
+def weight_bytes(path: Path) -> int:
+    """Return the bytes of a model's weights; the parts of a divided one are about equal."""
     return path.stat().st_size * max(1, read_numbers(path, _NOUN).get("split.count", 1))
 
 

@@ -10,12 +10,15 @@ import logging
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from .library import lib
+from .residency.buffers import is_buffer_line, reserved
+from .residency.unloading import MemoryUse
 
-__all__ = ["capture_stderr", "clear_errors", "first_error", "install"]
+__all__ = ["capture_stderr", "clear_errors", "first_error", "install", "reserving"]
 
 _T = TypeVar("_T")
 _ERROR_LEVEL = 4
@@ -31,7 +34,15 @@ class _Errors(threading.local):
         self.lines: list[str] = []
 
 
+class _Buffers(threading.local):
+    """Lines on memory that this thread's calls reserved; None while nobody asks."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] | None = None
+
+
 _errors = _Errors()
+_buffers = _Buffers()
 
 
 @lib.llama_log_callback
@@ -39,6 +50,8 @@ def _on_log(level: int, text: bytes, _: object) -> None:
     line = text.decode("utf-8", "replace").strip()
     if line and level == _ERROR_LEVEL:
         _errors.lines = [*_errors.lines, line][:10]
+    if _buffers.lines is not None and is_buffer_line(line):
+        _buffers.lines.append(line)
     if line:
         _logger.debug(line)
 
@@ -57,6 +70,17 @@ def first_error() -> str:
     """The first error since `clear_errors`: it has the reason, later errors only its effects."""
     line = _errors.lines[0] if _errors.lines else "it gave no reason"
     return line.rpartition("error loading model: ")[2].rstrip(".")
+
+
+@contextmanager
+def reserving() -> Generator[Callable[[], MemoryUse]]:
+    """Give a function that says what this thread's calls have reserved inside so far."""
+    outer, lines = _buffers.lines, list[str]()
+    _buffers.lines = lines
+    try:
+        yield lambda: reserved(lines)
+    finally:
+        _buffers.lines = outer
 
 
 def capture_stderr(call: Callable[[], _T]) -> tuple[_T, str]:

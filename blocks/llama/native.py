@@ -17,8 +17,9 @@ import numpy.typing as npt
 from ...errors import ModelError, ModelFailedError
 from . import logs
 from .adapter import ANOTHER, check_base
-from .api import EngineConfig, usable_cores
+from .api import CacheType, EngineConfig, usable_cores
 from .library import lib
+from .residency.unloading import MemoryUse
 from .weights import lora_adapter, shared_model
 
 __all__ = ["BatchToken", "Logits", "Native"]
@@ -28,7 +29,11 @@ Logits = npt.NDArray[np.float32]
 BATCH_TOKENS = 128
 """Tokens computed in one call: it bounds how long a cancellation or another request waits."""
 
-_PLAIN, _FLASH_WHERE_POSSIBLE = 0, -1
+_FLASH_WHERE_POSSIBLE, _PLAIN, _FLASH = -1, 0, 1
+_QUANTISED: dict[CacheType | None, int] = {
+    "q8_0": lib.GGML_TYPE_Q8_0,
+    "q4_0": lib.GGML_TYPE_Q4_0,
+}
 
 
 class BatchToken(NamedTuple):
@@ -55,8 +60,9 @@ class Native:
         logs.clear_errors()
         self._path = path
         self._config = config
-        with ExitStack() as closing:
-            self._model = closing.enter_context(shared_model(path))
+        with ExitStack() as closing, logs.reserving() as so_far:
+            shared = closing.enter_context(shared_model(path, config.n_gpu_layers))
+            self._model = shared.model
             adapter = self._load_adapter(closing)
             self.context = self._make_context()
             closing.callback(lib.llama_free, self.context)
@@ -65,6 +71,7 @@ class Native:
             self._memory = self._find_memory()
             self._batch = lib.llama_batch_init(BATCH_TOKENS, 0, 1)
             closing.callback(lib.llama_batch_free, self._batch)
+            self.memory_use = MemoryUse(shared.size, so_far().own)
             self._closing = closing.pop_all()
         self.vocab = cast("lib.llama_vocab_p", lib.llama_model_get_vocab(self._model))
         self.n_vocab = lib.llama_vocab_n_tokens(self.vocab)
@@ -174,6 +181,10 @@ class Native:
         """Empty the cache."""
         lib.llama_memory_clear(self._memory, True)
 
+    def set_threads(self, count: int) -> None:
+        """Compute with so many threads from the next batch on."""
+        lib.llama_set_n_threads(self.context, count, count)
+
     def close(self) -> None:
         """Free the memory."""
         self._closing.close()
@@ -211,12 +222,19 @@ class Native:
         # through the cache in other parts where a sequence is alone.
         params.kv_unified = False
         params.flash_attn_type = _PLAIN if config.deterministic else _FLASH_WHERE_POSSIBLE
+        if config.cache_type in _QUANTISED:
+            # llama.cpp reads quantised values with flash attention alone.
+            params.type_k = params.type_v = _QUANTISED[config.cache_type]
+            params.flash_attn_type = _FLASH
         context = lib.llama_init_from_model(self._model, params)
         if not context:
             raise ModelError(
-                f"There is not enough memory for {config.n_slots} times {self.n_ctx} tokens of "
-                f"context over {self._path}: {logs.first_error()}.",
-                "Give a smaller n_ctx, fewer n_slots or a smaller model.",
+                f"llama.cpp can't make {config.n_slots} times {self.n_ctx} tokens of context, kept "
+                f"as {config.cache_type or 'f16'}, over {self._path}: {logs.first_error()}.",
+                "If memory is short, give a smaller n_ctx or fewer n_slots; if the file's heads "
+                "don't fit a quantised cache, the cache_type f16."
+                if config.cache_type in _QUANTISED
+                else "Give a smaller n_ctx, fewer n_slots or a smaller model.",
             )
         return context
 

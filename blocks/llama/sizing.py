@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import NamedTuple
 
 from ..profile import Profile
+from .api import CacheType
 
-__all__ = ["ModelShape", "Sizing", "profile_of", "shape_of", "sizing_of", "tokens_per_second"]
+__all__ = [
+    "ModelShape",
+    "Sizing",
+    "cached_as",
+    "profile_of",
+    "shape_of",
+    "sizing_of",
+    "tokens_per_second",
+]
 
 _MOST_CONTEXT = 32_768
 _LEAST_CONTEXT = 2048
@@ -20,6 +30,12 @@ _CACHE_SHARE = 3
 """The caches take one part in so many of what the weights leave free: other files are loaded too,
 and gates run."""
 _F16_BYTES = 2
+_CACHE_BYTES: Mapping[CacheType, Fraction] = {
+    "f16": Fraction(1),
+    "q8_0": Fraction(34, 64),
+    "q4_0": Fraction(18, 64),
+}
+"""Bytes of 32 numbers, over those that they have as f16."""
 
 _MEMORY_BYTES_PER_S = 10e9
 """What two channels of DDR4-2133, 34 GB/s on paper, deliver at the least, also when shared."""
@@ -77,6 +93,12 @@ def shape_of(architecture: str, numbers: Mapping[str, int]) -> ModelShape | None
     key = number("attention.key_length") or head_width
     value = number("attention.value_length") or head_width
     return ModelShape(trained, layers * kv_heads * (key + value) * _F16_BYTES)
+
+
+def cached_as(shape: ModelShape, cache_type: CacheType | None) -> ModelShape:
+    """Return the shape with a cache of another type than f16."""
+    share = _CACHE_BYTES[cache_type or "f16"]
+    return shape._replace(kv_bytes_per_token=int(shape.kv_bytes_per_token * share))
 
 
 def sizing_of(

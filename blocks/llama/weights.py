@@ -18,41 +18,49 @@ from . import logs
 from .adapter import ANOTHER
 from .library import lib
 
-__all__ = ["lora_adapter", "shared_model"]
+__all__ = ["SharedModel", "lora_adapter", "shared_model"]
 
-_Key = tuple[Path, int, int]
+_ALL_LAYERS = -1
+"""llama.cpp's own figure for all layers."""
+_Key = tuple[Path, int, int, int]
 
 
 @dataclass
-class _SharedModel:
-    """A model and how many contexts use it."""
+class SharedModel:
+    """A model, the bytes of its weights, and how many contexts use it."""
 
     model: lib.llama_model_p
+    size: int
     users: int = 0
 
 
 # Put in and found by `shared_model` alone. Each engine makes its context in a thread of its own,
 # and engines don't know of each other, so they meet here by the file.
-_loaded: dict[_Key, _SharedModel] = {}
+_loaded: dict[_Key, SharedModel] = {}
 # Held while a file loads: two contexts over the same file load it once.
 _lock = threading.Lock()
 
 
 @contextmanager
-def shared_model(path: Path) -> Generator[lib.llama_model_p]:
+def shared_model(path: Path, n_gpu_layers: int | None = None) -> Generator[SharedModel]:
     """Use the model of a file: the first user loads it, the last user frees it.
+
+    Args:
+        path: The model file.
+        n_gpu_layers: See `EngineConfig`.
 
     Raises:
         ModelError: llama.cpp can't load it.
     """
+    layers = _gpu_layers(n_gpu_layers)
     with _lock:
         stat = path.stat()
-        key = path, stat.st_size, stat.st_mtime_ns
-        loaded = _loaded.get(key) or _SharedModel(_load(path))
+        key = path, stat.st_size, stat.st_mtime_ns, layers
+        loaded = _loaded.get(key) or _load(path, layers)
         loaded.users += 1
         _loaded[key] = loaded
     try:
-        yield loaded.model
+        yield loaded
     finally:
         with _lock:
             loaded.users -= 1
@@ -83,14 +91,30 @@ def lora_adapter(model: lib.llama_model_p, path: Path) -> Generator[lib.llama_ad
             lib.llama_adapter_lora_free(adapter)
 
 
-def _load(path: Path) -> lib.llama_model_p:
-    model = lib.llama_model_load_from_file(str(path).encode(), lib.llama_model_default_params())
+def _gpu_layers(wanted: int | None) -> int:
+    if lib.llama_supports_gpu_offload():
+        return _ALL_LAYERS if wanted is None else wanted
+    if wanted:
+        raise ModelError(
+            f"n_gpu_layers is {wanted}, but this llama.cpp was built without GPU support.",
+            "Leave it out, or install llama-cpp-python with GPU support, for instance by "
+            "CMAKE_ARGS=-DGGML_CUDA=on.",
+        )
+    return 0
+
+
+def _load(path: Path, n_gpu_layers: int) -> SharedModel:
+    params = lib.llama_model_default_params()
+    params.n_gpu_layers = n_gpu_layers
+    with logs.reserving() as so_far:
+        model = lib.llama_model_load_from_file(str(path).encode(), params)
+        size = so_far().weights
     if not model:
         raise ModelError(
             f"llama.cpp can't load the model file {path}: {logs.first_error()}.",
             "Download it again; if it is complete, this llama.cpp may be too old for it.",
         )
-    return model
+    return SharedModel(model, size or lib.llama_model_size(model))
 
 
 def _reset_after_fork() -> None:

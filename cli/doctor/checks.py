@@ -21,6 +21,7 @@ from ...settings.data_folder import check_data_folder
 from ...task_ir import TIERS, TierName
 from .check import Check
 from .gate_checks import check_gates, check_sandbox
+from .memory_checks import check_model_memory
 
 __all__ = ["check_all"]
 
@@ -35,6 +36,7 @@ def check_all(options: SwarmOptions, *, deep: bool) -> list[Check]:
         ("python", _python),
         ("packages", _packages),
         ("model", lambda: _models(options, deep=deep)),
+        ("model memory", lambda: check_model_memory(options)),
         ("planner", lambda: _planner(options)),
         ("gates", check_gates),
         ("sandbox", check_sandbox),

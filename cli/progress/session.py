@@ -21,6 +21,7 @@ from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
 from .interruption import Interruption, interruptible
 from .live import LiveScreen
+from .model_notes import showing_models
 from .plain import PlainScreen
 
 __all__ = ["run_and_report", "say", "waiting"]
@@ -83,7 +84,7 @@ async def _watched(
     from prefect.exceptions import CancelledRun, TerminationSignal
 
     screen = LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
-    with screen:
+    with screen, showing_models(screen.note):
         async with interruptible(server, screen.note, screen.hear) as interruption:
             with controlled(interruption.control):
                 try:

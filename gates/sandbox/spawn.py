@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from ...errors import InputError, SandboxError
+from ...neighbours import computing
 from .launched import LIMITS_HINT, Launched, launch
 from .launcher.wire import Allowance, BackendKind, Config, LauncherReport, pack, unpack_from
 from .program import Program, ProgramResult, SandboxLimits, refuse_files
@@ -182,12 +183,13 @@ async def _converse(
     """Hand over the program, and take what it writes and how it ended; then nothing is left."""
     output = _Output(limits.output_bytes)
     try:
-        async with asyncio.timeout(limits.wall_s + _GRACE_S), asyncio.TaskGroup() as group:
-            group.create_task(launched.say(request))
-            group.create_task(launched.feed(stdin))
-            group.create_task(launched.read("stdout", output.take))
-            group.create_task(launched.read("stderr", output.take))
-            answer = group.create_task(launched.answer())
+        with computing():
+            async with asyncio.timeout(limits.wall_s + _GRACE_S), asyncio.TaskGroup() as group:
+                group.create_task(launched.say(request))
+                group.create_task(launched.feed(stdin))
+                group.create_task(launched.read("stdout", output.take))
+                group.create_task(launched.read("stderr", output.take))
+                answer = group.create_task(launched.answer())
     except TimeoutError:
         raise SandboxError("The sandbox's launcher did not end in time; it was killed.") from None
     finally:

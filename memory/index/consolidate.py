@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ...errors import MemoryStoreError
+from ...neighbours import computing
 from ..embedding.stored_vectors import group_by_namespace, prompt_vectors
 from ..episode import LogEntry
 from ..graph.kuzu import KuzuGraph
@@ -72,7 +73,7 @@ def consolidate(
         MemoryStoreError: The log, the embedder or the disk fails; the last generation stays.
     """
     began = time.monotonic()
-    with consolidation_lock(folder) as ours:
+    with consolidation_lock(folder) as ours, computing():
         if not ours:
             return Consolidation("busy")
         clean(folder)

@@ -53,7 +53,7 @@ def test_a_file_keeps_its_configuration_when_less_memory_is_free(
 @pytest.mark.parametrize("field", ["n_ctx", "n_slots", "n_threads"])
 def test_a_senseless_figure_is_refused(other: Path, field: str) -> None:
     with pytest.raises(InputError, match=field):
-        engine_config_for(other, **{field: 0})
+        engine_config_for(other, **{field: 0})  # pyright: ignore[reportArgumentType]
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
