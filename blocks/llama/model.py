@@ -24,9 +24,9 @@ from .asking.request import to_request
 from .asking.response import details_of, finish_of, parts_of, usage_of
 from .asking.settings import LlamaCppSettings
 from .asking.stream import LlamaCppStream, streamed_text
-from .engine import get_engine
 from .gguf import chat_template_of, check_model_file
 from .limits import config_with, engine_config_for, limits_of
+from .served.answer import answer
 from .tools.parse import parse_answer
 from .tools.render import style_of
 
@@ -44,7 +44,9 @@ _PROFILE = ModelProfile(
 
 
 class LlamaCppModel(Model):
-    """Answers with llama.cpp in this process. Cheap to make: the file loads at the first request.
+    """Answers with llama.cpp. Cheap to make: the file loads at the first request.
+
+    It loads in this process, unless `prefect-swarm serve` serves it on this machine.
 
     Example:
         ```python
@@ -177,13 +179,13 @@ class LlamaCppModel(Model):
             async with self._in_time(settings):
                 return await self._generate(request, settings)
 
-        async with streamed_text(generate, request) as answer:
+        async with streamed_text(generate, request) as streamed:
             yield LlamaCppStream(
                 parameters,
-                pieces=answer.pieces,
+                pieces=streamed.pieces,
                 names={tool.name for tool in request.tools},
                 local_model_name=self.model_name,
-                stop=answer.stop,
+                stop=streamed.stop,
             )
 
     @asynccontextmanager
@@ -202,9 +204,7 @@ class LlamaCppModel(Model):
     async def _generate(
         self, request: GenerateRequest, settings: ModelSettings | None
     ) -> GeneratedText:
-        # `get_engine` keeps the engines of this process: the first request makes it, others find
-        # it.
-        return await get_engine(self._path, self._engine_config(settings)).generate(request)
+        return await answer(self._path, self._engine_config(settings), request)
 
     def _to_request(
         self,

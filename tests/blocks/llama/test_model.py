@@ -23,6 +23,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     RetryFeedbackPart,
+    RetryInfo,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
@@ -209,7 +210,7 @@ def test_calls_and_their_results_are_turns() -> None:
             ModelRequest([UserPromptPart("Weather?")]),
             ModelResponse([TextPart("Wait."), ToolCallPart("weather", {"days": 2}, "c1")]),
             ModelRequest([ToolReturnPart("weather", {"sky": "blue"}, tool_call_id="c1")]),
-            ModelRequest([RetryFeedbackPart("Too long.")]),
+            ModelRequest([RetryFeedbackPart("Too long.", retry=RetryInfo("model_retry"))]),
         ]
     )
     assert turns[1:3] == (
