@@ -53,9 +53,9 @@ def test_who_does_not_is_refused(
 
 
 def test_another_host_needs_a_key() -> None:
-    with pytest.raises(InputError, match=r"0\.0\.0\.0 can be reached"):
-        access_for("0.0.0.0", "token", None, None)
-    assert access_for("0.0.0.0", "token", "KEY", "k") == Access("token", "k")
+    with pytest.raises(InputError, match=r"10\.0\.0\.7 can be reached"):
+        access_for("10.0.0.7", "token", None, None)
+    assert access_for("10.0.0.7", "token", "KEY", "k") == Access("token", "k")
 
 
 @pytest.mark.parametrize("key", [None, ""])
@@ -66,8 +66,17 @@ def test_a_key_that_is_not_set_is_named(key: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("host", "loopback"),
-    [("127.0.0.1", True), ("127.1.2.3", True), ("::1", True), ("[::1]", True)]
-    + [("localhost", True), ("0.0.0.0", False), ("::", False), ("example.org", False), ("", False)],
+    [
+        ("127.0.0.1", True),
+        ("127.1.2.3", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("10.0.0.7", False),
+        ("::", False),
+        ("example.org", False),
+        ("", False),
+    ],
 )
 def test_what_only_this_machine_reaches(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
