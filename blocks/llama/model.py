@@ -149,6 +149,7 @@ class LlamaCppModel(Model):
             ModelError: The model can't be loaded, or llama.cpp failed.
             StepTimeoutError: The setting `timeout` ran out.
         """
+        self._refuse_native_tools(model_request_parameters)
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
         request = self._to_request(messages, settings or {}, parameters)
         async with self._in_time(settings):
@@ -172,6 +173,7 @@ class LlamaCppModel(Model):
         run_context: RunContext[Any] | None = None,  # noqa: ARG002 - pydantic-ai hands it in
     ) -> AsyncGenerator[StreamedResponse]:
         """Answer one request while it is written; raises what `request` does."""
+        self._refuse_native_tools(model_request_parameters)
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
         request = self._to_request(messages, settings or {}, parameters)
 
@@ -206,18 +208,20 @@ class LlamaCppModel(Model):
     ) -> GeneratedText:
         return await answer(self._path, self._engine_config(settings), request)
 
-    def _to_request(
-        self,
-        messages: list[ModelMessage],
-        settings: ModelSettings,
-        parameters: ModelRequestParameters,
-    ) -> GenerateRequest:
+    def _refuse_native_tools(self, parameters: ModelRequestParameters) -> None:
         if parameters.native_tools:
             kinds = ", ".join(tool.kind for tool in parameters.native_tools)
             raise InputError(
                 f"The local model {self.model_name} has no tools of a provider: {kinds}.",
                 "Give that agent functions of your own as tools, or another model.",
             )
+
+    def _to_request(
+        self,
+        messages: list[ModelMessage],
+        settings: ModelSettings,
+        parameters: ModelRequestParameters,
+    ) -> GenerateRequest:
         parts = self._get_instruction_parts(messages, parameters) or []
         offered = offered_tools(settings, parameters)
         style = style_of(chat_template_of(self._path)) if offered.tools else "plain"
