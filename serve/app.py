@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -67,7 +67,7 @@ def make_app(service: ModelService, access: Access) -> Starlette:
             route("/engine/generate", generate, "POST"),
             route("/engine/proof", prove_it, "POST"),
         ],
-        exception_handlers={404: _unknown, 405: _unknown},
+        exception_handlers={404: _unknown, 405: _unknown, 500: _failed},
     )
 
 
@@ -76,7 +76,7 @@ def _guarded(handler: _Handler, access: Access) -> _Handler:
         try:
             access.check(request.url.path, request.headers)
             return await handler(request)
-        except DisconnectedError:
+        except (DisconnectedError, ClientDisconnect):
             # Nobody reads it.
             return Response(status_code=499)
         except SwarmError as error:
@@ -94,6 +94,10 @@ async def _unknown(request: Request, _: Exception) -> Response:
             "unknown_url",
         )
     )
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    return error_response(error)
 
 
 def _model(service: ModelService, name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -120,12 +120,22 @@ def test_text_comes_in_pieces(demo_path: Path, shared: Served) -> None:
     assert started == [(done.input_tokens, done.cached_tokens)]
 
 
+def on_second_look() -> Callable[[str], str]:
+    texts: list[str] = []
+
+    def watch(text: str) -> str:
+        texts.append(text)
+        return "long" if len(texts) == 2 else ""
+
+    return watch
+
+
 def test_a_watch_of_this_process_stops_it_at_the_same_place(
     demo_path: Path, shared: Served
 ) -> None:
-    request = replace(ENDLESS, watch=lambda text: "long" if len(text) > 20 else "", stop=("bbb",))
+    request = replace(ENDLESS, watch=on_second_look(), stop=("bbb",))
     stopped = served_(demo_path, request)
-    assert same(stopped, here(demo_path, request))
+    assert same(stopped, here(demo_path, replace(request, watch=on_second_look())))
     assert (stopped.finish, stopped.why, stopped.output_tokens) == ("aborted", "long", 32)
     while shared.metric("requests_running"):
         pass
