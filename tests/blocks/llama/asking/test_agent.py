@@ -25,7 +25,7 @@ def model(demo_path: Path) -> LlamaCppModel:
     return LlamaCppModel(demo_path, config=config, settings=settings)
 
 
-def first_a_call(context: RunContext[None]) -> LlamaCppSettings:
+def first_a_call(context: RunContext[object]) -> LlamaCppSettings:
     """Force a call until a tool has returned something, then none."""
     parts = [part for message in context.messages for part in message.parts]
     returned = any(isinstance(part, ToolReturnPart) and not part.retry for part in parts)
@@ -73,7 +73,7 @@ def test_a_tool_of_a_provider_is_refused_by_name(model: LlamaCppModel) -> None:
         asyncio.run(model.request([ModelRequest([UserPromptPart("Hello")])], None, parameters))
 
 
-async def _streamed(agent: Agent[None, Any], text: str) -> tuple[list[str], Any]:
+async def _streamed(agent: Agent[Any, Any], text: str) -> tuple[list[str], Any]:
     async with agent.run_stream(text) as result:
         pieces = [piece async for piece in result.stream_text(delta=True, debounce_by=None)]
         return pieces, result

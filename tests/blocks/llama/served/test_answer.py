@@ -72,7 +72,7 @@ def here(path: Path, request: GenerateRequest, config: EngineConfig = CONFIG) ->
     return asyncio.run(get_engine(path, config).generate(request))
 
 
-def served_(path: Path, request: GenerateRequest, config: EngineConfig = CONFIG) -> GeneratedText:
+def elsewhere(path: Path, request: GenerateRequest, config: EngineConfig = CONFIG) -> GeneratedText:
     return asyncio.run(answer(path.resolve(), config, request))
 
 
@@ -98,23 +98,25 @@ def same(first: GeneratedText, second: GeneratedText) -> bool:
 def test_a_server_answers_as_this_process_would(
     demo_path: Path, shared: Served, request_: GenerateRequest
 ) -> None:
-    assert same(served_(demo_path, request_), here(demo_path, request_))
+    assert same(elsewhere(demo_path, request_), here(demo_path, request_))
 
 
 def test_an_adapter_is_applied_there(demo_path: Path, shared: Served, tmp_path: Path) -> None:
     config = replace(CONFIG, adapter=write_adapter(tmp_path / "a.gguf").resolve())
-    adapted = served_(demo_path, BEES, config)
+    adapted = elsewhere(demo_path, BEES, config)
     assert same(adapted, here(demo_path, BEES, config))
-    assert adapted.text != served_(demo_path, BEES).text
+    assert adapted.text != elsewhere(demo_path, BEES).text
 
 
 def test_text_comes_in_pieces(demo_path: Path, shared: Served) -> None:
     pieces: list[str] = []
     started: list[tuple[int, int]] = []
-    request = replace(
-        BEES, on_text=pieces.append, on_start=lambda read, cached: started.append((read, cached))
-    )
-    done = served_(demo_path, request)
+
+    def begin(read: int, cached: int) -> None:
+        started.append((read, cached))
+
+    request = replace(BEES, on_text=pieces.append, on_start=begin)
+    done = elsewhere(demo_path, request)
     assert "".join(pieces) == done.text
     assert len(pieces) > 5
     assert started == [(done.input_tokens, done.cached_tokens)]
@@ -134,7 +136,7 @@ def test_a_watch_of_this_process_stops_it_at_the_same_place(
     demo_path: Path, shared: Served
 ) -> None:
     request = replace(ENDLESS, watch=on_second_look(), stop=("bbb",))
-    stopped = served_(demo_path, request)
+    stopped = elsewhere(demo_path, request)
     assert same(stopped, here(demo_path, replace(request, watch=on_second_look())))
     assert (stopped.finish, stopped.why, stopped.output_tokens) == ("aborted", "long", 32)
     while shared.metric("requests_running"):
@@ -143,7 +145,11 @@ def test_a_watch_of_this_process_stops_it_at_the_same_place(
 
 async def _cancelled(path: Path) -> None:
     begun = asyncio.Event()
-    request = replace(ENDLESS, on_text=lambda _: begun.set())
+
+    def begin(_: str) -> None:
+        begun.set()
+
+    request = replace(ENDLESS, on_text=begin)
     task = asyncio.ensure_future(answer(path, CONFIG, request))
     await begun.wait()
     task.cancel()
@@ -159,9 +165,9 @@ def test_whoever_no_longer_waits_frees_the_slot(demo_path: Path, shared: Served)
 
 def test_errors_are_the_engines(demo_path: Path, shared: Served) -> None:
     with pytest.raises(ContextTooSmallError):
-        served_(demo_path, replace(BEES, max_tokens=600))
+        elsewhere(demo_path, replace(BEES, max_tokens=600))
     with pytest.raises(InputError):
-        served_(demo_path, replace(BEES, grammar="root ::= ("))
+        elsewhere(demo_path, replace(BEES, grammar="root ::= ("))
 
 
 def test_two_processes_share_one_loaded_file(demo_path: Path, shared: Served) -> None:
@@ -185,7 +191,7 @@ def test_the_setting_turns_it_off(
     monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(server.home))
     monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_SERVED_MODELS", "false")
     before = server.metric('requests_total{outcome="completed"}')
-    assert served_(demo_path, BEES).text
+    assert elsewhere(demo_path, BEES).text
     assert server.metric('requests_total{outcome="completed"}') == before
 
 
@@ -208,7 +214,7 @@ def test_a_server_that_goes_away_in_the_middle_loses_nothing(
             pieces.append(piece)
 
         with caplog.at_level(logging.WARNING, "prefect_swarm.llama"):
-            done = served_(demo_path, replace(request, on_text=end_it))
+            done = elsewhere(demo_path, replace(request, on_text=end_it))
     assert same(done, here(demo_path, request))
     assert "".join(pieces) == done.text
     (line,) = [record for record in caplog.records if "went away" in record.message]
@@ -242,7 +248,7 @@ def test_another_program_at_the_address_gets_no_text(
         record = record.model_copy(update={"pid": os.getppid()})
         (folder := tmp_path / "served").mkdir()
         (folder / "1.json").write_text(record.model_dump_json())
-        assert served_(demo_path, BEES).text == here(demo_path, BEES).text
+        assert elsewhere(demo_path, BEES).text == here(demo_path, BEES).text
         impostor.shutdown()
     assert [list(json.loads(body)) for body in _Impostor.heard] == [["challenge"]]
     assert record.token.encode() not in b"".join(_Impostor.heard)
