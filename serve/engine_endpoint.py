@@ -45,6 +45,10 @@ async def generate_lines(service: ModelService, request: Request) -> Response:
 async def _lines(service: ModelService, body: dict[str, Any]) -> AsyncGenerator[str]:
     try:
         request = request_from_json(body.get("request"))
+    except InputError as error:
+        yield _line({"declined": error.problem})
+        return
+    try:
         adapter = check_adapter(given) if (given := body.get("adapter")) else None
     except SwarmError as error:
         yield _error_line(error)
@@ -109,7 +113,7 @@ def _last_line(task: asyncio.Future[GeneratedText]) -> str:
 
 def _error_line(error: BaseException) -> str:
     if isinstance(error, ClosingError):
-        return _line({"closing": error.problem})
+        return _line({"declined": error.problem})
     if not isinstance(error, SwarmError):
         error = ModelFailedError(f"The server failed: {error!r}.", "Try again.")
     return _line({"error": error_to_json(error)})

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ....settings import SwarmSettings, home
+from ..adapter import check_adapter
 from ..api import EngineConfig, GeneratedText, GenerateRequest
 from ..engine import get_engine
 from .client import ServerGoneError, ask_server
@@ -40,10 +41,12 @@ async def answer(path: Path, config: EngineConfig, request: GenerateRequest) -> 
     record = _record(path, config)
     if record is not None:
         request = replace(request, seed=config.seed if request.seed is None else request.seed)
+        # Its real path: the server may run in another folder.
+        adapter = check_adapter(config.adapter) if config.adapter else None
         delivered = _Delivered(request.on_text)
         asked = replace(request, on_text=delivered.add) if request.on_text else request
         try:
-            return await ask_server(record, asked, config.adapter)
+            return await ask_server(record, asked, adapter)
         except ServerGoneError as error:
             _logger.warning(
                 "The server of %s (process %d) went away: %s. The request is asked in this "

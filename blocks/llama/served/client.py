@@ -28,7 +28,7 @@ _proved: set[str] = set()
 
 
 class ServerGoneError(SwarmError):
-    """A server that has a record didn't answer, or ended before its answer did."""
+    """A server that has a record can't answer, or ended before its answer did."""
 
 
 async def ask_server(
@@ -121,8 +121,8 @@ class _Answer:
                 return self._watch(held, tokens, duration_s)
             case {"done": done}:
                 return answer_from_json(done)
-            case {"closing": _}:
-                raise ServerGoneError("it was ended")
+            case {"declined": why}:
+                raise ServerGoneError(str(why))
             case {"error": error}:
                 raise_error(error)
             case _:

@@ -2,13 +2,15 @@
 
 A line has one of these keys: `started` (tokens of the prompt, cached ones of them, seconds of
 waiting), `text` (a piece of the answer), `watch` (what the engine has written beyond the pieces,
-at a moment when it would call `watch`), `done` (the answer), `error`.
+at a moment when it would call `watch`), `done` (the answer), `error` (the engine's), `declined`
+(why the server doesn't answer: it is being ended, or can't read the request).
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+from dataclasses import fields
 from typing import Any, NoReturn
 
 from pydantic import TypeAdapter, ValidationError
@@ -58,12 +60,20 @@ def request_from_json(data: Any) -> GenerateRequest:
         InputError: It is none.
     """
     try:
-        return _REQUEST.validate_python(data)
+        request = _REQUEST.validate_python(data)
     except ValidationError as error:
-        raise InputError(
-            f"That is no request to the engine: {error.errors(include_url=False)[0]['msg']}.",
-            "Use the same version of prefect-swarm on both sides.",
-        ) from None
+        raise _not_a_request(error.errors(include_url=False)[0]["msg"]) from None
+    # A field that another version has and this one ignored would change the answer.
+    if unknown := data.keys() - {field.name for field in fields(GenerateRequest)}:
+        raise _not_a_request(f"it has {', '.join(sorted(unknown))}")
+    return request
+
+
+def _not_a_request(why: str) -> InputError:
+    return InputError(
+        f"That is no request to this version's engine: {why}.",
+        "Use the same version of prefect-swarm on both sides.",
+    )
 
 
 def answer_to_json(answer: GeneratedText) -> dict[str, Any]:

@@ -170,6 +170,17 @@ def test_errors_are_the_engines(demo_path: Path, shared: Served) -> None:
         elsewhere(demo_path, replace(BEES, grammar="root ::= ("))
 
 
+def test_a_request_of_another_version_is_declined_and_needs_the_token(shared: Served) -> None:
+    (file,) = (shared.home / "served").iterdir()
+    body = {"request": {"prompt": "x", "of_another_version": 1}}
+    assert shared.post("/engine/generate", body).status_code == 401
+    shared.key = json.loads(file.read_text())["token"]
+    try:
+        assert list(shared.post("/engine/generate", body).json()) == ["declined"]
+    finally:
+        shared.key = None
+
+
 def test_two_processes_share_one_loaded_file(demo_path: Path, shared: Served) -> None:
     environment = {**os.environ, "PREFECT_INTEGRATIONS_SWARM_HOME": str(shared.home)}
     before = shared.metric('requests_total{outcome="completed"}')

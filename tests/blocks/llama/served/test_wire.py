@@ -79,7 +79,16 @@ def test_an_answer_comes_over_whole() -> None:
     assert answer_from_json(over(answer_to_json(answer))) == answer
 
 
-@pytest.mark.parametrize("data", [None, [], {"messages": 1}, {"prompt": "x", "max_tokens": "y"}])
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {"messages": 1},
+        {"prompt": "x", "max_tokens": "y"},
+        {"prompt": "x", "of_another_version": 1},
+    ],
+)
 def test_what_is_no_request_is_refused(data: Any) -> None:
     with pytest.raises(InputError):
         request_from_json(data)
