@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,7 +148,7 @@ def _schema(body: ChatBody) -> dict[str, Any] | None:
     return form.json_schema.schema_
 
 
-def _made(param: str, make: Any) -> str:
+def _made(param: str, make: Callable[[], str]) -> str:
     try:
         return make()
     except InputError as error:

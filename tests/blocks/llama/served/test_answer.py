@@ -216,7 +216,7 @@ def test_a_server_that_goes_away_in_the_middle_loses_nothing(
 ) -> None:
     monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(tmp_path))
     pieces: list[str] = []
-    request = replace(BEES, max_tokens=120, grammar="root ::= [ab] root")
+    request = replace(BEES, max_tokens=48, grammar="root ::= [ab] root")
     with serving(tmp_path, "--n-ctx", 512, "--n-threads", 1) as served:
 
         def end_it(piece: str) -> None:
