@@ -18,6 +18,7 @@ from served_models import Served, events_of, serving
 
 pytestmark = pytest.mark.model
 
+DISCONNECTED = 'requests_total{outcome="disconnected"}'
 WEATHER = {
     "type": "function",
     "function": {
@@ -137,18 +138,17 @@ def test_a_page_of_another_host_gets_nothing(server: Served) -> None:
 
 
 def test_a_client_that_leaves_frees_its_slot(server: Served) -> None:
-    left = server.metric('requests_total{outcome="disconnected"}')
+    left = server.metric(DISCONNECTED)
     grammar = {"type": "json_schema", "json_schema": {"schema": {"type": "string"}}}
     body = server.body("Write", stream=True, max_tokens=400, response_format=grammar)
     with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body) as response:
         next(response.iter_lines())
-    while server.metric('requests_total{outcome="disconnected"}') == left:
-        pass
+    server.wait_for(DISCONNECTED, lambda count: count > left)
     assert server.metric("requests_running") == 0
 
 
 def test_a_client_that_leaves_before_a_whole_answer_frees_its_slot(server: Served) -> None:
-    left = server.metric('requests_total{outcome="disconnected"}')
+    left = server.metric(DISCONNECTED)
     form = {"type": "json_schema", "json_schema": {"schema": {"type": "array"}}}
     body = json.dumps(server.body("Write", max_tokens=400, response_format=form))
     host, port = server.url.removeprefix("http://").split(":")
@@ -156,10 +156,8 @@ def test_a_client_that_leaves_before_a_whole_answer_frees_its_slot(server: Serve
         head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
         kind = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
         connection.sendall((head + kind + body).encode())
-        while not server.metric("requests_running"):
-            pass
-    while server.metric('requests_total{outcome="disconnected"}') == left:
-        pass
+        server.wait_for("requests_running", bool)
+    server.wait_for(DISCONNECTED, lambda count: count > left)
     assert server.metric("requests_running") == 0
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,9 @@ import httpx
 __all__ = ["Served", "events_of", "serving"]
 
 _COMMAND = [sys.executable, "-c", "from prefect_swarm.cli import main; main()", "serve"]
+
+# Each look is a request of its own, so that all of them take a minute and more.
+_LOOKS = 3000
 
 
 @dataclass
@@ -54,10 +56,12 @@ class Served:
         assert found
         return float(found[1])
 
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        self.process.communicate(timeout=60)
-        return self.process.returncode
+    def wait_for(self, name: str, wanted: Callable[[float], bool]) -> None:
+        """Read a metric until it is as wanted."""
+        for _ in range(_LOOKS):
+            if wanted(self.metric(name)):
+                return
+        raise AssertionError(f"{name} is {self.metric(name)}")
 
 
 @contextmanager

@@ -139,8 +139,7 @@ def test_a_watch_of_this_process_stops_it_at_the_same_place(
     stopped = elsewhere(demo_path, request)
     assert same(stopped, here(demo_path, replace(request, watch=on_second_look())))
     assert (stopped.finish, stopped.why, stopped.output_tokens) == ("aborted", "long", 32)
-    while shared.metric("requests_running"):
-        pass
+    shared.wait_for("requests_running", lambda count: count == 0)
 
 
 async def _cancelled(path: Path) -> None:
@@ -159,8 +158,7 @@ async def _cancelled(path: Path) -> None:
 def test_whoever_no_longer_waits_frees_the_slot(demo_path: Path, shared: Served) -> None:
     left = shared.metric('requests_total{outcome="disconnected"}')
     asyncio.run(_cancelled(demo_path.resolve()))
-    while shared.metric('requests_total{outcome="disconnected"}') == left:
-        pass
+    shared.wait_for('requests_total{outcome="disconnected"}', lambda count: count > left)
 
 
 def test_errors_are_the_engines(demo_path: Path, shared: Served) -> None:
