@@ -19,6 +19,8 @@ __all__ = ["LlamaCpp"]
 class LlamaCpp(Block):
     """A model in a GGUF file, run by llama.cpp inside the worker's own process.
 
+    Where `prefect-swarm serve` serves the file on that machine, its process runs it instead.
+
     Example:
         Load a stored model and put it in a tier's place:
         ```python

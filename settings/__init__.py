@@ -53,6 +53,13 @@ class SwarmSettings(Frozen):
         gt=0,
         description="Seconds between two looks at whether the server has cancelled a run.",
     )
+    served_models: bool = Field(
+        default=True,
+        description=(
+            "Whether a model file that `prefect-swarm serve` serves on this machine is asked "
+            "there, instead of being loaded again."
+        ),
+    )
 
     def __init__(self, **given: Any) -> None:
         try:

@@ -31,7 +31,7 @@ LAYERS = (
     {"result"},
     {"failure_policy", "runs"},
     {"memory", "blocks"},
-    {"tasks"},
+    {"tasks", "serve"},
     {"parl"},
     {"flows"},
     {"cli"},

@@ -1,6 +1,6 @@
 """The local engine: llama.cpp, batching requests in one thread per model file."""
 
-from .api import EngineConfig, GeneratedText, GenerateRequest, Message
+from .api import EngineConfig, GeneratedText, GenerateRequest, LocalTool, LocalToolCall, Message
 from .engine import Engine, close_engines, get_engine
 from .gguf import check_model_file, demo_model_path
 from .limits import engine_config_for
@@ -10,6 +10,8 @@ __all__ = [
     "EngineConfig",
     "GenerateRequest",
     "GeneratedText",
+    "LocalTool",
+    "LocalToolCall",
     "Message",
     "check_model_file",
     "close_engines",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ...errors import InputError
 
@@ -16,11 +16,14 @@ __all__ = [
     "Finish",
     "GenerateRequest",
     "GeneratedText",
+    "LocalTool",
+    "LocalToolCall",
     "Message",
+    "Role",
     "usable_cores",
 ]
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "aborted"]
 CacheType = Literal["f16", "q8_0", "q4_0"]
 """How a number of the KV cache is kept: 16 bits, about 8.5 bits or about 4.5 bits."""
@@ -89,11 +92,52 @@ class EngineConfig:
 
 
 @dataclass(frozen=True)
+class LocalTool:
+    """A function that a model may call.
+
+    Attributes:
+        name: What the model calls it.
+        description: What it does; may be empty.
+        parameters: JSON Schema of its arguments, an object.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class LocalToolCall:
+    """A call of a tool that a model wrote.
+
+    Attributes:
+        name: The tool.
+        arguments: Its arguments as the model wrote them: JSON of an object, unless it is malformed.
+        id: What its result refers to.
+    """
+
+    name: str
+    arguments: str
+    id: str = ""
+
+
+@dataclass(frozen=True)
 class Message:
-    """One turn of a conversation."""
+    """One turn of a conversation.
+
+    Attributes:
+        role: Who speaks; `tool` gives what a call returned.
+        content: What is said.
+        calls: The tools that an assistant's turn calls.
+        call_id: The call that a tool's turn answers.
+        name: The tool that answers.
+    """
 
     role: Role
     content: str
+    calls: tuple[LocalToolCall, ...] = ()
+    call_id: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,6 +157,7 @@ class GenerateRequest:
             Only free text is penalised: under a grammar repeating may be what is asked for.
         seed: Same request, same seed: same text. None takes the engine's seed.
         stop: The text ends before the first of these.
+        tools: Functions that the prompt describes to the model; only with messages.
         grammar: GBNF that the text obeys; its start rule is `root`.
         begun: The beginning of the answer, to be written on; it is no part of what is returned.
         watch: Called with the text so far every few tokens; returns why to stop, or "" to go on.
@@ -123,6 +168,8 @@ class GenerateRequest:
             priority the one whose deadline is nearer starts first.
         on_text: Called with what was written since its last call, as soon as it can't change any
             more; all of it together is the answer's text. As quick as `watch`.
+        on_start: Called when the first token of the prompt is about to be processed, with the
+            prompt's tokens and how many of them are cached. As quick as `watch`.
     """
 
     messages: tuple[Message, ...] = ()
@@ -135,12 +182,14 @@ class GenerateRequest:
     repeat_penalty: float = 1.1
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    tools: tuple[LocalTool, ...] = ()
     grammar: str | None = None
     begun: str = ""
     watch: Callable[[str], str] | None = None
     priority: float = 0.0
     deadline: float | None = None
     on_text: Callable[[str], None] | None = None
+    on_start: Callable[[int, int], None] | None = None
 
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):

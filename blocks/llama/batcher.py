@@ -100,7 +100,7 @@ class Batcher:
                 raise ModelError(
                     "The model file has no chat template.", "Use a model tuned for chat."
                 )
-            text = self._template.render(request.messages) + request.begun
+            text = self._template.render(request.messages, request.tools) + request.begun
         tokens = self._native.tokenize(text)
         needed = 1 if request.may_shorten else request.max_tokens
         if not tokens or len(tokens) + needed > self._native.n_ctx:
@@ -157,6 +157,8 @@ class Batcher:
         slot.run = ActiveRequest(
             job, prompt, keep, sampler, TextBuffer(job.request.stop), self._clock()
         )
+        if on_start := job.request.on_start:
+            on_start(len(prompt), keep)
 
     def _place(self, prompt: list[int]) -> tuple[Slot, int]:
         """Return a free slot, and how many of a prompt's tokens it holds now, and nothing else."""

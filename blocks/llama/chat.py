@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import NoReturn
 
@@ -11,7 +12,8 @@ from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ...errors import ModelError
-from .api import Message
+from .api import LocalTool, Message
+from .tools.render import knows_tools, template_tool, template_turn, without_tool_turns
 
 __all__ = ["ChatTemplate"]
 
@@ -20,6 +22,7 @@ class ChatTemplate:
     """A compiled chat template; `render` gives the prompt up to where the assistant answers."""
 
     def __init__(self, source: str, *, bos: str, eos: str) -> None:
+        self._knows_tools = knows_tools(source)
         # The template comes with a downloaded file, so it is not trusted.
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
@@ -38,14 +41,28 @@ class ChatTemplate:
                 f"The model's chat template can't be read: {error}.", "Use another model file."
             ) from None
 
-    def render(self, messages: Sequence[Message]) -> str:
+    def render(self, messages: Sequence[Message], tools: Sequence[LocalTool] = ()) -> str:
         """Render messages; where the template knows no system role, its text joins the first turn.
+
+        Where it knows no tools, they are described in the system turn, and calls and their results
+        are turns of plain text.
 
         Raises:
             ModelError: The template refuses the conversation.
         """
+        if not self._knows_tools:
+            return self._joined(without_tool_turns(messages, tools), ())
         try:
-            return self._render(messages)
+            return self._joined(messages, tools)
+        except ModelError:
+            if not any(message.calls or message.role == "tool" for message in messages):
+                raise
+        # Some take tools but are strict about the turns that go with them, such as the form of ids.
+        return self._joined(without_tool_turns(messages, tools), ())
+
+    def _joined(self, messages: Sequence[Message], tools: Sequence[LocalTool]) -> str:
+        try:
+            return self._render(messages, tools)
         except TemplateError as error:
             if len(messages) < 2 or messages[0].role != "system":
                 raise ModelError(
@@ -53,12 +70,14 @@ class ChatTemplate:
                     "Let user and assistant take turns, and end with the user.",
                 ) from None
         system, first, *rest = messages
-        joined = Message(first.role, f"{system.content}\n\n{first.content}")
-        return self.render((joined, *rest))
+        joined = replace(first, content=f"{system.content}\n\n{first.content}")
+        return self._joined((joined, *rest), tools)
 
-    def _render(self, messages: Sequence[Message]) -> str:
-        turns = [{"role": message.role, "content": message.content} for message in messages]
-        return self._template.render(messages=turns, add_generation_prompt=True)
+    def _render(self, messages: Sequence[Message], tools: Sequence[LocalTool]) -> str:
+        turns = [template_turn(message) for message in messages]
+        # Templates ask whether there are tools, some by `is not none`.
+        offered = [template_tool(tool) for tool in tools] or None
+        return self._template.render(messages=turns, tools=offered, add_generation_prompt=True)
 
 
 def _refuse(message: str) -> NoReturn:

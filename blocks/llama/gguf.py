@@ -11,7 +11,14 @@ from pathlib import Path
 from ...errors import ModelError
 from .gguf_header import GgufHeader, read_header
 
-__all__ = ["check_gguf", "check_model_file", "demo_model_path", "read_numbers", "read_strings"]
+__all__ = [
+    "chat_template_of",
+    "check_gguf",
+    "check_model_file",
+    "demo_model_path",
+    "read_numbers",
+    "read_strings",
+]
 
 _REDO = "Download it again."
 
@@ -70,6 +77,11 @@ def check_gguf(path: str | Path, noun: str, if_missing: str) -> Path:
             f"The {noun} {path} can't be read: {error.strerror}.", "Check its permissions."
         ) from None
     return path.resolve()
+
+
+def chat_template_of(path: Path) -> str:
+    """Return the chat template of a file that passed `check_model_file`; "" if it has none."""
+    return read_strings(path, "model file").get("tokenizer.chat_template", "")
 
 
 def read_strings(path: Path, noun: str) -> Mapping[str, str]:

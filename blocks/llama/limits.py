@@ -20,9 +20,12 @@ from .sizing import (
     tokens_per_second,
 )
 
-__all__ = ["engine_config_for", "limits_of", "model_shape", "weight_bytes"]
+__all__ = ["config_with", "engine_config_for", "limits_of", "model_shape", "weight_bytes"]
 
 _NOUN = "model file"
+# The engine with an adapter gets few requests, at most the further plans of one objective at once,
+# so its cache can be smaller than that of the engine without.
+_ADAPTER_SLOTS = 3
 _EMBEDDED = Sizing(EngineConfig.n_ctx, EngineConfig.n_slots)
 
 # Put in and found by `_free_before` alone. Once a file is loaded less memory is free, and from that
@@ -74,6 +77,11 @@ def engine_config_for(
     shape = cached_as(shape, cache_type)
     sizing = sizing_of(shape, weight_bytes(path), free, n_ctx=n_ctx, n_slots=n_slots)
     return replace(config, n_ctx=sizing.n_ctx, n_slots=sizing.n_slots)
+
+
+def config_with(config: EngineConfig, adapter: Path) -> EngineConfig:
+    """Return how a file is served to requests that an adapter is applied to."""
+    return replace(config, adapter=adapter, n_slots=min(config.n_slots, _ADAPTER_SLOTS))
 
 
 def limits_of(path: Path, config: EngineConfig) -> Profile:

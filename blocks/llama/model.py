@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import RequestUsage
+from pydantic_ai.tools import RunContext
 
 from ...errors import InputError, StepTimeoutError
 from ...local_extra import require_llama_cpp
 from ..profile import Profile
 from .adapter import check_adapter, planner_adapter
 from .api import EngineConfig, GeneratedText, GenerateRequest
-from .engine import get_engine
-from .gguf import check_model_file
-from .limits import engine_config_for, limits_of
-from .messages import to_chat
+from .asking.offered import offered_tools
+from .asking.request import to_request
+from .asking.response import details_of, finish_of, parts_of, usage_of
+from .asking.settings import LlamaCppSettings
+from .asking.stream import LlamaCppStream, streamed_text
+from .gguf import chat_template_of, check_model_file
+from .limits import config_with, engine_config_for, limits_of
+from .served.answer import answer
+from .tools.parse import parse_answer
+from .tools.render import style_of
 
 __all__ = ["LlamaCppModel", "LlamaCppSettings"]
 
-# The engine with an adapter gets few requests, at most the further plans of one objective at once,
-# so its cache can be smaller than that of the engine without.
-_ADAPTER_SLOTS = 3
-
 _PROFILE = ModelProfile(
-    supports_tools=False,
+    supports_tools=True,
     supports_json_schema_output=True,
     native_output_requires_schema_in_instructions=True,
     default_structured_output_mode="prompted",
@@ -42,31 +43,10 @@ _PROFILE = ModelProfile(
 )
 
 
-class LlamaCppSettings(ModelSettings, total=False):
-    """Settings of a request to a local model, beside those every model has."""
-
-    llamacpp_grammar: str
-    """GBNF that the answer obeys; its start rule is `root`."""
-
-    llamacpp_json_schema: str
-    """JSON Schema that the answer is to fit, as far as a grammar can say it; `{}` is any object."""
-
-    llamacpp_repeat_penalty: float
-    """Divides the logits of what was written lately; 1 is none. Free text alone is penalised."""
-
-    llamacpp_adapter: str
-    """A GGUF file with a LoRA adapter that is applied to this answer alone."""
-
-    llamacpp_begun: str
-    """The beginning of the answer, which is written on; the response has what follows alone."""
-
-    llamacpp_watch: Callable[[str], str]
-    """Called with the text so far every few tokens, returns why to stop; see
-    `GenerateRequest.watch`. A stopped text has `aborted` among its provider details."""
-
-
 class LlamaCppModel(Model):
-    """Answers with llama.cpp in this process. Cheap to make: the file loads at the first request.
+    """Answers with llama.cpp. Cheap to make: the file loads at the first request.
+
+    It loads in this process, unless `prefect-swarm serve` serves it on this machine.
 
     Example:
         ```python
@@ -165,94 +145,91 @@ class LlamaCppModel(Model):
 
         Raises:
             ContextTooSmallError: Prompt and answer don't fit into the context.
-            InputError: The request needs tools or holds more than text, or its grammar is wrong.
+            InputError: The request holds more than text, or its grammar is wrong.
             ModelError: The model can't be loaded, or llama.cpp failed.
             StepTimeoutError: The setting `timeout` ran out.
         """
-        if model_request_parameters.function_tools or model_request_parameters.native_tools:
-            raise InputError(
-                f"The local model {self.model_name} can't call tools.",
-                "Give that agent no tools, or another model.",
-            )
+        self._refuse_native_tools(model_request_parameters)
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
-        parts = self._get_instruction_parts(messages, parameters) or []
-        instructions = "\n\n".join(part.content for part in parts)
-        request = _to_request(messages, instructions, settings or {}, parameters, self._limits)
-        seconds = (settings or {}).get("timeout")
+        request = self._to_request(messages, settings or {}, parameters)
+        async with self._in_time(settings):
+            done = await self._generate(request, settings)
+        names = {tool.name for tool in request.tools}
+        return ModelResponse(
+            parts=parts_of(done, names),
+            usage=usage_of(done),
+            model_name=self.model_name,
+            provider_name=self.system,
+            finish_reason=finish_of(done, parse_answer(done.text, names)),
+            provider_details=details_of(done),
+        )
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,  # noqa: ARG002 - pydantic-ai hands it in
+    ) -> AsyncGenerator[StreamedResponse]:
+        """Answer one request while it is written; raises what `request` does."""
+        self._refuse_native_tools(model_request_parameters)
+        settings, parameters = self.prepare_request(model_settings, model_request_parameters)
+        request = self._to_request(messages, settings or {}, parameters)
+
+        async def generate(request: GenerateRequest) -> GeneratedText:
+            async with self._in_time(settings):
+                return await self._generate(request, settings)
+
+        async with streamed_text(generate, request) as streamed:
+            yield LlamaCppStream(
+                parameters,
+                pieces=streamed.pieces,
+                names={tool.name for tool in request.tools},
+                local_model_name=self.model_name,
+                stop=streamed.stop,
+            )
+
+    @asynccontextmanager
+    async def _in_time(self, settings: ModelSettings | None) -> AsyncGenerator[None]:
+        given = (settings or {}).get("timeout")
+        seconds = given if isinstance(given, int | float) else None
         try:
-            # `get_engine` keeps the engines of this process: the first request makes it, others
-            # find it.
-            async with asyncio.timeout(seconds if isinstance(seconds, int | float) else None):
-                done = await get_engine(self._path, self._engine_config(settings)).generate(request)
+            async with asyncio.timeout(seconds):
+                yield
         except TimeoutError:
             raise StepTimeoutError(
                 f"The local model {self.model_name} did not answer within {seconds} s.",
                 "Give it more time or a lower max_tokens.",
             ) from None
-        return self._to_response(done)
+
+    async def _generate(
+        self, request: GenerateRequest, settings: ModelSettings | None
+    ) -> GeneratedText:
+        return await answer(self._path, self._engine_config(settings), request)
+
+    def _refuse_native_tools(self, parameters: ModelRequestParameters) -> None:
+        if parameters.native_tools:
+            kinds = ", ".join(tool.kind for tool in parameters.native_tools)
+            raise InputError(
+                f"The local model {self.model_name} has no tools of a provider: {kinds}.",
+                "Give that agent functions of your own as tools, or another model.",
+            )
+
+    def _to_request(
+        self,
+        messages: list[ModelMessage],
+        settings: ModelSettings,
+        parameters: ModelRequestParameters,
+    ) -> GenerateRequest:
+        parts = self._get_instruction_parts(messages, parameters) or []
+        offered = offered_tools(settings, parameters)
+        style = style_of(chat_template_of(self._path)) if offered.tools else "plain"
+        instructions = "\n\n".join(part.content for part in parts)
+        return to_request(
+            messages, instructions, settings, parameters, self._limits, offered, style
+        )
 
     def _engine_config(self, settings: ModelSettings | None) -> EngineConfig:
         adapter = cast("LlamaCppSettings", settings or {}).get("llamacpp_adapter")
-        if not adapter:
-            return self._config
-        slots = min(self._config.n_slots, _ADAPTER_SLOTS)
-        return replace(self._config, adapter=Path(adapter), n_slots=slots)
-
-    def _to_response(self, done: GeneratedText) -> ModelResponse:
-        usage = RequestUsage(
-            input_tokens=done.input_tokens,
-            cache_read_tokens=done.cached_tokens,
-            output_tokens=done.output_tokens,
-        )
-        return ModelResponse(
-            parts=[TextPart(done.text)],
-            usage=usage,
-            model_name=self.model_name,
-            provider_name=self.system,
-            finish_reason="error" if done.finish == "aborted" else done.finish,
-            provider_details={
-                "queue_s": done.queue_s,
-                "duration_s": done.duration_s,
-                **({"aborted": done.why} if done.why else {}),
-            },
-        )
-
-
-def _to_request(
-    messages: list[ModelMessage],
-    instructions: str,
-    settings: ModelSettings,
-    parameters: ModelRequestParameters,
-    limits: Profile,
-) -> GenerateRequest:
-    given = cast("LlamaCppSettings", settings)
-    defaults = GenerateRequest
-    return GenerateRequest(
-        messages=to_chat(messages, instructions),
-        max_tokens=given.get("max_tokens", limits.max_output_tokens or defaults.max_tokens),
-        may_shorten="max_tokens" not in given,
-        temperature=given.get("temperature", defaults.temperature),
-        top_p=given.get("top_p", defaults.top_p),
-        top_k=given.get("top_k", defaults.top_k),
-        repeat_penalty=given.get("llamacpp_repeat_penalty", defaults.repeat_penalty),
-        seed=given.get("seed"),
-        stop=tuple(given.get("stop_sequences", ())),
-        grammar=given.get("llamacpp_grammar") or _json_grammar(given, parameters),
-        begun=given.get("llamacpp_begun", ""),
-        watch=given.get("llamacpp_watch"),
-    )
-
-
-def _json_grammar(given: LlamaCppSettings, parameters: ModelRequestParameters) -> str | None:
-    """A grammar for JSON; what it allows beyond the schema is for the caller to refuse."""
-    from llama_cpp.llama_grammar import json_schema_to_gbnf
-
-    make = cast("Callable[[str], str]", json_schema_to_gbnf)
-    if parameters.output_object is not None:
-        return make(json.dumps(parameters.output_object.json_schema))
-    if (schema := given.get("llamacpp_json_schema")) is None:
-        return None
-    try:
-        return make(schema)
-    except Exception:  # noqa: BLE001 - without a grammar the prompt still has the schema in words
-        return None
+        return config_with(self._config, Path(adapter)) if adapter else self._config

@@ -1,14 +1,14 @@
 """Task runs that no process executes any more end on the server, too.
 
-A process that is killed tells the server nothing: what it was executing would be RUNNING or PENDING
-for ever, and ends as Crashed. Whoever holds a run's lock knows that no other process executes any of
-its task runs. And a server that is killed forgets what it had heard but not written yet: an end that
-is known here is reported again.
+A process that is killed tells the server nothing: what it was executing would be RUNNING or
+PENDING for ever, and ends as Crashed. Whoever holds a run's lock knows that no other process
+executes any of its task runs. And a server that is killed forgets what it had heard but not written
+yet: an end that is known here is reported again.
 
 Prefect's engine reports the states of task runs by events, and the server goes by their times. So
-this is an event, too. A crash's time is right after the last state that is known: if the real end is
-only late, it still counts. An end that is reported again has the time and id that it had: the server
-takes it once.
+this is an event, too. A crash's time is right after the last state that is known: if the real end
+is only late, it still counts. An end that is reported again has the time and id that it had: the
+server takes it once.
 """
 
 from __future__ import annotations

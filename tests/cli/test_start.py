@@ -36,7 +36,9 @@ def test_the_version_is_the_packages(invoke: Invoke) -> None:
     assert invoke("--version").stdout == f"prefect-swarm {version('prefect-swarm')}\n"
 
 
-@pytest.mark.parametrize("name", ["run", "plan", "batch", "resume", "inspect", "doctor", "train"])
+@pytest.mark.parametrize(
+    "name", ["run", "plan", "batch", "resume", "inspect", "doctor", "train", "serve"]
+)
 def test_every_command_says_what_it_does(name: str, invoke: Invoke) -> None:
     result = invoke(name, "--help")
     assert result.exit_code == 0

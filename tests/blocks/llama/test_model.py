@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pytest
 from adapters import write_adapter
-from prefect_swarm.blocks.llama import EngineConfig, Message, adapter
+from prefect_swarm.blocks.llama import EngineConfig, LocalToolCall, Message, adapter
 from prefect_swarm.blocks.llama.messages import to_chat
 from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.blocks.profile import EMBEDDED
@@ -22,9 +22,12 @@ from pydantic_ai.messages import (
     ImageUrl,
     ModelRequest,
     ModelResponse,
+    RetryFeedbackPart,
+    RetryInfo,
     SystemPromptPart,
     TextPart,
     ThinkingPart,
+    ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
@@ -155,14 +158,6 @@ def test_an_adapter_for_planning_that_is_none_is_refused_when_it_is_named(demo_p
         LlamaCppModel(demo_path, planner_adapter=demo_path)
 
 
-def test_tools_are_refused_by_name(model: LlamaCppModel) -> None:
-    def look_up(word: str) -> str:
-        return word
-
-    with pytest.raises(InputError, match="can't call tools"):
-        asyncio.run(Agent(model, tools=[look_up]).run("Hello"))
-
-
 def test_a_prompt_too_long_is_refused(model: LlamaCppModel) -> None:
     with pytest.raises(ContextTooSmallError):
         ask(model, "word " * 1000)
@@ -204,16 +199,26 @@ def test_a_history_becomes_turns_with_the_system_first() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        UserPromptPart([ImageUrl("https://example.org/a.png")]),
-        ToolReturnPart("tool", "result", tool_call_id="1"),
-    ],
-)
-def test_what_is_not_text_is_refused(part: Any) -> None:
+def test_what_is_not_text_is_refused() -> None:
     with pytest.raises(InputError):
-        to_chat([ModelRequest([part])])
+        to_chat([ModelRequest([UserPromptPart([ImageUrl("https://example.org/a.png")])])])
+
+
+def test_calls_and_their_results_are_turns() -> None:
+    turns = to_chat(
+        [
+            ModelRequest([UserPromptPart("Weather?")]),
+            ModelResponse([TextPart("Wait."), ToolCallPart("weather", {"days": 2}, "c1")]),
+            ModelRequest([ToolReturnPart("weather", {"sky": "blue"}, tool_call_id="c1")]),
+            ModelRequest([RetryFeedbackPart("Too long.", retry=RetryInfo("model_retry"))]),
+        ]
+    )
+    assert turns[1:3] == (
+        Message("assistant", "Wait.", (LocalToolCall("weather", '{"days":2}', "c1"),)),
+        Message("tool", '{"sky":"blue"}', call_id="c1", name="weather"),
+    )
+    assert turns[3].role == "user"
+    assert "Too long." in turns[3].content
 
 
 def test_an_answer_can_be_held_to_a_schema(model: LlamaCppModel) -> None:

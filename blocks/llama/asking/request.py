@@ -1,0 +1,85 @@
+"""From a request of pydantic-ai to the engine's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import cast
+
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+
+from ....errors import InputError
+from ...profile import Profile
+from ..api import GenerateRequest
+from ..messages import to_chat
+from ..tools.grammar import call_grammar, schema_grammar
+from ..tools.render import Style
+from .offered import OfferedTools
+from .settings import LlamaCppSettings
+
+__all__ = ["to_request"]
+
+
+def to_request(
+    messages: Sequence[ModelMessage],
+    instructions: str,
+    settings: ModelSettings,
+    parameters: ModelRequestParameters,
+    limits: Profile,
+    offered: OfferedTools,
+    style: Style,
+) -> GenerateRequest:
+    """Make the engine's request.
+
+    Args:
+        messages: The history.
+        instructions: What stands before it.
+        settings: The request's settings, over the model's.
+        parameters: What the answer may be.
+        limits: What an answer may take where the settings don't say.
+        offered: The tools that the model reads about.
+        style: How the model writes calls.
+
+    Raises:
+        InputError: It holds more than text, a value is out of range, or no grammar can be made.
+    """
+    given = cast("LlamaCppSettings", settings)
+    defaults = GenerateRequest
+    return GenerateRequest(
+        messages=to_chat(messages, instructions),
+        tools=offered.tools,
+        max_tokens=given.get("max_tokens", limits.max_output_tokens or defaults.max_tokens),
+        may_shorten="max_tokens" not in given,
+        temperature=given.get("temperature", defaults.temperature),
+        top_p=given.get("top_p", defaults.top_p),
+        top_k=given.get("top_k", defaults.top_k),
+        repeat_penalty=given.get("llamacpp_repeat_penalty", defaults.repeat_penalty),
+        seed=given.get("seed"),
+        stop=tuple(given.get("stop_sequences", ())),
+        grammar=given.get("llamacpp_grammar") or _grammar(given, parameters, offered, style),
+        begun=given.get("llamacpp_begun", ""),
+        watch=given.get("llamacpp_watch"),
+    )
+
+
+def _grammar(
+    given: LlamaCppSettings,
+    parameters: ModelRequestParameters,
+    offered: OfferedTools,
+    style: Style,
+) -> str | None:
+    """What the answer is held to; what it allows beyond a schema is for the caller to refuse."""
+    if offered.forced:
+        return call_grammar(offered.tools, style)
+    # A model that may call a tool can't be held to the output's schema: a call has another.
+    if parameters.output_object is not None and not offered.tools:
+        return schema_grammar(json.dumps(parameters.output_object.json_schema))
+    if (schema := given.get("llamacpp_json_schema")) is None:
+        return None
+    try:
+        return schema_grammar(schema)
+    except InputError:
+        # Without a grammar the prompt still has the schema in words.
+        return None

@@ -1,0 +1,1 @@
+"""A model file that another process of this machine serves."""

@@ -1,0 +1,1 @@
+"""The server of `prefect-swarm serve`: the local engine for other programs."""

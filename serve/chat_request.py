@@ -1,0 +1,157 @@
+"""From a client's chat request to the engine's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..blocks.llama import GenerateRequest, LocalTool, LocalToolCall, Message
+from ..blocks.llama.messages import ordered_turns
+from ..blocks.llama.tools import Style, call_grammar, schema_grammar
+from ..errors import InputError
+from .api_errors import ApiError
+from .chat_body import ChatBody, ChatBodyMessage
+
+__all__ = ["ChatRequest", "chat_request"]
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """What the engine is asked, and how the client wants the answer.
+
+    Attributes:
+        generate: The engine's request.
+        stream: Whether the answer goes out while it is written.
+        usage: Whether a stream ends with the tokens that it took.
+    """
+
+    generate: GenerateRequest
+    stream: bool = False
+    usage: bool = False
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The tools that the model was offered."""
+        return frozenset(tool.name for tool in self.generate.tools)
+
+
+def chat_request(body: ChatBody, *, max_tokens: int, style: Style) -> ChatRequest:
+    """Make the engine's request of a client's.
+
+    Args:
+        body: What the client sent.
+        max_tokens: What an answer may take where the client doesn't say.
+        style: How the model writes calls of tools.
+
+    Raises:
+        ApiError: A tool or a schema can't be used; says which field.
+    """
+    tools, forced = _tools(body)
+    asked = body.max_completion_tokens or body.max_tokens
+    given: dict[str, Any] = {
+        "temperature": body.temperature,
+        "top_p": body.top_p,
+        "top_k": body.top_k,
+        "repeat_penalty": body.repeat_penalty,
+        "seed": body.seed,
+    }
+    generate = GenerateRequest(
+        messages=ordered_turns(_turns(body.messages)),
+        max_tokens=asked or max_tokens,
+        may_shorten=asked is None,
+        stop=tuple(body.stop or ()),
+        tools=tools,
+        grammar=_grammar(body, tools, style, forced=forced),
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    usage = body.stream_options is not None and body.stream_options.include_usage
+    return ChatRequest(generate, bool(body.stream), usage)
+
+
+def _turns(messages: Iterable[ChatBodyMessage]) -> list[Message]:
+    turns: list[Message] = []
+    called: dict[str, str] = {}
+    for message in messages:
+        calls = tuple(
+            LocalToolCall(call.function.name, call.function.arguments, call.id)
+            for call in message.tool_calls or ()
+        )
+        called.update({call.id: call.name for call in calls})
+        role = "system" if message.role == "developer" else message.role
+        name = called.get(message.tool_call_id, "") if role == "tool" else ""
+        turns.append(Message(role, message.text, calls, message.tool_call_id, name))
+    if not any(turn.content or turn.calls for turn in turns):
+        raise ApiError(
+            "messages hold no text.", "Give a message with content.", param="messages.0.content"
+        )
+    return turns
+
+
+def _tools(body: ChatBody) -> tuple[tuple[LocalTool, ...], bool]:
+    """The tools that the model reads about, and whether it has to call one of them."""
+    tools = tuple(
+        LocalTool(
+            tool.function.name,
+            tool.function.description or "",
+            tool.function.parameters or {"type": "object", "properties": {}},
+        )
+        for tool in body.tools or ()
+    )
+    choice = body.tool_choice
+    if choice == "none":
+        return (), False
+    if choice is None or choice == "auto":
+        return tools, False
+    if choice == "required":
+        named = tools
+    else:
+        named = tuple(tool for tool in tools if tool.name == choice.function.name)
+    if not named:
+        names = ", ".join(tool.name for tool in tools) or "none"
+        asked = choice if isinstance(choice, str) else choice.function.name
+        raise ApiError(
+            f"tool_choice is {asked!r}, but the tools are: {names}.",
+            "Name a tool of the request.",
+            code="invalid_value",
+            param="tool_choice",
+        )
+    return named, True
+
+
+def _grammar(
+    body: ChatBody, tools: tuple[LocalTool, ...], style: Style, *, forced: bool
+) -> str | None:
+    if forced:
+        return _made("tools", lambda: call_grammar(tools, style))
+    schema = _schema(body)
+    # A model that may call a tool can't be held to the answer's schema: a call has another.
+    if schema is None or tools:
+        return None
+    return _made("response_format", lambda: schema_grammar(json.dumps(schema)))
+
+
+def _schema(body: ChatBody) -> dict[str, Any] | None:
+    form = body.response_format
+    if form is None or form.type == "text":
+        return None
+    if form.type == "json_object":
+        return {"type": "object"}
+    if form.json_schema is None:
+        raise ApiError(
+            "response_format.json_schema is missing.",
+            "Give it with a name and a schema.",
+            code="invalid_value",
+            param="response_format.json_schema",
+        )
+    return form.json_schema.schema_
+
+
+def _made(param: str, make: Callable[[], str]) -> str:
+    try:
+        return make()
+    except InputError as error:
+        raise ApiError(
+            f"{param}: {error.problem}", error.fix, code="invalid_value", param=param
+        ) from None
