@@ -36,6 +36,7 @@ _COMMANDS = {
     "inspect": _Place("inspect", "inspect", "read"),
     "doctor": _Place("doctor.command", "doctor"),
     "train": _Place("train", "train", "write"),
+    "requantise": _Place("requantise", "requantise"),
     "gates": _Place("gates.command", "gates_app"),
     "memory": _Place("memory.app", "memory_app"),
 }

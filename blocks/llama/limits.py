@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import ModelError
 from ..profile import EMBEDDED, Profile
 from .api import EngineConfig, usable_cores
-from .gguf import check_model_file, demo_model_path, read_numbers, read_strings
+from .gguf import check_model_file, is_demo_model, read_numbers, read_strings
 from .machine import free_memory
 from .sizing import ModelShape, Sizing, profile_of, shape_of, sizing_of, tokens_per_second
 
@@ -51,7 +50,7 @@ def engine_config_for(
         n_threads=n_threads,
     )
     shape = _shape(path)
-    if shape is None or _is_embedded(path):
+    if shape is None or is_demo_model(path):
         return config
     free = _free_before(path) if free is None else free
     sizing = sizing_of(shape, _weights(path), free, n_ctx=n_ctx, n_slots=n_slots)
@@ -66,19 +65,12 @@ def limits_of(path: Path, config: EngineConfig) -> Profile:
         config: How it is served.
     """
     sizing = Sizing(config.n_ctx, config.n_slots)
-    if sizing == _EMBEDDED and _is_embedded(path):
+    if sizing == _EMBEDDED and is_demo_model(path):
         return EMBEDDED
     if shape := _shape(path):
         sizing = Sizing(min(config.n_ctx, shape.trained_context), config.n_slots)
     cores = min(config.n_threads or usable_cores(), usable_cores())
     return profile_of(sizing, tokens_per_second(_weights(path), cores))
-
-
-def _is_embedded(path: Path) -> bool:
-    try:
-        return path == demo_model_path().resolve()
-    except ModelError:
-        return False
 
 
 def _shape(path: Path) -> ModelShape | None:

@@ -17,6 +17,7 @@ from ...errors import ModelError
 from . import logs
 from .adapter import ANOTHER
 from .library import lib
+from .requantised.prepared import weights_of
 
 __all__ = ["lora_adapter", "shared_model"]
 
@@ -41,6 +42,9 @@ _lock = threading.Lock()
 @contextmanager
 def shared_model(path: Path) -> Generator[lib.llama_model_p]:
     """Use the model of a file: the first user loads it, the last user frees it.
+
+    What is loaded may be the file's requantised form, see `requantised`; it is the file's model all
+    the same, by name, limits and adapters.
 
     Raises:
         ModelError: llama.cpp can't load it.
@@ -84,13 +88,23 @@ def lora_adapter(model: lib.llama_model_p, path: Path) -> Generator[lib.llama_ad
 
 
 def _load(path: Path) -> lib.llama_model_p:
-    model = lib.llama_model_load_from_file(str(path).encode(), lib.llama_model_default_params())
-    if not model:
+    prepared = weights_of(path)
+    if prepared != path:
+        if model := _open(prepared):
+            return model
+        # It is made again at the next start.
+        prepared.unlink(missing_ok=True)
+        logs.clear_errors()
+    if not (model := _open(path)):
         raise ModelError(
             f"llama.cpp can't load the model file {path}: {logs.first_error()}.",
             "Download it again; if it is complete, this llama.cpp may be too old for it.",
         )
     return model
+
+
+def _open(path: Path) -> lib.llama_model_p | None:
+    return lib.llama_model_load_from_file(str(path).encode(), lib.llama_model_default_params())
 
 
 def _reset_after_fork() -> None:

@@ -310,9 +310,7 @@ def _notice(job: dict[str, Any], folder: str, paths: list[str], plugin: _Reporte
     for value in (None, object()):
         stub = _Stub(value)
         setattr(builtins, _STUB, stub)
-        if pytest.main(
-            [*_OPTIONS, "-x", f"--rootdir={folder}", *paths], plugins=[plugin, stub]
-        ):
+        if pytest.main([*_OPTIONS, "-x", f"--rootdir={folder}", *paths], plugins=[plugin, stub]):
             return True
         if plugin.failed:
             return True
