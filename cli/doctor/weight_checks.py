@@ -15,8 +15,8 @@ __all__ = ["check_weights"]
 
 _SETTING = "PREFECT_INTEGRATIONS_SWARM_REQUANTISE"
 _GAIN = (
-    "Measured with the embedded model on AVX-512, prompts were read 3 times as fast and answers "
-    "written 1.5 times as fast."
+    "Measured with the embedded model on a busy machine with AVX-512: prompts are read 1.7 times "
+    "as fast, eight answers at once written 1.2 times; a single answer gains nothing."
 )
 
 
