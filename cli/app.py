@@ -37,6 +37,7 @@ _COMMANDS = {
     "doctor": _Place("doctor.command", "doctor"),
     "train": _Place("train", "train", "write"),
     "serve": _Place("serve", "serve", "write"),
+    "requantise": _Place("requantise", "requantise"),
     "gates": _Place("gates.command", "gates_app"),
     "memory": _Place("memory.app", "memory_app"),
 }

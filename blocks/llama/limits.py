@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import ModelError
 from ..profile import EMBEDDED, Profile
 from .api import CacheType, EngineConfig, usable_cores
-from .gguf import check_model_file, demo_model_path, read_numbers, read_strings
+from .gguf import check_model_file, is_demo_model, read_numbers, read_strings
 from .machine import free_memory
 from .sizing import (
     ModelShape,
@@ -71,7 +70,7 @@ def engine_config_for(
         keep_loaded=keep_loaded,
     )
     shape = model_shape(path)
-    if shape is None or _is_embedded(path):
+    if shape is None or is_demo_model(path):
         return config
     free = _free_before(path) if free is None else free
     shape = cached_as(shape, cache_type)
@@ -92,19 +91,12 @@ def limits_of(path: Path, config: EngineConfig) -> Profile:
         config: How it is served.
     """
     sizing = Sizing(config.n_ctx, config.n_slots)
-    if sizing == _EMBEDDED and _is_embedded(path):
+    if sizing == _EMBEDDED and is_demo_model(path):
         return EMBEDDED
     if shape := model_shape(path):
         sizing = Sizing(min(config.n_ctx, shape.trained_context), config.n_slots)
     cores = min(config.n_threads or usable_cores(), usable_cores())
     return profile_of(sizing, tokens_per_second(weight_bytes(path), cores))
-
-
-def _is_embedded(path: Path) -> bool:
-    try:
-        return path == demo_model_path().resolve()
-    except ModelError:
-        return False
 
 
 def model_shape(path: Path) -> ModelShape | None:

@@ -17,6 +17,7 @@ from ...errors import ModelError
 from . import logs
 from .adapter import ANOTHER
 from .library import lib
+from .requantised.prepared import weights_of
 
 __all__ = ["SharedModel", "lora_adapter", "shared_model"]
 
@@ -44,6 +45,9 @@ _lock = threading.Lock()
 @contextmanager
 def shared_model(path: Path, n_gpu_layers: int | None = None) -> Generator[SharedModel]:
     """Use the model of a file: the first user loads it, the last user frees it.
+
+    What is loaded may be the file's requantised form, see `requantised`; it is the file's model all
+    the same, by name, limits and adapters.
 
     Args:
         path: The model file.
@@ -104,17 +108,28 @@ def _gpu_layers(wanted: int | None) -> int:
 
 
 def _load(path: Path, n_gpu_layers: int) -> SharedModel:
+    prepared = weights_of(path)
+    if prepared != path:
+        if loaded := _open(prepared, n_gpu_layers):
+            return loaded
+        # It is made again at the next start.
+        prepared.unlink(missing_ok=True)
+        logs.clear_errors()
+    if not (loaded := _open(path, n_gpu_layers)):
+        raise ModelError(
+            f"llama.cpp can't load the model file {path}: {logs.first_error()}.",
+            "Download it again; if it is complete, this llama.cpp may be too old for it.",
+        )
+    return loaded
+
+
+def _open(path: Path, n_gpu_layers: int) -> SharedModel | None:
     params = lib.llama_model_default_params()
     params.n_gpu_layers = n_gpu_layers
     with logs.reserving() as so_far:
         model = lib.llama_model_load_from_file(str(path).encode(), params)
         size = so_far().weights
-    if not model:
-        raise ModelError(
-            f"llama.cpp can't load the model file {path}: {logs.first_error()}.",
-            "Download it again; if it is complete, this llama.cpp may be too old for it.",
-        )
-    return SharedModel(model, size or lib.llama_model_size(model))
+    return SharedModel(model, size or lib.llama_model_size(model)) if model else None
 
 
 def _reset_after_fork() -> None:

@@ -22,6 +22,7 @@ from ...task_ir import TIERS, TierName
 from .check import Check
 from .gate_checks import check_gates, check_sandbox
 from .memory_checks import check_model_memory
+from .weight_checks import check_weights
 
 __all__ = ["check_all"]
 
@@ -86,19 +87,21 @@ def _models(options: SwarmOptions, *, deep: bool) -> Iterable[Check]:
         names.setdefault(options.model_of(tier), []).append(tier)
     for name, served in names.items():
         title = f"model {', '.join(served)}" if len(names) > 1 else "model"
-        yield from _guarded(title, lambda n=name, s=served, t=title: [_model(t, n, s, deep=deep)])
+        yield from _guarded(title, lambda n=name, s=served, t=title: _model(t, n, s, deep=deep))
 
 
-def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Check:
+def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Iterable[Check]:
     from ...blocks.models import resolve_model
 
     if name.startswith("block:") and configured_url() is None:
-        return Check(title, "warn", f"{name} is kept on a Prefect server", "Set PREFECT_API_URL.")
+        yield Check(title, "warn", f"{name} is kept on a Prefect server", "Set PREFECT_API_URL.")
+        return
     model = asyncio.run(resolve_model(name, tiers[0]))
     path = getattr(model, "path", None)
     size = f", {path.stat().st_size / 1e6:.0f} MB at {path}" if isinstance(path, Path) else ""
     answer = f"; it says {asyncio.run(_try(model))!r}" if deep else ""
-    return Check(title, "ok", f"{name}: {model.model_name}{size}{answer}")
+    yield Check(title, "ok", f"{name}: {model.model_name}{size}{answer}")
+    yield from check_weights(title, model)
 
 
 def _planner(options: SwarmOptions) -> Iterable[Check]:

@@ -77,15 +77,17 @@ def rehearse() -> None:
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nothing:
         Path(folder, _REHEARSAL).touch()
         files = {_REHEARSAL: (_REHEARSAL, "def test_fails():\n    assert [1] == [2]\n")}
-        plugin = _Reporter(folder, {"test_files": files, "doctests": {}}, _ignore, _ignore)
+        plugin = _Reporter(
+            folder, {"test_files": files, "doctests": {}}, _ignore, lambda _: dict[str, Any]()
+        )
         with contextlib.redirect_stdout(nothing):
             path = os.path.join(folder, _REHEARSAL)
             pytest.main([*_OPTIONS, f"--rootdir={folder}", path], plugins=[plugin])
     sys.modules.pop(_REHEARSAL, None)
 
 
-def _ignore(_: object) -> dict[str, Any]:
-    return {}
+def _ignore(_: object) -> None:
+    """Take a record that nobody reads."""
 
 
 class _Reporter:

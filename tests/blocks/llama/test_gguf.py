@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.blocks.llama import check_model_file, demo_model_path, gguf
-from prefect_swarm.blocks.llama.gguf import read_numbers
+from prefect_swarm.blocks.llama.gguf import is_demo_model, read_numbers, read_tensors
+from prefect_swarm.blocks.llama.gguf_header import Tensor
 from prefect_swarm.errors import ModelError
 
 
@@ -142,6 +143,25 @@ def test_of_a_number_for_each_layer_the_largest_is_read(tmp_path: Path) -> None:
 def test_an_array_that_leads_out_of_the_file_is_refused(tmp_path: Path) -> None:
     path = write_gguf(tmp_path, x=struct.pack("<IIQ", 9, 4, 1000))
     assert "header can't be read" in refusal(path)
+
+
+def test_a_tensors_type_shape_and_place_are_read(tmp_path: Path) -> None:
+    path = check_model_file(write_gguf(tmp_path, x=struct.pack("<II", 4, 7)))
+    assert read_tensors(path, "model file") == (Tensor("t", 0, (1,), path.stat().st_size - 4),)
+
+
+def test_a_tensor_with_more_dimensions_than_ggml_has_is_refused(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path)
+    start = path.read_bytes().index(text("t")) + len(text("t"))
+    damaged = bytearray(path.read_bytes())
+    damaged[start : start + 4] = struct.pack("<I", 5)
+    path.write_bytes(damaged)
+    assert "header can't be read" in refusal(path)
+
+
+def test_the_demo_model_is_known_by_its_real_path(demo_path: Path, tmp_path: Path) -> None:
+    assert is_demo_model(demo_path.resolve())
+    assert not is_demo_model(tmp_path / demo_path.name)
 
 
 def numbers_in(folder: Path, **values: bytes) -> dict[str, int]:

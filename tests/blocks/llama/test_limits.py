@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama import EngineConfig, engine_config_for, get_engine, limits
+from prefect_swarm.blocks.llama import EngineConfig, engine_config_for, get_engine, gguf, limits
 from prefect_swarm.blocks.llama.limits import limits_of
 from prefect_swarm.blocks.profile import EMBEDDED
 from prefect_swarm.errors import InputError, ModelError
@@ -73,7 +73,7 @@ def test_without_the_embedded_model_a_file_has_limits(
     def missing() -> Path:
         raise ModelError("It is not installed.")
 
-    monkeypatch.setattr(limits, "demo_model_path", missing)
+    monkeypatch.setattr(gguf, "demo_model_path", missing)
     assert limits_of(other, EngineConfig()).context_tokens == 4096
 
 

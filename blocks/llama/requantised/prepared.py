@@ -1,0 +1,155 @@
+"""The embedded model in the form that this processor likes, made once and kept on the disk.
+
+Import it late: it loads the shared library.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ....errors import ModelError, StorageError
+from ....files import READABLE, replace_atomically, require_room, storage_error
+from ....settings import SwarmSettings, home
+from ..adapter import file_hash, source_of
+from ..gguf import check_model_file, is_demo_model, read_tensors
+from .choice import DEFAULT_TARGET, Requantisation, Target, requantisation_of
+from .quantiser import processor, quantise
+from .tensor_types import bytes_of
+
+__all__ = ["Prepared", "find_prepared", "make_requantised", "requantisation_for", "weights_of"]
+
+_NOUN = "model file"
+_HEADER_BYTES = 16 * 2**20
+"""Room for what a file has beside its tensors: a vocabulary takes a few megabytes."""
+
+_logger = logging.getLogger("prefect_swarm.weights")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The requantised form of a source.
+
+    Attributes:
+        path: Where it lies, or will.
+        change: How it differs from the source.
+        made: Whether it is there, whole, and made from the source.
+    """
+
+    path: Path
+    change: Requantisation
+    made: bool
+
+
+def requantisation_for(source: Path, target: Target = DEFAULT_TARGET) -> Requantisation | None:
+    """Return what requantising would change in a model file; None if it is fast here as it is."""
+    return requantisation_of(read_tensors(source, _NOUN), processor(), target)
+
+
+def find_prepared(source: Path) -> Prepared | None:
+    """Return the form of a file that is computed with in its place; None if it is the file itself.
+
+    That is so for the embedded model alone, unless the setting `requantise` is `off`.
+    """
+    if not is_demo_model(source) or SwarmSettings().requantise == "off":
+        return None
+    if (change := requantisation_for(source)) is None:
+        return None
+    path = home() / "weights" / f"{file_hash(source)}-{change.target}.gguf"
+    return Prepared(path, change, _is_whole(path, file_hash(source)))
+
+
+def weights_of(source: Path, say: Callable[[str], None] | None = None) -> Path:
+    """Return the file to compute with for a model file, and make it if it isn't there yet.
+
+    Where it can't be made, it is the source.
+
+    Args:
+        source: A file that passed `check_model_file`.
+        say: Called with a line before something is made, which takes a moment, and with why it
+            can't be made. The log has it if None.
+    """
+    prepared = find_prepared(source)
+    if prepared is None:
+        return source
+    if prepared.made:
+        return prepared.path
+    try:
+        _prepare(source, prepared, say or _logger.info)
+    except (ModelError, StorageError) as error:
+        (say or _logger.warning)(
+            f"The model's weights can't be prepared for this processor, so it computes with the "
+            f"file as it is, which is slower. {error}"
+        )
+        return source
+    return prepared.path
+
+
+def make_requantised(source: Path, path: Path, change: Requantisation) -> None:
+    """Write the requantised form of a model file; it takes its name once it is whole.
+
+    Raises:
+        ModelError: llama.cpp can't make it.
+        StorageError: There is no room for it, or its folder can't be written to.
+    """
+    needed = change.size + _HEADER_BYTES
+    require_room(path.parent, needed)
+    digest = file_hash(source)
+    try:
+        with replace_atomically(path, mode=READABLE) as temporary:
+            quantise(source, temporary, change.target, digest)
+            if not _is_whole(temporary, digest):
+                raise ModelError(
+                    f"What llama.cpp made of {source} is not whole.", "Use the file as it is."
+                )
+    except OSError as error:
+        raise storage_error(path, needed, error) from error
+
+
+def _prepare(source: Path, prepared: Prepared, say: Callable[[str], None]) -> None:
+    folder = prepared.path.parent
+    require_room(folder, 0)
+    with _making(folder, file_hash(source)):
+        # Another process may have made it while this one waited.
+        if _is_whole(prepared.path, file_hash(source)):
+            return
+        _remove_remains(folder, prepared.path)
+        say("Preparing the model's weights for this processor: once, about 1 s.")
+        make_requantised(source, prepared.path, prepared.change)
+
+
+@contextmanager
+def _making(folder: Path, digest: str) -> Generator[None]:
+    """Hold the lock of a source's forms, which dies with the process."""
+    try:
+        file = (folder / f"{digest}.lock").open("a", encoding="ascii")
+    except OSError as error:
+        raise storage_error(folder, 0, error) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise storage_error(folder, 0, error) from error
+        yield
+
+
+def _remove_remains(folder: Path, path: Path) -> None:
+    """Remove what a killed process was writing. The caller holds the lock."""
+    for remains in folder.glob(f".{path.name[:40]}-*"):
+        remains.unlink(missing_ok=True)
+
+
+def _is_whole(path: Path, digest: str) -> bool:
+    """Whether a file was made from the source of this hash and has all that its header says."""
+    try:
+        path = check_model_file(path)
+        if source_of(path) != digest:
+            return False
+        last = max(read_tensors(path, _NOUN), key=lambda tensor: tensor.start)
+        return path.stat().st_size >= last.start + (bytes_of(last) or 0)
+    except (ModelError, OSError):
+        return False

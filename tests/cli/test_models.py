@@ -1,0 +1,46 @@
+"""A command prepares the embedded model's weights before anything runs, and says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama.model import LlamaCppModel
+from prefect_swarm.blocks.llama.requantised import prepared
+from prefect_swarm.cli.models import prepare_weights
+from pydantic_ai.models.test import TestModel
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files whose weights were asked for."""
+    asked: list[Path] = []
+
+    def weights_of(source: Path, _: object) -> Path:
+        asked.append(source)
+        return source
+
+    monkeypatch.setattr(prepared, "weights_of", weights_of)
+    return asked
+
+
+def test_the_embedded_models_weights_are_prepared(asked: list[Path]) -> None:
+    prepare_weights(LlamaCppModel(demo_model_path()))
+    assert asked == [demo_model_path().resolve()]
+
+
+def test_a_model_of_a_provider_has_none(asked: list[Path]) -> None:
+    prepare_weights(TestModel())
+    assert asked == []
+
+
+def test_a_folder_that_takes_no_file_is_named_and_the_model_serves_all_the_same(
+    swarm_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_REQUANTISE", "auto")
+    monkeypatch.setattr(prepared, "processor", lambda: "x86-avx512")
+    swarm_home.mkdir()
+    (swarm_home / "weights").touch()
+    prepare_weights(LlamaCppModel(demo_model_path()))
+    assert str(swarm_home / "weights") in capsys.readouterr().err
