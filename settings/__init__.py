@@ -60,7 +60,14 @@ class SwarmSettings(Frozen):
             "there, instead of being loaded again."
         ),
     )
-
+    prefix_store_mb: int = Field(
+        default=512,
+        ge=0,
+        description=(
+            "Megabytes of `home` for what a local model has computed for beginnings that several "
+            "prompts share, for each way in which a file is served; 0 for none."
+        ),
+    )
     requantise: Literal["auto", "off"] = Field(
         default="auto",
         description=(

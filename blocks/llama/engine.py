@@ -20,6 +20,7 @@ from .api import EngineConfig, GeneratedText, GenerateRequest
 from .gguf import check_model_file
 from .jobs import Job
 from .limits import engine_config_for
+from .prefixes.place import stored_prefixes
 from .residency import MemoryUse, MemoryUser, model_memory
 from .residency.estimate import estimate
 from .residency.model_memory import gigabytes
@@ -186,7 +187,8 @@ class Engine:
 
         native = Native(self.path, self.config)
         try:
-            return native, Batcher(native, self.config)
+            stored = stored_prefixes(self.path, self.config)
+            return native, Batcher(native, self.config, stored=stored)
         except BaseException:
             native.close()
             raise

@@ -41,6 +41,7 @@ def engine_config_for(
     n_gpu_layers: int | None = None,
     cache_type: CacheType | None = None,
     keep_loaded: bool = False,
+    deterministic: bool = False,
     free: int | None = None,
 ) -> EngineConfig:
     """Decide how a model file is served; None follows the file and this machine.
@@ -53,11 +54,12 @@ def engine_config_for(
         n_gpu_layers: See `EngineConfig`.
         cache_type: See `EngineConfig`; a quantised cache leaves room for more context.
         keep_loaded: See `EngineConfig`.
+        deterministic: See `EngineConfig`.
         free: Bytes of free memory; None for what was free when this process first asked for the
             file, so that it has one configuration.
 
     Raises:
-        InputError: A figure or the type of the cache is not allowed.
+        InputError: A figure or the type of the cache is not allowed, or they don't go together.
         ModelError: The model file is not valid.
     """
     path = check_model_file(path)
@@ -68,6 +70,7 @@ def engine_config_for(
         n_gpu_layers=n_gpu_layers,
         cache_type=cache_type,
         keep_loaded=keep_loaded,
+        deterministic=deterministic,
     )
     shape = model_shape(path)
     if shape is None or is_demo_model(path):
@@ -79,8 +82,16 @@ def engine_config_for(
 
 
 def config_with(config: EngineConfig, adapter: Path) -> EngineConfig:
-    """Return how a file is served to requests that an adapter is applied to."""
-    return replace(config, adapter=adapter, n_slots=min(config.n_slots, _ADAPTER_SLOTS))
+    """Return how a file is served to requests that an adapter is applied to: plans, above all.
+
+    A plan is the same whatever else is planned beside it, unless the cache has to be quantised.
+    """
+    return replace(
+        config,
+        adapter=adapter,
+        n_slots=min(config.n_slots, _ADAPTER_SLOTS),
+        deterministic=config.cache_type in (None, "f16"),
+    )
 
 
 def limits_of(path: Path, config: EngineConfig) -> Profile:

@@ -43,7 +43,7 @@ def show_done(done: Forgotten) -> None:
     if (elsewhere := done.elsewhere) is None:
         print_text(
             "What runs wrote besides stays, unless --everywhere is given: their folders in runs, "
-            "cached gate results, Prefect's results; and what Prefect's server stores."
+            "cached gate results, stored prompts, Prefect's results; and what Prefect's server stores."
         )
         return
     for run in elsewhere.executed:
@@ -64,6 +64,7 @@ def counted(episodes: int, invented: tuple[str, ...], traces: Traces | RemovedTr
         "run folder": traces.runs,
         "stored result": traces.results,
         "cached gate result": traces.gates,
+        "stored prompt": traces.prefixes,
     }
     counts = {
         name: many if isinstance(many, int) else len(many) for name, many in found.items() if many

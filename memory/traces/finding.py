@@ -30,14 +30,16 @@ class Traces:
         runs: Folders of runs; each goes whole, since a run without some of its texts is damaged.
         results: Files in Prefect's local result storage.
         gates: Files of cached gate results: all there are, as they don't say whose they are.
+        prefixes: Stored beginnings of prompts: all, for the same reason.
     """
 
     runs: tuple[Path, ...] = ()
     results: tuple[Path, ...] = ()
     gates: tuple[Path, ...] = ()
+    prefixes: tuple[Path, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.results or self.gates)
+        return bool(self.runs or self.results or self.gates or self.prefixes)
 
 
 def check_everywhere(which: Selection, mark: str = "") -> None:
@@ -71,8 +73,10 @@ def find_traces(namespace: str, which: Selection) -> Traces:
         wanted.add(which.containing)
     stored = _files(result_storage()) if wanted else ()
     results = tuple(path for path in stored if _is_result_of(path, sorted(wanted)))
-    gates = tuple(_files(home() / "gates")) if runs or results else ()
-    return Traces(runs, results, gates)
+    if not (runs or results):
+        return Traces()
+    gates, prefixes = (tuple(_files(home() / name)) for name in ("gates", "prefixes"))
+    return Traces(runs, results, gates, prefixes)
 
 
 def _is_meant(run: Path, namespace: str, which: Selection) -> bool:

@@ -22,12 +22,14 @@ class RemovedTraces:
         runs: How many run folders.
         results: How many files of Prefect's local result storage.
         gates: How many cached gate results.
+        prefixes: How many stored beginnings of prompts.
         executed: Runs that a process executes, and that therefore stay.
     """
 
     runs: int = 0
     results: int = 0
     gates: int = 0
+    prefixes: int = 0
     executed: tuple[str, ...] = ()
 
 
@@ -40,7 +42,7 @@ def remove_traces(traces: Traces) -> RemovedTraces:
     try:
         executed = [run.name for run in traces.runs if not _remove_run(run)]
         results = [path for path in traces.results if run_of_result(path) not in executed]
-        for path in (*results, *traces.gates):
+        for path in (*results, *traces.gates, *traces.prefixes):
             path.unlink(missing_ok=True)
     except OSError as error:
         raise MemoryStoreError(
@@ -48,7 +50,9 @@ def remove_traces(traces: Traces) -> RemovedTraces:
             "Check its permissions, then make the same call again.",
         ) from error
     runs = len(traces.runs) - len(executed)
-    return RemovedTraces(runs, len(results), len(traces.gates), tuple(executed))
+    return RemovedTraces(
+        runs, len(results), len(traces.gates), len(traces.prefixes), tuple(executed)
+    )
 
 
 def _remove_run(run: Path) -> bool:

@@ -38,6 +38,8 @@ def home(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     run_folder(filled, OTHER_RUN, f"Play the \u00e9tude on a {WORD.upper()}")
     (filled / "gates" / "lint").mkdir(parents=True)
     (filled / "gates" / "lint" / "aa.json").write_text("{}")
+    (filled / "prefixes" / "model").mkdir(parents=True)
+    (filled / "prefixes" / "model" / "aa.prefix").write_bytes(b"tokens")
     (storage := tmp_path / "storage").mkdir()
     monkeypatch.setattr("prefect_swarm.memory.traces.finding.result_storage", lambda: storage)
     nested = json.dumps({"__class__": "prefect_swarm.result.SwarmResult", "run_id": SHORT})
@@ -61,9 +63,9 @@ def left(home: Path) -> tuple[set[str], set[str]]:
 
 def test_a_text_goes_from_all_that_has_it_and_is_ours(home: Path, invoke: Invoke) -> None:
     done = memory_json(invoke, "forget", "--containing", WORD, "--everywhere", "--yes")
-    assert done["elsewhere"] == {"runs": 1, "results": 2, "gates": 1, "executed": []}
+    assert done["elsewhere"] == {"runs": 1, "results": 2, "gates": 1, "prefixes": 1, "executed": []}
     assert left(home) == ({SHORT}, {NAMES[0], NAMES[2], NAMES[4]})
-    assert not [*(home / "gates").rglob("*.json")]
+    assert not [*(home / "gates").rglob("*.json"), *(home / "prefixes").rglob("*.prefix")]
     again = memory_json(invoke, "forget", "--containing", WORD, "--everywhere", "--yes")
     assert (again["forgotten"], again["elsewhere"]["runs"]) == (0, 0)
 
@@ -113,7 +115,7 @@ def test_it_is_shown_and_confirmed_before_anything_goes(
     monkeypatch.setattr("prefect_swarm.cli.memory.forget.asks", lambda: True)
     result = invoke("memory", "forget", "--containing", WORD, "--everywhere", stdin="n\n")
     for shown in (refused.stderr, result.stdout):
-        assert "1 episode; 1 run folder; 2 stored results; 1 cached gate result w" in shown
+        assert "2 stored results; 1 cached gate result; 1 stored prompt w" in shown
     assert left(home) == before
 
 

@@ -262,9 +262,9 @@ class TestServing:
         opened: list[Path] = []
         open_file = weights._open
 
-        def refuse(path: Path) -> object:
+        def refuse(path: Path, n_gpu_layers: int) -> object:
             opened.append(path)
-            return None if path == made else open_file(path, 0)
+            return None if path == made else open_file(path, n_gpu_layers)
 
         monkeypatch.setattr(weights, "_open", refuse)
         engine = Engine(source, EngineConfig(n_ctx=256, n_slots=1))
