@@ -40,8 +40,7 @@ HEAD = f"""\
 The embedded SmolLM2-135M on {{cores}} cores, {PLACES} requests of {TOKENS} tokens at once, beside
 other work: with one thread a core, and with threads that follow what is free (the default). Tokens
 a second, the median of {ROUNDS} rounds of one run, in which the two take turns; the ratio is the
-median of the rounds' ratios, with the lowest and the highest of them. The machine had other users
-at the same time, so only the ratios mean anything.
+median of the rounds' ratios, with the lowest and the highest of them.
 
 | Beside it | fixed, tokens/s | adaptive, tokens/s | adaptive ÷ fixed |
 |---|---:|---:|---:|"""

@@ -43,7 +43,8 @@ def show_done(done: Forgotten) -> None:
     if (elsewhere := done.elsewhere) is None:
         print_text(
             "What runs wrote besides stays, unless --everywhere is given: their folders in runs, "
-            "cached gate results, stored prompts, Prefect's results; and what Prefect's server stores."
+            "cached gate results, stored prompts, Prefect's results; and what Prefect's server "
+            "stores."
         )
         return
     for run in elsewhere.executed:
