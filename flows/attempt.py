@@ -185,6 +185,7 @@ class Attempts:
             previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
             sample=sample,
             race=race_name,
+            priority=step.priority,
             output=step.output.kind,
             output_requirements=output_requirements(step.output),
             grammar=form_grammar(step.output),

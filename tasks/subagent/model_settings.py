@@ -28,6 +28,8 @@ def settings_of(request: SubagentRequest, *, is_local: bool) -> LlamaCppSettings
         settings["top_p"] = request.top_p
     if request.thinking is not None:
         settings["thinking"] = cast("ThinkingLevel", request.thinking)
+    if request.priority:
+        settings["llamacpp_priority"] = request.priority
     if request.output != "text":
         # Code has to say its names again and again: of 26 small functions, eight samples each, the
         # embedded model gets 14 right without a penalty and 9 with it.

@@ -44,7 +44,7 @@ class CallLimits(Frozen):
     timeout_s: float = 600.0
 
 
-_NOT_THE_INPUT = {"key", "run", "race", "model", *CallLimits.model_fields}
+_NOT_THE_INPUT = {"key", "run", "race", "model", "priority", *CallLimits.model_fields}
 """What a finished attempt is found without: whoever resumes a run may name another model and other
 bounds, and what was answered stays answered."""
 
@@ -70,6 +70,9 @@ class SubagentRequest(CallLimits):
     begun: str = Field(default="", description="An answer that was cut off, to be written on.")
     sample: int = Field(default=0, description="Its number among the samples of its race.")
     race: str = Field(default="", description="The race among samples that it runs in, if any.")
+    priority: float = Field(
+        default=0.0, description="The length of the path that remains from its step."
+    )
     summarised: tuple[LeftOut, ...] = Field(
         default=(), description="The upstream texts that are summaries."
     )

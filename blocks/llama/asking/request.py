@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from typing import cast
 
@@ -61,7 +62,14 @@ def to_request(
         grammar=given.get("llamacpp_grammar") or _grammar(given, parameters, offered, style),
         begun=given.get("llamacpp_begun", ""),
         watch=given.get("llamacpp_watch"),
+        priority=given.get("llamacpp_priority", 0.0),
+        deadline=_deadline(given),
     )
+
+
+def _deadline(given: LlamaCppSettings) -> float | None:
+    seconds = given.get("timeout")
+    return time.monotonic() + seconds if isinstance(seconds, int | float) else None
 
 
 def _grammar(

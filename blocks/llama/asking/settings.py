@@ -27,6 +27,9 @@ class LlamaCppSettings(ModelSettings, total=False):
     llamacpp_begun: str
     """The beginning of the answer, which is written on; the response has what follows alone."""
 
+    llamacpp_priority: float
+    """Which of several waiting requests starts first; see `GenerateRequest.priority`."""
+
     llamacpp_watch: Callable[[str], str]
     """Called with the text so far every few tokens, returns why to stop; see
     `GenerateRequest.watch`. A stopped text has `aborted` among its provider details."""

@@ -21,6 +21,7 @@ from ....errors import (
     InputError,
     ModelError,
     ModelFailedError,
+    StepTimeoutError,
     SwarmError,
 )
 from ..api import GeneratedText, GenerateRequest
@@ -43,6 +44,7 @@ _ERRORS: tuple[type[SwarmError], ...] = (
     ContextTooSmallError,
     ModelFailedError,
     EarlyAbortError,
+    StepTimeoutError,
     ModelError,
     InputError,
 )

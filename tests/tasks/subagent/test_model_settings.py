@@ -59,3 +59,12 @@ def test_a_provider_is_sent_what_somebody_set() -> None:
     sent = settings_of(BASE.model_copy(update=limits | seeded), is_local=False)
     assert (sent.get("max_tokens"), sent.get("temperature"), sent.get("top_p")) == (9, 0.5, 0.9)
     assert (sent.get("thinking"), sent.get("seed")) == ("low", 7)
+
+
+def test_what_has_a_long_path_behind_it_is_asked_first() -> None:
+    assert asked(priority=3.5)["llamacpp_priority"] == 3.5
+    assert "llamacpp_priority" not in asked()
+
+
+def test_an_answer_is_found_whatever_its_place_in_the_line_was() -> None:
+    assert BASE.cache_key() == BASE.model_copy(update={"priority": 3.5}).cache_key()

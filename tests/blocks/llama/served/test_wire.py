@@ -30,6 +30,7 @@ from prefect_swarm.errors import (
     InputError,
     ModelError,
     ModelFailedError,
+    StepTimeoutError,
     SwarmError,
 )
 
@@ -98,6 +99,7 @@ def test_what_is_no_request_is_refused(data: Any) -> None:
     "error",
     [
         ContextTooSmallError("a", "b"),
+        StepTimeoutError("a", "b"),
         ModelFailedError("a", "b"),
         ModelError("a", "b"),
         InputError("a", "b"),
