@@ -191,7 +191,7 @@ def test_a_delegated_step_has_another_agent() -> None:
     assert script.instructions[1].startswith("You know numbers.")
     assert "Keep to this: be brief" in script.instructions[1]
     assert [attempt.agent for attempt in result.steps[0].attempts] == ["Reader", "Number Clerk"]
-    assert "S1 · Number Clerk · attempt 2" in task_runs(result.flow_run_id, least=3)
+    assert "S1 · Number Clerk · attempt 2" in task_runs(result.flow_run_id, least=5)
 
 
 def test_a_replaced_step_keeps_its_id_and_what_depends_on_it() -> None:

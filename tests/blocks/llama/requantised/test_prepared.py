@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from prefect_swarm.blocks.llama import Engine, EngineConfig, GenerateRequest, Message
+from prefect_swarm.blocks.llama import Engine, EngineConfig, GenerateRequest, Message, close_engines
 from prefect_swarm.blocks.llama.adapter import (
     SHIPPED_ADAPTER,
     check_base,
@@ -267,6 +267,7 @@ class TestServing:
             return None if path == made else open_file(path, n_gpu_layers)
 
         monkeypatch.setattr(weights, "_open", refuse)
+        close_engines()  # or it may be loaded already
         engine = Engine(source, EngineConfig(n_ctx=256, n_slots=1))
         try:
             assert asyncio.run(engine.generate(QUESTION)).text
