@@ -171,6 +171,8 @@ class Batcher:
         if restored := self._states.restore(slot, prompt[:-FRESH_TOKENS], keep):
             return slot, restored
         if source is None:
+            # A state that llama.cpp refused has left nothing in the slot.
+            keep = min(keep, len(slot.tokens))
             self._native.forget(slot.sequence, keep)
         else:
             self._native.copy(source.sequence, slot.sequence, keep)
