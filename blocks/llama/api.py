@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from ...errors import InputError
 
 __all__ = [
+    "BATCH_TOKENS",
     "CacheType",
     "EngineConfig",
     "Finish",
@@ -22,6 +23,9 @@ __all__ = [
     "Role",
     "usable_cores",
 ]
+
+BATCH_TOKENS = 128
+"""Tokens computed in one call: it bounds how long a cancellation or another request waits."""
 
 Role = Literal["system", "user", "assistant", "tool"]
 Finish = Literal["stop", "length", "aborted"]
@@ -69,12 +73,6 @@ class EngineConfig:
     keep_loaded: bool = False
 
     def __post_init__(self) -> None:
-        if self.deterministic and self.cache_type not in (None, "f16"):
-            raise InputError(
-                f"cache_type is {self.cache_type!r}, and answers are to be deterministic.",
-                "Leave the cache_type out, or deterministic: a quantised cache needs flash "
-                "attention.",
-            )
         _require_at_least("n_ctx", self.n_ctx, 1)
         _require_at_least("n_slots", self.n_slots, 1)
         if self.n_threads is not None:
@@ -88,6 +86,12 @@ class EngineConfig:
             raise InputError(
                 f"cache_type is {self.cache_type!r}.",
                 f"Give one of {', '.join(get_args(CacheType))}, or leave it out for f16.",
+            )
+        if self.deterministic and self.cache_type not in (None, "f16"):
+            raise InputError(
+                f"cache_type is {self.cache_type!r}, and answers are to be deterministic.",
+                "Leave the cache_type out, or deterministic: a quantised cache needs flash "
+                "attention.",
             )
 
 

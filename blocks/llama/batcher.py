@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 
 from ...errors import ContextTooSmallError, EarlyAbortError, ModelError, StepTimeoutError
-from .api import EngineConfig, Finish, GeneratedText
+from .api import BATCH_TOKENS, EngineConfig, Finish, GeneratedText
 from .chat import ChatTemplate
 from .jobs import Job, TextBuffer
-from .native import BATCH_TOKENS, BatchToken, Native
+from .native import BatchToken, Native
 from .prefixes import PrefixFolder
 from .prefixes.states import PrefixStates
 from .sampling import Sampler
@@ -72,22 +72,19 @@ class Batcher:
 
     def step(self) -> None:
         """Start what fits, compute a token of each answer and a part of the prompts."""
-        self._drop_cancelled()
-        self._drop_late()
+        self._drop_unwanted()
         self._admit()
         self._write()
         self._read()
 
     def fail(self, error: BaseException) -> None:
         """Answer every running and queued job with an error, and clear all state."""
-        jobs = [job for job, _ in self._waiting]
+        jobs = self._jobs()
         self._waiting.clear()
         for slot in self._slots:
             if slot.run:
-                jobs.append(slot.run.job)
-                slot.run.sampler.close()
-                slot.run = None
-            slot.tokens.clear()
+                self._release(slot, slot.run)
+            slot.tokens = []
         self._native.forget_all()
         for job in jobs:
             job.reply(error)
@@ -107,23 +104,23 @@ class Batcher:
             raise _context_error(len(tokens), needed, self._native.n_ctx)
         return tokens
 
-    def _drop_cancelled(self) -> None:
-        if any(job.cancelled for job, _ in self._waiting):
-            self._waiting = [item for item in self._waiting if not item[0].cancelled]
-        for slot in self._slots:
-            if slot.run and slot.run.job.cancelled:
-                self._release(slot, slot.run)
+    def _jobs(self) -> list[Job]:
+        return [job for job, _ in self._waiting] + [
+            slot.run.job for slot in self._slots if slot.run
+        ]
 
-    def _drop_late(self) -> None:
+    def _drop_unwanted(self) -> None:
+        """Drop what nobody waits for any more; what is late hears of it."""
         now = self._clock()
-        late = [item for item in self._waiting if _is_late(item[0], now)]
-        self._waiting = [item for item in self._waiting if item not in late]
-        for job, _ in late:
-            job.reply(_late_error(job, now))
+        dropped = [job for job in self._jobs() if job.cancelled or _is_late(job, now)]
+        if not dropped:
+            return
+        self._waiting = [item for item in self._waiting if item[0] not in dropped]
         for slot in self._slots:
-            if slot.run and _is_late(slot.run.job, now):
-                job = slot.run.job
+            if slot.run and slot.run.job in dropped:
                 self._release(slot, slot.run)
+        for job in dropped:
+            if not job.cancelled:
                 job.reply(_late_error(job, now))
 
     def _admit(self) -> None:

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ...errors import ModelError
-from .gguf_header import GgufHeader, Tensor, read_header
+from .gguf_header import GgufHeader, Tensor, last_tensor, read_header
 
 __all__ = [
     "chat_template_of",
@@ -133,7 +133,7 @@ def _read(path: Path, size: int, mtime_ns: int, noun: str) -> GgufHeader:  # noq
             _REDO,
         )
     # The last tensor's own length needs every type's size; llama.cpp checks that when it loads.
-    if (start := header.last_tensor.start) >= size:
+    if (start := last_tensor(header.tensors).start) >= size:
         raise ModelError(
             f"The {noun} {path} ends too early: it has {size:,} bytes, and a tensor begins at "
             f"{start:,}.",

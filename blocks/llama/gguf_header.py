@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-__all__ = ["GgufHeader", "Tensor", "read_header"]
+__all__ = ["GgufHeader", "Tensor", "last_tensor", "read_header"]
 
 _INTEGERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 10: "<Q", 11: "<q"}
 _SCALAR_SIZES = {kind: struct.calcsize(form) for kind, form in _INTEGERS.items()} | {
@@ -39,6 +39,11 @@ class Tensor(NamedTuple):
     start: int
 
 
+def last_tensor(tensors: Iterable[Tensor]) -> Tensor:
+    """Return the tensor that begins last."""
+    return max(tensors, key=lambda tensor: tensor.start)
+
+
 class GgufHeader(NamedTuple):
     """The key-values of a file, and its tensors.
 
@@ -50,11 +55,6 @@ class GgufHeader(NamedTuple):
     strings: Mapping[str, str]
     numbers: Mapping[str, int]
     tensors: tuple[Tensor, ...]
-
-    @property
-    def last_tensor(self) -> Tensor:
-        """The tensor that begins last."""
-        return max(self.tensors, key=lambda tensor: tensor.start)
 
 
 def read_header(data: mmap.mmap) -> GgufHeader | None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ...errors import ModelError, ModelFailedError
 from . import logs
 from .adapter import ANOTHER, check_base
-from .api import CacheType, EngineConfig, usable_cores
+from .api import BATCH_TOKENS, CacheType, EngineConfig, usable_cores
 from .library import lib
 from .residency.unloading import MemoryUse
 from .weights import lora_adapter, shared_model
@@ -25,9 +25,6 @@ from .weights import lora_adapter, shared_model
 __all__ = ["BatchToken", "Logits", "Native"]
 
 Logits = npt.NDArray[np.float32]
-
-BATCH_TOKENS = 128
-"""Tokens computed in one call: it bounds how long a cancellation or another request waits."""
 
 _FLASH_WHERE_POSSIBLE, _PLAIN, _FLASH = -1, 0, 1
 _QUANTISED: dict[CacheType | None, int] = {

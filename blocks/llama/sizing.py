@@ -10,6 +10,7 @@ from ..profile import Profile
 from .api import CacheType
 
 __all__ = [
+    "CONTEXT_STEP",
     "ModelShape",
     "Sizing",
     "cached_as",
@@ -24,7 +25,7 @@ _LEAST_CONTEXT = 2048
 _GOOD_CONTEXT = 8192
 """Fewer requests at once are better than less context for each than this."""
 _MOST_SLOTS = 4
-_CONTEXT_STEP = 256
+CONTEXT_STEP = 256
 """llama.cpp reserves whole multiples of so many tokens."""
 _CACHE_SHARE = 3
 """The caches take one part in so many of what the weights leave free: other files are loaded too,
@@ -169,4 +170,4 @@ def _context(shape: ModelShape, cache: int) -> int:
     trained, token_bytes = shape
     most = min(trained, _MOST_CONTEXT)
     fits = min(most, cache // token_bytes) if token_bytes else most
-    return max(fits // _CONTEXT_STEP * _CONTEXT_STEP, min(trained, _LEAST_CONTEXT))
+    return max(fits // CONTEXT_STEP * CONTEXT_STEP, min(trained, _LEAST_CONTEXT))

@@ -12,6 +12,8 @@ from ...task_ir import TIERS
 from .check import Check
 
 if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
     from ...blocks.llama.residency import Resident
 
 __all__ = ["check_model_memory", "findings"]
@@ -77,12 +79,12 @@ async def _planned(options: SwarmOptions) -> dict[str, Resident]:
     return {", ".join(tiers): engines[name] for name, tiers in found.items()}
 
 
-def _resident(model: object) -> Resident | None:
-    from ...blocks.llama.model import LlamaCppModel
+def _resident(model: Model) -> Resident | None:
     from ...blocks.llama.residency import Resident
     from ...blocks.llama.residency.estimate import estimate
+    from ...blocks.local import local_model
 
-    if not isinstance(model, LlamaCppModel):
+    if (local := local_model(model)) is None:
         return None
-    path, config = model.path, model.config
-    return Resident(model.model_name, (path, config.n_gpu_layers), estimate(path, config))
+    path, config = local.path, local.config
+    return Resident(local.model_name, (path, config.n_gpu_layers), estimate(path, config))

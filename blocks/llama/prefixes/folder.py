@@ -9,6 +9,7 @@ import zlib
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ....files import write_atomically
 from ..slots import common_prefix
@@ -93,28 +94,38 @@ def _last_use(found: tuple[os.stat_result, Path]) -> tuple[int, str]:
     return stat.st_mtime_ns, path.name
 
 
+class _Header(NamedTuple):
+    """Of a whole file: where its state begins, and the state's checksum."""
+
+    state_start: int
+    checksum: int
+
+
+def _header(beginning: bytes, size: int) -> _Header | None:
+    """Read the header of a file of so many bytes; None if it isn't whole, or another kind."""
+    if len(beginning) < _HEADER.size:
+        return None
+    magic, count, checksum, state_size = _HEADER.unpack_from(beginning)
+    start = _HEADER.size + array("i").itemsize * count
+    return _Header(start, checksum) if (magic, start + state_size) == (_MAGIC, size) else None
+
+
 def _read_tokens(path: Path) -> list[int]:
     try:
         with path.open("rb") as file:
-            magic, count, _, size = _HEADER.unpack(file.read(_HEADER.size))
-            whole = _HEADER.size + array("i").itemsize * count + size == path.stat().st_size
-            return (
-                _tokens(file.read(array("i").itemsize * count)) if whole and magic == _MAGIC else []
-            )
-    except (OSError, struct.error, ValueError):
+            header = _header(file.read(_HEADER.size), path.stat().st_size)
+            return _tokens(file.read(header.state_start - _HEADER.size)) if header else []
+    except OSError:
         return []
 
 
 def _read(content: bytes) -> PrefixState | None:
-    try:
-        magic, count, checksum, size = _HEADER.unpack_from(content)
-    except struct.error:
+    if (header := _header(content, len(content))) is None:
         return None
-    start = _HEADER.size + array("i").itemsize * count
-    data = content[start:]
-    if magic != _MAGIC or len(data) != size or zlib.crc32(data) != checksum:
+    data = content[header.state_start :]
+    if zlib.crc32(data) != header.checksum:
         return None
-    return PrefixState(_tokens(content[_HEADER.size : start]), data)
+    return PrefixState(_tokens(content[_HEADER.size : header.state_start]), data)
 
 
 def _tokens(data: bytes) -> list[int]:

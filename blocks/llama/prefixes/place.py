@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -35,5 +34,5 @@ def stored_prefixes(path: Path, config: EngineConfig) -> PrefixFolder | None:
 
 
 def _identity(path: Path) -> str:
-    stat: os.stat_result = path.stat()
+    stat = path.stat()
     return f"{path} {stat.st_size} {stat.st_mtime_ns}"

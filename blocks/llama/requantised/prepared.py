@@ -17,6 +17,7 @@ from ....files import READABLE, replace_atomically, require_room, storage_error
 from ....settings import SwarmSettings, home
 from ..adapter import file_hash, source_of
 from ..gguf import check_model_file, is_demo_model, read_tensors
+from ..gguf_header import last_tensor
 from .choice import DEFAULT_TARGET, Requantisation, Target, requantisation_of
 from .quantiser import processor, quantise
 from .tensor_types import bytes_of
@@ -149,7 +150,7 @@ def _is_whole(path: Path, digest: str) -> bool:
         path = check_model_file(path)
         if source_of(path) != digest:
             return False
-        last = max(read_tensors(path, _NOUN), key=lambda tensor: tensor.start)
+        last = last_tensor(read_tensors(path, _NOUN))
         return path.stat().st_size >= last.start + (bytes_of(last) or 0)
     except (ModelError, OSError):
         return False

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..api import EngineConfig
+from ..api import BATCH_TOKENS, EngineConfig
 from ..gguf import read_numbers, read_strings
 from ..limits import model_shape, weight_bytes
-from ..sizing import cached_as
+from ..sizing import CONTEXT_STEP, cached_as
 from .unloading import MemoryUse
 
 __all__ = ["compute_bytes", "estimate"]
 
 _NOUN = "model file"
-_CONTEXT_STEP = 256
-"""llama.cpp reserves whole multiples of so many tokens."""
-_BATCH_TOKENS = 128
-"""As in `native`, which can't be imported without llama.cpp."""
 _FLOAT_BYTES = 4
 _WIDTHS = 16
 """Rows of the embedding's width that a token needs on its way through a layer."""
@@ -35,7 +31,7 @@ def estimate(path: Path, config: EngineConfig) -> MemoryUse:
     shape = model_shape(path)
     kept = compute = 0
     if shape is not None:
-        n_ctx = -(-min(config.n_ctx, shape.trained_context) // _CONTEXT_STEP) * _CONTEXT_STEP
+        n_ctx = -(-min(config.n_ctx, shape.trained_context) // CONTEXT_STEP) * CONTEXT_STEP
         token = cached_as(shape, config.cache_type).kv_bytes_per_token
         kept = config.n_slots * n_ctx * token
         architecture = read_strings(path, _NOUN).get("general.architecture", "")
@@ -56,4 +52,4 @@ def compute_bytes(architecture: str, numbers: Mapping[str, int], n_ctx: int) -> 
         return numbers.get(f"{architecture}.{name}", usual)
 
     widest = max(number("vocab_size", _USUAL_VOCABULARY), number("attention.head_count") * n_ctx)
-    return _BATCH_TOKENS * _FLOAT_BYTES * (widest + _WIDTHS * number("embedding_length"))
+    return BATCH_TOKENS * _FLOAT_BYTES * (widest + _WIDTHS * number("embedding_length"))
