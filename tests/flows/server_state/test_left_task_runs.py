@@ -135,7 +135,7 @@ def test_an_end_that_the_server_hears_twice_counts_once() -> None:
             done = _seen_end(left)
         _report(left, done)
 
-    (run,) = _in_a_flow_run(1, body)
+    (run,) = _in_a_flow_run(0, body)
     assert run.state_name == "Completed"
     assert _history(run.id) == ["Running", "Completed"]
 
