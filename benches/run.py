@@ -21,6 +21,7 @@ BENCHES = (
     "prefect_overhead",
     "langgraph_shapes",
     "engine",
+    "inference",
     "neighbour",
     "planning",
     "memory_recall",

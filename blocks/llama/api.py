@@ -60,6 +60,8 @@ class EngineConfig:
         cache_type: How the KV cache is kept; None is f16. The others need less memory and use
             llama.cpp's flash attention.
         keep_loaded: Whether other engines are unloaded before this one where memory is short.
+        prompt_lookup: Whether a text that is written alone is computed several tokens at a time
+            where it repeats its prompt or itself; never where `deterministic`.
     """
 
     n_ctx: int = 4096
@@ -71,6 +73,7 @@ class EngineConfig:
     n_gpu_layers: int | None = None
     cache_type: CacheType | None = None
     keep_loaded: bool = False
+    prompt_lookup: bool = True
 
     def __post_init__(self) -> None:
         _require_at_least("n_ctx", self.n_ctx, 1)

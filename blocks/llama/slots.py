@@ -11,6 +11,7 @@ from .api import GenerateRequest
 from .jobs import Job, TextBuffer
 
 if TYPE_CHECKING:
+    from .drafting.lookup import Lookup
     from .sampling import Sampler
 
 __all__ = [
@@ -41,6 +42,7 @@ class ActiveRequest:
         started: When it got its slot, in seconds of the engine's clock.
         written: Tokens it has written so far.
         next: The token it wrote last, which is to be computed next.
+        lookup: Guesses what it writes next; None where nothing is guessed.
     """
 
     job: Job
@@ -51,6 +53,7 @@ class ActiveRequest:
     started: float
     written: int = 0
     next: int | None = None
+    lookup: Lookup | None = None
 
 
 @dataclass
