@@ -30,7 +30,7 @@ SHARED_PROMPTS = 32
 _FEWEST_REQUESTS = 8
 _RULES = "These are the rules that every answer has to keep to, whoever asks. " * 80
 _GRAMMAR = r"""root ::= line+
-line ::= "- " [A-Za-z ,.']{12,48} "\n"
+line ::= "- " [A-Za-z ,.']+ "\n"
 """
 
 
