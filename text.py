@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["clean", "duration", "escaped", "one_line", "plural"]
+from .errors import InputError
+
+__all__ = ["clean", "duration", "encoded", "escaped", "one_line", "plural"]
 
 # What sets the direction of writing: text behind it may be shown in another order than it has.
 _BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -22,6 +24,26 @@ def clean(text: str) -> str:
 def escaped(document: str) -> str:
     """Write the control characters of a JSON document as JSON's escapes; it stays the same data."""
     return _RAW_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+
+
+def encoded(text: str, noun: str) -> bytes:
+    """Write a text as UTF-8.
+
+    Args:
+        text: Any text.
+        noun: What it is, for the error.
+
+    Raises:
+        InputError: It has half of a surrogate pair, which is no character.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"The {noun} has {text[error.start]!r} at character {error.start:,}, half of a "
+            "surrogate pair.",
+            "Decode the text with errors='replace', or take that character out.",
+        ) from None
 
 
 def one_line(text: str, limit: int = 100) -> str:

@@ -63,7 +63,8 @@ class LlamaCpp(Block):
         ge=1,
         title="Parallel Requests",
         description="The most requests that are computed together; more of them wait in line. "
-        "Empty for 4, or fewer where memory is short for the file.",
+        "Empty for as many as this machine gains from, 4 where that was not measured, or fewer "
+        "where memory is short for the file.",
     )
     max_tokens: int | None = Field(
         default=None,

@@ -11,11 +11,11 @@ from .progress.session import say
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-__all__ = ["check_models", "prepare_weights"]
+__all__ = ["check_models", "measure_slots", "prepare_weights"]
 
 
 async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
-    """Refuse a model that can't be had, and prepare the weights of the embedded one.
+    """Refuse a model that can't be had, and prepare those that are computed with here.
 
     Args:
         options: What was asked for.
@@ -30,7 +30,9 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     tiers: list[TierName] = [*TIERS, "orchestrator"] if orchestrated else [*TIERS]
     for tier in tiers:
         if not _is_stored(options.model_of(tier)):
-            prepare_weights(await resolve_model(options.model_of(tier), tier))
+            model = await resolve_model(options.model_of(tier), tier)
+            prepare_weights(model)
+            measure_slots(model)
 
 
 def prepare_weights(model: Model) -> None:
@@ -43,6 +45,16 @@ def prepare_weights(model: Model) -> None:
         from ..blocks.llama.requantised.prepared import weights_of
 
         weights_of(local.path, say)
+
+
+def measure_slots(model: Model) -> None:
+    """Measure how many requests a small model file is best asked at once, if nobody has yet."""
+    from ..blocks.local import local_model
+
+    if (local := local_model(model)) is not None:
+        from ..blocks.llama.slot_gain.measured import measure_once
+
+        measure_once(local.path, local.config, say)
 
 
 def _is_stored(name: str) -> bool:

@@ -8,6 +8,7 @@ import typer
 
 from ..local_extra import require_llama_cpp
 from ..text import clean
+from .progress.session import say
 
 __all__ = ["serve"]
 
@@ -31,7 +32,8 @@ def serve(
         typer.Option(min=1, help="Tokens of a request with its answer; by file and memory."),
     ] = None,
     n_slots: Annotated[
-        int | None, typer.Option(min=1, help="Requests computed together; by file and memory.")
+        int | None,
+        typer.Option(min=1, help="Requests computed together; by file, memory and speed."),
     ] = None,
     n_threads: Annotated[
         int | None, typer.Option(min=1, help="Threads that compute; all cores if not given.")
@@ -44,12 +46,20 @@ def serve(
     """
     import asyncio
 
-    from ..blocks.llama import check_model_file, demo_model_path, engine_config_for
+    from ..blocks.llama import (
+        EngineConfig,
+        check_model_file,
+        demo_model_path,
+        engine_config_for,
+    )
+    from ..blocks.llama.slot_gain.measured import measure_once
     from ..serve.server import serve_model
 
     demo = model == "demo"
     require_llama_cpp(demo=demo)
     path = check_model_file(demo_model_path() if demo else model)
+    if n_slots is None:
+        measure_once(path, EngineConfig(n_threads=n_threads), say)
     config = engine_config_for(path, n_ctx=n_ctx, n_slots=n_slots, n_threads=n_threads)
     names = (path.stem, "demo") if demo else (path.stem, model)
 

@@ -75,6 +75,13 @@ class SwarmSettings(Frozen):
             "kernels for, made once in `home`. `off`: as its file is."
         ),
     )
+    measure_slots: Literal["auto", "off"] = Field(
+        default="auto",
+        description=(
+            "`auto`: how many requests a local model computes at once follows from how much faster "
+            "that is here, measured once. `off`: it is 4 at most, and nothing is measured."
+        ),
+    )
 
     def __init__(self, **given: Any) -> None:
         try:

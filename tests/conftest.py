@@ -27,6 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"] = "false"
     # Each test that has a folder of its own would make the model's prepared weights in it: 145 MB.
     os.environ["PREFECT_INTEGRATIONS_SWARM_REQUANTISE"] = "off"
+    os.environ["PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS"] = "off"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
     # The same examples each time; HYPOTHESIS_PROFILE=exploring looks for others.
     settings.register_profile("repeatable", deadline=None, derandomize=True)

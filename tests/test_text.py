@@ -6,7 +6,8 @@ import json
 import unicodedata
 
 import pytest
-from prefect_swarm.text import clean, escaped, one_line
+from prefect_swarm.errors import InputError
+from prefect_swarm.text import clean, encoded, escaped, one_line
 
 MAY_STAY = {"\n", "\t"}
 STEERING = [
@@ -35,3 +36,9 @@ def test_json_with_escapes_is_the_same_data_and_can_be_written(text: str) -> Non
     assert json.loads(document) == {"text": text}
     document.encode()
     assert clean(document) == document
+
+
+def test_half_a_surrogate_pair_is_an_error_that_says_where() -> None:
+    assert encoded("é", "prompt") == "é".encode()
+    with pytest.raises(InputError, match=r"The prompt has '\\ud800' at character 2,"):
+        encoded("ab\ud800", "prompt")

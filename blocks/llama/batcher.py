@@ -10,9 +10,16 @@ together, too.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 
-from ...errors import ContextTooSmallError, EarlyAbortError, ModelError, StepTimeoutError
+from ...errors import (
+    ContextTooSmallError,
+    EarlyAbortError,
+    InputError,
+    ModelError,
+    StepTimeoutError,
+)
 from .api import BATCH_TOKENS, EngineConfig, Finish, GeneratedText
 from .chat import ChatTemplate
 from .drafting.lookup import Lookup
@@ -105,8 +112,10 @@ class Batcher:
                 )
             text = self._template.render(request.messages, request.tools) + request.begun
         tokens = self._native.tokenize(text)
+        if not tokens:
+            raise InputError("The prompt is empty.", "Give some text to continue.")
         needed = 1 if request.may_shorten else request.max_tokens
-        if not tokens or len(tokens) + needed > self._native.n_ctx:
+        if len(tokens) + needed > self._native.n_ctx:
             raise _context_error(len(tokens), needed, self._native.n_ctx)
         return tokens
 
@@ -131,8 +140,9 @@ class Batcher:
 
     def _admit(self) -> None:
         while (item := self._next_waiting()) is not None:
-            self._waiting.remove(item)
             self._start(*item)
+            # Not before: it is answered whatever fails meanwhile.
+            self._waiting.remove(item)
 
     def _next_waiting(self) -> tuple[Job, list[int]] | None:
         if all(slot.run for slot in self._slots):
@@ -149,21 +159,25 @@ class Batcher:
         )
 
     def _start(self, job: Job, prompt: list[int]) -> None:
-        seed = self._seed if job.request.seed is None else job.request.seed
+        request = job.request
+        seed = self._seed if request.seed is None else request.seed
         try:
-            sampler = Sampler(self._native, job.request, seed)
+            text = TextBuffer(request.stop)
+            sampler = Sampler(self._native, request, seed)
         except Exception as error:  # noqa: BLE001 - a bad grammar is reported to the caller
             job.reply(error)
             return
-        slot, keep = self._place(prompt)
+        with ExitStack() as undo:
+            undo.callback(sampler.close)
+            slot, keep = self._place(prompt)
+            undo.pop_all()
         slot.tokens = prompt[:keep]
-        slot.run = ActiveRequest(
-            job, prompt, keep, sampler, TextBuffer(job.request.stop), self._clock()
-        )
+        slot.run = ActiveRequest(job, prompt, keep, sampler, text, self._clock())
         if self._guessing:
             slot.run.lookup = Lookup(prompt)
-        if on_start := job.request.on_start:
-            on_start(len(prompt), keep)
+        with self._own_failure(slot, slot.run):
+            if request.on_start:
+                request.on_start(len(prompt), keep)
 
     def _place(self, prompt: list[int]) -> tuple[Slot, int]:
         """Return a free slot, and how many of a prompt's tokens it holds now, and nothing else."""
@@ -248,14 +262,27 @@ class Batcher:
         for slot, run, row in rows:
             self._take_token(slot, run, row)
 
-    def _take_token(self, slot: Slot, run: ActiveRequest, row: int) -> None:
+    @contextmanager
+    def _own_failure(self, slot: Slot, run: ActiveRequest) -> Generator[None]:
+        """Answer a request with what its grammar or a function of its caller raises.
+
+        It concerns no other request.
+        """
         try:
-            token = run.sampler.sample(row)
+            yield
         except EarlyAbortError as error:
             self._release(slot, run)
             saved = self._most_tokens(run) - run.written
             run.job.reply(EarlyAbortError(error.problem, error.fix, saved))
-            return
+        except Exception as error:  # noqa: BLE001 - the caller gets it
+            self._release(slot, run)
+            run.job.reply(error)
+
+    def _take_token(self, slot: Slot, run: ActiveRequest, row: int) -> None:
+        with self._own_failure(slot, run):
+            self._add_token(slot, run, run.sampler.sample(row))
+
+    def _add_token(self, slot: Slot, run: ActiveRequest, token: int) -> None:
         if self._native.is_end_token(token):
             self._finish(slot, run, "stop")
             return
@@ -305,6 +332,9 @@ class Batcher:
     def _release(self, slot: Slot, run: ActiveRequest) -> None:
         run.sampler.close()
         slot.run = None
+        if self._native.can_rewind:
+            # What was written stays in no cache: the next prompt begins behind the old prompt.
+            self._native.forget(slot.sequence, len(slot.tokens))
 
 
 def _is_late(job: Job, now: float) -> bool:

@@ -6,6 +6,7 @@ import codecs
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ...text import encoded
 from .api import GeneratedText, GenerateRequest
 
 __all__ = ["Job", "TextBuffer"]
@@ -30,7 +31,12 @@ class TextBuffer:
     """Bytes the model has written, and the stop strings that end them."""
 
     def __init__(self, stop: tuple[str, ...] = ()) -> None:
-        self._stops = [text.encode() for text in stop if text]
+        """Begin without text.
+
+        Raises:
+            InputError: A stop string has half of a surrogate pair.
+        """
+        self._stops = [encoded(text, "stop string") for text in stop if text]
         self._longest = max(map(len, self._stops), default=0)
         self._bytes = bytearray()
         self._taken = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ..profile import EMBEDDED, Profile
@@ -10,6 +11,7 @@ from .api import CacheType, EngineConfig, usable_cores
 from .gguf import check_model_file, is_demo_model, read_numbers, read_strings
 from .machine import free_memory
 from .sizing import (
+    USUAL_SLOTS,
     ModelShape,
     Sizing,
     cached_as,
@@ -18,6 +20,7 @@ from .sizing import (
     sizing_of,
     tokens_per_second,
 )
+from .slot_gain.measured import gained_slots
 
 __all__ = ["config_with", "engine_config_for", "limits_of", "model_shape", "weight_bytes"]
 
@@ -72,12 +75,17 @@ def engine_config_for(
         keep_loaded=keep_loaded,
         deterministic=deterministic,
     )
-    shape = model_shape(path)
-    if shape is None or is_demo_model(path):
+    if (shape := model_shape(path)) is None:
         return config
+    most = n_slots or gained_slots(path, config) or USUAL_SLOTS
     free = _free_before(path) if free is None else free
     shape = cached_as(shape, cache_type)
-    sizing = sizing_of(shape, weight_bytes(path), free, n_ctx=n_ctx, n_slots=n_slots)
+    size = partial(sizing_of, shape, weight_bytes(path), free, n_slots=n_slots, most_slots=most)
+    if is_demo_model(path):
+        fitting = size(n_ctx=config.n_ctx).n_slots
+        # Its usual caches take 0.4 GB, which it gets whatever is free.
+        return replace(config, n_slots=n_slots or max(fitting, min(most, _EMBEDDED.n_slots)))
+    sizing = size(n_ctx=n_ctx)
     return replace(config, n_ctx=sizing.n_ctx, n_slots=sizing.n_slots)
 
 
@@ -102,8 +110,8 @@ def limits_of(path: Path, config: EngineConfig) -> Profile:
         config: How it is served.
     """
     sizing = Sizing(config.n_ctx, config.n_slots)
-    if sizing == _EMBEDDED and is_demo_model(path):
-        return EMBEDDED
+    if config.n_ctx == _EMBEDDED.n_ctx and is_demo_model(path):
+        return EMBEDDED.model_copy(update={"concurrency": 2 * config.n_slots})
     if shape := model_shape(path):
         sizing = Sizing(min(config.n_ctx, shape.trained_context), config.n_slots)
     cores = min(config.n_threads or usable_cores(), usable_cores())

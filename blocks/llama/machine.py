@@ -1,11 +1,12 @@
-"""How much memory this machine has to spare."""
+"""What this machine is: its processor, and how much memory it has to spare."""
 
 from __future__ import annotations
 
 import os
+import platform
 from pathlib import Path
 
-__all__ = ["free_memory"]
+__all__ = ["free_memory", "processor_name"]
 
 _UNKNOWN = 4 * 2**30
 """Bytes to reckon with where the system doesn't say."""
@@ -26,6 +27,19 @@ def free_memory(
     if limit is None:
         return free
     return max(0, min(free, limit - (_figure(cgroup / "memory.stat", "anon") or 0)))
+
+
+def processor_name(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the processor's name; where the system has none, what kind it is.
+
+    Args:
+        cpuinfo: Linux's description of it.
+    """
+    for line in _text(cpuinfo).splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "model name":
+            return value.strip()
+    return platform.processor() or platform.machine()
 
 
 def _free_pages() -> int:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ModelError, ModelFailedError
+from ...text import encoded
 from . import logs
 from .adapter import ANOTHER, check_base
 from .api import BATCH_TOKENS, CacheType, EngineConfig, usable_cores
@@ -99,8 +100,12 @@ class Native:
         return self._special_text(lib.llama_vocab_eos(self.vocab))
 
     def tokenize(self, text: str) -> list[int]:
-        """Turn a prompt into tokens; special tokens in it count as such."""
-        data = text.encode()
+        """Turn a prompt into tokens; special tokens in it count as such.
+
+        Raises:
+            InputError: It has half of a surrogate pair.
+        """
+        data = encoded(text, "prompt")
         bos = self.bos
         add_special = not (bos and text.startswith(bos))
         size = len(data) + 8
@@ -148,6 +153,10 @@ class Native:
         """The logits after the batch entry `row` of the last `decode`, a view until the next."""
         pointer = lib.llama_get_logits_ith(self.context, row)
         return np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
+
+    def held(self, sequence: int) -> int:
+        """Return how many tokens a sequence holds; of a recurrent model, up to which position."""
+        return lib.llama_memory_seq_pos_max(self._memory, sequence) + 1
 
     def forget(self, sequence: int, start: int = 0) -> None:
         """Drop a sequence's tokens from `start` on."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import EarlyAbortError, InputError
+from ...text import encoded
 from . import logs
 from .api import GenerateRequest
 from .library import lib
@@ -164,9 +165,10 @@ def _make_chain(
 
 
 def _make_grammar(native: Native, grammar: str) -> lib.llama_sampler_p:
+    data = encoded(grammar, "grammar")
     logs.clear_errors()
     sampler, printed = logs.capture_stderr(
-        lambda: lib.llama_sampler_init_grammar(native.vocab, grammar.encode(), b"root")
+        lambda: lib.llama_sampler_init_grammar(native.vocab, data, b"root")
     )
     if sampler:
         return sampler

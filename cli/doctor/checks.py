@@ -22,6 +22,7 @@ from ...task_ir import TIERS, TierName
 from .check import Check
 from .gate_checks import check_gates, check_sandbox
 from .memory_checks import check_model_memory
+from .slot_checks import check_slots, measure_slots
 from .weight_checks import check_weights
 
 __all__ = ["check_all"]
@@ -97,11 +98,14 @@ def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Itera
         yield Check(title, "warn", f"{name} is kept on a Prefect server", "Set PREFECT_API_URL.")
         return
     model = asyncio.run(resolve_model(name, tiers[0]))
+    if deep and measure_slots(model):
+        model = asyncio.run(resolve_model(name, tiers[0]))
     path = getattr(model, "path", None)
     size = f", {path.stat().st_size / 1e6:.0f} MB at {path}" if isinstance(path, Path) else ""
     answer = f"; it says {asyncio.run(_try(model))!r}" if deep else ""
     yield Check(title, "ok", f"{name}: {model.model_name}{size}{answer}")
     yield from check_weights(title, model)
+    yield from check_slots(title, model)
 
 
 def _planner(options: SwarmOptions) -> Iterable[Check]:

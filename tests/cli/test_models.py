@@ -1,4 +1,4 @@
-"""A command prepares the embedded model's weights before anything runs, and says so."""
+"""A command prepares the models that are computed with here before anything runs, and says so."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from prefect_swarm.blocks.llama import demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.blocks.llama.requantised import prepared
-from prefect_swarm.cli.models import prepare_weights
+from prefect_swarm.blocks.llama.slot_gain import measured
+from prefect_swarm.cli.models import measure_slots, prepare_weights
 from pydantic_ai.models.test import TestModel
 
 
@@ -44,3 +45,15 @@ def test_a_folder_that_takes_no_file_is_named_and_the_model_serves_all_the_same(
     (swarm_home / "weights").touch()
     prepare_weights(LlamaCppModel(demo_model_path()))
     assert str(swarm_home / "weights") in capsys.readouterr().err
+
+
+def test_the_slots_of_model_files_alone_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Path] = []
+
+    def measure_once(path: Path, *_: object) -> None:
+        asked.append(path)
+
+    monkeypatch.setattr(measured, "measure_once", measure_once)
+    measure_slots(LlamaCppModel(demo_model_path()))
+    measure_slots(TestModel())
+    assert asked == [demo_model_path().resolve()]

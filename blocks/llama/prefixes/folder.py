@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+import time
 import zlib
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,10 @@ _MAGIC = b"SWARMKV1"
 _HEADER = struct.Struct("<8sIIQ")
 """Magic, number of tokens, checksum of the state, bytes of the state; tokens and state follow."""
 _SUFFIX = ".prefix"
+_REMAINS = f".*{_SUFFIX}-*"
+"""What a file is called while it is written."""
+_WRITING_S = 3600.0
+"""No file takes so long to write: what is older was left by a process that was killed."""
 
 
 class PrefixFolder:
@@ -33,6 +39,7 @@ class PrefixFolder:
         self._folder = folder
         self._most_bytes = most_bytes
         self._known: dict[Path, list[int]] = {}
+        self._remove_remains()
         for path in self._paths():
             if tokens := _read_tokens(path):
                 self._known[path] = tokens
@@ -84,6 +91,14 @@ class PrefixFolder:
             path.unlink(missing_ok=True)
             self._known.pop(path, None)
             total -= stat.st_size
+
+    def _remove_remains(self) -> None:
+        """Remove what killed processes were writing; others may be writing now."""
+        oldest = time.time() - _WRITING_S
+        for path in self._folder.glob(_REMAINS):
+            with suppress(OSError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
 
     def _paths(self) -> list[Path]:
         return [path for path in self._folder.glob(f"*{_SUFFIX}") if path.is_file()]

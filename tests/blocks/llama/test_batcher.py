@@ -308,6 +308,74 @@ def test_a_failure_is_told_to_all_and_the_next_request_is_answered(batcher: Batc
     assert run(batcher, prompt("Hello"))[0].answer.output_tokens
 
 
+HALF = "\ud800"
+"""Half of a surrogate pair: a string of Python may hold it, UTF-8 may not."""
+
+
+@pytest.mark.parametrize(
+    "fields", [{"prompt": f"a{HALF}"}, {"grammar": f'root ::= "{HALF}"'}, {"stop": (HALF,)}]
+)
+def test_a_text_that_is_no_unicode_is_its_callers_error_alone(
+    batcher: Batcher, fields: dict[str, object]
+) -> None:
+    request = replace(prompt("x"), **fields)  # pyright: ignore[reportArgumentType]
+    bad, good = run(batcher, request, prompt("x"))
+    (error,) = bad.answers
+    assert isinstance(error, InputError)
+    assert r"'\ud800' at character" in str(error)
+    assert good.answer.output_tokens
+
+
+def test_an_empty_prompt_is_refused(batcher: Batcher) -> None:
+    (asked,) = run(batcher, prompt(""))
+    assert isinstance(asked.answers[0], InputError)
+
+
+def fail(*_: object) -> str:
+    raise ValueError("of the caller")
+
+
+@pytest.mark.parametrize("name", ["on_start", "on_text", "watch"])
+def test_what_a_callers_function_raises_ends_its_own_request_alone(
+    batcher: Batcher, name: str
+) -> None:
+    bad, good = run(
+        batcher,
+        prompt("x", max_tokens=30, grammar=ENDLESS, **{name: fail}),
+        prompt("y", max_tokens=30, grammar=ENDLESS),
+    )
+    (error,) = bad.answers
+    assert isinstance(error, ValueError)
+    assert good.answer.output_tokens == 30
+
+
+def test_a_caller_whose_function_raises_at_the_end_is_answered(batcher: Batcher) -> None:
+    held = prompt("x", max_tokens=2, grammar=ENDLESS, stop=("a" * 40,), on_text=fail)
+    (asked,) = run(batcher, held)
+    assert [str(error) for error in asked.answers] == ["of the caller"]
+
+
+def test_a_request_is_answered_that_fails_while_its_place_is_found(
+    batcher: Batcher, native: Native, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = PendingRequest(prompt("x"))
+    batcher.add(asked.job)
+    with monkeypatch.context() as patch:
+        patch.setattr(native, "forget", fail)
+        with pytest.raises(ValueError, match="of the caller"):
+            batcher.step()
+    error = ModelError("Something broke.")
+    batcher.fail(error)
+    assert asked.answers == [error]
+
+
+def test_a_slot_keeps_its_prompt_and_nothing_that_was_written(
+    batcher: Batcher, native: Native
+) -> None:
+    (asked,) = run(batcher, prompt("The blue sea is", max_tokens=9))
+    assert {*map(native.held, range(2))} == {0, asked.answer.input_tokens}
+
+
 def test_an_answer_that_is_watched_ends_when_the_watch_says_so(batcher: Batcher) -> None:
     seen: list[str] = []
 

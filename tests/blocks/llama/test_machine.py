@@ -1,4 +1,4 @@
-"""Free memory is what can be taken, by the machine's figures and the container's."""
+"""Free memory is what can be taken, by the machine's and the container's figures; processors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama.machine import free_memory
+from prefect_swarm.blocks.llama.machine import free_memory, processor_name
 
 GIB = 2**30
 
@@ -60,3 +60,13 @@ def test_where_the_system_does_not_say_it_is_4_gib(
 
 def test_this_machine_has_some() -> None:
     assert free_memory() > 0
+
+
+def test_a_processors_name_is_linuxs(tmp_path: Path) -> None:
+    path = tmp_path / "cpuinfo"
+    path.write_text("processor\t: 0\nmodel name\t: Some CPU: 2 GHz\n\nprocessor\t: 1\n")
+    assert processor_name(path) == "Some CPU: 2 GHz"
+
+
+def test_a_processor_without_a_name_is_called_by_its_kind(tmp_path: Path) -> None:
+    assert processor_name(tmp_path / "none")

@@ -111,6 +111,24 @@ def test_what_is_given_is_taken_and_the_rest_follows_from_it(
     assert sizing == (n_ctx, n_slots)
 
 
+@pytest.mark.parametrize(
+    ("most", "free", "n_ctx", "n_slots"),
+    [
+        (16, 500, 32_768, 16),
+        (16, 110, 32_768, 8),
+        (16, 23, 12_288, 4),
+        (8, 500, 32_768, 8),
+        (2, 500, 32_768, 2),
+        (1, 23, 32_768, 1),
+        (16, 8, 8192, 1),
+    ],
+)
+def test_slots_that_are_worth_it_take_what_contexts_leave(
+    most: int, free: int, n_ctx: int, n_slots: int
+) -> None:
+    assert sizing_of(LLAMA_8B, 5 * GIB, free * GIB, most_slots=most) == (n_ctx, n_slots)
+
+
 shapes = st.builds(ModelShape, st.integers(1, 2**21), st.integers(0, 2**24))
 amounts = st.integers(0, 2**40)
 
@@ -180,3 +198,12 @@ def test_as_many_requests_are_in_line_as_are_computed() -> None:
 
 def test_a_models_temperature_is_its_engines() -> None:
     assert profile_of(Sizing(4096, 3), 10.0).temperature is None
+
+
+@given(shapes, amounts, amounts, st.sampled_from([4, 8, 16]))
+def test_more_slots_leave_a_request_the_context_that_it_has(
+    shape: ModelShape, weights: int, free: int, most: int
+) -> None:
+    usual, more = sizing_of(shape, weights, free), sizing_of(shape, weights, free, most_slots=most)
+    assert more.n_ctx == usual.n_ctx
+    assert usual.n_slots <= more.n_slots <= most

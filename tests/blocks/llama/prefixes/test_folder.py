@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,39 @@ def test_a_state_that_is_larger_than_all_may_be_is_not_written(folder: Path) -> 
     states.write(state(1))
     assert states.find([1]) == (None, 0)
     assert not folder.exists()
+
+
+KILLED_WRITER = """
+import os, sys
+from pathlib import Path
+from prefect_swarm import files
+from prefect_swarm.blocks.llama.prefixes import PrefixFolder, PrefixState, folder
+
+def write_half(path, data):
+    with files.replace_atomically(path) as temporary:
+        temporary.write_bytes(data[:10])
+        os._exit(0)
+
+folder.write_atomically = write_half
+PrefixFolder(Path(sys.argv[1]), 1000).write(PrefixState([1], bytes(100)))
+"""
+
+
+@pytest.fixture
+def remains(folder: Path) -> Path:
+    """What a process left that was killed while it wrote."""
+    subprocess.run([sys.executable, "-c", KILLED_WRITER, str(folder)], check=True)
+    (path,) = folder.iterdir()
+    assert path.name.startswith(".")
+    return path
+
+
+def test_what_a_killed_writer_left_is_removed_when_it_is_old(folder: Path, remains: Path) -> None:
+    os.utime(remains, (1, 1))
+    PrefixFolder(folder, 1000).write(state(1))
+    assert [path.suffix for path in folder.iterdir()] == [".prefix"]
+
+
+def test_what_may_be_being_written_stays(folder: Path, remains: Path) -> None:
+    assert PrefixFolder(folder, 1000).find([1]) == (None, 0)
+    assert remains.exists()

@@ -1,0 +1,1 @@
+"""How many requests this machine gains from computing at once: measured once, and kept."""
