@@ -6,7 +6,7 @@ A `TaskIR` that validates is a DAG by construction, since a step may depend only
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, cast
 
@@ -22,7 +22,9 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from .errors import InputError, PlanError
+from .inputs.named import named_problem
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
+from .step_settings import StepSettings
 from .text_files import read_text
 
 __all__ = [
@@ -74,10 +76,13 @@ class PlanRules(NamedTuple):
     Attributes:
         max_steps: The most steps the plan may have.
         gates: The gates that exist, or None to leave gate names unchecked.
+        inputs: Names of what the run is given beside the plan's own inputs, or None to leave the
+            names that steps read unchecked.
     """
 
     max_steps: int = MAX_STEPS
     gates: frozenset[str] | None = None
+    inputs: frozenset[str] | None = None
 
 
 class Agent(PlanPart):
@@ -86,19 +91,6 @@ class Agent(PlanPart):
     name: _Name
     system_prompt: Text
     tier: Tier = "worker"
-
-
-class StepSettings(PlanPart):
-    """How a step's model is asked; what is None is left to its tier, or to the model."""
-
-    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    seed: int | None = Field(default=None, ge=0)
-    max_output_tokens: int | None = Field(default=None, ge=1)
-    max_input_tokens: int | None = Field(default=None, ge=1)
-    thinking: Literal["minimal", "low", "medium", "high"] | bool | None = Field(
-        default=None, description="How long a model thinks that can; true is as it does by itself."
-    )
 
 
 class Step(PlanPart):
@@ -122,6 +114,11 @@ class Step(PlanPart):
         default="", description="The model that does it, instead of its tier's; empty for that one."
     )
     settings: StepSettings = StepSettings()
+    inputs: Texts | None = Field(
+        default=None,
+        description="Names of the inputs that it reads beside the outputs of `depends_on`; null "
+        "reads all of them if it depends on nothing, else none.",
+    )
 
 
 class Escalation(PlanPart):
@@ -174,6 +171,8 @@ class TaskIR(PlanPart):
             if other := assigned.get((step.agent, step.prompt)):
                 raise ValueError(f"step {step.id} gives {step.agent!r} the same prompt as {other}")
             _check_gates(step, rules.gates)
+            if rules.inputs is not None:
+                _check_inputs(step, rules.inputs.union(self.inputs))
             assigned[step.agent, step.prompt] = step.id
             earlier.add(step.id)
         if self.final_step is not None and self.final_step not in ids:
@@ -380,6 +379,11 @@ def _check_gates(step: Step, known: frozenset[str] | None) -> None:
         if known is not None and gate not in known:
             names = ", ".join(sorted(known))
             raise ValueError(f"step {step.id} names an unknown gate {gate!r}; there are {names}")
+
+
+def _check_inputs(step: Step, known: Collection[str]) -> None:
+    if problem := named_problem(step.inputs or (), known):
+        raise ValueError(f"step {step.id} {problem}")
 
 
 def _first_repeated(values: Iterable[str]) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .errors import InputError
 
-__all__ = ["encoding_problem", "file_problem", "read_text"]
+__all__ = ["decoded", "encoding_problem", "file_problem", "read_text"]
 
 _BOM = "\ufeff"
 
@@ -32,6 +32,20 @@ def read_text(path: Path, what: str = "file", advice: str = "", *, whole: bool =
         data = sys.stdin.buffer.read() if is_stdin else path.read_bytes()
     except (OSError, ValueError) as error:
         raise file_problem(name, error, advice) from None
+    return decoded(data, name, whole=whole)
+
+
+def decoded(data: bytes, name: str, *, whole: bool = False) -> str:
+    """Return the text that a UTF-8 file has, with newlines for line ends.
+
+    Args:
+        data: The file.
+        name: What to call it in errors, with its noun: `plan plan.json`.
+        whole: Keep the mark that some editors put before UTF-8.
+
+    Raises:
+        InputError: It is not UTF-8; says which byte isn't.
+    """
     if (wrong := encoding_problem(data)) is not None:
         raise InputError(f"The {name} can't be read as UTF-8: {wrong}.", _other_encoding(data))
     text = data.decode("utf-8")

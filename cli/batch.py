@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -17,11 +17,13 @@ from ..exit_codes import ExitCode
 from ..flows.control import controlled
 from ..flows.options import SwarmOptions
 from ..flows.temporary_server.server import Server, prefect_server
+from ..inputs.reading import read_paths
 from ..text import one_line, plural
 from ..text_files import read_text
 from .models import check_models
 from .progress.interruption import interruptible
 from .progress.session import say, waiting
+from .source import Files
 
 if TYPE_CHECKING:
     from ..flows.batch import BatchLine
@@ -41,9 +43,11 @@ def batch(
     concurrency: Annotated[
         int, typer.Option("--concurrency", min=1, help="Lines that run at once.")
     ] = 1,
+    inputs: Files = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
 ) -> int:
     """Run every line of a file; the results are JSON, one line each, in the file's order."""
+    texts = read_paths(inputs or ())
     lines = _read(file)
     if output is not None and output.resolve() == file.resolve():
         raise InputError(f"The output {output} is the input too.", "Give another path.")
@@ -56,7 +60,7 @@ def batch(
             from ..flows.batch import run_batch
 
             server.wait()
-        ended = asyncio.run(_each(run_batch, lines, options, concurrency, server, sink))
+        ended = asyncio.run(_each(run_batch, lines, texts, options, concurrency, server, sink))
     say(
         f"{plural(ended.total(), 'line')}: " + ", ".join(f"{n} {name}" for name, n in ended.items())
     )
@@ -68,6 +72,7 @@ def batch(
 async def _each(
     run: _Run,
     lines: list[str],
+    texts: Mapping[str, str],
     options: SwarmOptions,
     concurrency: int,
     server: Server,
@@ -75,10 +80,12 @@ async def _each(
 ) -> Counter[str]:
     from prefect.exceptions import TerminationSignal
 
+    from ..flows.given.inputs import inputs_given
+
     ended = Counter[str]()
     async with interruptible(server, say) as interruption:
         try:
-            with controlled(interruption.control):
+            with controlled(interruption.control), inputs_given(texts):
                 async with aclosing(run(lines, options, concurrency)) as stream:
                     async for line in stream:
                         print(line.to_json(), file=sink, flush=True)

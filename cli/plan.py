@@ -10,6 +10,7 @@ import typer
 from ..errors import InputError
 from ..flows.bounds.estimate import TYPICAL_ANSWER, estimate
 from ..flows.compile import CompiledPlan, StepDefaults, compile_plan
+from ..flows.given.merging import with_inputs
 from ..flows.options import SwarmOptions
 from ..gates import build_pipeline
 from ..pricing import price_of_name
@@ -21,7 +22,16 @@ from .command import AsJson
 from .models import prepare_weights
 from .output.printing import print_json, print_section, print_table, print_text
 from .progress.session import say
-from .source import ItemsFile, Join, Objective, PlanFile, Template, read_source
+from .source import (
+    Files,
+    ItemsFile,
+    Join,
+    Objective,
+    PlanFile,
+    RunSource,
+    Template,
+    read_source,
+)
 
 __all__ = ["plan", "print_plan"]
 
@@ -32,21 +42,25 @@ def plan(
     items: ItemsFile = None,
     template: Template = None,
     join: Join = None,
+    file: Files = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
     as_mermaid: Annotated[
         bool, typer.Option("--mermaid", help="Print a Mermaid flowchart instead of the table.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show the plan for an objective and run nothing; `run --plan` takes what --json prints."""
+    """Show the plan for an objective and run nothing.
+
+    `run --plan` takes what --json prints, with the same files.
+    """
     if as_mermaid and as_json:
         raise InputError("--mermaid and --json were both given.", "Give one of them.")
-    source = read_source(objective, plan, items, template, join, options.max_steps)
-    task_ir = source.plan or asyncio.run(_ask(source.objective, options))
+    source = read_source(objective, plan, items, template, join, options.max_steps, file)
+    task_ir = source.plan or asyncio.run(_ask(source, options))
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
     defaults = StepDefaults(options.max_attempts, options.gates)
-    compiled = compile_plan(task_ir, defaults)
+    compiled = compile_plan(with_inputs(task_ir, source.inputs), defaults)
     if as_json:
         print_json(task_ir)
     elif as_mermaid:
@@ -69,7 +83,7 @@ def print_plan(plan: CompiledPlan) -> None:
                 step.id,
                 one_line(step.agent, 30),
                 step.tier,
-                one_line(", ".join(step.upstream), 24),
+                one_line(", ".join([*step.upstream, *(step.inputs or ())]), 24),
                 f"{step.priority:g}",
                 one_line(step.prompt, 300),
             )
@@ -99,18 +113,20 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
     ]
 
 
-async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
+async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     from ..blocks.loop_models import open_models
     from ..blocks.models import resolve_model
+    from ..tasks.planner.given_inputs import notes_of
     from ..tasks.planner.task import PlanRequest, plan_objective
 
     request = PlanRequest(
         run="plan",
-        objective=objective,
+        objective=source.objective,
         model=options.model_of("orchestrator"),
         max_steps=options.max_steps,
         seed=options.seed,
         adapter=options.adapter,
+        inputs=notes_of(source.inputs),
     )
     async with open_models():
         prepare_weights(await resolve_model(request.model, "orchestrator"))

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import cast
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
 
 from ..flows.options import SwarmOptions
 from ..result import SwarmResult
+from ..runs import RunFolder
 from ..task_ir import is_orchestrated
+from ..text import plural
 from .command import AsJson
 from .models import check_models
-from .progress.session import run_and_report
-from .source import ItemsFile, Join, Objective, PlanFile, RunSource, Template, read_source
+from .output.folder import artifact_files, check_folder, write_folder
+from .progress.session import run_and_report, say
+from .source import Files, ItemsFile, Join, Objective, PlanFile, RunSource, Template, read_source
 
 __all__ = ["run"]
 
@@ -23,18 +29,48 @@ def run(
     items: ItemsFile = None,
     template: Template = None,
     join: Join = None,
+    file: Files = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="DIR", help="Write the answer and each artifact into this folder."
+        ),
+    ] = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
     as_json: AsJson = False,
 ) -> int:
     """Plan an objective and run it; or run a plan, or a template over many items."""
-    source = read_source(objective, plan, items, template, join, options.max_steps)
+    if output is not None:
+        check_folder(output)
+    source = read_source(objective, plan, items, template, join, options.max_steps, file)
     orchestrated = is_orchestrated(source.plan)
     asyncio.run(check_models(options, orchestrated=orchestrated))
-    return run_and_report(source.objective, lambda: _begin(source, options), as_json=as_json)
+    is_typed = options.answer_schema is not None
+    return run_and_report(
+        source.objective,
+        lambda: _begin(source, options),
+        as_json=as_json,
+        after=None if output is None else lambda result: _write(output, result, is_typed),
+    )
 
 
 def _begin(source: RunSource, options: SwarmOptions) -> Callable[[], Awaitable[SwarmResult]]:
+    from ..flows.given.inputs import inputs_given
     from ..flows.swarm import swarm
 
     run_swarm = cast("Callable[..., Awaitable[SwarmResult]]", swarm)
-    return lambda: run_swarm(source.objective, plan=source.plan, options=options)
+
+    async def begin() -> SwarmResult:
+        with inputs_given(source.inputs):
+            return await run_swarm(source.objective, plan=source.plan, options=options)
+
+    return begin
+
+
+def _write(folder: Path, result: SwarmResult, is_typed: bool) -> None:
+    run = RunFolder.of(result.flow_run_id)
+    stored = ((step.id, run.read(f"outputs/{step.id}.txt")) for step in result.steps)
+    outputs = {name: text for name, text in stored if text is not None}
+    files = artifact_files(result, outputs, is_json=is_typed)
+    write_folder(folder, files, result.run_id)
+    say(f"Wrote {plural(len(files), 'file')} into {folder}.")

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import InputError
+from ..flows.given.merging import with_inputs
 from ..gates import gates
+from ..inputs.reading import read_paths
 from ..task_ir import PlanRules, TaskIR, check_objective, load_plan
 from ..text_files import read_text
 
-__all__ = ["ItemsFile", "Join", "Objective", "PlanFile", "RunSource", "Template", "read_source"]
+__all__ = [
+    "Files",
+    "ItemsFile",
+    "Join",
+    "Objective",
+    "PlanFile",
+    "RunSource",
+    "Template",
+    "read_source",
+]
 
 Objective = Annotated[str | None, typer.Argument(help="What is wanted, in plain words.")]
 PlanFile = Annotated[
@@ -32,14 +44,24 @@ Template = Annotated[
 Join = Annotated[
     str | None, typer.Option("--join", help="The prompt of a last step that reads all the others.")
 ]
+Files = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--file",
+        metavar="PATH",
+        help="A document to work on, or a folder of them: text, Markdown, CSV, JSON, PDF; "
+        "repeatable.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class RunSource:
-    """An objective, and its plan where the user gave one."""
+    """An objective, its plan where the user gave one, and the texts of files by their names."""
 
     objective: str
     plan: TaskIR | None
+    inputs: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_source(
@@ -49,11 +71,12 @@ def read_source(
     template: str | None,
     join: str | None,
     max_steps: int,
+    files: Sequence[Path] | None = None,
 ) -> RunSource:
     """Make one thing to run of what was given.
 
     Raises:
-        InputError: Nothing was given, or things that don't go together.
+        InputError: Nothing was given, things that don't go together, or a file that can't be read.
         PlanError: The plan can't be read or breaks a rule.
     """
     for text in (objective, template, join):
@@ -65,16 +88,17 @@ def read_source(
         raise InputError(
             "--plan was given with --items, --template or --join.", "Give one or the other."
         )
+    inputs = read_paths(files or ())
     if plan is not None:
-        return _from_plan(_read_plan(plan, max_steps), objective)
+        return _from_plan(_read_plan(plan, max_steps, inputs), objective, inputs)
     if mapped:
-        return _from_plan(_map_items(items, template, join, objective), objective)
+        return _from_plan(_map_items(items, template, join, objective), objective, inputs)
     if objective is None:
         raise InputError(
             "There is nothing to run.",
             "Give an OBJECTIVE, a --plan FILE, or --items FILE with --template.",
         )
-    return RunSource(objective, None)
+    return RunSource(objective, None, inputs)
 
 
 def _check_text(text: str | None) -> None:
@@ -84,14 +108,15 @@ def _check_text(text: str | None) -> None:
         raise InputError(f"{text!r} is not UTF-8 text.", "Write it as UTF-8.") from None
 
 
-def _from_plan(plan: TaskIR, objective: str | None) -> RunSource:
+def _from_plan(plan: TaskIR, objective: str | None, inputs: Mapping[str, str]) -> RunSource:
     if objective is not None:
         check_objective(plan, objective)
-    return RunSource(plan.objective, plan)
+    with_inputs(plan, inputs)  # names what both have
+    return RunSource(plan.objective, plan, inputs)
 
 
-def _read_plan(path: Path, max_steps: int) -> TaskIR:
-    rules = PlanRules(max_steps=max_steps, gates=frozenset(gates()))
+def _read_plan(path: Path, max_steps: int, inputs: Mapping[str, str]) -> TaskIR:
+    rules = PlanRules(max_steps, frozenset(gates()), frozenset(inputs))
     return load_plan(path, rules)
 
 

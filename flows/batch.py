@@ -80,7 +80,9 @@ async def _run_line(
             return BatchLine(number=number, error="The batch was cancelled before this line.")
         try:
             job = read_line(text, options)
-            result = await swarm(job.objective, plan=job.plan, options=job.options)
+            result = await swarm(
+                job.objective, plan=job.plan, inputs=job.inputs or None, options=job.options
+            )
         except RunFailedError as error:
             return BatchLine(number=number, result=error.result, error=str(error))
         except SwarmError as error:

@@ -19,7 +19,8 @@ __all__ = ["BatchJob", "BatchLine", "read_line"]
 
 _FORMS = (
     'Write {"objective": …}, {"objective": …, "plan": {…}}, a plan, a string, or '
-    '{"prompt_template": …, "items": […]}; each object may have "options".'
+    '{"prompt_template": …, "items": […]}; each object may have "options", and '
+    'all but a plan "inputs".'
 )
 
 
@@ -30,6 +31,7 @@ class _Strict(Frozen):
 class _Job(_Strict):
     objective: str = Field(min_length=1)
     plan: dict[str, Any] | str | None = None
+    inputs: dict[str, str] = Field(default_factory=dict[str, str])
 
 
 class _Mapped(_Strict):
@@ -38,6 +40,7 @@ class _Mapped(_Strict):
     join: str | None = None
     objective: str | None = None
     agent: Agent | None = None
+    inputs: dict[str, str] = Field(default_factory=dict[str, str])
 
 
 class BatchJob(_Strict):
@@ -46,6 +49,7 @@ class BatchJob(_Strict):
     objective: str
     plan: TaskIR | None
     options: SwarmOptions
+    inputs: dict[str, str] = Field(default_factory=dict[str, str])
 
 
 class BatchLine(Frozen):
@@ -68,7 +72,8 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
 
     Args:
         text: JSON: an objective as a string, an object with an `objective` and perhaps a `plan`, a
-            plan, or a `prompt_template` with `items`. An object's `options` go before the batch's.
+            plan, or a `prompt_template` with `items`. An object's `options` go before the batch's;
+            its `inputs` are texts by name.
         options: The batch's options.
 
     Raises:
@@ -83,11 +88,11 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
     line = cast("dict[str, Any]", data)
     try:
         options = _override(options, line.pop("options", {}))
-        objective, plan = _understand(line, options)
+        objective, plan, inputs = _understand(line, options)
     except ValidationError as error:
         problems = "; ".join(describe(error, line))
         raise InputError(f"The line is wrong: {problems}.", _FORMS) from None
-    return BatchJob(objective=objective, plan=plan, options=options)
+    return BatchJob(objective=objective, plan=plan, options=options, inputs=inputs)
 
 
 def _parse(text: str) -> object:
@@ -103,7 +108,9 @@ def _override(options: SwarmOptions, own: object) -> SwarmOptions:
     return SwarmOptions.model_validate({**options.model_dump(), **cast("dict[str, Any]", own)})
 
 
-def _understand(line: dict[str, Any], options: SwarmOptions) -> tuple[str, TaskIR | None]:
+def _understand(
+    line: dict[str, Any], options: SwarmOptions
+) -> tuple[str, TaskIR | None, dict[str, str]]:
     rules = PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
     if "prompt_template" in line:
         mapped = _Mapped.model_validate(line)
@@ -114,14 +121,15 @@ def _understand(line: dict[str, Any], options: SwarmOptions) -> tuple[str, TaskI
             join=mapped.join,
             agent=mapped.agent,
         )
-        return plan.objective, parse_plan(plan.model_dump(mode="json"), rules)
+        return plan.objective, parse_plan(plan.model_dump(mode="json"), rules), mapped.inputs
     if "steps" in line:
         plan = parse_plan(line, rules)
-        return plan.objective, plan
+        return plan.objective, plan, {}
     job = _Job.model_validate(line)
     if not job.objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted.")
-    return job.objective, None if job.plan is None else parse_plan(job.plan, rules)
+    plan = None if job.plan is None else parse_plan(job.plan, rules)
+    return job.objective, plan, job.inputs
 
 
 def _kind(value: object) -> str:

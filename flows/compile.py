@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from ..errors import PlanError
 from ..gates import select_gates
+from ..inputs.named import named_problem
 from ..memory.episode import EpisodeKey
 from ..result import Recall, StepRecall
 from ..task_ir import Output, OutputKind, Step, StepSettings, TaskIR, TaskType, Tier
@@ -43,6 +45,8 @@ class CompiledStep:
         timeout_s: Seconds an attempt may take; None is its tier's.
         model: The model that does it; "" for its tier's.
         settings: How that model is asked.
+        inputs: Names of the inputs that it reads; None is all of them for a step without upstream,
+            and none for any other.
         lesson: What earlier steps like it have shown, quoted; "" for nothing.
         used: The memories that all this comes from.
     """
@@ -64,6 +68,7 @@ class CompiledStep:
     lesson: str = ""
     model: str = ""
     settings: StepSettings = field(default_factory=StepSettings)
+    inputs: tuple[str, ...] | None = None
     used: tuple[EpisodeKey, ...] = ()
 
 
@@ -73,7 +78,7 @@ class CompiledPlan:
 
     Attributes:
         final_step: The step whose output is the answer as it stands, if the plan names one.
-        inputs: Names and texts that the steps without upstream read.
+        inputs: Names and texts of what the plan is given; `inputs_of` says who reads which.
         rules: What every agent is told: the plan's constraints and assumptions.
         content_hash: SHA-256 over what running the plan depends on; the same in every process and
             Python version. Priorities do not count: they change when, not what. Nor do the most
@@ -99,6 +104,13 @@ class CompiledPlan:
                 return step
         raise KeyError(step_id)
 
+    def inputs_of(self, step: CompiledStep) -> tuple[tuple[str, str], ...]:
+        """Return names and texts of the inputs that a step reads, in the step's order."""
+        if step.inputs is None:
+            return () if step.upstream else self.inputs
+        texts = dict(self.inputs)
+        return tuple((name, texts[name]) for name in step.inputs)
+
     def to_json(self) -> dict[str, Any]:
         """Return the plan as the objects JSON stands for."""
         return json.loads(json.dumps(asdict(self), default=_dump))
@@ -119,7 +131,11 @@ def compile_plan(
             where none are given, and as the mean of the known ones where some are. Those that
             `recall` expects, if left out.
         recall: What the memory made of the steps; it may change who does one and on which tier.
+
+    Raises:
+        PlanError: A step names an input that the plan doesn't have.
     """
+    _check_inputs(plan)
     defaults = defaults or StepDefaults()
     recalled = {step.step: step for step in recall.steps} if recall else {}
     if durations is None:
@@ -145,6 +161,7 @@ def compile_plan(
                 priority=priorities[step.id],
                 model=step.model,
                 settings=step.settings,
+                inputs=step.inputs,
             ),
             recalled.get(step.id),
             rules,
@@ -160,6 +177,15 @@ def compile_plan(
         rules=rules,
         content_hash=_content_hash(plan, steps),
     )
+
+
+def _check_inputs(plan: TaskIR) -> None:
+    for step in plan.steps:
+        if problem := named_problem(step.inputs or (), plan.inputs):
+            raise PlanError(
+                f"The plan breaks a rule: step {step.id} {problem}.",
+                "Give that input, or correct its name.",
+            )
 
 
 def _apply_recall(
@@ -214,6 +240,9 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
         fields = asdict(step)
         for name in ("priority", "persona", "used", "max_attempts"):
             del fields[name]
+        if step.inputs is None:
+            # So that plans of earlier versions have the hash that they had.
+            del fields["inputs"]
         content.append(fields)
     context = {
         "objective": plan.objective,

@@ -52,17 +52,11 @@ class RunContext:
         """What the cache keys of this run and plan begin with."""
         return f"{self.flow_run_id}.{self.plan.content_hash[:16]}"
 
-    @property
-    def inputs(self) -> tuple[StepOutput, ...]:
-        """The plan's own inputs, which steps without upstream read."""
-        return tuple(StepOutput(name=name, text=text) for name, text in self.plan.inputs)
-
     def upstream_of(self, step: CompiledStep) -> tuple[StepOutput, ...]:
-        """Return what a step reads: the outputs of the steps before it, or the plan's inputs."""
-        if not step.upstream:
-            return self.inputs
+        """Return what a step reads: inputs of the plan, and the outputs of the steps before it."""
+        inputs = (StepOutput(name=name, text=text) for name, text in self.plan.inputs_of(step))
         outputs = (self.records[name].output for name in step.upstream)
-        return tuple(output for output in outputs if output is not None)
+        return (*inputs, *(output for output in outputs if output is not None))
 
     @property
     def limits(self) -> CallLimits:

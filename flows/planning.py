@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from prefect.client.schemas.objects import State
@@ -10,7 +11,9 @@ from ..errors import NoPlanError
 from ..gates import gates
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
+from ..tasks.planner.given_inputs import notes_of
 from ..tasks.planner.task import Planned, PlanRequest, decompose
+from .given.merging import with_inputs
 from .options import SwarmOptions
 from .task_run import run_task
 
@@ -21,9 +24,13 @@ _PLANNERS: tuple[TierName, ...] = ("orchestrator", "coder")
 
 
 async def plan_for(
-    objective: str, plan: TaskIR | None, options: SwarmOptions, flow_run_id: str
+    objective: str,
+    plan: TaskIR | None,
+    options: SwarmOptions,
+    flow_run_id: str,
+    inputs: Mapping[str, str],
 ) -> tuple[Planned, State[Any] | None]:
-    """Return the plan, and the Prefect state of what wrote it.
+    """Return the plan with what the run is given, and the Prefect state of what wrote it.
 
     Raises:
         ModelError: The planner can't be reached, or refuses.
@@ -31,8 +38,8 @@ async def plan_for(
         PlanError: The user's plan breaks a rule.
     """
     if plan is not None:
-        rules = PlanRules(max_steps=options.max_steps, gates=frozenset(gates()))
-        checked = parse_plan(plan.model_dump(mode="json"), rules)
+        rules = PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset())
+        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), rules)
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []
     state: State[Any] | None = None
@@ -45,6 +52,7 @@ async def plan_for(
             max_steps=options.max_steps,
             seed=options.seed,
             adapter=options.adapter,
+            inputs=notes_of(inputs),
         )
         state, content = await run_task(decompose, request, name=f"Plan · {tier}", wait_for=[state])
         if isinstance(content, NoPlanError):
@@ -52,7 +60,9 @@ async def plan_for(
         elif isinstance(content, Exception):
             raise content
         else:
-            return Planned.model_validate(content), state
+            planned = Planned.model_validate(content)
+            update = {"plan": with_inputs(planned.plan, inputs)}
+            return planned.model_copy(update=update), state
     raise failures[0]
 
 

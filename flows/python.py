@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from inspect import isroutine
@@ -11,9 +12,11 @@ from pydantic import TypeAdapter
 
 from ..blocks.given import GivenModel
 from ..errors import InputError
+from ..inputs.reading import Inputs, read_given
 from ..result import SwarmResult
 from ..task_ir import TaskIR
 from .answer.answer_type import answer_check, answer_problem, answered_as
+from .given.inputs import inputs_given
 from .options import SwarmOptions
 from .swarm import swarm as swarm_flow
 
@@ -24,6 +27,7 @@ async def swarm(
     objective: str,
     *,
     plan: TaskIR | None = None,
+    inputs: Inputs | None = None,
     options: SwarmOptions | None = None,
     model: GivenModel | str | None = None,
     worker: GivenModel | str | None = None,
@@ -37,6 +41,7 @@ async def swarm(
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
         plan: A plan of your own; left out, the orchestrator writes one.
+        inputs: What to work on: texts and paths by name, or paths of files and folders.
         options: Models and budgets.
         model: The model of every tier: a name, a pydantic-ai model, or an agent, whose tools and
             settings are used.
@@ -52,7 +57,8 @@ async def swarm(
 
     Raises:
         GateError: A gate that a step has to pass can't run here.
-        InputError: The objective is empty or not the plan's, or the plan breaks a rule.
+        InputError: The objective is empty or not the plan's, the plan breaks a rule, or an input
+            can't be read.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
         RunFailedError: No step succeeded; its `result` tells it all.
@@ -77,7 +83,8 @@ async def swarm(
     # Validated anew, so that models become the names that stand for them.
     chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
-    with answered_as(asked and asked.adapter):
+    texts = {} if inputs is None else await asyncio.to_thread(read_given, inputs)
+    with inputs_given(texts), answered_as(asked and asked.adapter):
         result = await run(objective, plan=plan, options=chosen)
         if asked is None or answer_problem(result.answer, asked.schema, answer_check()):
             return result

@@ -26,6 +26,7 @@ from .answer.answer_type import answer_check
 from .compile import StepDefaults, compile_plan
 from .control import Progress, RunControl, current_control, waiting_listener
 from .execute import Execution
+from .given.inputs import keep_inputs, stored_inputs
 from .lock import exclusive
 from .options import SwarmOptions
 from .planning import plan_for
@@ -60,6 +61,7 @@ async def swarm(
     objective: str,
     *,
     plan: PlanParameter = None,
+    inputs: Annotated[dict[str, str] | None, WITH_SCHEMAS] = None,
     options: Annotated[SwarmOptions, WITH_SCHEMAS] = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
 ) -> SwarmResult:
     """Run a swarm.
@@ -69,11 +71,13 @@ async def swarm(
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
         plan: A plan of your own; left empty, the orchestrator writes one.
+        inputs: Texts to work on, by their names.
         options: Models and budgets.
 
     Raises:
         GateError: A gate that a step has to pass can't run here.
-        InputError: The objective is empty or not the plan's, or the plan breaks a rule.
+        InputError: The objective is empty or not the plan's, the plan breaks a rule, or an input
+            can't be taken.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
         RunFailedError: No step succeeded; its `result` tells it all.
@@ -84,6 +88,7 @@ async def swarm(
     try:
         with exclusive(run):
             run.remove_temporary_files()
+            _begin(run, str(flow_run.id), objective, plan, inputs, options)
             return await _execute(run, objective, plan, options)
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
@@ -96,7 +101,6 @@ async def _execute(
     run: RunFolder, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
-    _begin(run, flow_run_id, objective, plan, options)
     options = await _with_policy(options)
     async with (
         no_task_run_left(flow_run_id),
@@ -153,7 +157,7 @@ async def _planned(
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
         return kept.planned, kept.state
-    planning = plan_for(objective, plan, options, str(flow_run.id))
+    planning = plan_for(objective, plan, options, str(flow_run.id), stored_inputs(run))
     planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))
     return planned, state
@@ -180,7 +184,12 @@ def _as(state: State[Any]) -> Any:
 
 
 def _begin(
-    run: RunFolder, flow_run_id: str, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder,
+    flow_run_id: str,
+    objective: str,
+    plan: TaskIR | None,
+    inputs: dict[str, str] | None,
+    options: SwarmOptions,
 ) -> None:
     if not objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted.")
@@ -189,6 +198,7 @@ def _begin(
     if not run.about():
         if plan is not None:
             check_objective(plan, objective)
+        keep_inputs(run, inputs)
         about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
         run.append(ACCOUNTS, about)
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})

@@ -60,6 +60,31 @@ def test_a_whole_number_of_seconds_is_a_timeout() -> None:
     assert parse_plan(plan(step(1, timeout_s=60))).steps[0].timeout_s == 60.0
 
 
+GIVEN = PlanRules(inputs=frozenset({"notes.md"}))
+
+
+def test_a_step_may_read_what_the_plan_has_and_what_the_run_is_given() -> None:
+    ir = parse_plan(plan(step(1, inputs=["own", "notes.md"]), inputs={"own": "x"}), GIVEN)
+    assert ir.steps[0].inputs == ("own", "notes.md")
+
+
+def test_an_input_that_is_not_known_is_refused_with_those_that_are() -> None:
+    assert "step S1 reads an unknown input 'note.md'; there are notes.md" in problem(
+        plan(step(1, inputs=["note.md"])), GIVEN
+    )
+    nothing = PlanRules(inputs=frozenset())
+    assert "no inputs are given" in problem(plan(step(1, inputs=["a"])), nothing)
+
+
+def test_an_input_that_is_named_twice_is_refused() -> None:
+    wrong = plan(step(1, inputs=["notes.md", "notes.md"]))
+    assert "step S1 names its input 'notes.md' twice" in problem(wrong, GIVEN)
+
+
+def test_inputs_are_not_checked_before_all_are_known() -> None:
+    assert parse_plan(plan(step(1, inputs=["later"]))).steps[0].inputs == ("later",)
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown agent": (
         plan(step(1, agent="Eve")),

@@ -50,6 +50,7 @@ def run_and_report(
     *,
     as_json: bool,
     before: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    after: Callable[[SwarmResult], None] | None = None,
 ) -> int:
     """Run a swarm, show its progress on stderr and its end on stdout.
 
@@ -58,6 +59,7 @@ def run_and_report(
         start: Imports what is needed, which takes seconds, and returns what starts the run.
         as_json: Print the result as JSON and nothing else.
         before: Is done once the server is there, before anything is shown.
+        after: Is done with the result once it is shown.
     """
     from ...flows.preflight.storage import check_storage
 
@@ -75,6 +77,8 @@ def run_and_report(
         link = None if server.process else _link(result)
         print_summary(result, link, look_closer=result.status == "completed")
     _tell_trouble(result)
+    if after is not None:
+        after(result)
     return exit_code_of_status(result.status)
 
 

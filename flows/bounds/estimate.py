@@ -42,13 +42,13 @@ def estimate(
     """
     read = written = 0
     usd: float | None = 0.0
-    inputs = sum(tokens_of(text) for _, text in plan.inputs)
     answers: dict[str, int] = {}
     for step in plan.steps:
         own = options.tiers.get(step.tier, TierOptions())
         most = step.settings.max_output_tokens or own.max_output_tokens or options.max_output_tokens
         answers[step.id] = min(most or TYPICAL_ANSWER, TYPICAL_ANSWER)
-        upstream = sum(answers[name] for name in step.upstream) if step.upstream else inputs
+        upstream = sum(answers[name] for name in step.upstream)
+        upstream += sum(tokens_of(text) for _, text in plan.inputs_of(step))
         room = own.max_input_tokens or options.max_input_tokens
         upstream = min(upstream, room) if room else upstream
         reads = tokens_of(step.instructions) + tokens_of(step.prompt) + upstream

@@ -106,7 +106,8 @@ class Summaries:
                 SubagentRequest(
                     key=f"{self.context.key}.{text.name}.summary.{room}.{turn}.{number}",
                     run=request.run,
-                    step=f"{text.name}-summary-{turn}-{number}",
+                    # A file of the run is named after it.
+                    step=f"{text.name.replace('/', '_')}-summary-{turn}-{number}",
                     agent="Summariser",
                     attempt=1,
                     tier="worker",

@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
 from ...errors import InputError, NoPlanError, PlanError
 from ..subagent.refusal import refuses
 from ..usage import usage_of
+from .given_inputs import listing
 from .protocol import PlanContext, PlanDraft
 from .written import read_answer, written_text
 
@@ -50,7 +51,8 @@ async def converse(
     Raises:
         NoPlanError: The model refuses, or the second plan can't be read either.
     """
-    answers = [await ask([_user_message(objective)])]
+    asked = _user_message("\n\n".join(filter(None, (objective, listing(context.inputs)))))
+    answers = [await ask([asked])]
     try:
         return _draft(answers, objective, context, "as the model wrote it")
     except NoPlanError:
@@ -59,7 +61,7 @@ async def converse(
         problem = error
     repair = f"{problem} Write the whole plan again, correctly."
     answered = ModelResponse([TextPart(written_text(answers[0]) or "(nothing)")])
-    answers.append(await ask([_user_message(objective), answered, _user_message(repair)]))
+    answers.append(await ask([asked, answered, _user_message(repair)]))
     try:
         return _draft(answers, objective, context, f"after one repair: {problem.problem}")
     except PlanError as error:

@@ -12,7 +12,7 @@ from ...blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from ..subagent.early_abort import watch
 from .conversation import checked_objective, converse
 from .instructions import instructions
-from .plan_grammar import SHAPE, plan_grammar
+from .plan_grammar import plan_grammar, plan_shape
 from .protocol import PlanContext, PlanDraft
 
 __all__ = ["GrammarPlanner"]
@@ -46,7 +46,7 @@ class GrammarPlanner:
         settings["max_tokens"] = context.max_tokens or room
         if context.seed is not None:
             settings["seed"] = context.seed
-        system = SystemPromptPart(f"{instructions(context.rules)}\n\n{SHAPE}")
+        system = SystemPromptPart(f"{instructions(context.rules)}\n\n{plan_shape(context.rules)}")
 
         async def ask(messages: Sequence[ModelMessage]) -> ModelResponse:
             sent = [ModelRequest([system]), *messages]

@@ -26,9 +26,16 @@ with their values, a JSON Schema, headings, bounds on words, a form. All of it i
 output that doesn't keep to it is refused: state nothing that the prompt doesn't say as well."""
 
 
+_INPUTS = """
+The objective comes with inputs, of which you see name, size and first line. inputs: the names of
+those that an assignment reads; their texts are put before its prompt. Give each assignment what
+it needs and no more. null is all of them for an assignment that depends on nothing, and none for
+any other."""
+
+
 def instructions(rules: PlanRules) -> str:
     """Return how to plan, with the limits that the plan has to keep."""
     text = f"{_TEXT}\nNo more than {rules.max_steps} assignments."
     if rules.gates:
         text += f" Gates there are: {', '.join(sorted(rules.gates))}."
-    return text
+    return text + _INPUTS if rules.inputs else text

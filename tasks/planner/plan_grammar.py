@@ -12,9 +12,9 @@ from typing import get_args
 from ...output import Form, OutputKind
 from ...task_ir import TIERS, PlanRules
 
-__all__ = ["SHAPE", "plan_grammar"]
+__all__ = ["plan_grammar", "plan_shape"]
 
-SHAPE = """\
+_SHAPE = """\
 Answer with JSON alone, in this form:
 {"create_subagent": [{"name": "…", "system_prompt": "…", "tier": "worker"}],
  "assign_task": [{"agent": "…", "prompt": "…", "depends_on": [], "output": {"kind": "text"}}]}
@@ -33,6 +33,12 @@ ws ::= ("\n" [ \t]{0,16} | " ")?
 """
 
 
+def plan_shape(rules: PlanRules) -> str:
+    """Return how a plan is written that obeys the grammar, for the model."""
+    last = 'At its end an assignment may have "inputs": ["…"].'
+    return f"{_SHAPE}\n{last}" if rules.inputs else _SHAPE
+
+
 def plan_grammar(rules: PlanRules) -> str:
     """Return the GBNF of plans that keep to the rules."""
     lines = [
@@ -41,20 +47,21 @@ def plan_grammar(rules: PlanRules) -> str:
         rf'subagent ::= "{{" ws {_key("name")} name ws "," ws {_key("system_prompt")} string'
         rf' (ws "," ws {_key("tier")} tier)? ws "}}"',
         f"tier ::= {_one_of(TIERS)}",
-        *_tasks(rules.max_steps),
+        *_tasks(rules.max_steps, " inputs?" if rules.inputs else ""),
         _output(),
         *_gates(rules.gates),
+        *_inputs(rules.inputs),
     ]
     return "\n".join(lines) + _TEXTS
 
 
-def _tasks(most: int) -> Iterable[str]:
+def _tasks(most: int, last: str) -> Iterable[str]:
     """A rule for each position, since each may need other positions."""
     for place in range(1, most + 1):
         needs = f'(needed{place} (ws "," ws needed{place})*)?' if place > 1 else '""'
         yield (
             rf'task{place} ::= "{{" ws {_key("agent")} name ws "," ws {_key("prompt")} string ws'
-            rf' "," ws {_key("depends_on")} "[" ws {needs} ws "]" output? gates? ws "}}"'
+            rf' "," ws {_key("depends_on")} "[" ws {needs} ws "]" output? gates?{last} ws "}}"'
         )
         following = f'(ws "," ws task{place + 1} more{place + 1})?' if place < most else '""'
         yield f"more{place} ::= {following}"
@@ -101,6 +108,13 @@ def _gates(names: frozenset[str] | None) -> Iterable[str]:
     yield f"gate ::= {_one_of(sorted(names)) if names else 'string'}"
 
 
+def _inputs(names: frozenset[str] | None) -> Iterable[str]:
+    if names:
+        listed = '"[" ws input (ws "," ws input)* ws "]"'
+        yield rf'inputs ::= ws "," ws {_key("inputs")} ("null" | "[" ws "]" | {listed})'
+        yield f"input ::= {_one_of(sorted(names))}"
+
+
 def _key(name: str) -> str:
     return rf'"{_quoted(name)}" ws ":" ws'
 
@@ -111,4 +125,4 @@ def _one_of(names: Iterable[str]) -> str:
 
 def _quoted(name: str) -> str:
     """A JSON string within a GBNF string."""
-    return json.dumps(name).replace("\\", "\\\\").replace('"', '\\"')
+    return json.dumps(name, ensure_ascii=False).replace("\\", "\\\\").replace('"', '\\"')

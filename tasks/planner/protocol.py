@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ...result import Usage
 from ...task_ir import PlanRules, TaskIR
+from .given_inputs import InputNote
 
 __all__ = ["PlanContext", "PlanDraft", "Planner"]
 
@@ -20,11 +21,13 @@ class PlanContext:
         rules: Limits on the plan.
         seed: Seeds sampling; None is the model's own.
         max_tokens: The most tokens a plan may take; None is the planner's own.
+        inputs: What is given to read; the rules have the names.
     """
 
     rules: PlanRules = field(default_factory=PlanRules)
     seed: int | None = None
     max_tokens: int | None = None
+    inputs: tuple[InputNote, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,29 +21,32 @@ from pydantic_ai.tools import ToolDefinition
 from .conversation import checked_objective, converse
 from .instructions import instructions
 from .protocol import PlanContext, PlanDraft
-from .written import PLAN_TOOL, WrittenPlan
+from .written import PLAN_TOOL, plan_schema
 
 __all__ = ["StructuredPlanner"]
 
-_SCHEMA = WrittenPlan.model_json_schema()
 _PURPOSE = "Write the whole plan: who is created, and what each is assigned."
-_BY_TOOL = ModelRequestParameters(
-    output_mode="auto",
-    output_tools=[
-        ToolDefinition(
-            name=PLAN_TOOL, description=_PURPOSE, parameters_json_schema=_SCHEMA, kind="output"
-        )
-    ],
-    output_object=OutputObjectDefinition(json_schema=_SCHEMA, name=PLAN_TOOL, description=_PURPOSE),
-    allow_text_output=False,
-)
-_AS_TEXT = replace(_BY_TOOL, output_mode="prompted", output_tools=[], allow_text_output=True)
 _OTHERWISE_REJECTED = (
     ModelAuthenticationError,
     ModelContextWindowExceededError,
     ModelNotFoundError,
 )
 """What is rejected for another reason than the form that the plan is asked for in."""
+
+
+def _by_tool(*, inputs: bool) -> ModelRequestParameters:
+    schema = plan_schema(inputs=inputs)
+    tool = ToolDefinition(
+        name=PLAN_TOOL, description=_PURPOSE, parameters_json_schema=schema, kind="output"
+    )
+    return ModelRequestParameters(
+        output_mode="auto",
+        output_tools=[tool],
+        output_object=OutputObjectDefinition(
+            json_schema=schema, name=PLAN_TOOL, description=_PURPOSE
+        ),
+        allow_text_output=False,
+    )
 
 
 class StructuredPlanner:
@@ -60,7 +63,9 @@ class StructuredPlanner:
             ModelAPIError: The model can't be asked.
             NoPlanError: The model refuses, or the second plan can't be read either.
         """
-        parameters = _BY_TOOL
+        by_tool = _by_tool(inputs=bool(context.rules.inputs))
+        as_text = replace(by_tool, output_mode="prompted", output_tools=[], allow_text_output=True)
+        parameters = by_tool
 
         async def ask(messages: Sequence[ModelMessage]) -> ModelResponse:
             nonlocal parameters
@@ -68,9 +73,9 @@ class StructuredPlanner:
                 return await self._ask(messages, context, parameters)
             except ModelRequestRejectedError as error:
                 # Servers without tools reject what has them; they do so before anything is written.
-                if parameters is _AS_TEXT or isinstance(error, _OTHERWISE_REJECTED):
+                if parameters is as_text or isinstance(error, _OTHERWISE_REJECTED):
                     raise
-                parameters = _AS_TEXT
+                parameters = as_text
                 return await self._ask(messages, context, parameters)
 
         return await converse(checked_objective(objective), context, ask)

@@ -24,6 +24,7 @@ from ...gates import gates
 from ...result import Planning
 from ...task_ir import PlanRules, StoredPlan, TierName
 from ..tags import tag_task_run
+from .given_inputs import InputNote
 from .planner import planner_for
 from .protocol import PlanContext, PlanDraft
 
@@ -33,7 +34,7 @@ __all__ = ["PlanRequest", "Planned", "decompose", "plan_objective"]
 class PlanRequest(Frozen):
     """What the orchestrator is asked. `run` is the flow run it belongs to.
 
-    `adapter` says whether the adapter of a local model is applied.
+    `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read.
     """
 
     run: str
@@ -43,6 +44,7 @@ class PlanRequest(Frozen):
     max_steps: int
     seed: int | None = None
     adapter: bool = True
+    inputs: tuple[InputNote, ...] = ()
 
 
 class Planned(Frozen):
@@ -56,7 +58,9 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
-    content = request.model_dump_json() + (file_hash(adapter) if adapter else "")
+    # Without inputs the key is the one that it was before requests had them.
+    left_out = None if request.inputs else {"inputs"}
+    content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return f"{request.run}.plan.{digest}"
 
@@ -91,10 +95,12 @@ async def plan_objective(request: PlanRequest) -> Planned:
         NoPlanError: No plan it wrote can be read.
     """
     model = await resolve_model(request.model, request.tier)
-    rules = PlanRules(max_steps=request.max_steps, gates=frozenset(gates()))
+    names = frozenset(note.name for note in request.inputs)
+    rules = PlanRules(max_steps=request.max_steps, gates=frozenset(gates()), inputs=names)
     planner = planner_for(model, adapter=request.adapter)
+    context = PlanContext(rules, request.seed, inputs=request.inputs)
     try:
-        draft = await planner.plan(request.objective, PlanContext(rules, request.seed))
+        draft = await planner.plan(request.objective, context)
     except FallbackExceptionGroup as group:
         raise _refused(model, group.exceptions[0]) from group
     except ModelAPIError as error:

@@ -13,7 +13,14 @@ from ...output import Form, OutputKind
 from ...task_ir import PlanRules, TaskIR, Tier, describe, final_step, parse_plan
 from ..subagent.extraction import extract
 
-__all__ = ["PLAN_TOOL", "PlannedOutput", "WrittenPlan", "read_answer", "written_text"]
+__all__ = [
+    "PLAN_TOOL",
+    "PlannedOutput",
+    "WrittenPlan",
+    "plan_schema",
+    "read_answer",
+    "written_text",
+]
 
 PLAN_TOOL = "write_plan"
 """The tool that a plan is the arguments of."""
@@ -89,6 +96,11 @@ class PlannedTask(BaseModel):
     gates: list[str] | None = Field(
         default=None, description="Checks its output must pass; null takes the output kind's own."
     )
+    inputs: list[str] | None = Field(
+        default=None,
+        description="Names of the given inputs that it reads; null is all of them if it depends on "
+        "nothing, else none.",
+    )
 
 
 class WrittenPlan(BaseModel):
@@ -118,6 +130,7 @@ class WrittenPlan(BaseModel):
                 "depends_on": [f"S{need}" for need in dict.fromkeys(task.depends_on)],
                 "output": task.output.data(f"S{number}"),
                 "gates": task.gates,
+                "inputs": task.inputs,
             }
             for number, task in enumerate(self.assign_task, 1)
         ]
@@ -126,6 +139,18 @@ class WrittenPlan(BaseModel):
             "agents": [agent.model_dump() for agent in self.create_subagent],
             "steps": steps,
         }
+
+
+def plan_schema(*, inputs: bool) -> dict[str, Any]:
+    """Return the JSON Schema of a plan.
+
+    Args:
+        inputs: Whether there are inputs that an assignment may name.
+    """
+    schema = WrittenPlan.model_json_schema()
+    if not inputs:
+        del schema["$defs"]["PlannedTask"]["properties"]["inputs"]
+    return schema
 
 
 def read_answer(answer: ModelResponse, objective: str, rules: PlanRules) -> TaskIR:

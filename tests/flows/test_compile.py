@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect_swarm.errors import PlanError
 from prefect_swarm.flows.compile import CompiledPlan, StepDefaults, compile_plan
 from prefect_swarm.gates import DEFAULT_GATES
 from prefect_swarm.task_ir import OutputKind, parse_plan
@@ -149,6 +150,8 @@ CHANGES = {
     "optional": changed(S3={"optional": False}),
     "objective": changed(plan={"objective": "Choose"}),
     "inputs": changed(plan={"inputs": {"island": "Muck"}}),
+    "what a step reads": changed(S1={"inputs": ["island"]}),
+    "that a step reads nothing": changed(S1={"inputs": []}),
     "constraints": changed(plan={"constraints": []}),
     "final step": changed(plan={"final_step": None}),
 }
@@ -167,6 +170,30 @@ def test_the_hash_does_not_change_with_the_durations() -> None:
     slow = compiled(S1=100.0)
     assert slow.steps != compiled().steps
     assert slow.content_hash == HASH
+
+
+# --- inputs -------------------------------------------------------------------------------------
+
+
+def names_read(step: str, **steps: Any) -> list[str]:
+    made = compiled(changed(plan={"inputs": {"map": "North is up.", "island": "Eigg"}}, **steps))
+    return [name for name, _ in made.inputs_of(made.step(step))]
+
+
+def test_a_step_without_upstream_reads_all_inputs_and_others_none() -> None:
+    assert names_read("S1") == ["map", "island"]
+    assert names_read("S2") == []
+
+
+def test_a_step_that_names_inputs_reads_those_alone() -> None:
+    assert names_read("S1", S1={"inputs": ["island"]}) == ["island"]
+    assert names_read("S1", S1={"inputs": []}) == []
+    assert names_read("S2", S2={"inputs": ["island", "map"]}) == ["island", "map"]
+
+
+def test_an_input_that_is_not_in_the_plan_is_named() -> None:
+    with pytest.raises(PlanError, match="step S1 reads an unknown input 'chart'; there are island"):
+        compiled(changed(S1={"inputs": ["chart"]}))
 
 
 # --- priorities ---------------------------------------------------------------------------------

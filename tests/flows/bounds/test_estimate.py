@@ -28,6 +28,16 @@ def test_a_step_reads_its_prompt_and_what_it_needs_and_writes_a_typical_answer()
     assert found.usd == pytest.approx(found.input_tokens * 0.001 + found.output_tokens * 0.002)
 
 
+def test_an_input_is_counted_for_each_step_that_reads_it() -> None:
+    def read(*steps: dict[str, Any]) -> int:
+        compiled = compile_plan(of(*steps, inputs={"long": "x" * 3000, "short": "x" * 30}))
+        return estimate(compiled, SwarmOptions(), lambda _: FREE).input_tokens
+
+    neither = read(step(1, inputs=[]), step(2, 1))
+    assert read(step(1), step(2, 1)) - neither == 1010
+    assert read(step(1, inputs=["long"]), step(2, 1, inputs=["long"])) - neither == 2000
+
+
 def test_what_bounds_a_tier_bounds_its_estimate() -> None:
     compiled = compile_plan(of(step(1), step(2, 1), final_step="S2"))
     options = SwarmOptions(tiers={"worker": TierOptions(max_output_tokens=50)})

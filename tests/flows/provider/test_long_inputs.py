@@ -113,3 +113,17 @@ def test_inputs_that_fit_are_read_as_they_are() -> None:
         result = run_at(server, _TWO, max_input_tokens=5000, policy={"long_inputs": "summarise"})
     assert (left_out_of(result), len(server.asked)) == ((), 2)
     assert _LONG in reading(server)
+
+
+def test_an_input_that_a_step_names_is_summarised_too() -> None:
+    plan = plan_of(
+        {"id": "S1"},
+        {"id": "S2", "depends_on": ["S1"], "inputs": ["old/log.txt"]},
+        inputs={"old/log.txt": _LONG, "other.txt": "Calm."},
+    )
+    with serving(works) as server:
+        result = run_at(server, plan, max_input_tokens=_ROOM, policy={"long_inputs": "summarise"})
+    assert result.status == "completed"
+    assert {left.name for left in left_out_of(result)} == {"S1", "old/log.txt"}
+    assert reading(server).startswith("Input old/log.txt:\n")
+    assert "Calm." not in reading(server)

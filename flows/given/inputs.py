@@ -1,0 +1,61 @@
+"""The inputs of a run: those of its parameters, and those of the code that starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from ...errors import InputError, RunDamagedError
+from ...inputs.reading import check_inputs
+from ...runs import RunFolder
+
+__all__ = ["inputs_given", "keep_inputs", "stored_inputs"]
+
+_FILE = "inputs.json"
+
+# `inputs_given` sets it around a call of the flow: a Prefect server takes parameters of 512 KiB at
+# most, and documents may be larger. From the run's beginning on its folder has them.
+_given: ContextVar[Mapping[str, str] | None] = ContextVar("inputs", default=None)
+
+
+@contextmanager
+def inputs_given(texts: Mapping[str, str]) -> Generator[None]:
+    """Have the runs that are started inside read these texts, by their names."""
+    token = _given.set(texts)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def keep_inputs(run: RunFolder, parameter: Mapping[str, str] | None) -> None:
+    """Write what a run that begins is given into its folder.
+
+    Args:
+        run: The run's folder.
+        parameter: What the flow run's parameters have.
+
+    Raises:
+        InputError: A text can't be given under its name, or two have the same one.
+        StorageError: There is no room for them.
+    """
+    own, given = parameter or {}, _given.get() or {}
+    if twice := sorted(own.keys() & given.keys()):
+        raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
+    texts = {**own, **given}
+    check_inputs(texts)
+    if texts:
+        run.write(_FILE, texts)
+
+
+def stored_inputs(run: RunFolder) -> dict[str, str]:
+    """Return what a run was given when it began.
+
+    Raises:
+        RunDamagedError: It can't be read any more.
+    """
+    try:
+        return {name: str(text) for name, text in run.read_json(_FILE).items()}
+    except RunDamagedError as error:
+        raise RunDamagedError(error.problem, "Run the objective anew, with its files.") from None

@@ -1,0 +1,64 @@
+"""What a file's bytes say: its text, if it is one that a model can be given."""
+
+from __future__ import annotations
+
+import json
+
+from ..errors import InputError
+from ..text_files import decoded
+from .kinds import advice_for_binary, is_json_lines, kind_of
+from .pdf import pdf_text
+
+__all__ = ["text_of"]
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def text_of(data: bytes, name: str) -> str:
+    """Return a file's text; of CSV and JSON as it stands, of a PDF its text layer.
+
+    Args:
+        data: The file.
+        name: The file's name or path.
+
+    Raises:
+        InputError: It is empty, binary, not UTF-8 (says which byte), not JSON (says where), or a
+            PDF without text.
+    """
+    called = f"input {name}"
+    if not data:
+        raise InputError(f"The {called} is empty.", "Leave it out.")
+    kind = kind_of(name, data)
+    if kind == "PDF":
+        return pdf_text(data, called)
+    if b"\0" in data and not data.startswith(_UTF16):
+        raise InputError(f"The {called} is a binary file.", advice_for_binary(name))
+    text = decoded(data, called)
+    if not text.strip():
+        raise InputError(f"The {called} holds nothing but blanks.", "Leave it out.")
+    if kind == "JSON":
+        _check_json(text, called, by_line=is_json_lines(name))
+    return text
+
+
+def _check_json(text: str, called: str, *, by_line: bool) -> None:
+    # Not splitlines, which also splits at characters that JSON allows inside a string.
+    documents = text.split("\n") if by_line else [text]
+    for number, document in enumerate(documents, 1):
+        if by_line and not document.strip():
+            continue
+        try:
+            json.loads(document)
+        except json.JSONDecodeError as error:
+            line = number if by_line else error.lineno
+            where = f"{error.msg} in line {line:,}, column {error.colno:,}"
+            raise _no_json(called, where) from None
+        except (ValueError, RecursionError) as error:
+            # A number of thousands of digits, or thousands of brackets.
+            raise _no_json(called, str(error)) from None
+
+
+def _no_json(called: str, where: str) -> InputError:
+    return InputError(
+        f"The {called} is not JSON: {where}.", "Correct it, or give it a name that ends in .txt."
+    )

@@ -1,0 +1,117 @@
+"""Reading the files that a run is given, all of them before any model is asked."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import cast
+
+from ..errors import InputError
+from ..text_files import file_problem
+from .contents import text_of
+from .folder import files_in
+from .limits import MAX_FILE_BYTES, MAX_FILES, check_total, size
+from .names import input_names, name_problem
+
+__all__ = ["Inputs", "check_inputs", "read_file", "read_given", "read_paths"]
+
+Inputs = Mapping[str, str | Path] | Iterable[str | Path]
+"""What Python code gives: texts, and files as paths, by name; or paths of files and folders."""
+
+
+def read_paths(paths: Iterable[Path]) -> dict[str, str]:
+    """Read files, and all files of folders; what is given twice counts once.
+
+    Returns:
+        Texts by name, in the order given.
+
+    Raises:
+        InputError: One can't be read or is nothing that a model can be given, or they are too many
+            or too large.
+    """
+    files: dict[Path, Path] = {}
+    for path in paths:
+        for file in files_in(path) if path.is_dir() else [path]:
+            files.setdefault(file.resolve(), file)
+    if len(files) > MAX_FILES:
+        raise InputError(
+            f"{len(files)} files were given, and a run takes {MAX_FILES}.", "Give fewer files."
+        )
+    texts: dict[str, str] = {}
+    total = 0
+    for name, file in zip(input_names([*files]), files.values(), strict=True):
+        texts[name] = read_file(file)
+        total += len(texts[name].encode())
+        check_total(total)
+    return texts
+
+
+def read_given(given: Inputs) -> dict[str, str]:
+    """Read what Python code gives.
+
+    Raises:
+        InputError: As `read_paths` and `check_inputs` say.
+    """
+    if isinstance(given, str | Path):
+        return read_paths([Path(given)])
+    if not isinstance(given, Mapping):
+        return read_paths(map(Path, given))
+    by_name = cast("Mapping[str, str | Path]", given)
+    texts = {
+        name: value if isinstance(value, str) else read_file(value)
+        for name, value in by_name.items()
+    }
+    check_inputs(texts)
+    return texts
+
+
+def check_inputs(inputs: Mapping[str, str]) -> None:
+    """Check texts that are given by name.
+
+    Raises:
+        InputError: A name can't be used, a text is empty, or they are too many or too large.
+    """
+    for name, text in inputs.items():
+        if problem := name_problem(name):
+            raise InputError(f"The input's name {name!r} {problem}.", "Give it another name.")
+        if not text.strip():
+            raise InputError(f"The input {name} is empty.", "Leave it out.")
+    if len(inputs) > MAX_FILES:
+        raise InputError(
+            f"{len(inputs)} inputs were given, and a run takes {MAX_FILES}.", "Give fewer."
+        )
+    check_total(sum(len(text.encode()) for text in inputs.values()))
+
+
+def read_file(path: Path) -> str:
+    """Return the text of a file.
+
+    Its size is looked at first: no byte of a file that is too large is read.
+
+    Raises:
+        InputError: It can't be read, is no plain file or too large, or is nothing that a model can
+            be given.
+    """
+    name = f"input {path}"
+    try:
+        found = path.stat()
+        if stat.S_ISREG(found.st_mode):
+            _check_size(found.st_size, name)
+            with path.open("rb") as file:
+                # It may grow while it is read.
+                data = file.read(MAX_FILE_BYTES + 1)
+            _check_size(len(data), name)
+            return text_of(data, str(path))
+    except (OSError, ValueError) as error:
+        raise file_problem(name, error) from None
+    kind = "folder" if stat.S_ISDIR(found.st_mode) else "pipe or a device"
+    raise InputError(f"The {name} is a {kind}.", "Give a file; save what it has to say in one.")
+
+
+def _check_size(count: int, name: str) -> None:
+    if count > MAX_FILE_BYTES:
+        raise InputError(
+            f"The {name} has {size(count)}, and a file may have {size(MAX_FILE_BYTES)}.",
+            "Give only the part that is needed.",
+        )

@@ -1,0 +1,39 @@
+"""docs/files.md and its example say what the program does."""
+
+from __future__ import annotations
+
+import json
+
+from docs_pages import ROOT, blocks
+from prefect_swarm.flows.compile import compile_plan
+from prefect_swarm.flows.given.merging import with_inputs
+from prefect_swarm.inputs.limits import (
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    MAX_PAGES,
+    MAX_TEXT_BYTES,
+    size,
+)
+from prefect_swarm.inputs.reading import read_paths
+from prefect_swarm.task_ir import Step, load_plan
+
+PAGE = (ROOT / "docs" / "files.md").read_text("utf-8")
+
+
+def test_the_example_s_steps_read_its_files() -> None:
+    inputs = read_paths([ROOT / "examples" / "harbour"])
+    plan = compile_plan(with_inputs(load_plan(ROOT / "examples" / "harbour.json"), inputs))
+    read = {step.id: [name for name, _ in plan.inputs_of(step)] for step in plan.steps}
+    assert read == {"S1": ["berths.csv"], "S2": ["notes.md", "notice.pdf"], "S3": []}
+    assert "[page 1]\nThe south pier is closed" in inputs["notice.pdf"]
+
+
+def test_the_limits_are_those_of_the_program() -> None:
+    assert f"A file may have {size(MAX_FILE_BYTES)} and a PDF {MAX_PAGES:,} pages" in PAGE
+    assert f"a run takes {MAX_FILES} files and {size(MAX_TEXT_BYTES)} of text" in PAGE
+
+
+def test_the_step_of_the_page_is_the_example_s() -> None:
+    (written,) = blocks(PAGE, "json")
+    steps = load_plan(ROOT / "examples" / "harbour.json").steps
+    assert Step.model_validate(json.loads(written)) == steps[0]

@@ -1,0 +1,145 @@
+"""Files and folders as inputs: what is read, and what is an error before any model is asked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from prefect_swarm.errors import InputError
+from prefect_swarm.inputs import folder, limits, reading
+from prefect_swarm.inputs.reading import check_inputs, read_file, read_given, read_paths
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    (root := tmp_path / "papers").mkdir()
+    (root / "b.md").write_text("# B")
+    (root / "a.txt").write_text("A")
+    (root / ".hidden").write_text("no")
+    (root / "old").mkdir()
+    (root / "old" / "a.txt").write_text("old A")
+    return root
+
+
+def problem(*paths: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        read_paths(paths)
+    assert caught.value.fix
+    return str(caught.value)
+
+
+def test_files_are_read_in_the_order_given(papers: Path) -> None:
+    assert read_paths([papers / "b.md", papers / "a.txt"]) == {"b.md": "# B", "a.txt": "A"}
+
+
+def test_a_folder_gives_its_files_sorted_and_no_hidden_ones(papers: Path) -> None:
+    assert read_paths([papers]) == {"papers/a.txt": "A", "b.md": "# B", "old/a.txt": "old A"}
+
+
+def test_what_is_given_twice_counts_once(papers: Path) -> None:
+    assert len(read_paths([papers, papers / "b.md", papers])) == 3
+
+
+def test_a_file_that_is_missing_is_named(papers: Path) -> None:
+    assert f"input {papers / 'c.md'} can't be read: No such file" in problem(papers / "c.md")
+
+
+def test_a_file_of_two_gigabytes_is_refused_by_its_size(tmp_path: Path) -> None:
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:
+        file.truncate(2 << 30)
+    assert f"{large} has 2.0 GiB, and a file may have 32.0 MiB" in problem(large)
+
+
+def opened(path: Path, mode: str) -> None:
+    pytest.fail(f"{path} was opened")
+
+
+def test_no_byte_of_a_file_that_is_too_large_is_read(
+    papers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 2)
+    monkeypatch.setattr(Path, "open", opened)
+    assert "b.md has" in problem(papers / "b.md")
+
+
+def test_texts_that_are_too_large_together_are_refused(
+    papers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_TEXT_BYTES", 3)
+    assert "and a run takes" in problem(papers)
+
+
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "is a pipe or a device" in problem(tmp_path / "pipe")
+
+
+def test_a_link_out_of_the_folder_is_named(papers: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("secret")
+    (papers / "z.txt").symlink_to(tmp_path / "secret.txt")
+    assert f"link {papers / 'z.txt'} leads out of the folder that was given" in problem(papers)
+
+
+def test_a_link_to_a_folder_outside_is_named(papers: Path, tmp_path: Path) -> None:
+    (papers / "all").symlink_to(tmp_path)
+    assert f"link {papers / 'all'} leads out" in problem(papers)
+
+
+def test_a_link_that_leads_nowhere_is_named(papers: Path) -> None:
+    (papers / "gone").symlink_to(papers / "nothing")
+    assert "leads nowhere" in problem(papers)
+    (papers / "gone").unlink()
+    (papers / "circle").symlink_to(papers / "circle")
+    assert "leads nowhere" in problem(papers)
+
+
+def test_a_link_within_the_folder_adds_nothing(papers: Path) -> None:
+    (papers / "c.md").symlink_to(papers / "b.md")
+    (papers / "new").symlink_to(papers / "old")
+    assert len(read_paths([papers])) == 3
+
+
+def test_a_folder_with_too_many_files_is_refused(
+    papers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "MAX_FILES", 2)
+    assert "has more than 2 files" in problem(papers)
+
+
+def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
+    assert "has no files that can be given" in problem(tmp_path)
+
+
+def test_a_binary_file_of_a_folder_is_named(papers: Path) -> None:
+    (papers / "logo.png").write_bytes(b"\x89PNG\0")
+    assert f"input {papers / 'logo.png'} is a binary file" in problem(papers)
+
+
+def test_python_gives_texts_and_files_by_name(papers: Path) -> None:
+    assert read_given({"claim": "It rained.", "b": papers / "b.md"}) == {
+        "claim": "It rained.",
+        "b": "# B",
+    }
+
+
+def test_python_gives_files_alone(papers: Path) -> None:
+    only = {"b.md": "# B"}
+    assert read_given([papers / "b.md"]) == only
+    assert read_given(papers / "b.md") == only  # type: ignore[arg-type]
+    assert read_given(str(papers / "b.md")) == only
+
+
+def test_a_folder_is_no_file(papers: Path) -> None:
+    with pytest.raises(InputError, match="is a folder"):
+        read_file(papers)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "why"),
+    [({"a,b": "x"}, "has ','"), ({"a": " "}, "input a is empty"), ({"S1": "x"}, "step")],
+)
+def test_what_is_given_by_name_is_checked(inputs: dict[str, str], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        check_inputs(inputs)

@@ -1,0 +1,121 @@
+"""What planners are told of inputs, and what they may name of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from grammar_reader import GrammarReader
+from hypothesis import given
+from hypothesis import strategies as st
+from prefect_swarm.errors import NoPlanError
+from prefect_swarm.task_ir import PlanRules
+from prefect_swarm.tasks.planner.given_inputs import listing, notes_of
+from prefect_swarm.tasks.planner.instructions import instructions
+from prefect_swarm.tasks.planner.plan_grammar import plan_grammar, plan_shape
+from prefect_swarm.tasks.planner.protocol import PlanContext, PlanDraft
+from prefect_swarm.tasks.planner.structured import StructuredPlanner
+from prefect_swarm.tasks.planner.task import PlanRequest
+from prefect_swarm.tasks.planner.written import plan_schema
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+TEXTS = {"sales.csv": "region,sum\nnorth,3", "paper.pdf": "[page 1]\nOn rain\nIt rained."}
+GIVEN = PlanRules(inputs=frozenset(TEXTS))
+NOTHING = PlanRules(inputs=frozenset())
+
+
+def written(*inputs: list[str] | None) -> dict[str, Any]:
+    return {
+        "create_subagent": [{"name": "Ann", "system_prompt": "You read."}],
+        "assign_task": [
+            {"agent": "Ann", "prompt": f"Read {n}", "depends_on": []}
+            | ({} if names is None else {"inputs": names})
+            for n, names in enumerate(inputs)
+        ],
+    }
+
+
+def draft_of(*plans: dict[str, Any], seen: list[str] | None = None) -> PlanDraft:
+    answers = iter(plans)
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if seen is not None:
+            seen.append(str(messages))
+        return ModelResponse([ToolCallPart(info.output_tools[0].name, next(answers))])
+
+    context = PlanContext(GIVEN, inputs=notes_of(TEXTS))
+    return asyncio.run(StructuredPlanner(FunctionModel(answer)).plan("Sum up", context))
+
+
+def test_an_input_is_a_line_with_kind_size_and_beginning() -> None:
+    assert listing(notes_of(TEXTS)).splitlines() == [
+        "Inputs that are given with it:",
+        "- sales.csv (CSV, 18 characters, about 6 tokens), begins: region,sum",
+        "- paper.pdf (PDF, 27 characters, about 9 tokens), begins: On rain",
+    ]
+    assert listing(()) == ""
+
+
+@given(st.dictionaries(st.text(max_size=80), st.text(max_size=2000), max_size=60))
+def test_what_a_planner_sees_is_bounded(texts: dict[str, str]) -> None:
+    lines = listing(notes_of(texts)).split("\n- ")
+    assert len(lines) <= 22
+    assert all(len(line) < 300 for line in lines)
+
+
+def test_the_planner_is_told_only_where_there_are_inputs() -> None:
+    assert instructions(GIVEN).startswith(instructions(NOTHING))
+    assert "inputs: the names" in instructions(GIVEN)
+    assert instructions(NOTHING) == instructions(PlanRules())
+    for inputs in (True, False):
+        assert ("inputs" in json.dumps(plan_schema(inputs=inputs))) is inputs
+    assert ('"inputs"' in plan_shape(GIVEN), '"inputs"' in plan_shape(NOTHING)) == (True, False)
+
+
+def test_a_plan_names_what_its_steps_read() -> None:
+    seen: list[str] = []
+    draft = draft_of(written(["sales.csv"], None), seen=seen)
+    assert [step.inputs for step in draft.plan.steps] == [("sales.csv",), None]
+    assert draft.plan.objective == "Sum up"
+    assert "north,3" not in seen[0]
+
+
+def test_an_input_that_is_not_given_is_reported_and_corrected_once() -> None:
+    seen: list[str] = []
+    draft = draft_of(written(["sale.csv"]), written(["sales.csv"]), seen=seen)
+    assert "step S1 reads an unknown input 'sale.csv'" in seen[1]
+    assert draft.usage.requests == 2
+    with pytest.raises(NoPlanError):
+        draft_of(written(["x"]), written(["x"]))
+
+
+@pytest.mark.parametrize(
+    ("rules", "inputs", "admitted"),
+    [
+        (GIVEN, ["sales.csv", "paper.pdf"], True),
+        (GIVEN, [], True),
+        (GIVEN, None, True),
+        (GIVEN, ["other.csv"], False),
+        (NOTHING, ["sales.csv"], False),
+        (PlanRules(inputs=frozenset({"Zürich.csv"})), ["Zürich.csv"], True),
+    ],
+)
+def test_the_grammar_admits_given_inputs_alone(
+    rules: PlanRules, inputs: list[str] | None, admitted: bool
+) -> None:
+    text = json.dumps(written(inputs), ensure_ascii=False)
+    assert GrammarReader().accepts(plan_grammar(rules._replace(max_steps=3)), text) is admitted
+
+
+def test_a_request_without_inputs_has_the_key_that_it_had() -> None:
+    from prefect_swarm.tasks.planner import task
+
+    request = PlanRequest(run="r", objective="Sum up", model="m", max_steps=3)
+    key: Any = task._key
+    bare = {"request": request.model_dump(mode="json", exclude={"inputs"})}
+    assert key(None, bare) == key(None, {"request": request.model_dump(mode="json")})
+    noted = request.model_copy(update={"inputs": notes_of(TEXTS)})
+    assert key(None, bare) != key(None, {"request": noted.model_dump(mode="json")})
