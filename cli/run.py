@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import cast
+from typing import Annotated, cast
 
+import typer
+
+from ..errors import InputError
 from ..flows.options import SwarmOptions
 from ..result import SwarmResult
 from ..task_ir import is_orchestrated
@@ -16,6 +19,15 @@ from .source import ItemsFile, Join, Objective, PlanFile, RunSource, Template, r
 
 __all__ = ["run"]
 
+Stream = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Print only the run's events on standard output, a line of JSON each, as they happen; "
+        "providers are asked to stream.",
+    ),
+]
+
 
 def run(
     objective: Objective = None,
@@ -25,12 +37,19 @@ def run(
     join: Join = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
     as_json: AsJson = False,
+    stream: Stream = False,
 ) -> int:
     """Plan an objective and run it; or run a plan, or a template over many items."""
+    if as_json and stream:
+        raise InputError("--json and --stream exclude each other.", "Choose what is printed.")
+    if stream:
+        options = options.model_copy(update={"stream_text": True})
     source = read_source(objective, plan, items, template, join, options.max_steps)
     orchestrated = is_orchestrated(source.plan)
     asyncio.run(check_models(options, orchestrated=orchestrated))
-    return run_and_report(source.objective, lambda: _begin(source, options), as_json=as_json)
+    return run_and_report(
+        source.objective, lambda: _begin(source, options), as_json=as_json, as_events=stream
+    )
 
 
 def _begin(source: RunSource, options: SwarmOptions) -> Callable[[], Awaitable[SwarmResult]]:

@@ -7,6 +7,7 @@ from typing import Any
 from prefect.client.schemas.objects import State
 
 from ..errors import NoPlanError
+from ..events.kinds import PlanningEvent, Tell
 from ..gates import gates
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
@@ -21,7 +22,7 @@ _PLANNERS: tuple[TierName, ...] = ("orchestrator", "coder")
 
 
 async def plan_for(
-    objective: str, plan: TaskIR | None, options: SwarmOptions, flow_run_id: str
+    objective: str, plan: TaskIR | None, options: SwarmOptions, flow_run_id: str, tell: Tell
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, and the Prefect state of what wrote it.
 
@@ -46,6 +47,7 @@ async def plan_for(
             seed=options.seed,
             adapter=options.adapter,
         )
+        tell(PlanningEvent(model=request.model, tier=tier))
         state, content = await run_task(decompose, request, name=f"Plan · {tier}", wait_for=[state])
         if isinstance(content, NoPlanError):
             failures.append(content)

@@ -30,6 +30,7 @@ LAYERS = (
     {"gates"},
     {"result"},
     {"failure_policy", "runs"},
+    {"events"},
     {"memory", "blocks"},
     {"tasks", "serve"},
     {"parl"},

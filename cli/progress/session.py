@@ -20,6 +20,7 @@ from ...text import clean, one_line
 from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
 from .interruption import Interruption, interruptible
+from .json_lines import JsonScreen
 from .live import LiveScreen
 from .model_notes import showing_models
 from .plain import PlainScreen
@@ -49,6 +50,7 @@ def run_and_report(
     start: Callable[[], Callable[[], Awaitable[SwarmResult]]],
     *,
     as_json: bool,
+    as_events: bool = False,
     before: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> int:
     """Run a swarm, show its progress on stderr and its end on stdout.
@@ -57,6 +59,7 @@ def run_and_report(
         title: What to call it before its own objective is known.
         start: Imports what is needed, which takes seconds, and returns what starts the run.
         as_json: Print the result as JSON and nothing else.
+        as_events: Print the run's events as lines of JSON and nothing else.
         before: Is done once the server is there, before anything is shown.
     """
     from ...flows.preflight.storage import check_storage
@@ -68,22 +71,29 @@ def run_and_report(
         server.wait()
     if before is not None:
         asyncio.run(before())
-    result = asyncio.run(_watched(title, begin, server))
+    result = asyncio.run(_watched(_screen(title, as_events=as_events), begin, server))
     if as_json:
         print_json(result)
-    else:
+    elif not as_events:
         link = None if server.process else _link(result)
         print_summary(result, link, look_closer=result.status == "completed")
     _tell_trouble(result)
     return exit_code_of_status(result.status)
 
 
+def _screen(title: str, *, as_events: bool) -> LiveScreen | PlainScreen | JsonScreen:
+    if as_events:
+        return JsonScreen(title, say)
+    return LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
+
+
 async def _watched(
-    title: str, begin: Callable[[], Awaitable[SwarmResult]], server: Server
+    screen: LiveScreen | PlainScreen | JsonScreen,
+    begin: Callable[[], Awaitable[SwarmResult]],
+    server: Server,
 ) -> SwarmResult:
     from prefect.exceptions import CancelledRun, TerminationSignal
 
-    screen = LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
     with screen, showing_models(screen.note):
         async with interruptible(server, screen.note, screen.hear) as interruption:
             with controlled(interruption.control):
