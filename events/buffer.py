@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from typing import Literal
 
 from .kinds import CutEvent, RunEvent, TextEvent
 
@@ -16,8 +17,8 @@ _MOST = 10_000
 class EventBuffer:
     """Takes events without ever waiting for who reads them. Any threads may use it.
 
-    A reader that is `most` events behind hears no more texts until it has caught up, and then
-    loses the oldest events; a `CutEvent` says so where they are missing.
+    A reader that is half of `most` events behind hears no more texts until it has caught up; what
+    is more than `most` events behind loses the oldest. A `CutEvent` says so where they are missing.
     """
 
     def __init__(self, most: int = _MOST, wake: Callable[[], None] = lambda: None) -> None:
@@ -32,12 +33,15 @@ class EventBuffer:
     def put(self, event: RunEvent) -> None:
         """Add an event; nothing is added once it is closed."""
         with self._ready:
-            if self._closed:
+            if self._closed or (self._behind and isinstance(event, TextEvent)):
                 return
+            if isinstance(event, TextEvent) and len(self._events) >= self._most // 2:
+                self._behind = True
+                event = _cut(event, "text")
             if len(self._events) >= self._most:
-                self._make_room(event)
-            else:
-                self._events.append(event)
+                self._events.popleft()
+                self._events[0] = _cut(self._events[0], "all")
+            self._events.append(event)
             self._ready.notify_all()
         self._wake()
 
@@ -67,21 +71,6 @@ class EventBuffer:
             self._ready.wait_for(lambda: self._events or self._closed)
         return self.take()
 
-    def _make_room(self, event: RunEvent) -> None:
-        if isinstance(event, TextEvent):
-            if not self._behind:
-                self._behind = True
-                self._events.append(_cut(event, "text"))
-            return
-        if (text := next((e for e in self._events if isinstance(e, TextEvent)), None)) is not None:
-            self._events.remove(text)
-        elif len(self._events) > 1:
-            self._events.popleft()
-            first = self._events.popleft()
-            self._events.appendleft(_cut(first, "all"))
-        self._events.append(event)
 
-
-def _cut(event: RunEvent, what: str) -> CutEvent:
-    stamp = {"number": event.number, "at": event.at, "run": event.run}
-    return CutEvent.model_validate({**stamp, "what": what})
+def _cut(event: RunEvent, what: Literal["text", "all"]) -> CutEvent:
+    return CutEvent(number=event.number, at=event.at, run=event.run, what=what)
