@@ -42,7 +42,9 @@ class JsonScreen:
         self._buffer.put(event)
 
     def _write(self) -> None:
-        while events := self._buffer.wait():
-            lines = "".join(f"{to_line(event)}\n" for event in events)
-            sys.stdout.write(lines)
-            sys.stdout.flush()
+        try:
+            while events := self._buffer.wait():
+                sys.stdout.write("".join(f"{to_line(event)}\n" for event in events))
+                sys.stdout.flush()
+        except (OSError, ValueError):
+            self._buffer.close()  # Nobody reads any more, which is none of the run's business.
