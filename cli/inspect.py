@@ -88,7 +88,7 @@ def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:
             wait=lambda: asyncio.sleep(_LOOK_S),
         )
 
-    print_events(follow, as_json=as_json)
+    print_events(follow, began_at=run.about().get("started_at"), as_json=as_json)
 
 
 def _compiled(run: RunFolder) -> dict[str, Any]:

@@ -77,13 +77,22 @@ def _money(usd: float | None) -> str:
     return "" if usd is None else f", ${usd:.4f}"
 
 
-def print_events(events: Callable[[], AsyncGenerator[RunEvent]], *, as_json: bool) -> None:
-    """Print events as they come."""
-    asyncio.run(_print(events(), as_json=as_json))
+def print_events(
+    events: Callable[[], AsyncGenerator[RunEvent]], *, began_at: float | None, as_json: bool
+) -> None:
+    """Print events as they come.
+
+    Args:
+        events: Begins to read them.
+        began_at: When the run began, in seconds since the epoch; None if nobody knows.
+        as_json: Print them as they are kept, a line of JSON each.
+    """
+    asyncio.run(_print(events(), began_at, as_json=as_json))
 
 
-async def _print(events: AsyncGenerator[RunEvent], *, as_json: bool) -> None:
-    began_at: float | None = None
+async def _print(
+    events: AsyncGenerator[RunEvent], began_at: float | None, *, as_json: bool
+) -> None:
     async for event in events:
         began_at = event.at if began_at is None else began_at
         line = to_line(event) if as_json else clean(event_line(event, began_at))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from io import StringIO
 
 import pytest
 from prefect_swarm.cli.progress.board import Board, reduce, running_path
+from prefect_swarm.cli.progress.live import draw
 from prefect_swarm.cli.progress.plain import line_of
 from prefect_swarm.events.kinds import (
     AnsweringEvent,
@@ -20,6 +22,7 @@ from prefect_swarm.events.kinds import (
     TextEvent,
     WaitEvent,
 )
+from rich.console import Console
 
 STEPS = (
     PlannedStep(id="S1", agent="Ann"),
@@ -206,6 +209,20 @@ def test_a_running_step_shows_what_it_writes_until_it_ends() -> None:
     assert (row.text, row.tokens) == ("Tea is hot.", 3)
     row = after((*events, S1_DONE)).rows["S1"]
     assert (row.text, row.tokens) == ("", 7)
+
+
+def test_the_end_of_what_a_running_step_writes_is_drawn_with_tokens_and_cost() -> None:
+    text = "Tea is a drink. " * 10
+    spent = SpentEvent(cost_usd=0.0125)
+    board = after((*BEGIN, *LAUNCHED, spent, written(text, 40)))
+    console = Console(width=160, file=StringIO(), color_system=None)
+    with console.capture() as shown:
+        console.print(draw(board, 104.0, 10, "", ""))
+    drawn = shown.get()
+    (line,) = (line for line in drawn.splitlines() if " S1 " in line)
+    assert line.rstrip().endswith("Tea is a drink.")
+    assert " 40 " in line
+    assert "40 tokens · $0.0125" in drawn
 
 
 def test_a_request_that_is_sent_again_begins_its_text_again() -> None:
