@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Annotated, cast
+from typing import cast
 
-import typer
-
-from ..errors import InputError
 from ..flows.options import SwarmOptions
 from ..result import SwarmResult
 from ..task_ir import is_orchestrated
-from .command import AsJson
+from .command import AsEvents, AsJson
 from .models import check_models
-from .progress.session import run_and_report
+from .progress.session import check_output, run_and_report
 from .source import ItemsFile, Join, Objective, PlanFile, RunSource, Template, read_source
 
 __all__ = ["run"]
-
-Stream = Annotated[
-    bool,
-    typer.Option(
-        "--stream",
-        help="Print only the run's events on standard output, a line of JSON each, as they happen; "
-        "providers are asked to stream.",
-    ),
-]
 
 
 def run(
@@ -37,11 +25,13 @@ def run(
     join: Join = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
     as_json: AsJson = False,
-    stream: Stream = False,
+    stream: AsEvents = False,
 ) -> int:
-    """Plan an objective and run it; or run a plan, or a template over many items."""
-    if as_json and stream:
-        raise InputError("--json and --stream exclude each other.", "Choose what is printed.")
+    """Plan an objective and run it; or run a plan, or a template over many items.
+
+    With `--stream` providers are asked to stream.
+    """
+    check_output(as_json=as_json, as_events=stream)
     if stream:
         options = options.model_copy(update={"stream_text": True})
     source = read_source(objective, plan, items, template, join, options.max_steps)

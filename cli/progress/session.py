@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 from rich.console import Console
 
-from ...errors import RunCancelledError
+from ...errors import InputError, RunCancelledError
 from ...exit_codes import exit_code_of_status
 from ...flows.control import controlled
 from ...flows.temporary_server.server import Server, prefect_server
@@ -25,7 +25,7 @@ from .live import LiveScreen
 from .model_notes import showing_models
 from .plain import PlainScreen
 
-__all__ = ["run_and_report", "say", "waiting"]
+__all__ = ["check_output", "run_and_report", "say", "waiting"]
 
 _T = TypeVar("_T")
 
@@ -43,6 +43,12 @@ def waiting(text: str) -> Generator[None]:
         return
     with Console(stderr=True, markup=False, emoji=False).status(text):
         yield
+
+
+def check_output(*, as_json: bool, as_events: bool) -> None:
+    """Raise an `InputError` where standard output is asked to be two things."""
+    if as_json and as_events:
+        raise InputError("--json and --stream exclude each other.", "Choose what is printed.")
 
 
 def run_and_report(
