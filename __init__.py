@@ -12,13 +12,15 @@ if TYPE_CHECKING:
     from .blocks import LlamaCpp, ModelProvider, override_models
     from .blocks.llama.model import LlamaCppModel
     from .errors import SwarmError
+    from .events.kinds import RunEvent
     from .flows.batch import swarm_batch
     from .flows.compile import CompiledPlan, compile_plan
-    from .flows.control import Progress, RunControl, controlled
+    from .flows.control import RunControl, controlled
     from .flows.options import SwarmOptions
     from .flows.python import swarm
     from .flows.resume import resume
     from .flows.swarm import swarm as swarm_flow
+    from .flows.telling.streaming import stream
     from .memory.forgetting import Forgotten, forget
     from .result import SwarmResult
     from .task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
@@ -31,8 +33,8 @@ __all__ = [
     "LlamaCppModel",
     "ModelProvider",
     "Output",
-    "Progress",
     "RunControl",
+    "RunEvent",
     "Step",
     "SwarmError",
     "SwarmOptions",
@@ -45,6 +47,7 @@ __all__ = [
     "override_models",
     "parse_plan",
     "resume",
+    "stream",
     "swarm",
     "swarm_batch",
     "swarm_flow",
@@ -54,12 +57,14 @@ _HOMES = {
     "blocks": ("LlamaCpp", "ModelProvider", "override_models"),
     "blocks.llama.model": ("LlamaCppModel",),
     "errors": ("SwarmError",),
+    "events.kinds": ("RunEvent",),
     "flows.batch": ("swarm_batch",),
     "flows.compile": ("CompiledPlan", "compile_plan"),
-    "flows.control": ("Progress", "RunControl", "controlled"),
+    "flows.control": ("RunControl", "controlled"),
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("resume",),
     "flows.python": ("swarm",),
+    "flows.telling.streaming": ("stream",),
     "memory.forgetting": ("Forgotten", "forget"),
     "result": ("SwarmResult",),
     "task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),

@@ -16,6 +16,7 @@ __all__ = [
     "HOME_VARIABLE",
     "OWNER_ONLY",
     "READABLE",
+    "append_bytes",
     "append_line",
     "replace_atomically",
     "require_room",
@@ -74,10 +75,20 @@ def append_line(path: Path, line: str) -> None:
     """
     # The break comes first: a line that was cut off stays a line of its own.
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, OWNER_ONLY)
-    with os.fdopen(descriptor, "ab", buffering=0) as file:
-        data = f"\n{line}".encode()
-        if file.write(data) != len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    try:
+        append_bytes(descriptor, f"\n{line}".encode())
+    finally:
+        os.close(descriptor)
+
+
+def append_bytes(descriptor: int, data: bytes) -> None:
+    """Write to a file that was opened to be added to.
+
+    Raises:
+        OSError: It can't be written; a part of it may have been.
+    """
+    if os.write(descriptor, data) != len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def try_folder(folder: Path, size: int = 0) -> None:

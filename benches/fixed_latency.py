@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from time import perf_counter, process_time
 
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.task_ir import TaskIR
@@ -40,14 +41,14 @@ async def run_plan(plan: TaskIR, slots: int) -> Taken:
     """Run a plan and check that it succeeded."""
     heard: dict[str, float] = {}
 
-    def hear(progress: Progress) -> None:
-        heard[progress.kind] = perf_counter()
+    def hear(event: RunEvent) -> None:
+        heard[event.kind] = perf_counter()
 
     cpu = process_time()
     with _fixed_latency(), controlled(RunControl(listener=hear)):
         result = await swarm(plan.objective, plan=plan, options=_options(slots))
     assert result.status == "completed", result.problem
-    return Taken(heard["finished"] - heard["started"], process_time() - cpu)
+    return Taken(heard["finished"] - heard["began"], process_time() - cpu)
 
 
 def _options(slots: int) -> SwarmOptions:

@@ -15,9 +15,17 @@ from .environment import quieten
 from .failure import failure_of, show
 from .help_text import as_written, unwrapped, written
 
-__all__ = ["AsJson", "command"]
+__all__ = ["AsEvents", "AsJson", "command"]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output.")]
+
+AsEvents = Annotated[
+    bool,
+    typer.Option(
+        "--stream",
+        help="Print only the run's events on standard output, a line of JSON each, as they happen.",
+    ),
+]
 
 _DEBUG = inspect.Parameter(
     "debug",

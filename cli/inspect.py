@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from ..errors import InputError
+from ..events.log import EVENTS
+from ..events.reading import follow_events
 from ..result import Attempt, StepResult, SwarmResult
 from ..tasks.report.attempts import (
     change_line,
@@ -17,15 +20,23 @@ from ..tasks.report.attempts import (
 )
 from ..text import duration, one_line
 from .command import AsJson
+from .output.events import print_events
 from .output.printing import print_json, print_section, print_text
 from .output.summary import print_summary
 from .output.unfinished import print_unfinished, print_unfinished_json
 from .resume import RunName
+from .runs.listing import is_executed
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from ..events.kinds import RunEvent
     from ..runs import RunFolder
 
 __all__ = ["inspect"]
+
+_LOOK_S = 0.2
+"""Seconds between two looks for events of a run that goes on."""
 
 
 def inspect(
@@ -33,12 +44,27 @@ def inspect(
     step: Annotated[
         str | None, typer.Option("--step", help="A step's whole output and its attempts.")
     ] = None,
+    events: Annotated[
+        bool,
+        typer.Option("--events", help="Its events, one a line; as long as it goes on, live."),
+    ] = False,
+    start: Annotated[
+        int | None,
+        typer.Option("--from", metavar="N", min=1, help="Begin with the event of that number."),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show a stored run: its result, or how far it came, or one step of it."""
+    """Show a stored run: its result, or how far it came, or one step of it, or its events."""
     from ..runs import find_run
 
+    if start is not None and not events:
+        raise InputError("--from counts events.", "Add --events.")
+    if events and step is not None:
+        raise InputError("--events and --step exclude each other.", "Choose what is shown.")
     run = find_run(run_name)
+    if events:
+        _show_events(run, start or 1, as_json=as_json)
+        return 0
     result = run.result()
     if step is not None:
         _show_step(run, result, step.upper(), as_json=as_json)
@@ -51,6 +77,18 @@ def inspect(
         print_section(one_line(result.plan.objective, 200))
         print_summary(result)
     return 0
+
+
+def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:
+    def follow() -> AsyncGenerator[RunEvent]:
+        return follow_events(
+            run.folder / EVENTS,
+            start=start,
+            is_alive=lambda: is_executed(run.folder),
+            wait=lambda: asyncio.sleep(_LOOK_S),
+        )
+
+    print_events(follow, began_at=run.about().get("started_at"), as_json=as_json)
 
 
 def _compiled(run: RunFolder) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import typer
 
 from ..errors import RunCancelledError
 from ..result import SwarmResult
-from .command import AsJson
+from .command import AsEvents, AsJson
 from .options import OptionChanges
-from .progress.session import run_and_report, say
+from .progress.session import check_output, run_and_report, say
 
 if TYPE_CHECKING:
     from ..runs import RunFolder
@@ -36,6 +36,7 @@ def resume(
     yes: Yes = False,
     changes: OptionChanges = OptionChanges(),  # noqa: B008 - replaced by the options given
     as_json: AsJson = False,
+    stream: AsEvents = False,
 ) -> int:
     """Go on with a run that was cancelled, killed or stopped by a bound.
 
@@ -43,11 +44,13 @@ def resume(
     """
     from ..runs import find_run
 
+    check_output(as_json=as_json, as_events=stream)
     run = find_run(run_name)
     return run_and_report(
         str(run.about().get("objective", run_name)),
         lambda: _begin(run_name, retry_failed, changes),
         as_json=as_json,
+        as_events=stream,
         before=lambda: warn_of_lost(run, ask=not yes),
     )
 

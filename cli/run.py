@@ -14,10 +14,10 @@ from ..result import SwarmResult
 from ..runs import RunFolder
 from ..task_ir import is_orchestrated
 from ..text import plural
-from .command import AsJson
+from .command import AsEvents, AsJson
 from .models import check_models
 from .output.folder import artifact_files, check_folder, write_folder
-from .progress.session import run_and_report, say
+from .progress.session import check_output, run_and_report, say
 from .source import Files, ItemsFile, Join, Objective, PlanFile, RunSource, Template, read_source
 
 __all__ = ["run"]
@@ -38,10 +38,17 @@ def run(
     ] = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
     as_json: AsJson = False,
+    stream: AsEvents = False,
 ) -> int:
-    """Plan an objective and run it; or run a plan, or a template over many items."""
+    """Plan an objective and run it; or run a plan, or a template over many items.
+
+    With `--stream` providers are asked to stream.
+    """
+    check_output(as_json=as_json, as_events=stream)
     if output is not None:
         check_folder(output)
+    if stream:
+        options = options.model_copy(update={"stream_text": True})
     source = read_source(objective, plan, items, template, join, options.max_steps, file)
     orchestrated = is_orchestrated(source.plan)
     asyncio.run(check_models(options, orchestrated=orchestrated))
@@ -50,6 +57,7 @@ def run(
         source.objective,
         lambda: _begin(source, options),
         as_json=as_json,
+        as_events=stream,
         after=None if output is None else lambda result: _write(output, result, is_typed),
     )
 

@@ -13,10 +13,10 @@ from prefect.artifacts import acreate_markdown_artifact
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactUpdate
 
+from ..events.kinds import RunEvent, TextEvent
 from ..result import SwarmResult
 from ..tasks.report.pages import DagStep, dag_markdown, timeline_markdown
 from .compile import CompiledPlan
-from .control import Progress
 from .events import StepStatus
 from .records import StepRecord
 
@@ -79,9 +79,10 @@ class DagPage:
         """Publish the page and keep it up to date, beside the run."""
         self._task = asyncio.create_task(self._keep())
 
-    def hear(self, _: Progress) -> None:
+    def hear(self, event: RunEvent) -> None:
         """Take note that something changed."""
-        self._stale.set()
+        if not isinstance(event, TextEvent):
+            self._stale.set()
 
     async def close(self, critical: frozenset[str]) -> None:
         """Publish the last state, the critical path marked."""

@@ -12,6 +12,7 @@ from prefect.client.schemas.objects import State
 
 from ..blocks.limiter.waiting import hear_waiting
 from ..errors import BudgetExceededError, Category, NoPlanError, StepWaivedError, SwarmError
+from ..events.kinds import DecisionEvent
 from ..result import Action, Attempt, Decision, Usage, excerpt
 from ..task_ir import Tier
 from ..tasks.failure_router import Bounds, Failure, feedback, route
@@ -53,12 +54,12 @@ class Attempts:
 
     def __post_init__(self) -> None:
         limit = asyncio.Semaphore(self.context.options.gate_concurrency)
-        self._candidates = Candidates(self.context.ledger, limit)
+        self._candidates = Candidates(self.context, limit)
         self.summaries = Summaries(self.context)
 
     async def run_attempt(self, launch: Launch) -> AttemptFinished:
         """Run one attempt to its end and decide what follows."""
-        with hear_waiting(waiting_listener(self.context.tell, launch.step)):
+        with hear_waiting(waiting_listener(self.context.tell, launch.step, launch.attempt)):
             return await self._run_attempt(launch)
 
     async def _run_attempt(self, launch: Launch) -> AttemptFinished:
@@ -236,12 +237,25 @@ class Attempts:
             record.succeed(attempt, best.artifact, ref, best.states)
             return AttemptFinished(launch.step, "succeeded")
         decision = self._route(record, attempt)
+        self._tell_decision(launch, decision)
         record.fail(attempt, decision, best.artifact, best.progress, best.states)
         if best.category is Category.TRUNCATED:
             record.begin(best.result.text)
         if decision.tier is not None:
             return AttemptFinished(launch.step, "retry", decision.tier)
         return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
+
+    def _tell_decision(self, launch: Launch, decision: Decision) -> None:
+        self.context.tell(
+            DecisionEvent(
+                step=launch.step,
+                attempt=launch.attempt,
+                action=decision.action,
+                rule=decision.rule,
+                reason=excerpt(decision.reason),
+                tier=decision.tier,
+            )
+        )
 
     def _route(self, record: StepRecord, attempt: Attempt) -> Decision:
         policy = self.context.options.policy

@@ -12,6 +12,7 @@ from prefect.client.schemas.objects import State
 from pydantic_ai.exceptions import ModelAPIError
 
 from ..errors import Category, SwarmError
+from ..events.kinds import GateEvent, TextEvent
 from ..gates import (
     Gate,
     GateResult,
@@ -21,12 +22,15 @@ from ..gates import (
     format_diagnostics,
     run_pipeline,
 )
+from ..result import excerpt
 from ..tasks.gate import Inspection, gate
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import subagent
 from .bounds.ledger import Ledger
 from .compile import CompiledStep
+from .context import RunContext
 from .task_run import result_in, run_task
+from .telling.texts import told_text
 
 __all__ = ["Candidate", "Candidates"]
 
@@ -79,7 +83,7 @@ class Candidate:
 class Candidates:
     """Makes candidates. `gates` bounds the light gates that run at once."""
 
-    ledger: Ledger
+    context: RunContext
     gates: asyncio.Semaphore
     clock: Callable[[], float] = field(default=time.time)
 
@@ -103,7 +107,7 @@ class Candidates:
             is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()
             usage = result.usage
         finally:
-            self.ledger.settle(request.key, usage, is_exact=is_exact)
+            self.context.ledger.settle(request.key, usage, is_exact=is_exact)
         made = Candidate(request, result, None, (state,))
         return made if result.category is not None else await self.check(step, made, label)
 
@@ -125,9 +129,11 @@ class Candidates:
     ) -> tuple[State[Any], SubagentResult]:
         started = self.clock()
         name = f"{step.id} · {step.agent} · {label}"
-        state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
+        event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
+        with told_text(self.context, event):
+            state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
         if (found := result_in(content)) is not None:
-            return state, _within_run(found, self.ledger)
+            return state, _within_run(found, self.context.ledger)
         known = isinstance(content, SwarmError | ModelAPIError)
         result = SubagentResult(
             model=request.model,
@@ -166,9 +172,13 @@ class Candidates:
             else:
                 state, content = await run_task(gate, inspection, name=name, wait_for=before)
             states[checked.stage] = (*states.get(checked.stage, ()), state)
-            if isinstance(content, dict):
-                return GateResult.model_validate(content)
-            return GateResult.broken(checked.name, repr(content), required=required)
+            found = (
+                GateResult.model_validate(content)
+                if isinstance(content, dict)
+                else GateResult.broken(checked.name, repr(content), required=required)
+            )
+            self.context.tell(_gate_event(request, found))
+            return found
 
         subject = Subject(
             artifact=artifact,
@@ -178,6 +188,19 @@ class Candidates:
         )
         pipeline_result = await run_pipeline(build_pipeline(step.gates), subject, check_gate)
         return pipeline_result, [*states.values()][-1]
+
+
+def _gate_event(request: SubagentRequest, found: GateResult) -> GateEvent:
+    return GateEvent(
+        step=request.step,
+        attempt=request.attempt,
+        sample=request.sample,
+        gate=found.gate,
+        status=found.status,
+        required=found.required,
+        found=excerpt(format_diagnostics(found.diagnostics)),
+        duration_s=found.duration_s,
+    )
 
 
 def _within_run(result: SubagentResult, ledger: Ledger) -> SubagentResult:

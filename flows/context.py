@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from prefect.client.schemas.objects import State
 
+from ..events.kinds import RunEvent, Tell
 from ..output import StepOutput
 from ..runs import RunFolder
 from ..tasks.subagent.request import CallLimits
 from .bounds.ledger import Ledger
 from .bounds.limits import Models, call_limits
 from .compile import CompiledPlan, CompiledStep
-from .control import Progress
 from .options import SwarmOptions
 from .records import StepRecord
 
 __all__ = ["RunContext"]
+
+
+def _nothing(_: RunEvent) -> None:
+    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class RunContext:
     plan_state: State[Any] | None = None
     begun_again: Mapping[str, int] = field(default_factory=dict[str, int])
     models: Models = field(default_factory=Models)
-    tell: Callable[[Progress], None] = lambda _: None
+    tell: Tell = _nothing
 
     @property
     def key(self) -> str:

@@ -3,67 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import RunCancelledError
-from ..result import Attempt, SwarmResult
+from ..events.kinds import RunEvent, Tell, WaitEvent
 from ..tasks.race import LostError, run_until
-from .compile import CompiledPlan
 
 if TYPE_CHECKING:
     # The command line hears of progress before it needs Prefect, which blocks import.
     from ..blocks.limiter.waiting import Waiting
 
-__all__ = ["Progress", "RunControl", "controlled", "current_control", "waiting_listener"]
+__all__ = ["RunControl", "controlled", "current_control", "waiting_listener"]
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Something that happened in a run, in the order it happened.
-
-    Attributes:
-        kind: `started` has the run's id as its text; `planned` has the plan; `waiting` and
-            `resumed` are the begin and the end of a step's wait for the provider that the text
-            names; `retrying`, `succeeded` and `failed` have the attempt that ended; `finished` has
-            the result.
-        at: Seconds since the epoch.
-        text: The reason or detail, for people.
-    """
-
-    kind: Literal[
-        "started",
-        "planned",
-        "launched",
-        "waiting",
-        "resumed",
-        "retrying",
-        "succeeded",
-        "failed",
-        "skipped",
-        "cancelled",
-        "synthesising",
-        "finished",
-    ]
-    at: float
-    step: str = ""
-    text: str = ""
-    plan: CompiledPlan | None = None
-    attempt: Attempt | None = None
-    result: SwarmResult | None = None
+def _nothing(_: RunEvent) -> None:
+    return
 
 
 @dataclass(frozen=True, slots=True)
 class RunControl:
-    """Hears of progress through `listener`; set `cancel` to stop the run cleanly."""
+    """Hears of events through `listener`; set `cancel` to stop the run cleanly."""
 
-    listener: Callable[[Progress], None] = lambda _: None
+    listener: Tell = _nothing
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T:
@@ -79,16 +46,26 @@ class RunControl:
 
 
 def waiting_listener(
-    tell: Callable[[Progress], None], step: str = ""
+    tell: Tell, step: str = "", attempt: int = 0
 ) -> Callable[[Waiting | None], None]:
-    """Return what hears of waits for providers and tells them as progress of a step.
+    """Return what hears of waits for providers and tells them as events of a step.
 
     Without a step it is the planner or the answer that waits.
     """
 
     def hear(wait: Waiting | None) -> None:
-        kind = "waiting" if wait else "resumed"
-        tell(Progress(kind, time.time(), step=step, text=str(wait) if wait else ""))
+        if wait is None:
+            tell(WaitEvent(kind="resumed", step=step, attempt=attempt))
+            return
+        tell(
+            WaitEvent(
+                step=step,
+                attempt=attempt,
+                provider=wait.provider,
+                why=wait.why,
+                seconds=wait.seconds,
+            )
+        )
 
     return hear
 

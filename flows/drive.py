@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 from ..errors import Category
+from ..events.kinds import EndedEvent, ReadyEvent, StartedEvent, Tell
+from ..result import Attempt, excerpt
 from .attempt import Attempts
 from .bounds.limits import concurrency_limits
 from .context import RunContext
-from .control import Progress, RunControl
+from .control import RunControl
 from .events import (
     AttemptFinished,
     Cancel,
@@ -30,7 +31,8 @@ from .schedule import Schedule
 
 __all__ = ["Driver"]
 
-_ENDINGS: Mapping[str, Any] = {
+_Kind = Literal["retrying", "succeeded", "failed", "skipped", "cancelled"]
+_ENDINGS: Mapping[str, _Kind] = {
     "succeeded": "succeeded",
     "failed": "failed",
     "skipped": "failed",
@@ -51,13 +53,13 @@ class Driver:
     context: RunContext
     attempts: Attempts
     control: RunControl
-    tell: Callable[[Progress], None]
+    tell: Tell
     restored: frozenset[str] = frozenset()
-    clock: Callable[[], float] = time.time
     _schedule: Schedule = field(init=False)
     _running: dict[str, asyncio.Task[AttemptFinished]] = field(
         init=False, default_factory=dict[str, "asyncio.Task[AttemptFinished]"]
     )
+    _ready: set[str] = field(init=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
         limits = concurrency_limits(self.context.options, self.context.models)
@@ -74,7 +76,7 @@ class Driver:
         watched: set[asyncio.Task[bool]] = {cancel}
         try:
             plan = PlanExtended(self.context.plan.steps, self.restored)
-            commands = self._schedule.advance(plan)
+            commands = self._advance(plan)
             for step in self.restored:
                 self._report_attempts(step)
             status = await self._carry_out(commands)
@@ -84,7 +86,7 @@ class Driver:
                 )
                 if watched & done:
                     watched.clear()
-                    status = await self._carry_out(self._schedule.advance(Cancelled()))
+                    status = await self._carry_out(self._advance(Cancelled()))
                 status = await self._take_ended() or status
         finally:
             cancel.cancel()
@@ -103,6 +105,7 @@ class Driver:
             commands = self._schedule.advance(event)
             self._save(step)
             self._report_end(event)
+            self._report_ready()
             status = await self._carry_out(commands) or status
         return status
 
@@ -124,7 +127,7 @@ class Driver:
         for command in commands:
             match command:
                 case Launch(step, attempt, tier):
-                    self._report("launched", step, f"attempt {attempt} on {tier}")
+                    self.tell(StartedEvent(step=step, attempt=attempt, tier=tier))
                     self._running[step] = asyncio.create_task(self.attempts.run_attempt(command))
                     # Or steps that start together would all ask their models after the last one.
                     await asyncio.sleep(0)
@@ -140,30 +143,53 @@ class Driver:
         record = self.context.records[step]
         record.end(f"{cause} did not succeed", category)
         self._save(step)
-        self._report("skipped", step, record.reason)
+        self.tell(_ended("skipped", step, None, record.reason))
 
     def _save(self, step: str) -> None:
         save_step(self.context.run, self.context.records[step], self.statuses[step])
+
+    def _advance(self, event: PlanExtended | Cancelled) -> Sequence[Command]:
+        commands = self._schedule.advance(event)
+        self._report_ready()
+        return commands
+
+    def _report_ready(self) -> None:
+        """Tell of the steps that have become ready; those that start at once are ready too."""
+        for step, status in self.statuses.items():
+            if status in ("ready", "running") and step not in self._ready:
+                self._ready.add(step)
+                self.tell(ReadyEvent(step=step))
 
     def _report_attempts(self, step: str) -> None:
         """Tell of the attempts of a step that had succeeded in an earlier process."""
         *failed, last = self.context.records[step].attempts
         for attempt in failed:
-            self.tell(Progress("retrying", self.clock(), step=step, attempt=attempt))
-        self.tell(Progress("succeeded", self.clock(), step=step, attempt=last))
+            self.tell(_ended("retrying", step, attempt))
+        self.tell(_ended("succeeded", step, last))
 
     def _report_end(self, event: AttemptFinished) -> None:
         record = self.context.records[event.step]
         attempt = record.attempts[-1] if record.attempts else None
-        self.tell(
-            Progress(
-                kind=_ENDINGS[event.outcome],
-                at=self.clock(),
-                step=event.step,
-                text=record.reason,
-                attempt=attempt,
-            )
-        )
+        self.tell(_ended(_ENDINGS[event.outcome], event.step, attempt, record.reason))
 
-    def _report(self, kind: Any, step: str, text: str) -> None:
-        self.tell(Progress(kind=kind, at=self.clock(), step=step, text=text))
+
+def _ended(kind: _Kind, step: str, attempt: Attempt | None, reason: str = "") -> EndedEvent:
+    if attempt is None:
+        return EndedEvent(kind=kind, step=step, reason=excerpt(reason))
+    usage = attempt.usage
+    return EndedEvent(
+        kind=kind,
+        step=step,
+        attempt=attempt.number,
+        agent=attempt.agent,
+        tier=attempt.tier,
+        model=attempt.model,
+        started_at=attempt.started_at,
+        ended_at=attempt.ended_at,
+        queue_s=attempt.queue_s,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost_usd=usage.cost_usd,
+        category=attempt.category or "",
+        reason=excerpt(reason),
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from typing import Any, Literal
 from prefect.client.schemas.objects import State
 
 from ..errors import Category, RunCancelledError
+from ..events.kinds import FinishedEvent, PlannedEvent, PlannedStep, RunEvent
 from ..memory.store import Store
 from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
@@ -23,7 +23,7 @@ from .attempt import Attempts
 from .bounds.limits import Models
 from .compile import CompiledPlan
 from .context import RunContext
-from .control import Progress, RunControl
+from .control import RunControl
 from .drive import Driver
 from .events import RunStatus, StepStatus
 from .options import SwarmOptions
@@ -71,7 +71,12 @@ class Execution:
 
     def __post_init__(self) -> None:
         ledger = open_ledger(
-            self.run, self.options, self.source, self.models.prices, self.started_at
+            self.run,
+            self.options,
+            self.source,
+            self.models.prices,
+            self.started_at,
+            self.control.listener,
         )
         records = {step.id: StepRecord(step) for step in self.plan.steps}
         self._restored = restore_steps(self.run, records)
@@ -111,7 +116,7 @@ class Execution:
             self._context, self._attempts, self.control, self._tell, restored=self._restored
         )
         page.start()
-        self.control.listener(Progress("planned", time.time(), plan=self.plan))
+        self._tell(_planned(self.plan))
         try:
             status = await driver.drive()
             if "cancelled" in driver.statuses.values():
@@ -124,7 +129,7 @@ class Execution:
         await asyncio.gather(page.close(critical), publish_timeline(result))
         self.run.store("result.json", result)
         self._warn_of_unstored()
-        self.control.listener(Progress("finished", time.time(), result=result))
+        self.control.listener(_finished(result))
         return result
 
     def _warn_of_unstored(self) -> None:
@@ -136,9 +141,9 @@ class Execution:
                 self.run.folder,
             )
 
-    def _tell(self, progress: Progress) -> None:
-        self._page.hear(progress)
-        self.control.listener(progress)
+    def _tell(self, event: RunEvent) -> None:
+        self._page.hear(event)
+        self.control.listener(event)
 
     async def _leave(
         self, page: DagPage, statuses: Mapping[str, StepStatus], error: BaseException
@@ -210,3 +215,31 @@ class Execution:
             taught=taught,
             problem=problem,
         )
+
+
+def _planned(plan: CompiledPlan) -> PlannedEvent:
+    return PlannedEvent(
+        steps=tuple(
+            PlannedStep(
+                id=step.id,
+                agent=step.agent,
+                tier=step.tier,
+                upstream=step.upstream,
+                optional=step.optional,
+            )
+            for step in plan.steps
+        )
+    )
+
+
+def _finished(result: SwarmResult) -> FinishedEvent:
+    cost = result.cost
+    return FinishedEvent(
+        status=result.status,
+        answer=result.answer,
+        problem=result.problem,
+        calls=cost.calls,
+        input_tokens=cost.input_tokens,
+        output_tokens=cost.output_tokens,
+        cost_usd=cost.money_usd,
+    )

@@ -153,6 +153,11 @@ class SwarmOptions(CallBounds):
     seed: int | None = Field(
         default=None, ge=0, description="Seed of sampling; providers are sent none where empty."
     )
+    stream_text: bool = Field(
+        default=False,
+        description="Whether providers are asked to stream, so that the text of running steps is "
+        "among the events; what local models write always is.",
+    )
     answer_schema: Annotated[dict[str, Any], AfterValidator(_checked)] | None = Field(
         default=None, description="JSON Schema that the answer has to fit."
     )

@@ -8,6 +8,7 @@ from typing import Any
 from prefect.client.schemas.objects import State
 
 from ..errors import NoPlanError
+from ..events.kinds import PlanningEvent, Tell
 from ..gates import gates
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
@@ -29,6 +30,7 @@ async def plan_for(
     options: SwarmOptions,
     flow_run_id: str,
     inputs: Mapping[str, str],
+    tell: Tell,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
 
@@ -54,6 +56,7 @@ async def plan_for(
             adapter=options.adapter,
             inputs=notes_of(inputs),
         )
+        tell(PlanningEvent(model=request.model, tier=tier))
         state, content = await run_task(decompose, request, name=f"Plan · {tier}", wait_for=[state])
         if isinstance(content, NoPlanError):
             failures.append(content)

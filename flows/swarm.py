@@ -24,7 +24,7 @@ from ..task_ir import TaskIR, check_objective, parse_plan
 from ..tasks.planner.task import Planned
 from .answer.answer_type import answer_check
 from .compile import StepDefaults, compile_plan
-from .control import Progress, RunControl, current_control, waiting_listener
+from .control import RunControl, current_control, waiting_listener
 from .execute import Execution
 from .given.inputs import keep_inputs, stored_inputs
 from .lock import exclusive
@@ -38,6 +38,7 @@ from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.left_task_runs import no_task_run_left
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
+from .telling.recorded import recorded
 from .termination import terminable
 
 __all__ = ["PlanParameter", "swarm"]
@@ -104,13 +105,10 @@ async def _execute(
     options = await _with_policy(options)
     async with (
         no_task_run_left(flow_run_id),
-        cancelled_on_server(current_control(), flow_run_id) as control,
+        cancelled_on_server(current_control(), flow_run_id) as own,
     ):
-        control.listener(Progress("started", time.time(), text=run.run_id))
-        heard = hear_waiting(waiting_listener(control.listener))
-        with terminable(control), refused_providers(), heard:
-            async with open_models():
-                result = await _result(run, control, objective, plan, options)
+        with recorded(own, run) as control:
+            result = await _heard(run, control, objective, plan, options)
     if result.status == "failed":
         raise RunFailedError(
             f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result
@@ -118,6 +116,16 @@ async def _execute(
     if result.status == "partial":
         return _as(Completed(name="Partial", message=result.problem, data=result))
     return result
+
+
+async def _heard(
+    run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
+) -> SwarmResult:
+    """Return the result; whoever listens hears of waits for providers on the way."""
+    heard = hear_waiting(waiting_listener(control.listener))
+    with terminable(control), refused_providers(), heard:
+        async with open_models():
+            return await _result(run, control, objective, plan, options)
 
 
 async def _result(
@@ -157,7 +165,9 @@ async def _planned(
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
         return kept.planned, kept.state
-    planning = plan_for(objective, plan, options, str(flow_run.id), stored_inputs(run))
+    planning = plan_for(
+        objective, plan, options, str(flow_run.id), stored_inputs(run), control.listener
+    )
     planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))
     return planned, state

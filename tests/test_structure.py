@@ -31,6 +31,7 @@ LAYERS = (
     {"gates"},
     {"result"},
     {"failure_policy", "runs"},
+    {"events"},
     {"memory", "blocks"},
     {"tasks", "serve"},
     {"parl"},

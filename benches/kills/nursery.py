@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from work import OPTIONS, PLAN, answering
@@ -31,8 +32,8 @@ def say(text: str) -> None:
     os.write(1, f"{text}\n".encode())
 
 
-def _hear(progress: Progress) -> None:
-    say(f"{progress.kind} {progress.step or progress.text}".rstrip())
+def _hear(event: RunEvent) -> None:
+    say(f"{event.kind} {event.step or event.run}".rstrip())
 
 
 async def _work(command: dict[str, Any]) -> None:

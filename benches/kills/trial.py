@@ -82,7 +82,7 @@ class Trial:
         while not any(line.startswith("result ") for line in lines):
             is_last = self.tally.strikes >= times
             lines = list(self._process(name, calls, 0 if is_last else self._moment()))
-            name = name or next((ln.split()[1] for ln in lines if ln.startswith("started ")), None)
+            name = name or next((ln.split()[1] for ln in lines if ln.startswith("began ")), None)
             self._note_finished(lines, calls, over)
             if is_last and lines[-1] != "ended 0":
                 self.tally.faults.append(f"run {name} ended by itself: {lines[-1]}")

@@ -13,6 +13,7 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from ..hearing import heard_request
 from .faults import fault_of
 from .limiter import ALONE, Limiter, Patience, limiter_of
 from .refused import note_refused, refused_once
@@ -61,7 +62,7 @@ class LimitedModel(WrapperModel):
         settings = _without_sdk_retries(self.wrapped, model_settings)
 
         async def send() -> ModelResponse:
-            return await self.wrapped.request(messages, settings, model_request_parameters)
+            return await heard_request(self.wrapped, messages, settings, model_request_parameters)
 
         try:
             return await limiter.run(send, self._patience)

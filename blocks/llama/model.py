@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -16,6 +17,7 @@ from pydantic_ai.tools import RunContext
 
 from ...errors import InputError, StepTimeoutError
 from ...local_extra import require_llama_cpp
+from ..hearing import hearing_from_thread
 from ..profile import Profile
 from .adapter import check_adapter, planner_adapter
 from .api import EngineConfig, GeneratedText, GenerateRequest
@@ -152,6 +154,7 @@ class LlamaCppModel(Model):
         self._refuse_native_tools(model_request_parameters)
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
         request = self._to_request(messages, settings or {}, parameters)
+        request = replace(request, on_text=hearing_from_thread())
         async with self._in_time(settings):
             done = await self._generate(request, settings)
         names = {tool.name for tool in request.tools}

@@ -6,14 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ...flows.control import Progress
+from ...events.kinds import (
+    AnsweringEvent,
+    BeganEvent,
+    EndedEvent,
+    FinishedEvent,
+    PlannedEvent,
+    RunEvent,
+    SpentEvent,
+    StartedEvent,
+    TextEvent,
+    WaitEvent,
+)
 from ...parl.metrics import StepRun, critical_path
-from ...result import Attempt
 
 __all__ = ["Board", "BoardRow", "Path", "Status", "reduce", "running_path"]
 
 Status = Literal["waiting", "ready", "running", "succeeded", "failed", "skipped", "cancelled"]
 Phase = Literal["starting", "planning", "running", "answering", "finished"]
+_TEXT_CHARS = 300
 _OVER = frozenset({"succeeded", "failed", "skipped", "cancelled"})
 
 
@@ -26,6 +37,9 @@ class BoardRow:
         launched_at: When the latest attempt started, None if none runs.
         waiting_since: When it began to wait for its provider, None if it doesn't.
         waited_s: Seconds that the running attempt has waited before.
+        text: The end of what the running attempt has written.
+        written: Tokens that it has written, estimated.
+        writer: The candidate and request that wrote it.
     """
 
     id: str
@@ -33,16 +47,19 @@ class BoardRow:
     upstream: tuple[str, ...]
     optional: bool = False
     status: Status = "waiting"
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[EndedEvent, ...] = ()
     launched_at: float | None = None
     waiting_since: float | None = None
     waited_s: float = 0.0
     note: str = ""
+    text: str = ""
+    written: int = 0
+    writer: tuple[int, int] = (0, 0)
 
     @property
     def tokens(self) -> int:
-        """Tokens of the attempts that ended."""
-        return sum(attempt.usage.tokens for attempt in self.attempts)
+        """Tokens of the attempts that ended, and what the running one has written."""
+        return sum(attempt.tokens for attempt in self.attempts) + self.written
 
     def work_s(self, now: float) -> float:
         """Seconds worked so far; what still runs counts up to `now`."""
@@ -67,17 +84,22 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A run so far. `rows` stand in the plan's order."""
+    """A run so far. `rows` stand in the plan's order.
+
+    Attributes:
+        cost_usd: What it cost so far, None where no price is known.
+    """
 
     objective: str
     run_id: str = ""
     phase: Phase = "starting"
     started_at: float | None = None
     rows: Mapping[str, BoardRow] = field(default_factory=dict[str, BoardRow])
+    cost_usd: float | None = None
 
     @property
     def tokens(self) -> int:
-        """Tokens of all attempts that ended."""
+        """Tokens of all attempts, those that still run among them."""
         return sum(row.tokens for row in self.rows.values())
 
     def count(self, *statuses: Status) -> int:
@@ -89,24 +111,24 @@ class Board:
         return tuple(name for name in row.upstream if self.rows[name].status not in _OVER)
 
 
-def reduce(board: Board, progress: Progress) -> Board:
+def reduce(board: Board, event: RunEvent) -> Board:
     """Return the board after an event."""
-    match progress.kind:
-        case "started":
-            return replace(
-                board, run_id=progress.text, started_at=progress.at, phase="planning", rows={}
-            )
-        case "planned":
-            return _with_ready(replace(board, phase="running", rows=_rows(progress)))
-        case "synthesising":
+    match event:
+        case BeganEvent():
+            return replace(board, run_id=event.run, started_at=event.at, phase="planning", rows={})
+        case PlannedEvent():
+            return _with_ready(replace(board, phase="running", rows=_rows(event)))
+        case AnsweringEvent():
             return replace(board, phase="answering")
-        case "finished":
+        case SpentEvent():
+            return replace(board, cost_usd=event.cost_usd)
+        case FinishedEvent():
             return replace(board, phase="finished")
         case _:
-            row = board.rows.get(progress.step)
+            row = board.rows.get(event.step)
             if row is None:
                 return board
-            rows = {**board.rows, row.id: _changed(row, progress)}
+            rows = {**board.rows, row.id: _changed(row, event)}
             return _with_ready(replace(board, rows=rows))
 
 
@@ -118,9 +140,10 @@ def running_path(board: Board, now: float) -> Path:
     return Path(steps, sum(board.rows[name].work_s(now) for name in steps))
 
 
-def _rows(progress: Progress) -> dict[str, BoardRow]:
-    steps = progress.plan.steps if progress.plan is not None else ()
-    return {step.id: BoardRow(step.id, step.agent, step.upstream, step.optional) for step in steps}
+def _rows(event: PlannedEvent) -> dict[str, BoardRow]:
+    return {
+        step.id: BoardRow(step.id, step.agent, step.upstream, step.optional) for step in event.steps
+    }
 
 
 def _with_ready(board: Board) -> Board:
@@ -133,37 +156,53 @@ def _with_ready(board: Board) -> Board:
     return replace(board, rows=rows)
 
 
-def _changed(row: BoardRow, progress: Progress) -> BoardRow:
-    if progress.kind == "launched":
-        return replace(
-            row,
-            status="running",
-            launched_at=progress.at,
-            waiting_since=None,
-            waited_s=0.0,
-            note=progress.text,
-        )
-    if progress.kind == "waiting":
-        return replace(row, waiting_since=progress.at, note=progress.text)
-    if progress.kind == "resumed":
-        waited_s = row.wait_s(progress.at)
-        return replace(row, waiting_since=None, waited_s=waited_s, note="")
+def _changed(row: BoardRow, event: RunEvent) -> BoardRow:
+    match event:
+        case StartedEvent():
+            return replace(
+                row,
+                status="running",
+                launched_at=event.at,
+                waiting_since=None,
+                waited_s=0.0,
+                note=f"attempt {event.attempt} on {event.tier}",
+                text="",
+                written=0,
+            )
+        case WaitEvent(kind="waiting"):
+            return replace(row, waiting_since=event.at, note=event.words)
+        case WaitEvent():
+            return replace(row, waiting_since=None, waited_s=row.wait_s(event.at), note="")
+        case TextEvent():
+            return _written(row, event)
+        case EndedEvent():
+            return _ended(row, event)
+        case _:
+            return row
+
+
+def _written(row: BoardRow, event: TextEvent) -> BoardRow:
+    if row.launched_at is None:
+        return row
+    writer = (event.sample, event.request)
+    before = row.text if writer == row.writer else ""
+    text = (before + event.text)[-_TEXT_CHARS:]
+    return replace(row, text=text, written=event.tokens, writer=writer)
+
+
+def _ended(row: BoardRow, event: EndedEvent) -> BoardRow:
     attempts, agent = row.attempts, row.agent
     # A step that was refused before its attempt began reports the attempt before.
-    if progress.attempt is not None and len(attempts) < progress.attempt.number:
-        attempts, agent = (*attempts, progress.attempt), progress.attempt.agent or agent
-    changed = replace(
+    if len(attempts) < event.attempt:
+        attempts, agent = (*attempts, event), event.agent or agent
+    return replace(
         row,
+        status="ready" if event.kind == "retrying" else event.kind,
         agent=agent,
         attempts=attempts,
         launched_at=None,
         waiting_since=None,
-        note=progress.text,
+        note=event.reason,
+        text="",
+        written=0,
     )
-    match progress.kind:
-        case "retrying":
-            return replace(changed, status="ready")
-        case "succeeded" | "failed" | "skipped" | "cancelled":
-            return replace(changed, status=progress.kind)
-        case _:
-            return row

@@ -9,8 +9,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from ...errors import RunCancelledError, RunTerminatedError
+from ...events.kinds import BeganEvent, RunEvent, Tell
 from ...exit_codes import ExitCode
-from ...flows.control import Progress, RunControl
+from ...flows.control import RunControl
 from ...flows.temporary_server.server import Server
 
 __all__ = ["Interruption", "interruptible"]
@@ -18,16 +19,14 @@ __all__ = ["Interruption", "interruptible"]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def _nothing(_: Progress) -> None:
+def _nothing(_: RunEvent) -> None:
     return
 
 
 class Interruption:
     """Hears of the signals while a run is under way; `control` is what the run has to be given."""
 
-    def __init__(
-        self, server: Server, note: Callable[[str], None], hear: Callable[[Progress], None]
-    ) -> None:
+    def __init__(self, server: Server, note: Callable[[str], None], hear: Tell) -> None:
         self.control = RunControl(listener=self._hear)
         self.terminated = False
         self._server = server
@@ -46,11 +45,11 @@ class Interruption:
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._interrupt, number)
 
-    def _hear(self, progress: Progress) -> None:
-        if progress.kind == "started":
+    def _hear(self, event: RunEvent) -> None:
+        if isinstance(event, BeganEvent):
             # A flow run that starts takes SIGTERM for itself, and raises in whatever just runs.
             self.listen()
-        self._tell(progress)
+        self._tell(event)
 
     def _interrupt(self, number: signal.Signals) -> None:
         if self.control.cancel.is_set():
@@ -65,13 +64,13 @@ class Interruption:
 
 @asynccontextmanager
 async def interruptible(
-    server: Server, note: Callable[[str], None], hear: Callable[[Progress], None] = _nothing
+    server: Server, note: Callable[[str], None], hear: Tell = _nothing
 ) -> AsyncGenerator[Interruption]:
     """Let the first signal cancel what runs inside cleanly, and the second end it at once.
 
     Args:
         note: Is told what a person should know of it.
-        hear: Is told of the run's progress.
+        hear: Is told of the run's events.
     """
     interruption = Interruption(server, note, hear)
     before = signal.getsignal(signal.SIGTERM)

@@ -15,7 +15,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from ...flows.control import Progress
+from ...events.kinds import RunEvent, WaitEvent
 from ...text import clean, duration, one_line, plural
 from .board import Board, BoardRow, reduce, running_path
 
@@ -71,11 +71,11 @@ class LiveScreen:
         self._live.stop()
         self._file.close()
 
-    def hear(self, progress: Progress) -> None:
+    def hear(self, event: RunEvent) -> None:
         """Take an event."""
-        self.board = reduce(self.board, progress)
-        if progress.kind in ("waiting", "resumed") and not progress.step:
-            self._note = progress.text
+        self.board = reduce(self.board, event)
+        if isinstance(event, WaitEvent) and not event.step:
+            self._note = event.words
 
     def note(self, text: str) -> None:
         """Say something about the run as a whole."""
@@ -139,7 +139,14 @@ def _detail(board: Board, row: BoardRow) -> str:
         return f"for {', '.join(board.missing(row)[:6])}"
     if row.status == "ready":
         return one_line(row.note, 60) or "for a free slot"
+    if row.status == "running" and row.text and row.waiting_since is None:
+        return _end_of(row.text, 60)
     return "" if row.status == "succeeded" else one_line(row.note, 60)
+
+
+def _end_of(text: str, limit: int) -> str:
+    line = " ".join(clean(text).split())
+    return line if len(line) <= limit else f"…{line[1 - limit :]}"
 
 
 def _figures(board: Board, path_s: float, now: float) -> str:
@@ -150,6 +157,7 @@ def _figures(board: Board, path_s: float, now: float) -> str:
             f"{done} of {plural(len(board.rows), 'step')} over",
             f"{board.count('running')} running",
             plural(board.tokens, "token"),
+            *([f"${board.cost_usd:.4f}"] if board.cost_usd else []),
             duration(elapsed),
             f"critical path {duration(path_s)}",
         )

@@ -6,14 +6,23 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from ...flows.control import Progress
+from ...events.kinds import (
+    AnsweringEvent,
+    BeganEvent,
+    EndedEvent,
+    FinishedEvent,
+    PlannedEvent,
+    RunEvent,
+    StartedEvent,
+    WaitEvent,
+)
 from ...text import duration, one_line, plural
 from .board import Board, reduce, running_path
 
 __all__ = ["PlainScreen", "line_of"]
 
 _VERBS = {
-    "launched": "started",
+    "started": "started",
     "retrying": "tries again",
     "succeeded": "done",
     "failed": "failed",
@@ -23,7 +32,7 @@ _VERBS = {
 
 
 class PlainScreen:
-    """Writes a line for each event."""
+    """Writes a line for each event that a person waits for."""
 
     def __init__(self, objective: str, write: Callable[[str], None]) -> None:
         self.board = Board(objective)
@@ -37,49 +46,54 @@ class PlainScreen:
     ) -> None:
         return None
 
-    def hear(self, progress: Progress) -> None:
+    def hear(self, event: RunEvent) -> None:
         """Take an event."""
-        self.board = reduce(self.board, progress)
-        if progress.kind != "resumed":
-            self._write(line_of(self.board, progress))
+        self.board = reduce(self.board, event)
+        if line := line_of(self.board, event):
+            self._write(line)
 
     def note(self, text: str) -> None:
         """Say something about the run as a whole."""
         self._write(text)
 
 
-def line_of(board: Board, progress: Progress) -> str:
-    """Write an event; `board` is the state after it."""
-    elapsed = progress.at - (board.started_at if board.started_at is not None else progress.at)
-    return f"{elapsed:7.1f} s  {_said(board, progress)}"
+def line_of(board: Board, event: RunEvent) -> str:
+    """Write an event, "" where it has no line; `board` is the state after it."""
+    words = _words(board, event)
+    elapsed = event.at - (board.started_at if board.started_at is not None else event.at)
+    return f"{elapsed:7.1f} s  {words}" if words else ""
 
 
-def _said(board: Board, progress: Progress) -> str:
-    match progress.kind:
-        case "started":
+def _words(board: Board, event: RunEvent) -> str:
+    match event:
+        case BeganEvent():
             return f"Run {board.run_id}: {one_line(board.objective)}"
-        case "planned":
+        case PlannedEvent():
             chains = sum(not row.upstream for row in board.rows.values())
             return f"Plan of {plural(len(board.rows), 'step')}, {chains} of them can start at once"
-        case "synthesising":
+        case AnsweringEvent(attempt=0 | 1):
             return "Writing the answer"
-        case "finished":
-            path = running_path(board, progress.at)
+        case FinishedEvent(status="completed" | "partial" | "failed"):
+            path = running_path(board, event.at)
             return f"Finished; critical path {' > '.join(path.steps)} ({duration(path.seconds)})"
-        case "waiting" if not progress.step:
-            return one_line(progress.text[:1].upper() + progress.text[1:], 300)
+        case WaitEvent(kind="waiting", step=""):
+            return one_line(event.words[:1].upper() + event.words[1:], 300)
+        case StartedEvent() | EndedEvent() | WaitEvent(kind="waiting"):
+            return _step_line(board, event)
         case _:
-            return _step_line(board, progress)
+            return ""
 
 
-def _step_line(board: Board, progress: Progress) -> str:
-    row = board.rows.get(progress.step)
-    who = f"{progress.step} {one_line(row.agent, 40)}" if row else progress.step
-    if progress.kind == "waiting":
-        return f"{who}: {one_line(progress.text, 300)}"
-    parts = [f"{who}: {_VERBS[progress.kind]}"]
-    if row and progress.kind == "succeeded":
-        parts.append(f"{duration(row.work_s(progress.at))}, {plural(row.tokens, 'token')}")
-    if progress.text:
-        parts.append(one_line(progress.text, 300))
+def _step_line(board: Board, event: StartedEvent | EndedEvent | WaitEvent) -> str:
+    row = board.rows.get(event.step)
+    who = f"{event.step} {one_line(row.agent, 40)}" if row else event.step
+    if isinstance(event, WaitEvent):
+        return f"{who}: {one_line(event.words, 300)}"
+    parts = [f"{who}: {_VERBS[event.kind]}"]
+    if row and event.kind == "succeeded":
+        parts.append(f"{duration(row.work_s(event.at))}, {plural(row.tokens, 'token')}")
+    if isinstance(event, StartedEvent):
+        parts.append(f"attempt {event.attempt} on {event.tier}")
+    elif event.reason:
+        parts.append(one_line(event.reason, 300))
     return " · ".join(parts)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 from rich.console import Console
 
-from ...errors import RunCancelledError
+from ...errors import InputError, RunCancelledError
 from ...exit_codes import exit_code_of_status
 from ...flows.control import controlled
 from ...flows.temporary_server.server import Server, prefect_server
@@ -20,11 +20,12 @@ from ...text import clean, one_line
 from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
 from .interruption import Interruption, interruptible
+from .json_lines import JsonScreen
 from .live import LiveScreen
 from .model_notes import showing_models
 from .plain import PlainScreen
 
-__all__ = ["run_and_report", "say", "waiting"]
+__all__ = ["check_output", "run_and_report", "say", "waiting"]
 
 _T = TypeVar("_T")
 
@@ -44,11 +45,18 @@ def waiting(text: str) -> Generator[None]:
         yield
 
 
+def check_output(*, as_json: bool, as_events: bool) -> None:
+    """Raise an `InputError` where standard output is asked to be two things."""
+    if as_json and as_events:
+        raise InputError("--json and --stream exclude each other.", "Choose what is printed.")
+
+
 def run_and_report(
     title: str,
     start: Callable[[], Callable[[], Awaitable[SwarmResult]]],
     *,
     as_json: bool,
+    as_events: bool = False,
     before: Callable[[], Coroutine[Any, Any, None]] | None = None,
     after: Callable[[SwarmResult], None] | None = None,
 ) -> int:
@@ -58,6 +66,7 @@ def run_and_report(
         title: What to call it before its own objective is known.
         start: Imports what is needed, which takes seconds, and returns what starts the run.
         as_json: Print the result as JSON and nothing else.
+        as_events: Print the run's events as lines of JSON and nothing else.
         before: Is done once the server is there, before anything is shown.
         after: Is done with the result once it is shown.
     """
@@ -70,10 +79,10 @@ def run_and_report(
         server.wait()
     if before is not None:
         asyncio.run(before())
-    result = asyncio.run(_watched(title, begin, server))
+    result = asyncio.run(_watched(_screen(title, as_events=as_events), begin, server))
     if as_json:
         print_json(result)
-    else:
+    elif not as_events:
         link = None if server.process else _link(result)
         print_summary(result, link, look_closer=result.status == "completed")
     _tell_trouble(result)
@@ -82,12 +91,19 @@ def run_and_report(
     return exit_code_of_status(result.status)
 
 
+def _screen(title: str, *, as_events: bool) -> LiveScreen | PlainScreen | JsonScreen:
+    if as_events:
+        return JsonScreen(title, say)
+    return LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
+
+
 async def _watched(
-    title: str, begin: Callable[[], Awaitable[SwarmResult]], server: Server
+    screen: LiveScreen | PlainScreen | JsonScreen,
+    begin: Callable[[], Awaitable[SwarmResult]],
+    server: Server,
 ) -> SwarmResult:
     from prefect.exceptions import CancelledRun, TerminationSignal
 
-    screen = LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
     with screen, showing_models(screen.note):
         async with interruptible(server, screen.note, screen.hear) as interruption:
             with controlled(interruption.control):

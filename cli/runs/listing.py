@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-__all__ = ["STATUSES", "ListedRun", "RunStatus", "list_runs"]
+__all__ = ["STATUSES", "ListedRun", "RunStatus", "is_executed", "list_runs"]
 
 RunStatus = Literal["completed", "partial", "failed", "running", "stopped", "damaged"]
 """`stopped`: it has not ended, and no process of this machine executes it."""
@@ -151,7 +151,7 @@ def _listed(run: _Beginning) -> ListedRun:
             usd=cost["money_usd"],
         )
     except FileNotFoundError:
-        return run.ended("running" if _is_executed(run.folder) else "stopped")
+        return run.ended("running" if is_executed(run.folder) else "stopped")
     except KeyError as error:
         return run.ended("damaged", f"{path} has no {error.args[0]}")
     except (OSError, ValueError, TypeError) as error:
@@ -177,7 +177,7 @@ def _object(path: Path) -> dict[str, Any]:
     return cast("dict[str, Any]", found)
 
 
-def _is_executed(folder: Path) -> bool:
+def is_executed(folder: Path) -> bool:
     """Whether a process of this machine executes the run, by the lock that dies with it."""
     path = folder / "lock"
     try:

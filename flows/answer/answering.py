@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import BudgetExceededError, Category
+from ...events.kinds import AnsweringEvent, TextEvent
 from ...output import StepOutput
 from ...result import Usage, excerpt
 from ...tasks.subagent.continuation import cut_mark
@@ -15,9 +15,10 @@ from ...tasks.subagent.extraction import extract
 from ...tasks.subagent.request import SubagentRequest, SubagentResult
 from ...tasks.synthesise import join_outputs, synthesis, synthesise
 from ..context import RunContext
-from ..control import Progress, RunControl
+from ..control import RunControl
 from ..records import StepRecord
 from ..task_run import result_in, run_task
+from ..telling.texts import told_text
 from .answer_type import answer_problem
 
 __all__ = ["Answer", "Answering"]
@@ -142,8 +143,7 @@ class Answering:
             request = await ledger.reserve(request)
         except BudgetExceededError as error:
             return f"The answer could not be written: {error}"
-        if request.attempt == 1:
-            self.control.listener(Progress("synthesising", time.time()))
+        self.context.tell(AnsweringEvent(attempt=request.attempt))
         usage: Usage | None = None
         again = f" · attempt {request.attempt}" if request.attempt > 1 else ""
         try:
@@ -153,7 +153,8 @@ class Answering:
                 name=f"Answer · orchestrator{again}",
                 wait_for=[state for record in last for state in record.states],
             )
-            _, content = await self.control.unless_cancelled(asking)
+            with told_text(self.context, TextEvent(attempt=request.attempt)):
+                _, content = await self.control.unless_cancelled(asking)
             if (result := result_in(content)) is None:
                 return f"The answer could not be written: {content!r}"
             usage = result.usage

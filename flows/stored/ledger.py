@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from ...errors import StorageError
+from ...events.kinds import SpentEvent, Tell
 from ...pricing import Price
+from ...result import Usage
 from ...runs import ACCOUNTS, RunFolder
 from ...tasks.planner.task import Planned
 from ..bounds.accounts import Accounts, Booking
@@ -25,17 +27,21 @@ def open_ledger(
     planned: Planned,
     prices: Mapping[str, Price],
     started_at: float,
+    tell: Tell,
 ) -> Ledger:
     """Open a run's accounts; what the plan took is in them.
 
     Args:
         started_at: When this process began to work on the run.
+        tell: Hears of what is spent.
     """
 
     def write(booking: Booking) -> None:
         # A full disk costs later processes of the run this line, not the call its answer.
         with suppress(StorageError):
             run.append(ACCOUNTS, booking)
+        if booking.is_settled:
+            tell(_spent(booking, accounts.usage))
 
     accounts = Accounts.of(run.lines(ACCOUNTS))
     budget = Budget(options.max_tokens, options.max_usd, options.timeout_s)
@@ -47,3 +53,16 @@ def open_ledger(
     if usage.requests and key not in accounts.settled:
         ledger.book(key, planned.planning.model or "", usage, step="plan")
     return ledger
+
+
+def _spent(booking: Booking, total: Usage) -> SpentEvent:
+    return SpentEvent(
+        step=booking.step if booking.step.startswith("S") else "",
+        model=booking.model,
+        call_input_tokens=booking.usage.input_tokens,
+        call_output_tokens=booking.usage.output_tokens,
+        calls=total.requests,
+        input_tokens=total.input_tokens,
+        output_tokens=total.output_tokens,
+        cost_usd=total.cost_usd,
+    )

@@ -17,8 +17,9 @@ from typing import cast
 from prefect.client.schemas.objects import FlowRun
 from prefect.flow_engine import run_flow_async
 from prefect_swarm.blocks.models import override_models
+from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.batch import BatchSummary, swarm_batch
-from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions, TierOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
@@ -84,8 +85,8 @@ def _name(messages: list[ModelMessage], info: AgentInfo) -> str:
     return f"{name}, again" if "was not accepted" in prompt else name
 
 
-def _say(progress: Progress) -> None:
-    _print(progress.kind, progress.step or progress.text)
+def _say(event: RunEvent) -> None:
+    _print(event.kind, event.step or event.run)
 
 
 def _print(*words: str) -> None:

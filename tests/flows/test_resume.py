@@ -25,7 +25,8 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 from prefect.states import AwaitingRetry
 from prefect_swarm.cli.app import app
 from prefect_swarm.errors import RunAliveError, RunCancelledError, RunNotFoundError, ServerError
-from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.lock import exclusive
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.runs import RunFolder, find_run
@@ -222,7 +223,7 @@ def test_a_cancelled_run_goes_on(calls: Path, plan: Path) -> None:
     (folder,) = (home() / "runs").iterdir()
 
     with pytest.raises(RunCancelledError, match=folder.name):
-        asyncio.run(held_run.go_on(folder.name, calls, _cancelling("launched", "S3")))
+        asyncio.run(held_run.go_on(folder.name, calls, _cancelling("started", "S3")))
     result = asyncio.run(held_run.go_on(folder.name, calls))
 
     assert result.status == "completed"
@@ -233,8 +234,8 @@ def test_a_cancelled_run_goes_on(calls: Path, plan: Path) -> None:
 def _cancelling(kind: str, step: str) -> RunControl:
     """Cancel a run as soon as that is said of that step."""
 
-    def hear(progress: Progress) -> None:
-        if (progress.kind, progress.step) == (kind, step):
+    def hear(event: RunEvent) -> None:
+        if (event.kind, event.step) == (kind, step):
             control.cancel.set()
 
     control = RunControl(listener=hear)

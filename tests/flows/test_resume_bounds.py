@@ -11,7 +11,8 @@ from flow_runs import plan_of, run
 from prefect.exceptions import CancelledRun
 from prefect_swarm.cli.app import app
 from prefect_swarm.errors import InputError
-from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.result import RunFailedError, SwarmResult
 from prefect_swarm.runs import find_run
@@ -191,12 +192,12 @@ def test_the_time_of_all_processes_counts() -> None:
 
 def _cancelled_at(step: str) -> str:
     names: list[str] = []
-    control = RunControl(lambda progress: hear(progress))
+    control = RunControl(lambda event: hear(event))
 
-    def hear(progress: Progress) -> None:
-        if progress.kind == "started":
-            names.append(progress.text)
-        if (progress.kind, progress.step) == ("launched", step):
+    def hear(event: RunEvent) -> None:
+        if event.kind == "began":
+            names.append(event.run)
+        if (event.kind, event.step) == ("started", step):
             script.release.clear()
             control.cancel.set()
 

@@ -9,7 +9,8 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.exceptions import CancelledRun
 from prefect_swarm.errors import ModelError
-from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
@@ -65,12 +66,12 @@ def test_a_run_of_an_earlier_version_goes_on() -> None:
 def test_a_step_that_was_reached_at_its_second_attempt_is_not_run_again() -> None:
     errors = [ModelError("The file can't be loaded.")]
     names: list[str] = []
-    control = RunControl(lambda progress: hear(progress))
+    control = RunControl(lambda event: hear(event))
 
-    def hear(progress: Progress) -> None:
-        if progress.kind == "started":
-            names.append(progress.text)
-        if progress.kind == "launched" and progress.step == "S2":
+    def hear(event: RunEvent) -> None:
+        if event.kind == "began":
+            names.append(event.run)
+        if event.kind == "started" and event.step == "S2":
             script.release.clear()
             control.cancel.set()
 

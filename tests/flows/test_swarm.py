@@ -12,7 +12,8 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.objects import TaskRunResult
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import find_run
@@ -121,9 +122,9 @@ def test_the_plan_page_is_there_while_steps_wait_and_says_why() -> None:
     release = asyncio.Event()
     run_ids: list[str] = []
 
-    def hear(progress: Progress) -> None:
-        if progress.kind == "started":
-            run_ids.append(progress.text)
+    def hear(event: RunEvent) -> None:
+        if event.kind == "began":
+            run_ids.append(event.run)
 
     async def held(messages: Any, info: Any) -> ModelResponse:
         await release.wait()

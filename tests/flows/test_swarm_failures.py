@@ -219,7 +219,7 @@ def test_a_gate_that_does_not_exist_is_refused() -> None:
 def test_a_cancelled_run_ends_as_cancelled_and_stops_what_runs(swarm_home: Path) -> None:
     async def cancel() -> Any:
         control = RunControl(
-            listener=lambda progress: control.cancel.set() if progress.kind == "launched" else None
+            listener=lambda event: control.cancel.set() if event.kind == "started" else None
         )
         with scripted(Script()), controlled(control):
             return await end_of(plan_of(*UNEVEN))
@@ -229,7 +229,7 @@ def test_a_cancelled_run_ends_as_cancelled_and_stops_what_runs(swarm_home: Path)
     assert list(swarm_home.glob("runs/*/result.json")) == []
 
 
-@pytest.mark.parametrize("kind", ["started", "synthesising"])
+@pytest.mark.parametrize("kind", ["began", "answering"])
 def test_a_run_can_be_cancelled_while_the_orchestrator_is_at_work(
     kind: str, swarm_home: Path
 ) -> None:
@@ -239,13 +239,13 @@ def test_a_run_can_be_cancelled_while_the_orchestrator_is_at_work(
 
     async def cancel() -> State[Any]:
         control = RunControl(
-            listener=lambda progress: control.cancel.set() if progress.kind == kind else None
+            listener=lambda event: control.cancel.set() if event.kind == kind else None
         )
         worker = Script().model()
         held = override_models(
             worker=worker, coder=worker, architect=worker, orchestrator=FunctionModel(never)
         )
-        plan = None if kind == "started" else plan_of({"id": "S1"}, {"id": "S2"})
+        plan = None if kind == "began" else plan_of({"id": "S1"}, {"id": "S2"})
         flow: Any = swarm
         with held, controlled(control):
             return await flow("Find out", plan=plan, return_state=True)

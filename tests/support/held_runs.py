@@ -63,7 +63,7 @@ def heard(process: subprocess.Popen[str], *until: str) -> str:
     for line in process.stdout:
         lines.append(line.rstrip("\n"))
         if set(until) <= set(lines):
-            return next(line for line in lines if line.startswith("started ")).split()[1]
+            return next(line for line in lines if line.startswith("began ")).split()[1]
     raise AssertionError(f"it ended before it printed {until}: {lines}")
 
 

@@ -3,49 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from io import StringIO
 
 import pytest
 from prefect_swarm.cli.progress.board import Board, reduce, running_path
+from prefect_swarm.cli.progress.live import draw
 from prefect_swarm.cli.progress.plain import line_of
-from prefect_swarm.flows.compile import compile_plan
-from prefect_swarm.flows.control import Progress
-from prefect_swarm.result import Attempt, Usage
-from prefect_swarm.task_ir import parse_plan
-
-PLAN = compile_plan(
-    parse_plan(
-        {
-            "objective": "Compare",
-            "agents": [{"name": "Ann", "system_prompt": "You write."}],
-            "steps": [
-                {"id": "S1", "agent": "Ann", "prompt": "One"},
-                {"id": "S2", "agent": "Ann", "prompt": "Two"},
-                {"id": "S3", "agent": "Ann", "prompt": "Three", "depends_on": ["S1", "S2"]},
-            ],
-        }
-    )
+from prefect_swarm.events.kinds import (
+    AnsweringEvent,
+    BeganEvent,
+    EndedEvent,
+    FinishedEvent,
+    PlannedEvent,
+    PlannedStep,
+    RunEvent,
+    SpentEvent,
+    StartedEvent,
+    TextEvent,
+    WaitEvent,
 )
+from rich.console import Console
+
+STEPS = (
+    PlannedStep(id="S1", agent="Ann"),
+    PlannedStep(id="S2", agent="Ann"),
+    PlannedStep(id="S3", agent="Ann", upstream=("S1", "S2")),
+)
+S1_DONE = EndedEvent(
+    kind="succeeded",
+    at=105.0,
+    step="S1",
+    attempt=1,
+    tier="worker",
+    model="m",
+    started_at=102.0,
+    ended_at=105.0,
+    input_tokens=3,
+    output_tokens=4,
+)
+BEGIN = (BeganEvent(at=100.0, run="abcd1234"), PlannedEvent(at=101.0, steps=STEPS))
 
 
-def attempt(number: int, start: float, end: float, queue_s: float = 0.0) -> Attempt:
-    return Attempt(
-        number=number,
-        tier="worker",
-        model="m",
-        started_at=start,
-        ended_at=end,
-        queue_s=queue_s,
-        usage=Usage(requests=1, input_tokens=3, output_tokens=4),
-    )
+def started(step: str, at: float = 102.0) -> StartedEvent:
+    return StartedEvent(at=at, step=step, attempt=1, tier="worker")
 
 
-BEGIN = (Progress("started", 100.0, text="abcd1234"), Progress("planned", 101.0, plan=PLAN))
-LAUNCHED = (Progress("launched", 102.0, "S1"), Progress("launched", 102.0, "S2"))
-S1_DONE = Progress("succeeded", 105.0, "S1", attempt=attempt(1, 102.0, 105.0))
-S2_DONE = Progress("succeeded", 110.0, "S2", attempt=attempt(1, 102.0, 110.0, queue_s=1.0))
+def ended(kind: str, step: str, at: float, **fields: object) -> EndedEvent:
+    return EndedEvent.model_validate({"kind": kind, "step": step, "at": at, **fields})
 
 
-def after(events: Iterable[Progress]) -> Board:
+LAUNCHED = (started("S1"), started("S2"))
+S2_DONE = S1_DONE.model_copy(update={"step": "S2", "at": 110.0, "ended_at": 110.0, "queue_s": 1.0})
+S1_RETRIED = S1_DONE.model_copy(update={"kind": "retrying"})
+
+
+def after(events: Iterable[RunEvent]) -> Board:
     board = Board("Compare")
     for event in events:
         board = reduce(board, event)
@@ -67,21 +79,21 @@ def statuses(board: Board) -> dict[str, str]:
             {"S1": "succeeded", "S2": "succeeded", "S3": "ready"},
         ),
         (
-            (*BEGIN, *LAUNCHED, Progress("retrying", 103.0, "S1", attempt=attempt(1, 102, 103))),
+            (*BEGIN, *LAUNCHED, S1_RETRIED),
             {"S1": "ready", "S2": "running", "S3": "waiting"},
         ),
         (
-            (*BEGIN, *LAUNCHED, Progress("failed", 103.0, "S1"), Progress("skipped", 103.0, "S3")),
+            (*BEGIN, *LAUNCHED, ended("failed", "S1", 103.0), ended("skipped", "S3", 103.0)),
             {"S1": "failed", "S2": "running", "S3": "skipped"},
         ),
         (
-            (*BEGIN, *LAUNCHED, Progress("cancelled", 103.0, "S1")),
+            (*BEGIN, *LAUNCHED, ended("cancelled", "S1", 103.0)),
             {"S1": "cancelled", "S2": "running", "S3": "waiting"},
         ),
     ],
 )
 def test_each_step_has_the_status_its_events_gave_it(
-    events: tuple[Progress, ...], expected: dict[str, str]
+    events: tuple[RunEvent, ...], expected: dict[str, str]
 ) -> None:
     assert statuses(after(events)) == expected
 
@@ -92,11 +104,11 @@ def test_each_step_has_the_status_its_events_gave_it(
         ((), "starting"),
         (BEGIN[:1], "planning"),
         (BEGIN, "running"),
-        ((*BEGIN, Progress("synthesising", 103.0)), "answering"),
-        ((*BEGIN, Progress("finished", 104.0)), "finished"),
+        ((*BEGIN, AnsweringEvent(at=103.0)), "answering"),
+        ((*BEGIN, FinishedEvent(at=104.0)), "finished"),
     ],
 )
-def test_the_phase_follows_the_run(events: tuple[Progress, ...], phase: str) -> None:
+def test_the_phase_follows_the_run(events: tuple[RunEvent, ...], phase: str) -> None:
     assert after(events).phase == phase
 
 
@@ -110,7 +122,7 @@ def test_the_running_path_counts_what_still_runs_up_to_now() -> None:
 def test_the_path_goes_through_the_longer_of_two_inputs_and_leaves_out_waiting_for_the_model() -> (
     None
 ):
-    board = after((*BEGIN, *LAUNCHED, S1_DONE, S2_DONE, Progress("launched", 110.0, "S3")))
+    board = after((*BEGIN, *LAUNCHED, S1_DONE, S2_DONE, started("S3", 110.0)))
     path = running_path(board, 112.0)
     assert path.steps == ("S2", "S3")
     assert path.seconds == 7.0 + 2.0
@@ -121,16 +133,15 @@ def test_before_anything_runs_the_path_is_empty() -> None:
 
 
 def test_an_attempt_that_is_reported_twice_counts_once() -> None:
-    refused = Progress("failed", 106.0, "S1", attempt=S1_DONE.attempt)
+    refused = S1_DONE.model_copy(update={"kind": "failed"})
     assert after((*BEGIN, *LAUNCHED, S1_DONE, refused)).tokens == 7
 
 
 def test_a_step_that_was_given_to_somebody_else_has_their_name() -> None:
-    theirs = attempt(2, 106.0, 108.0).model_copy(update={"agent": "Bob"})
-    retried = Progress("retrying", 105.0, "S1", attempt=attempt(1, 102.0, 105.0))
-    board = after((*BEGIN, *LAUNCHED, retried))
+    theirs = S1_DONE.model_copy(update={"agent": "Bob", "attempt": 2})
+    board = after((*BEGIN, *LAUNCHED, S1_RETRIED))
     assert board.rows["S1"].agent == "Ann"
-    board = after((*BEGIN, *LAUNCHED, retried, Progress("succeeded", 108.0, "S1", attempt=theirs)))
+    board = after((*BEGIN, *LAUNCHED, S1_RETRIED, theirs))
     assert board.rows["S1"].agent == "Bob"
 
 
@@ -140,7 +151,7 @@ def test_a_run_that_starts_again_begins_with_an_empty_board() -> None:
 
 def test_an_event_of_an_unknown_step_changes_nothing() -> None:
     board = after(BEGIN)
-    assert reduce(board, Progress("launched", 103.0, "S9")) == board
+    assert reduce(board, started("S9")) == board
 
 
 @pytest.mark.parametrize(
@@ -148,29 +159,29 @@ def test_an_event_of_an_unknown_step_changes_nothing() -> None:
     [
         (BEGIN[:1], "    0.0 s  Run abcd1234: Compare"),
         (BEGIN, "    1.0 s  Plan of 3 steps, 2 of them can start at once"),
-        ((*BEGIN, LAUNCHED[0]), "    2.0 s  S1 Ann: started"),
+        ((*BEGIN, LAUNCHED[0]), "    2.0 s  S1 Ann: started · attempt 1 on worker"),
         ((*BEGIN, *LAUNCHED, S1_DONE), "    5.0 s  S1 Ann: done · 3.0 s, 7 tokens"),
         (
-            (*BEGIN, *LAUNCHED, Progress("failed", 103.0, "S1", "no\x1b[31m\ngood")),
+            (*BEGIN, *LAUNCHED, ended("failed", "S1", 103.0, reason="no\x1b[31m\ngood")),
             "    3.0 s  S1 Ann: failed · no[31m good",
         ),
         (
-            (*BEGIN, *LAUNCHED, S1_DONE, S2_DONE, Progress("finished", 111.0)),
+            (*BEGIN, *LAUNCHED, S1_DONE, S2_DONE, FinishedEvent(at=111.0)),
             "   11.0 s  Finished; critical path S2 (7.0 s)",
         ),
     ],
 )
-def test_each_event_is_one_plain_line(events: tuple[Progress, ...], line: str) -> None:
+def test_each_event_is_one_plain_line(events: tuple[RunEvent, ...], line: str) -> None:
     assert line_of(after(events), events[-1]) == line
 
 
-WAITS = Progress("waiting", 103.0, "S1", text="waiting for openai (rate limit), 12 s")
-GOES_ON = Progress("resumed", 115.0, "S1")
+WAITS = WaitEvent(at=103.0, step="S1", provider="openai", why="rate limit", seconds=12)
+GOES_ON = WaitEvent(kind="resumed", at=115.0, step="S1")
 
 
 def test_a_wait_for_a_provider_is_no_work() -> None:
     waiting = after([*BEGIN, *LAUNCHED, WAITS]).rows["S1"]
-    assert (waiting.status, waiting.note) == ("running", WAITS.text)
+    assert (waiting.status, waiting.note) == ("running", WAITS.words)
     assert (waiting.work_s(110.0), waiting.wait_s(110.0)) == (1.0, 7.0)
     gone_on = after([*BEGIN, *LAUNCHED, WAITS, GOES_ON]).rows["S1"]
     assert (gone_on.work_s(120.0), gone_on.wait_s(120.0), gone_on.note) == (6.0, 12.0, "")
@@ -182,7 +193,47 @@ def test_who_is_waited_for_is_said_in_a_line() -> None:
 
 
 def test_a_wait_of_the_planner_is_said_without_a_step() -> None:
-    wait = Progress("waiting", 100.5, text="waiting for openai (overloaded), 2 s")
+    wait = WaitEvent(at=100.5, provider="openai", why="overloaded", seconds=2)
     assert line_of(after([BEGIN[0], wait]), wait) == (
         "    0.5 s  Waiting for openai (overloaded), 2 s"
     )
+
+
+def written(text: str, tokens: int, request: int = 1) -> TextEvent:
+    return TextEvent(step="S1", text=text, tokens=tokens, request=request)
+
+
+def test_a_running_step_shows_what_it_writes_until_it_ends() -> None:
+    events = (*BEGIN, *LAUNCHED, written("Tea ", 1), written("is hot.", 3))
+    row = after(events).rows["S1"]
+    assert (row.text, row.tokens) == ("Tea is hot.", 3)
+    row = after((*events, S1_DONE)).rows["S1"]
+    assert (row.text, row.tokens) == ("", 7)
+
+
+def test_the_end_of_what_a_running_step_writes_is_drawn_with_tokens_and_cost() -> None:
+    text = "Tea is a drink. " * 10
+    spent = SpentEvent(cost_usd=0.0125)
+    board = after((*BEGIN, *LAUNCHED, spent, written(text, 40)))
+    console = Console(width=160, file=StringIO(), color_system=None)
+    with console.capture() as shown:
+        console.print(draw(board, 104.0, 10, "", ""))
+    drawn = shown.get()
+    (line,) = (line for line in drawn.splitlines() if " S1 " in line)
+    assert line.rstrip().endswith("Tea is a drink.")
+    assert " 40 " in line
+    assert "40 tokens · $0.0125" in drawn
+
+
+def test_a_request_that_is_sent_again_begins_its_text_again() -> None:
+    events = (*BEGIN, *LAUNCHED, written("Half an ans", 3), written("Tea", 1, request=2))
+    assert after(events).rows["S1"].text == "Tea"
+
+
+@pytest.mark.parametrize("event", [written("Tea", 1), SpentEvent(cost_usd=0.5)])
+def test_what_comes_often_has_no_line(event: RunEvent) -> None:
+    assert line_of(after((*BEGIN, *LAUNCHED, event)), event) == ""
+
+
+def test_the_cost_so_far_is_the_last_that_was_told() -> None:
+    assert after((*BEGIN, SpentEvent(cost_usd=0.5), SpentEvent(cost_usd=0.7))).cost_usd == 0.7

@@ -12,7 +12,7 @@ import pytest
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.cli.progress.interruption import interruptible
 from prefect_swarm.errors import RunCancelledError
-from prefect_swarm.flows.control import Progress
+from prefect_swarm.events.kinds import BeganEvent
 from prefect_swarm.flows.temporary_server.server import Server
 from prefect_swarm.runs import find_run
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
@@ -28,7 +28,7 @@ async def interrupted(number: signal.Signals, *, taken: bool = False) -> RunCanc
     async with interruptible(Server("nowhere"), lambda _: None) as interruption:
         if taken:
             signal.signal(number, signal.SIG_IGN)
-            interruption.control.listener(Progress("started", 0.0))
+            interruption.control.listener(BeganEvent())
         os.kill(os.getpid(), number)
         await asyncio.wait_for(interruption.control.cancel.wait(), 30)
         return interruption.error("Cancelled", "")

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from flow_runs import plan_of
 from prefect_swarm.errors import Category
-from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.events.kinds import RunEvent, WaitEvent
+from prefect_swarm.flows.control import RunControl, controlled
 from provider_runs import InTurn, end_at, run_at, serving, works
 from provider_server import Asked, Reply
 
@@ -51,13 +52,13 @@ def test_a_wait_for_a_provider_counts_for_no_deadline() -> None:
 
 
 def test_a_wait_for_a_provider_is_told_with_its_name() -> None:
-    heard: list[Progress] = []
+    heard: list[RunEvent] = []
     with serving(busy_first(1)) as server, controlled(RunControl(listener=heard.append)):
         run_at(server, _ONE)
     host = server.url.removeprefix("http://").removesuffix("/v1")
-    waits = [each for each in heard if each.kind in ("waiting", "resumed")]
+    waits = [each for each in heard if isinstance(each, WaitEvent)]
     assert [(each.kind, each.step) for each in waits] == [("waiting", "S1"), ("resumed", "S1")]
-    assert f"waiting for {host} (rate limit)" in waits[0].text
+    assert f"waiting for {host} (rate limit)" in waits[0].words
 
 
 def test_every_request_is_a_success_or_a_refusal() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from flow_runs import plan_of
 from prefect.exceptions import CancelledRun
-from prefect_swarm.flows.control import Progress, RunControl, controlled
+from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
@@ -24,12 +25,12 @@ def test_a_step_that_was_refused_before_a_run_was_cancelled_is_asked_again(
     plan = plan_of({"id": "S1"}, {"id": "S2"}, {"id": "S3", "depends_on": ["S1"]})
     refusing, late = True, threading.Event()
     names: list[str] = []
-    control = RunControl(lambda progress: hear(progress))
+    control = RunControl(lambda event: hear(event))
 
-    def hear(progress: Progress) -> None:
-        if progress.kind == "started":
-            names.append(progress.text)
-        if progress.kind == "failed":
+    def hear(event: RunEvent) -> None:
+        if event.kind == "began":
+            names.append(event.run)
+        if event.kind == "failed":
             control.cancel.set()
 
     def reply(asked: Asked) -> Reply:

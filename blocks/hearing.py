@@ -1,0 +1,130 @@
+"""What a model writes is heard while it writes, where somebody listens.
+
+The answer is the same either way: what asks the model still gets all of it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Protocol
+
+from pydantic_ai.exceptions import AgentRunError, ModelAPIError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+
+from ..errors import SwarmError
+
+__all__ = ["TextListener", "hear_text", "heard_request", "hearing_from_thread"]
+
+
+class TextListener(Protocol):
+    """Hears of a request that begins to be answered, and of the pieces of its text."""
+
+    def begin(self) -> None: ...
+    def add(self, piece: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Hearing:
+    listener: TextListener
+    of_providers: bool
+
+
+# `hear_text` sets it around the requests of an attempt; models find it, which no request hands
+# anything to.
+_hearing: ContextVar[_Hearing | None] = ContextVar("text_listener", default=None)
+
+
+@contextmanager
+def hear_text(listener: TextListener, *, of_providers: bool) -> Generator[None]:
+    """Let a listener hear what models write inside.
+
+    Args:
+        listener: Is called in the thread of the event loop.
+        of_providers: Whether providers are asked to stream, which is another request to them; what
+            model files write is heard in any case.
+    """
+    token = _hearing.set(_Hearing(listener, of_providers))
+    try:
+        yield
+    finally:
+        _hearing.reset(token)
+
+
+def hearing_from_thread() -> Callable[[str], None] | None:
+    """Begin a request of a model file; return what its engine's thread calls with each piece.
+
+    None where nobody listens.
+    """
+    if (hearing := _hearing.get()) is None:
+        return None
+    loop, listener = asyncio.get_running_loop(), hearing.listener
+    listener.begin()
+
+    def hand_over(piece: str) -> None:
+        # A loop that is closed has no listener any more.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(listener.add, piece)
+
+    return hand_over
+
+
+async def heard_request(
+    model: Model,
+    messages: list[ModelMessage],
+    settings: ModelSettings | None,
+    parameters: ModelRequestParameters,
+) -> ModelResponse:
+    """Ask a provider's model; its text is heard on the way, where somebody listens.
+
+    A model that can't stream is asked as if nobody did.
+
+    Raises:
+        ModelAPIError: The provider refuses, or the answer breaks off.
+    """
+    hearing = _hearing.get()
+    if hearing is None or not hearing.of_providers:
+        return await model.request(messages, settings, parameters)
+    begun = False
+    try:
+        async with model.request_stream(messages, settings, parameters) as stream:
+            begun = True
+            hearing.listener.begin()
+            async for event in stream:
+                hearing.listener.add(_text_of(event))
+            return stream.get()
+    except (SwarmError, AgentRunError):
+        raise
+    except (NotImplementedError, AssertionError):
+        if begun:
+            raise
+        return await model.request(messages, settings, parameters)
+    except Exception as error:
+        if not begun:
+            raise
+        # As the same error is where the answer comes at once: the limiter knows what to do with it.
+        broke_off = f"The answer broke off: {error!r}"
+        raise ModelAPIError(model.model_name, broke_off) from error
+
+
+def _text_of(event: ModelResponseStreamEvent) -> str:
+    match event:
+        case PartStartEvent(part=TextPart(content=text)):
+            return text
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return text
+        case _:
+            return ""

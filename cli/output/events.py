@@ -1,0 +1,100 @@
+"""A run's events as `inspect` shows them: a line each, or JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable
+
+from ...events.kinds import (
+    BeganEvent,
+    CutEvent,
+    DecisionEvent,
+    EndedEvent,
+    FinishedEvent,
+    GateEvent,
+    PlannedEvent,
+    PlanningEvent,
+    RunEvent,
+    SpentEvent,
+    StartedEvent,
+    TextEvent,
+    WaitEvent,
+)
+from ...events.line import to_line
+from ...text import clean, one_line, plural
+
+__all__ = ["event_line", "print_events"]
+
+_CHARS = 300
+
+
+def event_line(event: RunEvent, began_at: float) -> str:
+    """Write an event: its number, seconds since `began_at`, what it is about, and what it is."""
+    attempt = f" · attempt {event.attempt}" if event.attempt else ""
+    head = f"{event.number:>6}  {event.at - began_at:8.1f} s  {event.step or 'run'}{attempt}"
+    words = one_line(_words(event), _CHARS)
+    return f"{head}: {event.kind}{f' · {words}' if words else ''}"
+
+
+def _words(event: RunEvent) -> str:
+    match event:
+        case TextEvent():
+            return clean(event.text)
+        case WaitEvent():
+            return event.words
+        case StartedEvent():
+            return event.tier
+        case GateEvent():
+            return f"{event.gate} {event.status}{f': {event.found}' if event.found else ''}"
+        case DecisionEvent():
+            return f"{event.action}: {event.reason}"
+        case EndedEvent():
+            return event.reason
+        case _:
+            return _words_of_run(event)
+
+
+def _words_of_run(event: RunEvent) -> str:
+    match event:
+        case BeganEvent():
+            return "once more" if event.resumed else ""
+        case PlanningEvent():
+            return event.model
+        case PlannedEvent():
+            return plural(len(event.steps), "step")
+        case SpentEvent():
+            return f"{plural(event.tokens, 'token')} so far{_money(event.cost_usd)}"
+        case FinishedEvent():
+            return f"{event.status}{f': {event.problem}' if event.problem else ''}"
+        case CutEvent():
+            return "texts are left out from here" if event.what == "text" else "left out from here"
+        case _:
+            return ""
+
+
+def _money(usd: float | None) -> str:
+    return "" if usd is None else f", ${usd:.4f}"
+
+
+def print_events(
+    events: Callable[[], AsyncGenerator[RunEvent]], *, began_at: float | None, as_json: bool
+) -> None:
+    """Print events as they come.
+
+    Args:
+        events: Begins to read them.
+        began_at: When the run began, in seconds since the epoch; None if nobody knows.
+        as_json: Print them as they are kept, a line of JSON each.
+    """
+    asyncio.run(_print(events(), began_at, as_json=as_json))
+
+
+async def _print(
+    events: AsyncGenerator[RunEvent], began_at: float | None, *, as_json: bool
+) -> None:
+    async for event in events:
+        began_at = event.at if began_at is None else began_at
+        line = to_line(event) if as_json else clean(event_line(event, began_at))
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()

@@ -1,0 +1,44 @@
+"""A run's events are numbered and kept in its folder before anybody hears of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ...errors import RunCancelledError
+from ...events.kinds import BeganEvent, FinishedEvent, RunEvent
+from ...events.log import EVENTS, opened_log
+from ...result import excerpt
+from ...runs import RunFolder
+from ..control import RunControl
+
+__all__ = ["recorded"]
+
+
+@contextmanager
+def recorded(control: RunControl, run: RunFolder) -> Generator[RunControl]:
+    """Yield a control whose listener keeps events in the run's folder, and then tells them on.
+
+    The first event says that the run began. What ends the run by an error is told as its last one.
+    """
+    with opened_log(run.folder / EVENTS) as log:
+
+        def tell(event: RunEvent) -> None:
+            control.listener(log.add(event, run.run_id))
+
+        tell(BeganEvent(resumed=log.was_begun))
+        try:
+            yield replace(control, listener=tell)
+        except BaseException as error:
+            tell(_left(error))
+            raise
+
+
+def _left(error: BaseException) -> FinishedEvent:
+    cancelled = isinstance(error, RunCancelledError | asyncio.CancelledError)
+    return FinishedEvent(
+        status="cancelled" if cancelled else "unfinished",
+        problem=excerpt(str(error) or type(error).__name__),
+    )

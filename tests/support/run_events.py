@@ -1,0 +1,52 @@
+"""Events for tests: a strategy, and what a run's file has."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from prefect_swarm.events.kinds import (
+    AnsweringEvent,
+    BeganEvent,
+    CutEvent,
+    DecisionEvent,
+    EndedEvent,
+    FinishedEvent,
+    GateEvent,
+    PlannedEvent,
+    PlannedStep,
+    PlanningEvent,
+    ReadyEvent,
+    RunEvent,
+    SpentEvent,
+    StartedEvent,
+    TextEvent,
+    WaitEvent,
+)
+from prefect_swarm.events.log import EVENTS
+from prefect_swarm.events.reading import read_events
+from prefect_swarm.runs import find_run
+
+__all__ = ["kept_events", "run_events", "texts"]
+
+texts = st.builds(TextEvent, text=st.text(max_size=40), step=st.just("S1"))
+_words = st.text(max_size=20)
+run_events: st.SearchStrategy[RunEvent] = st.one_of(
+    texts,
+    st.builds(AnsweringEvent, attempt=st.integers(1, 3)),
+    st.builds(BeganEvent, resumed=st.booleans()),
+    st.builds(CutEvent),
+    st.builds(DecisionEvent, action=st.sampled_from(["RETRY", "FAIL"]), reason=_words),
+    st.builds(EndedEvent, kind=st.sampled_from(["succeeded", "retrying"]), reason=_words),
+    st.builds(FinishedEvent, answer=st.text(max_size=200)),
+    st.builds(GateEvent, gate=_words, found=_words),
+    st.builds(PlannedEvent, steps=st.tuples(st.builds(PlannedStep, id=_words, agent=_words))),
+    st.builds(PlanningEvent, model=_words),
+    st.builds(ReadyEvent, step=_words),
+    st.builds(SpentEvent, calls=st.integers(0, 9), cost_usd=st.none() | st.floats(0, 9)),
+    st.builds(StartedEvent, step=_words, tier=_words),
+    st.builds(WaitEvent, provider=_words, seconds=st.none() | st.floats(0, 9)),
+)
+
+
+def kept_events(name: str) -> list[RunEvent]:
+    """The events that a run's folder has."""
+    return [*read_events(find_run(name).folder / EVENTS)]
