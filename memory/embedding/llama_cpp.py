@@ -21,8 +21,9 @@ __all__ = ["LlamaCppEmbedder"]
 _CONTEXT = 512
 """Tokens of a text that count; it is what most embedding models were trained with."""
 _SAMPLE = 1 << 20
-# Threads that spin while they wait slow other processes many times. Read when llama.cpp is loaded.
-_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
+# Threads that spin on while they wait slow other processes many times; where there are more than
+# cores, a passive policy has them sleep at once, which is slow, too. Read when llama.cpp is loaded.
+_WAITING = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "1000"}
 
 
 class LlamaCppEmbedder:
