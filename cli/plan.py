@@ -113,7 +113,8 @@ async def _ask(objective: str, options: SwarmOptions) -> TaskIR:
         adapter=options.adapter,
     )
     async with open_models():
-        prepare_weights(await resolve_model(request.model, "orchestrator"))
+        model = await resolve_model(request.model, "orchestrator")
+        prepare_weights(model, planning=options.adapter)
         planned = await plan_objective(request)
     say(_origin(planned.planning))
     return planned.plan

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama.adapter import SHIPPED_ADAPTER
+from prefect_swarm.blocks.llama.merged import prepared as merged
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.blocks.llama.requantised import prepared
 from prefect_swarm.cli.models import prepare_weights
@@ -26,12 +28,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_the_embedded_models_weights_are_prepared(asked: list[Path]) -> None:
-    prepare_weights(LlamaCppModel(demo_model_path()))
+    prepare_weights(LlamaCppModel(demo_model_path()), planning=True)
     assert asked == [demo_model_path().resolve()]
 
 
 def test_a_model_of_a_provider_has_none(asked: list[Path]) -> None:
-    prepare_weights(TestModel())
+    prepare_weights(TestModel(), planning=True)
     assert asked == []
 
 
@@ -42,5 +44,23 @@ def test_a_folder_that_takes_no_file_is_named_and_the_model_serves_all_the_same(
     monkeypatch.setattr(prepared, "processor", lambda: "x86-avx512")
     swarm_home.mkdir()
     (swarm_home / "weights").touch()
-    prepare_weights(LlamaCppModel(demo_model_path()))
+    prepare_weights(LlamaCppModel(demo_model_path()), planning=True)
     assert str(swarm_home / "weights") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("planning", "count"), [(True, 1), (False, 0)])
+def test_the_planners_adapter_is_added_where_plans_are_asked_for(
+    planning: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added: list[Path] = []
+
+    def prepare(source: Path, _: object) -> Path:
+        return source.with_name("prepared.gguf")
+
+    def merge(_: Path, adapter: Path, __: object) -> None:
+        added.append(adapter)
+
+    monkeypatch.setattr(prepared, "weights_of", prepare)
+    monkeypatch.setattr(merged, "merged_of", merge)
+    prepare_weights(LlamaCppModel(demo_model_path()), planning=planning)
+    assert added == [SHIPPED_ADAPTER.resolve()] * count
