@@ -79,8 +79,8 @@ def merged_of(source: Path, adapter: Path, say: Callable[[str], None] | None = N
     return found.path
 
 
-def make_merged(weights: Path, adapter: Path, path: Path) -> None:
-    """Write a requantised file with an adapter added; it takes its name once it is whole.
+def make_merged(weights: Path, source: Path, adapter: Path, path: Path) -> None:
+    """Write a source's requantised file with an adapter added; it takes its name once it is whole.
 
     Raises:
         ModelError: The adapter can't be added to that file.
@@ -90,7 +90,7 @@ def make_merged(weights: Path, adapter: Path, path: Path) -> None:
     require_room(path.parent, needed)
     try:
         with replace_atomically(path, mode=READABLE) as temporary:
-            merge(weights, adapter, temporary)
+            merge(weights, source, adapter, temporary)
     except OSError as error:
         raise storage_error(path, needed, error) from error
 
@@ -103,6 +103,6 @@ def _prepare(
         for former in path.parent.glob(f"{weights.stem}-*{path.suffix}"):
             former.unlink(missing_ok=True)
         say("Adding the planner's adapter to the model's weights: once, a few seconds.")
-        make_merged(weights, adapter, path)
+        make_merged(weights, source, adapter, path)
 
     make_once(path, file_hash(source), make)

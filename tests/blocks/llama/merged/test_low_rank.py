@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from prefect_swarm.blocks.llama.merged.q8_0 import Matrix, dequantised, quantise
 _F32, _F16, _Q4_1, _Q8_0 = 0, 1, 3, 8
 NAME = "blk.0.attn_q.weight"
 MODEL = (Tensor("output_norm.weight", _F32, (64,), 0), Tensor(NAME, _Q8_0, (64, 96), 256))
+SOURCE = tuple(tensor._replace(kind=min(tensor.kind, _Q4_1)) for tensor in MODEL)
 A = Tensor(f"{NAME}.lora_a", _F16, (64, 4), 0)
 B = Tensor(f"{NAME}.lora_b", _F32, (4, 96), 512)
 
@@ -21,12 +24,12 @@ numbers = st.floats(-1, 1, width=32)
 
 
 def test_a_matrix_is_found_with_what_is_added_to_it() -> None:
-    changes = changes_of(MODEL, [B, A])
-    assert changes == [LowRankChange(MODEL[1], A, B)]
+    changes = changes_of(MODEL, SOURCE, [B, A])
+    assert changes == [LowRankChange(MODEL[1], SOURCE[1], A, B)]
 
 
 def test_the_rank_is_the_length_of_the_shared_side() -> None:
-    assert LowRankChange(MODEL[1], A, B).rank == 4
+    assert LowRankChange(MODEL[1], SOURCE[1], A, B).rank == 4
 
 
 @pytest.mark.parametrize(
@@ -43,11 +46,14 @@ def test_the_rank_is_the_length_of_the_shared_side() -> None:
     ids=["half", "more", "columns", "rank", "a vector", "quantised", "no such matrix"],
 )
 def test_an_adapter_that_does_not_fit_is_not_added(adapter: list[Tensor]) -> None:
-    assert changes_of(MODEL, adapter) is None
+    assert changes_of(MODEL, SOURCE, adapter) is None
 
 
-def test_a_matrix_of_another_type_is_left_alone() -> None:
-    assert changes_of([MODEL[1]._replace(kind=_Q4_1)], [A, B]) is None
+@pytest.mark.parametrize("changed", [{"kind": _F16}, {"shape": (96, 64)}, {"name": "other"}])
+def test_another_matrix_than_is_known_is_left_alone(changed: dict[str, Any]) -> None:
+    other = [SOURCE[1]._replace(**changed)]
+    assert changes_of(MODEL, other, [A, B]) is None
+    assert changes_of(other, SOURCE, [A, B]) is None
 
 
 @given(

@@ -53,10 +53,10 @@ def weights(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(weights: Path) -> Path:
+def whole(source: Path, weights: Path) -> Path:
     """The merged file, made once for all tests of this module."""
     path = weights.with_name("merged.gguf")
-    make_merged(weights, ADAPTER, path)
+    make_merged(weights, source, ADAPTER, path)
     return path
 
 
@@ -86,8 +86,8 @@ def made(place: Path, whole: Path) -> Path:
 def at_once(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Making it takes no time: it is the file that was made already."""
 
-    def link(weights: Path, adapter: Path, path: Path) -> None:
-        assert weights.exists()
+    def link(weights: Path, source: Path, adapter: Path, path: Path) -> None:
+        assert weights != source
         assert adapter == ADAPTER
         path.unlink(missing_ok=True)
         path.hardlink_to(whole)
@@ -163,7 +163,7 @@ def test_where_it_can_not_be_made_the_adapter_is_applied_and_a_line_says_why(
 
 def test_what_an_adapter_can_not_be_added_to_is_an_error(source: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="can't be added"):
-        merge(source, ADAPTER, tmp_path / "merged.gguf")  # its matrices are Q4_1
+        merge(source, source, ADAPTER, tmp_path / "merged.gguf")  # its matrices are Q4_1
     assert not any(tmp_path.iterdir())
 
 
