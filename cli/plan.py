@@ -129,7 +129,8 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
         inputs=notes_of(source.inputs),
     )
     async with open_models():
-        prepare_weights(await resolve_model(request.model, "orchestrator"))
+        model = await resolve_model(request.model, "orchestrator")
+        prepare_weights(model, planning=options.adapter)
         planned = await plan_objective(request)
     say(_origin(planned.planning))
     return planned.plan

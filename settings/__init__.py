@@ -72,7 +72,8 @@ class SwarmSettings(Frozen):
         default="auto",
         description=(
             "`auto`: the embedded model is computed with in the form that the processor has fast "
-            "kernels for, made once in `home`. `off`: as its file is."
+            "kernels for, and plans with its adapter added to that, each made once in `home`. "
+            "`off`: as its file is."
         ),
     )
     measure_slots: Literal["auto", "off"] = Field(

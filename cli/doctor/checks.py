@@ -23,7 +23,7 @@ from .check import Check
 from .gate_checks import check_gates, check_sandbox
 from .memory_checks import check_model_memory
 from .slot_checks import check_slots, measure_slots
-from .weight_checks import check_weights
+from .weight_checks import check_weights, planner_weights
 
 __all__ = ["check_all"]
 
@@ -113,7 +113,8 @@ def _planner(options: SwarmOptions) -> Iterable[Check]:
 
     name = options.model_of("orchestrator")
     if options.adapter and (adapter := planner_adapter_of(name)) is not None:
-        yield Check("planner", "ok", f"plans with the adapter {adapter}")
+        weights = planner_weights(name, adapter)
+        yield Check("planner", "ok", f"plans with the adapter {adapter}{weights}")
 
 
 async def _try(model: Any) -> str:
