@@ -39,6 +39,7 @@ from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.left_task_runs import no_task_run_left
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .termination import terminable
+from .traced.run import traced_run
 
 __all__ = ["PlanParameter", "swarm"]
 
@@ -110,7 +111,8 @@ async def _execute(
         heard = hear_waiting(waiting_listener(control.listener))
         with terminable(control), refused_providers(), heard:
             async with open_models():
-                result = await _result(run, control, objective, plan, options)
+                work = _result(run, control, objective, plan, options)
+                result = await traced_run(run, flow_run_id, objective, options, work)
     if result.status == "failed":
         raise RunFailedError(
             f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result
