@@ -17,9 +17,8 @@ from opentelemetry.trace import TracerProvider
 if TYPE_CHECKING:
     from .exporting import Exporting
 
-__all__ = ["environment_provider", "flush"]
+__all__ = ["environment_provider", "flush", "wanted_exporter"]
 
-_FLUSH_S = 2.0
 _EXTRA = "Install them with: pip install 'prefect-swarm[traces]'"
 _logger = logging.getLogger("prefect_swarm.tracing")
 
@@ -60,10 +59,10 @@ def wanted_exporter() -> str:
     return "otlp" if any(os.environ.get(name, "").strip() for name in endpoints) else ""
 
 
-def flush(seconds: float = _FLUSH_S) -> None:
-    """Send the spans that wait, for so many seconds at most; the user's own provider is let be."""
+def flush() -> None:
+    """Send the spans that wait, for two seconds at most; the user's own provider is let be."""
     if _made.exporting is not None:
-        _made.exporting.flush(seconds)
+        _made.exporting.flush()
 
 
 def _make(exporter: str) -> Exporting | None:

@@ -23,9 +23,10 @@ from opentelemetry.sdk.trace.export import (
     SpanExportResult,
 )
 
-__all__ = ["Exporting", "exporter_of"]
+__all__ = ["FLUSH_S", "Exporting", "ReportingExporter", "exporter_of"]
 
-_EXIT_MS = 2000
+FLUSH_S = 2.0
+"""Seconds that the end of a run, or of the process, waits for spans to leave, at most."""
 _OTLP = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _DEFAULT_ENDPOINT = "http://localhost:4318"
@@ -79,7 +80,7 @@ class ReportingExporter(SpanExporter):
 
 
 class Exporting:
-    """A provider, and the thread that its spans leave by."""
+    """A provider, and the threads that its spans leave by; they end with the process."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         """Take what exports."""
@@ -88,20 +89,25 @@ class Exporting:
         # The provider's own shutdown would wait for the exporter for half a minute.
         self.provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
         self.provider.add_span_processor(self._processor)
-        atexit.register(self.close)
+        self._asked, self._sent = threading.Event(), threading.Event()
+        # A process that ends can't start a thread, so this one is there before.
+        threading.Thread(target=self._send_when_asked, daemon=True).start()
+        atexit.register(self.flush)
 
-    def flush(self, seconds: float) -> None:
+    def flush(self, seconds: float = FLUSH_S) -> None:
         """Send what waits, for so many seconds at most; not where sending fails anyway."""
         if getattr(self._exporter, "is_failing", False):
             return
-        sending = threading.Thread(target=self._processor.force_flush, daemon=True)
-        sending.start()
-        sending.join(seconds)
+        self._sent.clear()
+        self._asked.set()
+        self._sent.wait(seconds)
 
-    def close(self) -> None:
-        """Send what waits, for two seconds at most, and take no more."""
-        atexit.unregister(self.close)
-        self._processor.shutdown(timeout_millis=_EXIT_MS)
+    def _send_when_asked(self) -> None:
+        while self._asked.wait():
+            self._asked.clear()
+            # What the processor has no bound for, this thread waits for alone.
+            self._processor.force_flush()
+            self._sent.set()
 
 
 def _resource() -> Resource:

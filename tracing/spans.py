@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from opentelemetry.trace import INVALID_SPAN, Link, Span, Status, StatusCode, use_span
 
@@ -47,7 +47,7 @@ def begin(name: str, attributes: Attributes, links: Sequence[Link] = ()) -> Span
     return made.start_span(name, attributes=known(attributes), links=list(links))
 
 
-def inside(begun: Span) -> Generator[Span]:
+def inside(begun: Span) -> AbstractContextManager[Span]:
     """Make a span the current one for the work inside; it is not ended, and no error is noted."""
     return use_span(begun, record_exception=False, set_status_on_exception=False)
 

@@ -15,6 +15,7 @@ from ...result import SwarmResult
 from ...runs import RunFolder
 from ...task_ir import TIERS, TierName
 from ...tracing import Attributes, fail, is_traced, span
+from ...tracing.content import content_setting_read
 from ...tracing.environment import flush
 from ...tracing.prefect_spans import without_prefect_spans
 from ..options import SwarmOptions
@@ -45,7 +46,11 @@ async def traced_run(
     }
     links = [Link(before)] if before else []
     try:
-        with without_prefect_spans(), span("run", attributes, links) as current:
+        with (
+            content_setting_read(),
+            without_prefect_spans(),
+            span("run", attributes, links) as current,
+        ):
             _keep(run, current)
             result = await work
             _conclude(current, result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,7 +72,7 @@ def _begin_step(record: StepRecord) -> Span:
     return begin(f"step {step.id}", attributes)
 
 
-def _attempt_span(record: StepRecord, launch: Launch) -> Any:
+def _attempt_span(record: StepRecord, launch: Launch) -> AbstractContextManager[Span]:
     before = record.decision
     attributes = {
         "prefect_swarm.step.id": launch.step,

@@ -34,6 +34,7 @@ def tree_of(spans: Sequence[ReadableSpan]) -> list[str]:
         lines: list[str] = []
         for span in by_parent.get(parent, []):
             lines.append("  " * depth + span.name)
+            assert span.context
             lines += below(span.context.span_id, depth + 1)
         return lines
 
