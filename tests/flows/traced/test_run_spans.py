@@ -96,9 +96,10 @@ def test_no_text_of_a_plan_is_exported(spans: InMemorySpanExporter) -> None:
 
 def _run_planned() -> None:
     """Plan and run two steps whose outputs the orchestrator joins."""
-    steps = [{"id": f"S{n}", "agent": "Reader", "prompt": f"SECRET {n}"} for n in (1, 2)]
-    agents = [{"name": "Reader", "system_prompt": "SECRET reader"}]
-    plan = {"objective": "SECRET", "agents": agents, "steps": steps}
+    plan = {
+        "create_subagent": [{"name": "Reader", "system_prompt": "SECRET reader"}],
+        "assign_task": [{"agent": "Reader", "prompt": f"SECRET {n}"} for n in (1, 2)],
+    }
 
     def orchestrate(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         tools = info.output_tools
