@@ -40,6 +40,7 @@ from .server_state.left_task_runs import no_task_run_left
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .telling.recorded import recorded
 from .termination import terminable
+from .traced.run import traced_run
 
 __all__ = ["PlanParameter", "swarm"]
 
@@ -108,7 +109,8 @@ async def _execute(
         cancelled_on_server(current_control(), flow_run_id) as own,
     ):
         with recorded(own, run) as control:
-            result = await _heard(run, control, objective, plan, options)
+            work = _heard(run, control, objective, plan, options)
+            result = await traced_run(run, flow_run_id, objective, options, work)
     if result.status == "failed":
         raise RunFailedError(
             f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result

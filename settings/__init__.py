@@ -84,6 +84,14 @@ class SwarmSettings(Frozen):
         ),
     )
 
+    trace_content: Literal["off", "on"] = Field(
+        default="off",
+        description=(
+            "`on`: spans that are exported have prompts, answers and the messages of errors too. "
+            "`off`: they have names, ids, counts and kinds of failures."
+        ),
+    )
+
     def __init__(self, **given: Any) -> None:
         try:
             super().__init__(**{**settings_given(tuple(type(self).model_fields)), **given})

@@ -20,6 +20,7 @@ LAYERS = (
         "text",
         "text_files",
         "settings",
+        "tracing",
         "expression",
         "schema_check",
         "local_extra",

@@ -23,6 +23,7 @@ from ...frozen import Frozen
 from ...gates import gates
 from ...result import Planning
 from ...task_ir import PlanRules, StoredPlan, TierName
+from ..spans import plan_span
 from ..tags import tag_task_run
 from .given_inputs import InputNote
 from .planner import planner_for
@@ -83,7 +84,8 @@ async def decompose(
         NoPlanError: No plan it wrote can be read.
     """
     tag_task_run(f"tier: {request['tier']}")
-    planned = await plan_objective(PlanRequest.model_validate(request))
+    with plan_span(request["tier"]):
+        planned = await plan_objective(PlanRequest.model_validate(request))
     return planned.model_dump(mode="json")
 
 
