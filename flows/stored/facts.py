@@ -12,7 +12,6 @@ from ...gates import gates
 from ...memory.store import Store
 from ...pricing import Price
 from ...runs import RunFolder
-from ...task_ir import TierName
 from ...tasks.planner.context.facts import PlanningFacts
 from ...tasks.planner.context.inventory import gate_facts, tier_facts
 from ...tasks.planner.context.remembered import persona_facts, similar_plans
@@ -21,8 +20,6 @@ from ..options import SwarmOptions
 from .planned import StoredFacts, load, save
 
 __all__ = ["facts_for", "gather_facts"]
-
-_PLANNERS: tuple[TierName, ...] = ("orchestrator", "coder")
 
 _logger = logging.getLogger("prefect_swarm.memory")
 
@@ -76,10 +73,9 @@ async def gather_facts(
 
 
 async def _is_read(options: SwarmOptions) -> bool:
-    """Whether any model that may have to plan has a planner that reads facts."""
-    names = {options.model_of(tier): tier for tier in reversed(_PLANNERS)}
-    models = [await resolve_model(name, tier) for name, tier in names.items()]
-    return any(reads_facts(planner_for(model, adapter=options.adapter)) for model in models)
+    """Whether the orchestrator reads facts; who plans in its place gets the same request."""
+    model = await resolve_model(options.model_of("orchestrator"), "orchestrator")
+    return reads_facts(planner_for(model, adapter=options.adapter))
 
 
 def _with_memory(
