@@ -90,7 +90,9 @@ def _by_use(facts: PlanningFacts) -> Iterator[_Part]:
 
 
 def _persona(fact: PersonaFact) -> _Part:
-    forms = (persona_line(fact, short=False), persona_line(fact, short=True))
+    # All that come with the package are unproven at first: their names are enough.
+    lengths = (False, True) if fact.attempts else (True,)
+    forms = tuple(persona_line(fact, short=short) for short in lengths)
     return _Part(_PERSONAS, forms, persona=fact.name)
 
 
