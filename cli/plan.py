@@ -116,6 +116,7 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
 async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     from ..blocks.loop_models import open_models
     from ..blocks.models import resolve_model
+    from ..flows.stored.facts import gather_facts
     from ..tasks.planner.given_inputs import notes_of
     from ..tasks.planner.task import PlanRequest, plan_objective
 
@@ -131,7 +132,9 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     async with open_models():
         model = await resolve_model(request.model, "orchestrator")
         prepare_weights(model, planning=options.adapter)
-        planned = await plan_objective(request)
+        # As a run's planner is shown it, but for the memory, which a dry run doesn't open.
+        facts = await gather_facts(source.objective, options, price_of_name, None)
+        planned = await plan_objective(request.model_copy(update={"facts": facts}))
     say(_origin(planned.planning))
     return planned.plan
 

@@ -12,6 +12,7 @@ from ..events.kinds import PlanningEvent, Tell
 from ..gates import gates
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
+from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.given_inputs import notes_of
 from ..tasks.planner.task import Planned, PlanRequest, decompose
 from .given.merging import with_inputs
@@ -31,6 +32,7 @@ async def plan_for(
     flow_run_id: str,
     inputs: Mapping[str, str],
     tell: Tell,
+    facts: PlanningFacts | None = None,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
 
@@ -55,6 +57,7 @@ async def plan_for(
             seed=options.seed,
             adapter=options.adapter,
             inputs=notes_of(inputs),
+            facts=facts,
         )
         tell(PlanningEvent(model=request.model, tier=tier))
         state, content = await run_task(decompose, request, name=f"Plan · {tier}", wait_for=[state])

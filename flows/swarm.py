@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Annotated, Any
 
 from prefect.client.schemas.objects import State
@@ -21,6 +23,7 @@ from ..memory.store import Store
 from ..result import Recall, RunFailedError, SwarmResult
 from ..runs import ACCOUNTS, RunFolder
 from ..task_ir import TaskIR, check_objective, parse_plan
+from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
 from .answer.answer_type import answer_check
 from .compile import StepDefaults, compile_plan
@@ -37,6 +40,7 @@ from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.left_task_runs import no_task_run_left
+from .stored.facts import facts_for
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .telling.recorded import recorded
 from .termination import terminable
@@ -136,9 +140,10 @@ async def _result(
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
     started = time.time()
-    chosen, state = await _planned(run, control, objective, plan, options)
-    defaults = StepDefaults(options.max_attempts, options.gates)
     store = await store_of(options)
+    gather = partial(facts_for, run, flow_run_id, objective, options, models.prices.get, store)
+    chosen, state = await _planned(run, control, objective, plan, options, gather)
+    defaults = StepDefaults(options.max_attempts, options.gates)
     recalled, state = await _recalled(run, chosen.plan, options, store, state)
     compiled = compile_plan(chosen.plan, defaults, recall=recalled)
     await check_gates(compiled)
@@ -162,13 +167,19 @@ async def _result(
 
 
 async def _planned(
-    run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder,
+    control: RunControl,
+    objective: str,
+    plan: TaskIR | None,
+    options: SwarmOptions,
+    gather: Callable[[], Awaitable[PlanningFacts | None]],
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
         return kept.planned, kept.state
+    facts = await gather() if plan is None else None
     planning = plan_for(
-        objective, plan, options, str(flow_run.id), stored_inputs(run), control.listener
+        objective, plan, options, str(flow_run.id), stored_inputs(run), control.listener, facts
     )
     planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))

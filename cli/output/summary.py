@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...result import Metrics, StepResult, SwarmResult
-from ...tasks.report.memory import recalled_line
+from ...tasks.report.memory import recalled_line, shown_line
 from ...tasks.report.timeline import LEGEND, timeline
 from ...text import duration, one_line, plural
 from .printing import console, print_section, print_table, print_text
@@ -35,6 +35,8 @@ def print_summary(
         print_text(result.problem)
     print_section(f"Run {result.run_id} is {result.status}.")
     print_text(metrics_line(result))
+    if shown := shown_line(result.planning):
+        print_text(shown)
     if recalled := recalled_line(result):
         print_text(f"Recalled {recalled}")
     if look_closer:

@@ -62,11 +62,16 @@ def mermaid(steps: Sequence[DagStep]) -> str:
     return "\n".join(lines)
 
 
-def dag_markdown(objective: str, steps: Sequence[DagStep]) -> str:
-    """Write the plan's page: the graph and each step's status, with the reason for it."""
+def dag_markdown(objective: str, steps: Sequence[DagStep], shown: str = "") -> str:
+    """Write the plan's page: the graph and each step's status, with the reason for it.
+
+    `shown` says which memories the planner was shown; "" for none.
+    """
     counts = {status: sum(s.status == status for s in steps) for status in _LOOK}
     summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     parts = [f"**{plain(objective, 300)}**", f"{len(steps)} steps: {summary}."]
+    if shown:
+        parts.append(plain(shown, 300))
     edges = sum(len(step.upstream) for step in steps)
     if len(steps) <= _MOST_NODES and edges <= _MOST_EDGES:
         parts.append(f"```mermaid\n{mermaid(steps)}\n```")
