@@ -78,8 +78,8 @@ $(PY):
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
 
 # pyright doesn't run the import hook of an editable install; .venv/src shows it the package.
-# pydantic-evals asks for pydantic-ai-slim of its own version, and none has the pinned one's; all that it
-# needs is there, and the tests find out whether the two fit.
+# pydantic-evals asks for pydantic-ai-slim of its own version, which is older than the pinned one
+# (CONTRIBUTING.md); all that it needs is there by then.
 $(STAMP): pyproject.toml constraints.txt | $(PY)
 	@$(call need-python,$(PY))
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null

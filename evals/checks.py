@@ -47,7 +47,7 @@ def _answered(checks: Checks, answer: str) -> Iterator[Verdict]:
     if checks.words is not None:
         yield _verdict("words", "; ".join(_words(checks.words, answer)))
     if checks.matches:
-        missing = [repr(each) for each in checks.matches if not re.search(each, answer)]
+        missing = [each for each in checks.matches if not re.search(each, answer)]
         yield _verdict("matches", f"nothing matches {', '.join(missing)}" if missing else "")
     if checks.answer_schema is not None:
         yield _verdict("schema", answer_problem(answer, checks.answer_schema, lambda _: ""))

@@ -77,7 +77,6 @@ async def run_cases(
                 for case in cases.cases
                 for number in range(1, case.times + 1)
             ],
-            evaluators=[_Checked()],
         )
 
         async def task(job: _Job) -> _Ended:
@@ -93,8 +92,9 @@ async def run_cases(
 
 
 def _evaluated(job: _Job, judge: Model | None) -> Case[_Job, _Ended, None]:
-    own: list[Evaluator[_Job, _Ended, None]] = [] if judge is None else [_Judged(judge)]
-    return Case(name=f"{job.case.name} [{job.number}]", inputs=job, evaluators=own)
+    asked: list[Evaluator[_Job, _Ended, None]] = [] if judge is None else [_Judged(judge)]
+    name = f"{job.case.name} [{job.number}]"
+    return Case(name=name, inputs=job, evaluators=[_Checked(), *asked])
 
 
 async def _run(case: EvalCase, options: SwarmOptions) -> _Ended:

@@ -56,8 +56,6 @@ def test_nothing_is_worse_than_itself(report: EvalReport) -> None:
 def test_of_two_reports_a_figure_is_worse_in_no_more_than_a_single(
     first: EvalReport, second: EvalReport
 ) -> None:
-    first: EvalReport, second: EvalReport
-) -> None:
     both_ways = figures(compare(first, second)) & figures(compare(second, first))
     assert both_ways == set()
 
