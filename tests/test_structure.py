@@ -37,6 +37,7 @@ LAYERS = (
     {"tasks", "serve"},
     {"parl"},
     {"flows"},
+    {"evals"},
     {"cli"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
