@@ -21,7 +21,7 @@ from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
 from .interruption import Interruption, interruptible
 from .live import LiveScreen
-from .model_notes import showing_models
+from .model_notes import showing_models, showing_traces
 from .plain import PlainScreen
 
 __all__ = ["run_and_report", "say", "waiting"]
@@ -88,7 +88,7 @@ async def _watched(
     from prefect.exceptions import CancelledRun, TerminationSignal
 
     screen = LiveScreen(title) if sys.stderr.isatty() else PlainScreen(title, say)
-    with screen, showing_models(screen.note):
+    with screen, showing_models(screen.note), showing_traces(screen.note):
         async with interruptible(server, screen.note, screen.hear) as interruption:
             with controlled(interruption.control):
                 try:
