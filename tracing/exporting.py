@@ -33,11 +33,11 @@ _DEFAULT_ENDPOINT = "http://localhost:4318"
 _logger = logging.getLogger("prefect_swarm.tracing")
 
 
-def exporter_of(name: str) -> SpanExporter | str:
+def exporter_of(name: str) -> ReportingExporter | str:
     """Return the exporter of a name, or why it can't be had."""
     if name == "console":
         # Standard output is for what was asked for.
-        return ConsoleSpanExporter(out=sys.stderr)
+        return ReportingExporter(ConsoleSpanExporter(out=sys.stderr), "standard error")
     protocol = next(filter(None, map(os.environ.get, _OTLP)), "http/protobuf")
     if name != "otlp" or protocol != "http/protobuf":
         what = f"OTEL_TRACES_EXPORTER={name}" if name != "otlp" else f"{_OTLP[1]}={protocol}"
@@ -67,12 +67,21 @@ class ReportingExporter(SpanExporter):
         """Export spans; a failure costs them alone."""
         result = self._exporter.export(spans)
         self.is_failing = result is not SpanExportResult.SUCCESS
-        if self.is_failing and not self._is_reported:
+        if self.is_failing:
+            self._report()
+        return result
+
+    def note_delay(self) -> None:
+        """Note that an export takes longer than anybody waits; the next success ends that."""
+        self.is_failing = True
+        self._report()
+
+    def _report(self) -> None:
+        if not self._is_reported:
             self._is_reported = True
             _logger.warning(
                 "Traces can't be delivered to %s; the run goes on without them.", self._collector
             )
-        return result
 
     def shutdown(self) -> None:
         """Give up what is still under way."""
@@ -82,7 +91,7 @@ class ReportingExporter(SpanExporter):
 class Exporting:
     """A provider, and the threads that its spans leave by; they end with the process."""
 
-    def __init__(self, exporter: SpanExporter) -> None:
+    def __init__(self, exporter: ReportingExporter) -> None:
         """Take what exports."""
         self._exporter = exporter
         self._processor = BatchSpanProcessor(exporter)
@@ -96,11 +105,12 @@ class Exporting:
 
     def flush(self, seconds: float = FLUSH_S) -> None:
         """Send what waits, for so many seconds at most; not where sending fails anyway."""
-        if getattr(self._exporter, "is_failing", False):
+        if self._exporter.is_failing:
             return
         self._sent.clear()
         self._asked.set()
-        self._sent.wait(seconds)
+        if not self._sent.wait(seconds):
+            self._exporter.note_delay()
 
     def _send_when_asked(self) -> None:
         while self._asked.wait():

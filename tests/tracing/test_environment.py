@@ -147,13 +147,16 @@ def test_a_service_keeps_the_name_that_it_is_given(
     assert "mine" in {pair.value.string_value for pair in resource.attributes}
 
 
-def test_a_collector_that_never_answers_is_not_waited_for(collector: Collector) -> None:
+def test_a_collector_that_never_answers_is_named_and_not_waited_for(
+    collector: Collector, caplog: pytest.LogCaptureFixture
+) -> None:
     collector.release.clear()
     with span("run", {}):
         pass
     assert environment._made.exporting is not None
     environment._made.exporting.flush(0.01)
     # It would wait forever if it waited: only now the collector may answer.
+    assert f"Traces can't be delivered to {collector.url}" in caplog.text
     collector.release.set()
     assert collector.asked.wait(60)
 
