@@ -61,8 +61,7 @@ class EngineConfig:
             llama.cpp's flash attention.
         keep_loaded: Whether other engines are unloaded before this one where memory is short.
         prompt_lookup: Whether a text that is written alone is computed several tokens at a time
-            where it repeats its prompt or itself; never where `deterministic`, nor
-            under a grammar.
+            where it repeats its prompt or itself; never where `deterministic`.
     """
 
     n_ctx: int = 4096

@@ -173,7 +173,7 @@ class Batcher:
             undo.pop_all()
         slot.tokens = prompt[:keep]
         slot.run = ActiveRequest(job, prompt, keep, sampler, text, self._clock())
-        if self._guessing and not request.grammar:
+        if self._guessing:
             slot.run.lookup = Lookup(prompt)
         with self._own_failure(slot, slot.run):
             if request.on_start:
