@@ -26,6 +26,7 @@ LAYERS = (
         "local_extra",
         "model_names",
         "neighbours",
+        "openmp",
         "pricing",
     },
     {"output", "step_settings", "task_ir"},
