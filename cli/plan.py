@@ -17,7 +17,7 @@ from ..pricing import price_of_name
 from ..result import Planning
 from ..task_ir import TaskIR
 from ..tasks.report.pages import DagStep, mermaid
-from ..text import one_line, plural
+from ..text import dollars, one_line, plural
 from .command import AsJson
 from .models import prepare_weights
 from .output.printing import print_json, print_section, print_table, print_text
@@ -99,7 +99,7 @@ def print_plan(plan: CompiledPlan) -> None:
 
 def _estimated(plan: CompiledPlan, options: SwarmOptions) -> str:
     found = estimate(plan, options, price_of_name)
-    money = "price not known" if found.usd is None else f"${found.usd:.4f}"
+    money = "price not known" if found.usd is None else dollars(found.usd)
     return (
         f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds at once and "
         f"writes some {TYPICAL_ANSWER} tokens at most."

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails, to_jsonable_python
 from ..errors import InputError
 from ..flows.given.merging import with_inputs
 from ..gates import gates
-from ..inputs.reading import check_inputs, read_paths
+from ..inputs.reading import given_together, read_paths
 from ..task_ir import PlanRules, TaskIR, load_plan
 from ..text import one_line
 from ..text_files import read_text
@@ -134,11 +134,7 @@ def _case(
     case: CaseSpec, spec: CasesSpec, folder: Path, times: int | None, max_steps: int
 ) -> EvalCase:
     try:
-        texts = read_paths(folder / file for file in case.files)
-        if twice := sorted(texts.keys() & case.inputs.keys()):
-            raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
-        texts |= case.inputs
-        check_inputs(texts)
+        texts = given_together(read_paths(folder / file for file in case.files), case.inputs)
         plan = _plan(folder, case, texts, max_steps)
     except InputError as error:
         raise type(error)(f"Case {case.name}: {error.problem}", error.fix) from None

@@ -8,7 +8,7 @@ from typing import Any
 
 from prefect.client.schemas.objects import State
 
-from ..events.kinds import RunEvent, Tell
+from ..events.kinds import Tell, unheard
 from ..output import StepOutput
 from ..runs import RunFolder
 from ..tasks.subagent.request import CallLimits
@@ -19,10 +19,6 @@ from .options import SwarmOptions
 from .records import StepRecord
 
 __all__ = ["RunContext"]
-
-
-def _nothing(_: RunEvent) -> None:
-    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +45,7 @@ class RunContext:
     plan_state: State[Any] | None = None
     begun_again: Mapping[str, int] = field(default_factory=dict[str, int])
     models: Models = field(default_factory=Models)
-    tell: Tell = _nothing
+    tell: Tell = unheard
 
     @property
     def key(self) -> str:

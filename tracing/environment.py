@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["environment_provider", "flush", "wanted_exporter"]
 
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _EXTRA = "Install them with: pip install 'prefect-swarm[traces]'"
 _logger = logging.getLogger("prefect_swarm.tracing")
 
@@ -55,8 +56,13 @@ def wanted_exporter() -> str:
     named = os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
     if named:
         return "" if named == "none" else named
-    endpoints = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-    return "otlp" if any(os.environ.get(name, "").strip() for name in endpoints) else ""
+    return "otlp" if _endpoint() else ""
+
+
+def _endpoint() -> str:
+    """Return the collector that the environment names; "" if none."""
+    given = (os.environ.get(name, "").strip() for name in _ENDPOINTS)
+    return next(filter(None, given), "")
 
 
 def flush() -> None:
@@ -73,7 +79,7 @@ def _make(exporter: str) -> Exporting | None:
     except ImportError as error:
         _logger.warning("No traces: OpenTelemetry's packages are missing (%s). %s", error, _EXTRA)
         return None
-    made = exporter_of(exporter)
+    made = exporter_of(exporter, _endpoint())
     if isinstance(made, str):
         _logger.warning("No traces: %s", made)
         return None

@@ -28,13 +28,17 @@ __all__ = ["FLUSH_S", "Exporting", "ReportingExporter", "exporter_of"]
 FLUSH_S = 2.0
 """Seconds that the end of a run, or of the process, waits for spans to leave, at most."""
 _OTLP = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _DEFAULT_ENDPOINT = "http://localhost:4318"
 _logger = logging.getLogger("prefect_swarm.tracing")
 
 
-def exporter_of(name: str) -> ReportingExporter | str:
-    """Return the exporter of a name, or why it can't be had."""
+def exporter_of(name: str, endpoint: str) -> ReportingExporter | str:
+    """Return the exporter of a name, or why it can't be had.
+
+    Args:
+        name: `otlp`, `console` or another.
+        endpoint: The collector's URL for `otlp`; "" for OpenTelemetry's own choice.
+    """
     if name == "console":
         # Standard output is for what was asked for.
         return ReportingExporter(ConsoleSpanExporter(out=sys.stderr), "standard error")
@@ -46,7 +50,7 @@ def exporter_of(name: str) -> ReportingExporter | str:
             "provider in Python."
         )
     try:
-        return ReportingExporter(OTLPSpanExporter(), _collector())
+        return ReportingExporter(OTLPSpanExporter(), _collector(endpoint))
     except ValueError as error:
         return f"the exporter's settings can't be used: {error}"
 
@@ -127,9 +131,8 @@ def _resource() -> Resource:
     return Resource.create({} if named else {"service.name": "prefect-swarm"})
 
 
-def _collector() -> str:
+def _collector(endpoint: str) -> str:
     """Return the collector's address without what else its URL may hold, such as a password."""
-    given = next(filter(None, map(os.environ.get, _ENDPOINTS)), _DEFAULT_ENDPOINT)
-    parts = urlsplit(given)
+    parts = urlsplit(endpoint or _DEFAULT_ENDPOINT)
     port = f":{parts.port}" if parts.port else ""
     return f"{parts.scheme}://{parts.hostname or ''}{port}"

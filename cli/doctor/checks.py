@@ -22,7 +22,7 @@ from ...task_ir import TIERS, TierName
 from .check import Check
 from .gate_checks import check_gates, check_sandbox
 from .memory_checks import check_model_memory
-from .slot_checks import check_slots, measure_slots
+from .slot_checks import check_slots, measure_again
 from .weight_checks import check_weights, planner_weights
 
 __all__ = ["check_all"]
@@ -98,7 +98,7 @@ def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Itera
         yield Check(title, "warn", f"{name} is kept on a Prefect server", "Set PREFECT_API_URL.")
         return
     model = asyncio.run(resolve_model(name, tiers[0]))
-    if deep and measure_slots(model):
+    if deep and measure_again(model):
         model = asyncio.run(resolve_model(name, tiers[0]))
     path = getattr(model, "path", None)
     size = f", {path.stat().st_size / 1e6:.0f} MB at {path}" if isinstance(path, Path) else ""

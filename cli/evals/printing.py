@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ...evals.comparison import Comparison, Worse
 from ...evals.report import CaseReport, EvalReport, EvalRun, Figure, Spread
-from ...text import duration, one_line, plural
+from ...text import dollars, duration, one_line, plural
 from ..output.printing import print_section, print_table, print_text
 
 __all__ = ["print_report", "run_line"]
@@ -20,15 +20,11 @@ def _whole(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.1f}"
 
 
-def _money(value: float) -> str:
-    return f"${value:.4f}"
-
-
 _WRITTEN: dict[Figure, Callable[[float], str]] = {
     "makespan_s": duration,
     "steps": _whole,
     "tokens": _whole,
-    "usd": _money,
+    "usd": dollars,
 }
 _NAMES = {"makespan_s": "makespan", "usd": "cost"}
 
@@ -119,4 +115,4 @@ def _priced(costs: list[float | None]) -> str:
     known = [cost for cost in costs if cost is not None]
     some = "" if len(known) == len(costs) else f", and {plural(len(costs) - len(known), 'run')}"
     unpriced = f"{some} of unknown price" if some else ""
-    return f", {_money(sum(known))}{unpriced}" if known else ", of unknown price"
+    return f", {dollars(sum(known))}{unpriced}" if known else ", of unknown price"

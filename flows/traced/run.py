@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from pathlib import PurePath
 from typing import Any
 
 from opentelemetry.trace import Link, Span, SpanContext, TraceFlags
 
 from ...errors import RunDamagedError
-from ...model_names import model_names
+from ...model_names import model_names, without_place
 from ...result import SwarmResult
 from ...runs import RunFolder
 from ...task_ir import TIERS, TierName
@@ -73,14 +72,7 @@ def _models(options: SwarmOptions) -> Attributes:
 
 def _shown(models: str) -> str:
     """Return models' names without servers, keys and folders."""
-    return ",".join(map(_without_place, model_names(models)))
-
-
-def _without_place(name: str) -> str:
-    kind, _, rest = name.partition(":")
-    if kind == "llamacpp":
-        return f"{kind}:{PurePath(rest).name}"
-    return name.partition("@")[0] if "://" in name else name
+    return ",".join(map(without_place, model_names(models)))
 
 
 def _keep(run: RunFolder, current: Span) -> None:

@@ -65,8 +65,7 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
     # Without inputs and facts the key is the one that it was before requests had them.
-    left_out = {*(() if request.inputs else ("inputs",))}
-    left_out |= {*(() if request.facts else ("facts",))}
+    left_out = {name for name in ("inputs", "facts") if not getattr(request, name)}
     content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return f"{request.run}.plan.{digest}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...result import Attempt, StepResult, SwarmResult
-from ...text import one_line
+from ...text import dollars, one_line
 from .attempts import attempts_markdown, change_line
 from .markdown import label, plain, table
 from .memory import memory_markdown
@@ -88,7 +88,7 @@ def dag_markdown(objective: str, steps: Sequence[DagStep], shown: str = "") -> s
 def timeline_markdown(result: SwarmResult) -> str:
     """Write the timeline's page: bars, critical path, figures, slack, attempts and decisions."""
     metrics, cost = result.metrics, result.cost
-    money = f", ${cost.money_usd:.4f}" if cost.money_usd is not None else ""
+    money = f", {dollars(cost.money_usd)}" if cost.money_usd is not None else ""
     figures = [
         ("critical steps", str(metrics.critical_steps)),
         ("makespan", f"{metrics.makespan_s:.2f} s"),

@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..gguf_header import Tensor
+from ..requantised.tensor_types import type_name
 from .q8_0 import Matrix
 
-__all__ = ["LowRankChange", "added", "changes_of"]
+__all__ = ["FLOATS", "LowRankChange", "added", "changes_of"]
 
 _A, _B = ".lora_a", ".lora_b"
-_FLOATS = frozenset({0, 1})
-"""F32 and F16, by the numbers that a header has for them."""
-_Q4_1, _Q8_0 = 3, 8
+FLOATS = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
+"""The types that an adapter's tensors may have."""
 
 
 class LowRankChange(NamedTuple):
@@ -70,8 +70,8 @@ def _fits(change: LowRankChange) -> bool:
         return False
     columns, rows = target.shape
     return (
-        (target.kind, origin.kind) == (_Q8_0, _Q4_1)
-        and {first.kind, second.kind} <= _FLOATS
+        (type_name(target), type_name(origin)) == ("Q8_0", "Q4_1")
+        and {type_name(first), type_name(second)} <= FLOATS.keys()
         and origin.shape == target.shape
         and first.shape == (columns, change.rank)
         and second.shape == (change.rank, rows)

@@ -11,8 +11,8 @@ import numpy as np
 from ....errors import ModelError
 from ..gguf import read_reals, read_tensors
 from ..gguf_header import Tensor
-from ..requantised.tensor_types import bytes_of
-from .low_rank import LowRankChange, added, changes_of
+from ..requantised.tensor_types import bytes_of, type_name
+from .low_rank import FLOATS, LowRankChange, added, changes_of
 from .q4_1 import numbers_of
 from .q8_0 import Matrix, quantised
 
@@ -20,7 +20,6 @@ __all__ = ["merge"]
 
 _NOUN = "model file"
 _ALPHA = "adapter.lora.alpha"
-_FLOATS = {0: np.dtype("<f4"), 1: np.dtype("<f2")}
 
 
 def merge(requantised: Path, source: Path, adapter: Path, to: Path) -> None:
@@ -74,6 +73,6 @@ def _changed(weights: Matrix, change: LowRankChange, parts: bytes, alpha: float)
 
 def _numbers(tensor: Tensor, parts: bytes) -> Matrix:
     columns, rows = tensor.shape
-    kind = _FLOATS[tensor.kind]
+    kind = FLOATS[type_name(tensor)]
     found = np.frombuffer(parts, kind, columns * rows, tensor.start)
     return found.reshape(rows, columns).astype(np.float32)

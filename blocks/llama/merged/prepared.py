@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....errors import ModelError, StorageError
-from ....files import READABLE, replace_atomically, require_room, storage_error
 from ..adapter import file_hash
-from ..requantised.once import is_whole, make_once
+from ..requantised.once import is_whole, make_once, write_whole
 from ..requantised.prepared import find_prepared, weights_of
 from .choice import may_be_merged
 from .making import merge
@@ -87,12 +86,7 @@ def make_merged(weights: Path, source: Path, adapter: Path, path: Path) -> None:
         StorageError: There is no room for it, or its folder can't be written to.
     """
     needed = weights.stat().st_size
-    require_room(path.parent, needed)
-    try:
-        with replace_atomically(path, mode=READABLE) as temporary:
-            merge(weights, source, adapter, temporary)
-    except OSError as error:
-        raise storage_error(path, needed, error) from error
+    write_whole(path, needed, lambda temporary: merge(weights, source, adapter, temporary))
 
 
 def _prepare(

@@ -5,29 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Matrix", "dequantised", "quantised"]
+__all__ = ["Matrix", "quantised"]
 
 Matrix = npt.NDArray[np.float32]
 
 _ITEMS = 32
 _BLOCK = np.dtype([("scale", "<f2"), ("items", "i1", (_ITEMS,))])
 _LARGEST = 127
-
-
-def dequantised(data: bytes, columns: int) -> Matrix:
-    """Return the numbers of a tensor.
-
-    Args:
-        data: Its blocks, row after row.
-        columns: Numbers in a row, a multiple of 32.
-
-    Returns:
-        Of shape (rows, columns).
-    """
-    blocks = np.frombuffer(data, dtype=_BLOCK)
-    numbers = blocks["items"].astype(np.float32)
-    numbers *= blocks["scale"].astype(np.float32)[:, None]
-    return numbers.reshape(-1, columns)
 
 
 def quantised(matrix: Matrix) -> bytes:

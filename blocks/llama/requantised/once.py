@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ....errors import ModelError
-from ....files import require_room, storage_error
+from ....files import READABLE, replace_atomically, require_room, storage_error
 from ..adapter import source_of
 from ..gguf import check_model_file, read_tensors
 from ..gguf_header import last_tensor
 from .tensor_types import bytes_of
 
-__all__ = ["is_whole", "make_once"]
+__all__ = ["is_whole", "make_once", "write_whole"]
 
 
 def make_once(path: Path, digest: str, make: Callable[[], None]) -> None:
@@ -23,7 +23,7 @@ def make_once(path: Path, digest: str, make: Callable[[], None]) -> None:
     Args:
         path: The file.
         digest: The hash of its source.
-        make: Makes it by `replace_atomically`.
+        make: Makes it by `write_whole`.
 
     Raises:
         StorageError: Its folder can't be written to.
@@ -36,6 +36,25 @@ def make_once(path: Path, digest: str, make: Callable[[], None]) -> None:
             return
         _remove_remains(folder, path)
         make()
+
+
+def write_whole(path: Path, needed: int, write: Callable[[Path], None]) -> None:
+    """Write a model file under another name; it takes its own once it is whole.
+
+    Args:
+        path: The file.
+        needed: Bytes that it will have, about.
+        write: Writes it to the path that it is given.
+
+    Raises:
+        StorageError: There is no room for it, or its folder can't be written to.
+    """
+    require_room(path.parent, needed)
+    try:
+        with replace_atomically(path, mode=READABLE) as temporary:
+            write(temporary)
+    except OSError as error:
+        raise storage_error(path, needed, error) from error
 
 
 @contextmanager

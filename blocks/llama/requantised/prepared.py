@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....errors import ModelError, StorageError
-from ....files import READABLE, replace_atomically, require_room, storage_error
 from ....settings import SwarmSettings, home
 from ..adapter import file_hash
 from ..gguf import is_demo_model, read_tensors
 from .choice import DEFAULT_TARGET, Requantisation, Target, requantisation_of
-from .once import is_whole, make_once
+from .once import is_whole, make_once, write_whole
 from .quantiser import processor, quantise
 
 __all__ = ["Prepared", "find_prepared", "make_requantised", "requantisation_for", "weights_of"]
@@ -94,18 +93,16 @@ def make_requantised(source: Path, path: Path, change: Requantisation) -> None:
         ModelError: llama.cpp can't make it.
         StorageError: There is no room for it, or its folder can't be written to.
     """
-    needed = change.size + _HEADER_BYTES
-    require_room(path.parent, needed)
     digest = file_hash(source)
-    try:
-        with replace_atomically(path, mode=READABLE) as temporary:
-            quantise(source, temporary, change.target, digest)
-            if not is_whole(temporary, digest):
-                raise ModelError(
-                    f"What llama.cpp made of {source} is not whole.", "Use the file as it is."
-                )
-    except OSError as error:
-        raise storage_error(path, needed, error) from error
+
+    def write(temporary: Path) -> None:
+        quantise(source, temporary, change.target, digest)
+        if not is_whole(temporary, digest):
+            raise ModelError(
+                f"What llama.cpp made of {source} is not whole.", "Use the file as it is."
+            )
+
+    write_whole(path, change.size + _HEADER_BYTES, write)
 
 
 def _prepare(source: Path, prepared: Prepared, say: Callable[[str], None]) -> None:

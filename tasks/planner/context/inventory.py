@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import PurePath
 
 from ....gates import DEFAULT_GATES, Gate, gate_name
-from ....model_names import model_names
+from ....model_names import model_names, without_place
 from ....output import OutputKind
 from ....pricing import Price
 from ....task_ir import TIERS, Tier
@@ -52,15 +51,12 @@ def gate_facts(gates: Iterable[Gate]) -> tuple[GateFact, ...]:
 def _tier_fact(name: str, tiers: list[Tier], price: Price | None) -> TierFact:
     return TierFact(
         tiers=tuple(tiers),
-        model=", else ".join(map(_without_place, model_names(name))),
+        model=", else ".join(map(_shown, model_names(name))),
         read_usd=price.input_usd * _MILLION if price else None,
         written_usd=price.output_usd * _MILLION if price else None,
     )
 
 
-def _without_place(name: str) -> str:
-    """Leave out addresses, folders and variables of keys: no provider has to know them."""
-    kind, _, rest = name.partition(":")
-    if kind == "llamacpp" and rest:
-        return PurePath(rest).name
-    return one_line(name.partition("@")[0].partition("#")[0], 100)
+def _shown(name: str) -> str:
+    """Write a model's name; no provider has to know addresses, folders and variables of keys."""
+    return one_line(without_place(name).removeprefix("llamacpp:").partition("#")[0], 100)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from prefect_swarm.blocks.llama.gguf_header import Tensor
 from prefect_swarm.blocks.llama.merged.low_rank import LowRankChange, added, changes_of
-from prefect_swarm.blocks.llama.merged.q8_0 import Matrix, dequantised, quantised
+from prefect_swarm.blocks.llama.merged.q8_0 import Matrix, quantised
+from q8_0_numbers import dequantised
 
 _F32, _F16, _Q4_1, _Q8_0 = 0, 1, 3, 8
 NAME = "blk.0.attn_q.weight"

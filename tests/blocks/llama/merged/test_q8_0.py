@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from prefect_swarm.blocks.llama.merged.q8_0 import Matrix, dequantised, quantised
+from prefect_swarm.blocks.llama.merged.q8_0 import Matrix, quantised
+from q8_0_numbers import dequantised
 
 _LEAST_SCALE = 2.0**-24
 """The least number of 16 bits: no scale is nearer to what it should be than half of it."""
