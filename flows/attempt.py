@@ -193,6 +193,7 @@ class Attempts:
             priority=step.priority,
             output=step.output.kind,
             output_requirements=output_requirements(step.output),
+            tools=step.tools,
             grammar=form_grammar(step.output),
             output_schema=json.dumps(schema, sort_keys=True) if schema else "",
             **dict(limits.model_copy(update=changes)),

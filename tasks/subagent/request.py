@@ -83,6 +83,7 @@ class SubagentRequest(CallLimits):
     output_requirements: tuple[str, ...] = Field(
         default=(), description="What else its gates will look at."
     )
+    tools: tuple[str, ...] = Field(default=(), description="Toolsets that it works with.")
 
     @property
     def name(self) -> str:
@@ -91,7 +92,9 @@ class SubagentRequest(CallLimits):
 
     def cache_key(self) -> str:
         """Return the key that a finished attempt is found under: its name and its input's hash."""
-        text = self.model_dump_json(exclude=_NOT_THE_INPUT)
+        # Without tools it has the key that it had before there were any.
+        without = _NOT_THE_INPUT if self.tools else {*_NOT_THE_INPUT, "tools"}
+        text = self.model_dump_json(exclude=without)
         return f"{self.key}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
