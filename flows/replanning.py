@@ -80,12 +80,14 @@ class Replacements:
         )
 
     def _again(self, question: SubagentRequest) -> SubagentRequest:
+        policy = self.context.options.policy
         profile = self.context.models.profile(question.model)
+        temperature = policy.sample_temperature or profile.sample_temperature
         changes = {
             "key": f"{question.key}.2",
             "attempt": 2,
             "seed": question.seed + _SEEDS_APART,
-            "temperature": profile.sample_temperature or question.temperature,
+            "temperature": temperature or question.temperature,
         }
         return question.model_copy(update=changes)
 
