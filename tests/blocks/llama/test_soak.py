@@ -13,7 +13,6 @@ from prefect_swarm.blocks.llama import Engine, EngineConfig, GeneratedText, Gene
 from prefect_swarm.blocks.llama.batcher import Batcher
 from prefect_swarm.blocks.llama.jobs import Job
 from prefect_swarm.blocks.llama.native import Native
-from shallow_model import write_shallow
 from soak_requests import SoakCase, soak_cases
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -21,7 +20,6 @@ pytestmark = [pytest.mark.model, pytest.mark.slow]
 REQUESTS = 1000
 SEED = 20240501
 LOOPS = 3
-LAYERS = 2
 AT_ONCE = 12
 ASKED_AGAIN = 25
 CONFIG = EngineConfig(n_ctx=256, n_slots=4, deterministic=True)
@@ -52,10 +50,8 @@ class ObservedEngine(Engine):
 
 
 @pytest.fixture(scope="module")
-def engine(demo_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObservedEngine]:
-    # What is written doesn't matter here, and two of thirty layers take a fraction of the time.
-    path = write_shallow(demo_path, tmp_path_factory.mktemp("model") / "shallow.gguf", LAYERS)
-    engine = ObservedEngine(path, CONFIG)
+def engine(shallow_path: Path) -> Iterator[ObservedEngine]:
+    engine = ObservedEngine(shallow_path, CONFIG)
     engine.replies = {}
     yield engine
     engine.close()
