@@ -94,7 +94,6 @@ class Attempts:
             except SwarmError as error:
                 record.note(outcome=str(error))
                 raise
-            record.note(outcome=f"{step.agent}: {step.prompt}")
             record.replace_step(step)
         elif decision.action == "DELEGATE":
             other = self.context.options.policy.delegates[record.step.output.kind]
