@@ -18,6 +18,8 @@ USAGE = {
     "PlanError",
     "RunNotFoundError",
     "RunDamagedError",
+    "AnsweredError",
+    "ToolsetError",
     "ModelError",
     "GateError",
     "SandboxError",
