@@ -293,7 +293,7 @@ def test_a_step_that_is_rejected_has_failed_and_what_needs_it_is_skipped() -> No
     assert schedule.advance(Rejected("S1")) == [
         Skip("S2", "S1"),
         Skip("S3", "S1"),
-        Skip("S4", "S2"),
+        Skip("S4", "S3"),
         Finish("failed"),
     ]
 

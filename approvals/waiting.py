@@ -1,0 +1,48 @@
+"""A run that is left waiting for a person."""
+
+from __future__ import annotations
+
+from ..errors import SwarmError
+from ..exit_codes import ExitCode
+from .question import PLAN_QUESTION, Question
+
+__all__ = ["RunWaitingError", "subject_words"]
+
+
+class RunWaitingError(SwarmError):
+    """Nothing of a run can go on before a person has answered.
+
+    Attributes:
+        run_id: The run's id.
+        questions: What is asked.
+    """
+
+    exit_code = ExitCode.WAITING
+
+    def __init__(self, run_id: str, questions: tuple[Question, ...]) -> None:
+        names = ", ".join(map(subject_words, questions)) or "a person"
+        super().__init__(
+            f"Run {run_id} waits for approval of {names}.", _ways_on(run_id, questions)
+        )
+        self.args = (run_id, questions)
+        self.run_id = run_id
+        self.questions = questions
+
+
+def subject_words(question: Question) -> str:
+    """Return what a question is about, for a sentence: `the plan`, or the question's id."""
+    return "the plan" if question.id == PLAN_QUESTION else question.id
+
+
+def _ways_on(run_id: str, questions: tuple[Question, ...]) -> str:
+    name = "" if len(questions) <= 1 else f" {questions[0].id}"
+    edit = f", prefect-swarm edit {run_id} PLAN.yaml" if _has_plan(questions) else ""
+    return (
+        f"Look: prefect-swarm waiting {run_id}. "
+        f"Go on: prefect-swarm approve {run_id}{name} --resume, "
+        f"prefect-swarm reject {run_id}{name} --why TEXT --resume{edit}."
+    )
+
+
+def _has_plan(questions: tuple[Question, ...]) -> bool:
+    return any(question.asked == "plan" for question in questions)
