@@ -44,6 +44,7 @@ Action = Literal[
     "DELEGATE",
     "REPLAN",
     "KEEP",
+    "ASK",
     "SKIP",
     "FAIL",
 ]

@@ -8,8 +8,18 @@ from pydantic import Field, model_validator
 
 from ..frozen import Frozen
 
-__all__ = ["PLAN_QUESTION", "Answer", "Asked", "Question", "Verdict", "is_approval", "numbered"]
+__all__ = [
+    "PLAN_QUESTION",
+    "WITHDRAWN",
+    "Answer",
+    "Asked",
+    "Question",
+    "Verdict",
+    "is_approval",
+    "numbered",
+]
 
+WITHDRAWN = "edit"
 PLAN_QUESTION = "plan"
 """The id of the question about a run's plan."""
 
@@ -49,7 +59,8 @@ class Answer(Frozen):
     Attributes:
         why: Why it is rejected; the planner, or whoever tries next, may be shown it.
         plan: The plan that takes the place of the run's, if it is `edited`.
-        by: Where it was given: `terminal`, `command`, `prefect`, `python`.
+        by: Where it was given: `terminal`, `command`, `prefect`, `python`; `edit` where an edited
+            plan has made the question pointless.
     """
 
     question: str
@@ -58,6 +69,16 @@ class Answer(Frozen):
     plan: dict[str, Any] | None = None
     by: str = ""
     at: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """What a rejection is to whoever reads of it."""
+        return f"A person rejected it{f': {self.why}' if self.why else ''}."
+
+    @property
+    def is_withdrawal(self) -> bool:
+        """Whether no person gave it: the plan was edited, and the question isn't asked any more."""
+        return self.by == WITHDRAWN
 
     @model_validator(mode="after")
     def _has_a_plan_if_edited(self) -> Self:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from ..errors import AnsweredError, RunDamagedError, StorageError
 from ..files import storage_error, write_atomically
 from ..runs import RunFolder
-from .question import Answer, Question, numbered
+from .question import WITHDRAWN, Answer, Question, numbered
 
 __all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
 
@@ -44,14 +44,16 @@ class Approvals:
         """Write a question down, and return it as it is asked.
 
         One that was asked before, by its id and subject, stays as it is. Where the id was asked
-        about another subject, the question gets the next free number: `S3#2`.
+        about another subject, or was withdrawn, the question gets the next free number: `S3#2`.
 
         Raises:
             StorageError: It can't be written.
         """
         for number in count(1):
             named = question.model_copy(update={"id": numbered(question.id, number)})
-            if (found := self._asked(named)).subject == question.subject:
+            found, before = self._asked(named), self.readable_answer(named.id)
+            is_withdrawn = before is not None and before.is_withdrawal
+            if found.subject == question.subject and not is_withdrawn:
                 return found
         raise AssertionError("unreachable")
 
@@ -103,6 +105,29 @@ class Approvals:
             except RunDamagedError as error:
                 _logger.warning("%s", error)
         return tuple(sorted(found, key=lambda question: (question.at, question.id)))
+
+    def question(self, name: str) -> Question | None:
+        """Return the question of that id; None if there is none that can be read."""
+        with suppress(RunDamagedError):
+            return self._read(self._path(QUESTIONS, name), Question)
+        return None
+
+    def edits(self) -> tuple[Answer, ...]:
+        """Return the answers that have another plan, in the order of their questions."""
+        if not (self.run.folder / ANSWERS).is_dir():
+            return ()
+        answers = (self.readable_answer(q.id) for q in self.questions() if q.asked == "plan")
+        return tuple(a for a in answers if a is not None and a.verdict == "edited")
+
+    def withdraw(self, question: Question) -> None:
+        """Take back a question that an edited plan has made pointless, unless it is answered.
+
+        Raises:
+            StorageError: It can't be written down.
+        """
+        why = "The plan was edited."
+        with suppress(AnsweredError, RunDamagedError):
+            self.answer(Answer(question=question.id, verdict="rejected", why=why, by=WITHDRAWN))
 
     def pending(self) -> tuple[Question, ...]:
         """Return the questions that have no answer; a damaged answer is none."""

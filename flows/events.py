@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from ..errors import Category
 
 __all__ = [
+    "UNFINISHED",
     "Approved",
     "Ask",
     "AttemptFinished",
@@ -34,6 +35,7 @@ StepStatus = Literal[
     "waiting", "asked", "ready", "running", "succeeded", "failed", "skipped", "cancelled"
 ]
 """`asked`: the step could run, and waits for a person."""
+UNFINISHED: frozenset[StepStatus] = frozenset({"waiting", "asked", "ready", "running"})
 RunStatus = Literal["completed", "partial", "failed"]
 
 
@@ -86,12 +88,14 @@ class AttemptFinished:
             `asked` isn't over: it waits for a person in its middle, and is launched again.
         tier: The tier of the next attempt, for `retry`; None keeps the last one.
         asks: Whether a person is asked before the next attempt, for `retry`.
+        questions: Ids of what an attempt that `asked` has asked; the schedule doesn't read them.
     """
 
     step: str
     outcome: Literal["succeeded", "failed", "skipped", "waived", "retry", "asked", "cancelled"]
     tier: str | None = None
     asks: bool = False
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

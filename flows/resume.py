@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun
-from prefect.exceptions import CancelledRun, ObjectNotFound
+from prefect.exceptions import CancelledRun, ObjectNotFound, PausedRun
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
 
@@ -26,6 +26,7 @@ from ..result import SwarmResult
 from ..runs import RunFolder, find_run
 from ..task_ir import stored_plan
 from ..tracing.prefect_spans import without_prefect_spans
+from .approving.left import left_waiting
 from .lock import exclusive
 from .options import SwarmOptions
 from .stored.changes import changed_options, goes_on, steps_to_begin_again
@@ -57,6 +58,7 @@ async def resume(
         RunAliveError: A process is executing the run now.
         RunCancelledError: It was cancelled once more.
         RunFailedError: It ended, and no step had succeeded.
+        RunWaitingError: It waits for a person, who hasn't answered.
         ServerError: The Prefect server can't be reached.
     """
     run, changes = find_run(name), changes or {}
@@ -143,6 +145,8 @@ async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
     try:
         with without_prefect_spans():
             result = await run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
+    except PausedRun as error:
+        raise left_waiting(error) from None
     except CancelledRun:
         raise RunCancelledError(
             f"Run {run.run_id} was cancelled.", f"Resume it with: resume {run.run_id}."
