@@ -16,6 +16,7 @@ __all__ = [
     "Question",
     "Verdict",
     "is_approval",
+    "number_of",
     "numbered",
 ]
 
@@ -95,3 +96,9 @@ def is_approval(answer: Answer | None) -> bool:
 def numbered(name: str, number: int) -> str:
     """Return the id of the number-th question of a name, counted from 1."""
     return name if number == 1 else f"{name}#{number}"
+
+
+def number_of(question: str) -> int:
+    """Return which question of its name one is, by its id."""
+    number = question.rpartition("#")[2] if "#" in question else ""
+    return int(number) if number.isdecimal() else 1

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from ..errors import AnsweredError, RunDamagedError, StorageError
 from ..files import storage_error, write_atomically
 from ..runs import RunFolder
-from .question import WITHDRAWN, Answer, Question, numbered
+from .question import WITHDRAWN, Answer, Question, number_of, numbered
 
 __all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
 
@@ -116,7 +116,8 @@ class Approvals:
         """Return the answers that have another plan, in the order of their questions."""
         if not (self.run.folder / ANSWERS).is_dir():
             return ()
-        answers = (self.readable_answer(q.id) for q in self.questions() if q.asked == "plan")
+        asked = [question.id for question in self.questions() if question.asked == "plan"]
+        answers = (self.readable_answer(name) for name in sorted(asked, key=number_of))
         return tuple(a for a in answers if a is not None and a.verdict == "edited")
 
     def withdraw(self, question: Question) -> None:

@@ -6,7 +6,10 @@ from ..errors import SwarmError
 from ..exit_codes import ExitCode
 from .question import PLAN_QUESTION, Question
 
-__all__ = ["RunWaitingError", "subject_words"]
+__all__ = ["WAYS", "RunWaitingError", "subject_words"]
+
+WAYS = "; "
+"""Stands between the ways on that a `RunWaitingError` names."""
 
 
 class RunWaitingError(SwarmError):
@@ -36,12 +39,14 @@ def subject_words(question: Question) -> str:
 
 def _ways_on(run_id: str, questions: tuple[Question, ...]) -> str:
     name = "" if len(questions) <= 1 else f" {questions[0].id}"
-    edit = f", prefect-swarm edit {run_id} PLAN.yaml" if _has_plan(questions) else ""
-    return (
-        f"Look: prefect-swarm waiting {run_id}. "
-        f"Go on: prefect-swarm approve {run_id}{name} --resume, "
-        f"prefect-swarm reject {run_id}{name} --why TEXT --resume{edit}."
-    )
+    ways = [
+        f"Look: prefect-swarm waiting {run_id}",
+        f"Go on: prefect-swarm approve {run_id}{name} --resume",
+        f"Or: prefect-swarm reject {run_id}{name} --why TEXT --resume",
+    ]
+    if _has_plan(questions):
+        ways.append(f"Or: prefect-swarm edit {run_id} PLAN.yaml --resume")
+    return WAYS.join(ways)
 
 
 def _has_plan(questions: tuple[Question, ...]) -> bool:

@@ -33,7 +33,7 @@ from .source import (
     read_source,
 )
 
-__all__ = ["plan", "print_plan"]
+__all__ = ["estimate_line", "plan", "print_plan"]
 
 
 def plan(
@@ -67,7 +67,7 @@ def plan(
         print_text(mermaid(_dag(compiled)))
     else:
         print_plan(compiled)
-        print_text(_estimated(compiled, options))
+        print_text(estimate_line(compiled, options))
     return 0
 
 
@@ -97,7 +97,8 @@ def print_plan(plan: CompiledPlan) -> None:
     )
 
 
-def _estimated(plan: CompiledPlan, options: SwarmOptions) -> str:
+def estimate_line(plan: CompiledPlan, options: SwarmOptions) -> str:
+    """Return what a plan is likely to take, in a line."""
     found = estimate(plan, options, price_of_name)
     money = "price not known" if found.usd is None else dollars(found.usd)
     return (

@@ -161,16 +161,18 @@ class Driver:
             self._person = None
 
     async def _take_answers(self) -> None:
-        """Go by the answers that have come; nothing else is asked at the same time."""
-        for event in self.asking.answers():
+        """Go by the answers that have come, and by those to what is asked because of them."""
+        while self._status is None and (events := self.asking.answers()):
             await self._stop_asking()
-            await self._advance(event)
-            if isinstance(event, Rejected) and event.step:
-                self._save(event.step)
-                status = self.statuses[event.step]
-                kind: _Kind = "skipped" if status == "skipped" else "failed"
-                reason = self.context.records[event.step].reason
-                self.tell(_ended(kind, event.step, None, reason))
+            for event in events:
+                await self._advance(event)
+                if isinstance(event, Rejected) and event.step:
+                    self._report_rejected(event.step)
+
+    def _report_rejected(self, step: str) -> None:
+        self._save(step)
+        kind: _Kind = "skipped" if self.statuses[step] == "skipped" else "failed"
+        self.tell(_ended(kind, step, None, self.context.records[step].reason))
 
     async def _take_ended(self) -> None:
         for step, task in list(self._running.items()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -28,7 +28,7 @@ from ..task_ir import stored_plan
 from ..tracing.prefect_spans import without_prefect_spans
 from .approving.left import left_waiting
 from .lock import exclusive
-from .options import SwarmOptions
+from .options import SwarmOptions, stored_options
 from .stored.changes import changed_options, goes_on, steps_to_begin_again
 from .swarm import swarm
 from .temporary_server.ensured import ensure_server
@@ -66,7 +66,7 @@ async def resume(
         run.store_kept()
         async with _server() as client:
             flow_run = await _read(client, run, name)
-            options = changed_options(_stored_options(flow_run.parameters.get("options")), changes)
+            options = changed_options(stored_options(flow_run.parameters.get("options")), changes)
             if (result := _result(run)) is not None:
                 if not goes_on(result, retry_failed=retry_failed, changes=changes):
                     return result
@@ -140,7 +140,7 @@ async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
     parameters = {
         **given,
         "plan": stored_plan(given.get("plan")),
-        "options": _stored_options(given.get("options")),
+        "options": stored_options(given.get("options")),
     }
     try:
         with without_prefect_spans():
@@ -152,10 +152,3 @@ async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
             f"Run {run.run_id} was cancelled.", f"Resume it with: resume {run.run_id}."
         ) from None
     return SwarmResult.model_validate(result)
-
-
-def _stored_options(data: object) -> SwarmOptions:
-    """Return the options of a run without the fields of earlier versions that are gone."""
-    fields = cast("dict[str, object]", data) if isinstance(data, dict) else {}
-    known = {name: value for name, value in fields.items() if name in SwarmOptions.model_fields}
-    return SwarmOptions.model_validate(known)

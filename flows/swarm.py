@@ -153,7 +153,7 @@ async def _result(
     defaults = StepDefaults(options.max_attempts, options.gates)
     while True:
         edits = Approvals(run).edits()
-        chosen = edited_source(first, edits[-1], plan_rules(options)) if edits else first
+        chosen = edited_source(first, edits, plan_rules(options))
         if edits:
             models = await check_models(options, chosen.plan)
         recalled, state = await _recalled(run, chosen.plan, options, store, plan_state, len(edits))

@@ -7,6 +7,7 @@ killed in its middle leaves what the next one needs.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 
 from ...approvals.question import Answer
@@ -25,13 +26,17 @@ _logger = logging.getLogger("prefect_swarm.runs")
 _EDITED = "edited by a person"
 
 
-def edited_source(source: Planned, edit: Answer, rules: PlanRules) -> Planned:
-    """Return the plan that a person made of a run's.
+def edited_source(source: Planned, edits: Sequence[Answer], rules: PlanRules) -> Planned:
+    """Return the plan that a person made of a run's, the last of several; it itself without any.
 
     Raises:
         PlanError: It breaks a rule.
     """
-    plan = plan_from(edit.plan or {}, source.plan, rules)
+    if not edits:
+        return source
+    plan = source.plan
+    for edit in edits:
+        plan = plan_from(edit.plan or {}, plan, rules)
     choice = "; ".join(filter(None, [source.planning.choice, _EDITED]))
     return source.model_copy(
         update={"plan": plan, "planning": source.planning.model_copy(update={"choice": choice})}
