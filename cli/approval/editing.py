@@ -53,9 +53,8 @@ def edit(
     changed = _read(run, plan, before)
     if changed == before:
         raise InputError(f"{plan} is the plan that run {run.run_id} has.", "Change something.")
-    inputs = {
-        name: text for name, text in changed.inputs.items() if before.inputs.get(name) != text
-    }
+    given = changed.inputs.items()
+    inputs = {name: text for name, text in given if before.inputs.get(name) != text}
     data = {**changed.model_dump(mode="json", exclude={"inputs"}), "inputs": inputs}
     _answer(Approvals(run), data)
     return go_on(run, f"Run {run.run_id} has another plan.", resume_now)

@@ -42,7 +42,10 @@ class _Dumper(yaml.SafeDumper):
 
 def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     represent = cast("Callable[..., yaml.ScalarNode]", cast("Any", dumper).represent_scalar)
-    return represent("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+    # What looks like a line's end to some readers and not to others is written as an escape.
+    is_odd = any(char not in "\n\t" and not char.isprintable() for char in text)
+    style = '"' if is_odd else "|" if "\n" in text else None
+    return represent("tag:yaml.org,2002:str", text, style=style)
 
 
 _Dumper.add_representer(str, _text_node)
@@ -146,7 +149,7 @@ def _line_of_steps(root: yaml.Node, data: Mapping[str, Any], words: str) -> int:
 
 def marked(text: str, problems: Sequence[LineProblem]) -> str:
     """Return a text with each problem in a line of its own above the line that it is in."""
-    lines = text.splitlines()
+    lines = text.removesuffix("\n").split("\n")
     for problem in sorted(problems, key=lambda found: found.line, reverse=True):
         at = max(0, problem.line - 1)
         above = lines[at] if at < len(lines) else ""
@@ -157,5 +160,6 @@ def marked(text: str, problems: Sequence[LineProblem]) -> str:
 
 def without_marks(text: str) -> str:
     """Return a text without the problems that `marked` has put into it."""
-    kept = (line for line in text.splitlines() if not line.lstrip().startswith(_MARK))
+    lines = text.removesuffix("\n").split("\n")
+    kept = (line for line in lines if not line.lstrip().startswith(_MARK))
     return "".join(f"{line}\n" for line in kept)
