@@ -17,16 +17,19 @@ class RunWaitingError(SwarmError):
 
     Attributes:
         run_id: The run's id.
-        questions: What is asked.
+        questions: What is asked; nothing if it was answered when the run was just being left.
     """
 
     exit_code = ExitCode.WAITING
 
     def __init__(self, run_id: str, questions: tuple[Question, ...]) -> None:
-        names = ", ".join(map(subject_words, questions)) or "a person"
-        super().__init__(
-            f"Run {run_id} waits for approval of {names}.", _ways_on(run_id, questions)
+        names = ", ".join(map(subject_words, questions))
+        problem = (
+            f"Run {run_id} waits for approval of {names}."
+            if questions
+            else f"Run {run_id} was left waiting, and has been answered meanwhile."
         )
+        super().__init__(problem, _ways_on(run_id, questions))
         self.args = (run_id, questions)
         self.run_id = run_id
         self.questions = questions
@@ -38,6 +41,8 @@ def subject_words(question: Question) -> str:
 
 
 def _ways_on(run_id: str, questions: tuple[Question, ...]) -> str:
+    if not questions:
+        return f"Go on: prefect-swarm resume {run_id}"
     name = "" if len(questions) <= 1 else f" {questions[0].id}"
     ways = [
         f"Look: prefect-swarm waiting {run_id}",

@@ -347,15 +347,9 @@ def test_where_the_attempts_are_spent_a_person_may_give_another_once() -> None:
 
 
 def test_the_memory_neither_brings_a_person_forward_nor_leaves_them_out() -> None:
-    known = tuple(
-        Mitigation(symptom=SYMPTOM, action=action, tried=20, worked=worked)
-        for action, worked in (("RETRY", 0), ("ASK", 20))
-    )
+    known = (knows("RETRY", 0, 20), knows("ASK", 20, 20))
     failure = Failure(Category.CODE, "worker", "it broke", symptom=SYMPTOM)
     assert route([failure], ASKING, Bounds(known=known)).action == "RETRY"
     first = Policy.model_validate({"rules": {"CODE": ["ASK", "RETRY"]}})
-    better = tuple(
-        Mitigation(symptom=SYMPTOM, action=action, tried=20, worked=worked)
-        for action, worked in (("RETRY", 20), ("ASK", 0))
-    )
+    better = (knows("RETRY", 20, 20), knows("ASK", 0, 20))
     assert route([failure], first, Bounds(known=better)).action == "ASK"

@@ -196,6 +196,16 @@ def test_an_edited_plan_is_run_in_place_of_the_first(
     assert "do it otherwise" in script.prompts[0]
 
 
+def test_a_run_whose_plan_was_rejected_may_get_another(
+    invoke: Invoke, plan: Path, tmp_path: Path, script: Script
+) -> None:
+    run_id = begun(invoke, plan, "plan")
+    assert invoke("reject", run_id, "--resume").exit_code == 1
+    path = edited(invoke, run_id, tmp_path, S1="do it otherwise")
+    assert invoke("edit", run_id, path, "--resume").exit_code == 0
+    assert "do it otherwise" in script.prompts[0]
+
+
 def test_in_its_middle_finished_steps_that_stay_as_they_were_are_kept(
     invoke: Invoke, plan: Path, tmp_path: Path, script: Script
 ) -> None:
