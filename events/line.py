@@ -25,6 +25,7 @@ from .kinds import (
     SpentEvent,
     StartedEvent,
     TextEvent,
+    ToolEvent,
     WaitEvent,
 )
 
@@ -47,6 +48,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | SpentEvent
         | StartedEvent
         | TextEvent
+        | ToolEvent
         | WaitEvent,
         Discriminator("kind"),
     ]

@@ -106,7 +106,6 @@ class Attempts:
             except SwarmError as error:
                 record.note(outcome=str(error))
                 raise
-            record.note(outcome=f"{step.agent}: {step.prompt}")
             record.replace_step(step)
         elif decision.action == "DELEGATE":
             other = self.context.options.policy.delegates[record.step.output.kind]
@@ -177,7 +176,8 @@ class Attempts:
         if action in ("SAMPLE", "THINK_HARDER"):
             temperature = policy.sample_temperature or profile.sample_temperature or temperature
         # A form or a schema is written under a grammar, which has to begin at the beginning.
-        is_formed = bool(schema or step.output.form)
+        # So is an answer that came of calls: what they came to would be lacking.
+        is_formed = bool(schema or step.output.form or step.tools)
         continues = action == "CONTINUE" and not is_formed
         if room and (action == "THINK_HARDER" or (action == "CONTINUE" and is_formed)):
             room = int(room * policy.harder_tokens)
@@ -351,4 +351,5 @@ def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
         ),
         tokens_saved=sum(candidate.result.tokens_saved for candidate in candidates),
         left_out=result.left_out,
+        calls=result.calls,
     )

@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import State
 from ..errors import Category
 from ..output import StepOutput
 from ..parl.metrics import StepRun, critical_path, slacks
-from ..result import Attempt, Decision, StepResult, excerpt
+from ..result import Attempt, Decision, StepResult, Usage, excerpt
 from ..runs import RunFolder
 from .compile import CompiledPlan, CompiledStep
 from .events import StepStatus
@@ -156,6 +156,11 @@ class StepRecord:
     def wait_for(self, state: State[Any]) -> None:
         """Have whatever comes next wait for this state alone."""
         self.states = (state,)
+
+    def note_question(self, usage: Usage, duration_s: float) -> None:
+        """Add what a question to the orchestrator took to what the last decision's others did."""
+        if decision := self.decision:
+            self.note(usage=decision.usage + usage, duration_s=decision.duration_s + duration_s)
 
     def note(self, **outcome: object) -> None:
         """Add to the last decision what came of it."""

@@ -20,8 +20,8 @@ from ...flows.edited.current import current_plan, options_of, rules_of
 from ...flows.edited.unchanged import read_compiled
 from ...runs import RunFolder
 from ...text import clean
+from ..output.plan import estimate_line, print_plan
 from ..output.printing import print_section, print_text
-from ..plan import estimate_line, print_plan
 from .editor import edited_by_hand
 
 __all__ = ["at_terminal", "is_at_terminal"]

@@ -125,16 +125,28 @@ class Asking:
             return (self.approvals.ask(asked),)
         record = self.context.records[command.step]
         if command.begun:
+            names = begun or self._asked_in(command) or (f"{command.step}.{command.attempt}.waits",)
             return tuple(
                 self.approvals.question(name)
                 or self.approvals.ask(plain_question(name, record, command.attempt, at))
-                for name in begun
+                for name in names
             )
         digest = self._digests[command.step]
         if not record.attempts:
             return (self.approvals.ask(step_question(record.step, digest, at)),)
         again = self.context.begun_again.get(command.step, 0)
         return (self.approvals.ask(failure_question(record, digest, again, at)),)
+
+    def _asked_in(self, command: Ask) -> tuple[str, ...]:
+        """Return the ids of what an attempt has written down, where it doesn't name them itself."""
+        asked = (
+            question.id
+            for question in self.approvals.questions()
+            if (question.step, question.attempt) == (command.step, command.attempt)
+            and question.asked in ("call", "uncertain_call")
+        )
+        answers = ((name, self.approvals.readable_answer(name)) for name in asked)
+        return tuple(name for name, answer in answers if answer is None or not answer.is_withdrawal)
 
     def _approve(self, step: str, answers: Sequence[Answer]) -> None:
         if step and (words := " ".join(answer.why for answer in answers if answer.why)):
