@@ -51,7 +51,7 @@ def prefect_server() -> Iterator[None]:
     """A Prefect server that all tests of a session share."""
     from prefect.testing.utilities import prefect_test_harness
 
-    with prefect_test_harness(server_startup_timeout=60):
+    with prefect_test_harness(server_startup_timeout=180):
         yield
 
 
