@@ -77,8 +77,10 @@ class LexicalIndex:
         total = np.zeros(len(self._lengths), dtype=np.float32)
         weights = 0.0
         for word in words:
-            start = int(np.searchsorted(self._words, word, "left"))
-            end = int(np.searchsorted(self._words, word, "right"))
+            # As it is in the array: of another type, all of that would be converted first.
+            number = np.uint32(word)
+            start = int(np.searchsorted(self._words, number, "left"))
+            end = int(np.searchsorted(self._words, number, "right"))
             weight = self._weight(end - start)
             weights += weight
             found = self._parts[start:end]

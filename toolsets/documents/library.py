@@ -115,9 +115,11 @@ class Library:
         except InputError as error:
             return _Indexed(unread=error.problem)
         # A document is found by what it is called, too.
-        named = word_numbers(document.name)
-        words = [word_numbers(chunk.text) | named for chunk in chunks]
         texts = [chunk.text for chunk in chunks]
+        words = [word_numbers(text) for text in texts]
+        for number in word_numbers(document.name):
+            for counts in words:
+                counts.setdefault(number, 1)
         return _Indexed(
             chunks, self._embedder.embed(texts), postings_of(words), sum(map(len, texts))
         )

@@ -28,6 +28,7 @@ _MOST_HITS = 20
 _MOST_LINES = 500
 _QUERY = 2000
 _THREADS = 4
+_ALL = ("", ".", "./", "/")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -144,7 +145,7 @@ def _page(library: Library, name: str, start: int, count: int) -> str:
 
 def _listing(library: Library, folder: str, pattern: str) -> str:
     documents, complete = library.folders.documents()
-    inside = "/".join(parts_of(folder)) if folder.strip("./ ") else ""
+    inside = "" if folder.strip() in _ALL else "/".join(parts_of(folder))
     return list_text(documents, inside, pattern, complete=complete)
 
 

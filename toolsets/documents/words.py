@@ -21,4 +21,9 @@ def words_of(text: str) -> list[str]:
 
 def word_numbers(text: str) -> Counter[int]:
     """Return how often each word is there, by a number of 32 bits that stands for it."""
-    return Counter(crc32(word.encode("utf-8", "surrogatepass")) for word in words_of(text))
+    counts = Counter(words_of(text))
+    return Counter({_number(word): count for word, count in counts.items()})
+
+
+def _number(word: str) -> int:
+    return crc32(word.encode("utf-8", "surrogatepass"))
