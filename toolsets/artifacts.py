@@ -12,21 +12,26 @@ from pathlib import Path
 
 from ..result import StepResult
 from ..runs import RunFolder
-from .source import ToolsetUse
 
 __all__ = ["artifacts_of", "keep_artifacts"]
 
 _FOLDER = "artifacts"
 
 
-def keep_artifacts(use: ToolsetUse, files: Mapping[str, bytes]) -> None:
+def keep_artifacts(run: RunFolder, step: str, attempt: str, files: Mapping[str, bytes]) -> None:
     """Have the files of an attempt be these, by their paths, and no others.
+
+    Args:
+        run: The run's folder.
+        step: The step's id; "" for the orchestrator.
+        attempt: As `ToolsetUse` names it.
+        files: What they hold.
 
     Raises:
         StorageError: One can't be written.
     """
-    name = f"{_FOLDER}/{use.step or 'plan'}/{use.attempt.removeprefix(f'{use.step}.')}"
-    folder = use.run.folder / name
+    name = f"{_FOLDER}/{step or 'plan'}/{attempt.removeprefix(f'{step}.')}"
+    folder = run.folder / name
     for path in _files(folder):
         if files.get(path.relative_to(folder).as_posix()) is None:
             path.unlink(missing_ok=True)
@@ -36,7 +41,7 @@ def keep_artifacts(use: ToolsetUse, files: Mapping[str, bytes]) -> None:
             path.rmdir()
     for path, data in files.items():
         if not (folder / path).is_file() or (folder / path).read_bytes() != data:
-            use.run.write(f"{name}/{path}", data)
+            run.write(f"{name}/{path}", data)
 
 
 def artifacts_of(run: RunFolder, step: StepResult) -> dict[str, Path]:

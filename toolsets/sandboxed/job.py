@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from ...frozen import Frozen
 from ...gates.sandbox import Program, ProgramResult, SandboxLimits
@@ -45,6 +45,7 @@ _CHARACTERS = 50_000
 _PATH_BYTES = 200
 _DEPTH = 8
 _RESULT, _STATE = "result", "state.pickle"
+_MALFORMED = (EOFError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
 _GUEST = Path(__file__).with_name("guest.py")
 _UNSAFE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -143,7 +144,7 @@ def outcome_of(result: ProgramResult) -> CallOutcome:
         finished = Finished.model_validate(header)
         state, *contents = blobs
         files = dict(zip(finished.files, contents, strict=True))
-    except (EOFError, KeyError, TypeError, ValueError, ValidationError, RecursionError):
+    except _MALFORMED:
         return CallOutcome(None)
     folders = {str(parent) for name in files for parent in PurePosixPath(name).parents}
     wrong = {name: problem for name in files if (problem := file_name_problem(name))}

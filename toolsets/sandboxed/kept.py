@@ -63,7 +63,7 @@ class KeptCalls:
         calls = self._calls()
         if (found := calls.answers.get(key)) is not None:
             # The process may have been killed before they were.
-            keep_artifacts(self._use, self._files(calls))
+            self._show(self._files(calls))
         return found
 
     def current(self) -> KeptState:
@@ -96,8 +96,11 @@ class KeptCalls:
         stored = {path: self._store(data) for path, data in files.items()}
         own = self._store(state) if state else ""
         self._write(_Calls(answers=answers, state=own, files=stored))
-        keep_artifacts(self._use, files)
+        self._show(files)
         self._remove_others({own, *stored.values()})
+
+    def _show(self, files: Mapping[str, bytes]) -> None:
+        keep_artifacts(self._use.run, self._use.step, self._use.attempt, files)
 
     def _calls(self) -> _Calls:
         name = f"{self._folder}/calls.json"

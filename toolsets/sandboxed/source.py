@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 
-from ...errors import InputError
 from ...gates.sandbox import Program, SandboxLimits, backend_kind, current_policy, run
 from ...gates.sandbox.visible_files import package_folders
-from ...text import encoded, one_line
+from ...text import one_line
 from ..marks import marked
 from ..source import Toolset, ToolsetUse
 from .answers import call_text
@@ -97,10 +95,6 @@ class _PythonCalls:
 
     async def make(self, key: str, code: str) -> str:
         """Return what a model reads of a call; if it is over already, what it read then."""
-        try:
-            encoded(code, "code")
-        except InputError as error:
-            raise ToolFailed(str(error)) from error
         async with self._lock:
             if (answer := await asyncio.to_thread(self._kept.answer, key)) is not None:
                 return answer

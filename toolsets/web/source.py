@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -91,17 +91,17 @@ class WebSource:
 
 def _tools(search_client: Any) -> tuple[Found, Found]:
     try:
-        from pydantic_ai.common_tools.duckduckgo import duckduckgo_search_tool
-        from pydantic_ai.common_tools.web_fetch import web_fetch_tool
+        from pydantic_ai.common_tools import duckduckgo, web_fetch
     except ImportError as error:
         raise ToolsetError(
             f"The toolset web needs packages that aren't installed: {error.name or error}.",
             "Type: pip install 'prefect-swarm[web]'",
         ) from error
     client = search_client or _default_client()
-    searching: Any = duckduckgo_search_tool(client, _MOST_RESULTS)
+    search_tool: Any = cast("Any", duckduckgo).duckduckgo_search_tool
+    searching: Any = search_tool(client, _MOST_RESULTS)
     # Pages are cut here, where it can be said how to go on.
-    fetching: Any = web_fetch_tool(
+    fetching: Any = web_fetch.web_fetch_tool(
         max_content_length=None, timeout=_CONNECTION_S, max_download_bytes=_PAGE_BYTES
     )
     return searching.function, fetching.function
@@ -113,13 +113,14 @@ def _default_client() -> Any:
     return DDGS(timeout=_CONNECTION_S)
 
 
-async def _within(call: Coroutine[Any, Any, T] | Awaitable[T], patience_s: float, what: str) -> T:
+async def _within(call: Awaitable[T], patience_s: float, what: str) -> T:
     """Wait for a call, as long as there is patience; what it leaves running ends by itself.
 
     Raises:
         ToolFailed: It failed, or took too long; the model may learn from why.
     """
     task = asyncio.ensure_future(call)
+    task.add_done_callback(_read)
     try:
         # Not asyncio.timeout: a search waits for a thread, and can't be cancelled.
         done, _ = await asyncio.wait({task}, timeout=patience_s)
@@ -137,6 +138,12 @@ async def _within(call: Coroutine[Any, Any, T] | Awaitable[T], patience_s: float
     finally:
         if not task.done():
             task.cancel()
+
+
+def _read(task: asyncio.Future[Any]) -> None:
+    """Have an error count as seen: that of a call that ends too late concerns nothing any more."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _contents(url: str, found: object) -> tuple[str, str]:

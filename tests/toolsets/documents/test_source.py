@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pdf_files import pdf_of
 from prefect_swarm.errors import InputError, ToolsetError
@@ -216,10 +217,8 @@ class CountingEmbedder:
         self.embedded: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        import numpy as np
-
         self.embedded += texts
-        return np.ones((len(texts), 4), dtype=np.float32) / 2
+        return np.full((len(texts), 4), 0.5, dtype=np.float32)
 
 
 @in_loop
@@ -227,7 +226,7 @@ async def test_a_hundred_calls_of_several_attempts_read_each_document_once(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder = CountingEmbedder()
-    monkeypatch.setattr(library, "make_embedder", lambda name: embedder)
+    monkeypatch.setattr(library, "make_embedder", {"counting": embedder}.__getitem__)
     library.library_of.cache_clear()
     source = DocumentsSource((str(folder),), "counting")
 
