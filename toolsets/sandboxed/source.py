@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -25,6 +25,8 @@ from .kept import KeptCalls, KeptState
 __all__ = ["PythonSource"]
 
 _SHOWN = 20
+_AROUND_S = 10.0
+_COMPUTING = 0.8
 _DESCRIPTION = """Run Python code and return what it prints, the value of its last expression, and \
 its error. Variables, functions and files in the working folder are there in your next call. There \
 is no network, and no other file of the machine."""
@@ -50,6 +52,12 @@ class PythonSource:
     def server(self) -> str:
         """Its own name."""
         return self.name
+
+    @staticmethod
+    def within(seconds: float) -> PythonSource:
+        """Return the toolset for calls that may take so long, its own work around them included."""
+        wall_s = max(1.0, seconds - _AROUND_S)
+        return PythonSource(replace(LIMITS, wall_s=wall_s, cpu_s=max(1.0, wall_s * _COMPUTING)))
 
     def toolset(self, use: ToolsetUse) -> Toolset:
         """Return the tool of an attempt; entering it raises SandboxError if there is no sandbox."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -290,6 +292,49 @@ async def test_a_call_counts_wholly_or_not_at_all(
     assert sorted(path.name for path in found.iterdir()) == ["a.txt", "b.txt"]
 
 
+_COUNTING = """
+import asyncio, sys
+from pathlib import Path
+from toolset_calls import calls_of, conversation, use_in
+from prefect_swarm.toolsets.sandboxed.source import PythonSource
+
+async def count():
+    async with calls_of(PythonSource(), use_in(Path(sys.argv[1]))) as calls:
+        for number in range(1, 100):
+            code = "x = 1 if 'x' not in globals() else x + 1\\nopen('x', 'w').write(str(x))"
+            messages = conversation(number)
+            await calls.call("python", call_id=f"c{number}", messages=messages, code=code)
+            print(number, flush=True)
+
+asyncio.run(count())
+"""
+
+
+@pytest.mark.parametrize("ended", [1, 2, 3])
+@in_loop
+async def test_a_process_that_is_killed_loses_and_repeats_nothing(
+    tmp_path: Path, ended: int
+) -> None:
+    support = Path(__file__).parents[2] / "support"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _COUNTING, str(tmp_path)),
+        env={**os.environ, "PYTHONPATH": str(support)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    for _ in range(ended):
+        assert await process.stdout.readline()
+    # Another call has begun by now, or is about to.
+    process.kill()
+    await process.wait()
+    async with session(tmp_path, number=ended) as resumed:
+        shown = await resumed.run("x, open('x').read()")
+        count = int(shown.partition("(")[2].partition(",")[0])
+        assert shown == f"[value]\n({count}, '{count}')"
+    # The call that was under way may have counted just before the end.
+    assert count in (ended, ended + 1)
+
+
 @in_loop
 async def test_calls_of_one_answer_are_made_one_after_another(tmp_path: Path) -> None:
     async with session(tmp_path) as python:
@@ -334,6 +379,22 @@ async def test_what_was_damaged_is_not_used(tmp_path: Path) -> None:
         (folder / state).write_bytes(b"other")
         with pytest.raises(RunDamagedError, match="is damaged"):
             await python.run("x")
+
+
+@in_loop
+async def test_where_the_sandbox_is_off_code_runs_with_limits_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_SANDBOX", "limits-only")
+    async with session(tmp_path, texts={"a": "given"}) as python:
+        await python.run("x = open('inputs/a').read()\nopen('b', 'w').write(x)")
+        assert await python.run("x, open('b').read()") == "[value]\n('given', 'given')"
+
+
+def test_a_call_is_ended_before_whoever_made_it_gives_up() -> None:
+    assert PythonSource().limits.wall_s < 60
+    assert PythonSource.within(120).limits.wall_s == 110
+    assert PythonSource.within(5).limits.wall_s == 1
 
 
 @in_loop
