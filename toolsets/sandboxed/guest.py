@@ -144,7 +144,12 @@ def _restore(state: bytes, names: dict[str, Any]) -> str:
 
 def _kept(names: dict[str, Any], most: int) -> tuple[bytes, dict[str, str]]:
     """Return what can be kept of the variables, together, and why the others can't be."""
-    wanted = {name: value for name, value in names.items() if name not in _OWN_NAMES}
+    wanted = {
+        name: value
+        for name, value in names.items()
+        # A file that was read or written to its end is no use to any call, and no news either.
+        if name not in _OWN_NAMES and not (isinstance(value, io.IOBase) and value.closed)
+    }
     if (whole := _dumped(wanted, names, most)) and not isinstance(whole, str):
         return whole, {}
     sizes: dict[str, int] = {}

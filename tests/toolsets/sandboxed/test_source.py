@@ -113,6 +113,13 @@ number = 7
 
 
 @in_loop
+async def test_a_file_that_was_closed_is_not_missed(tmp_path: Path) -> None:
+    async with session(tmp_path) as python:
+        answer = await python.run("with open('a', 'w') as file:\n    file.write('x')")
+        assert answer == "[files]\na (0.0 KiB)"
+
+
+@in_loop
 async def test_an_error_shows_the_codes_own_lines_and_keeps_what_was_before_it(
     tmp_path: Path,
 ) -> None:
