@@ -101,11 +101,16 @@ class Library:
         characters, rows = 0, 0
         most_rows = _MAX_VECTOR_BYTES // (4 * self._embedder.dimension)
         for document in documents:
-            indexed = before.get(document) or self._indexed(document)
+            indexed = before.get(document)
+            if indexed is None and characters + document.state.size > _MAX_CHARACTERS:
+                continue  # A smaller one may fit.
+            indexed = indexed or self._indexed(document)
+            if characters + indexed.characters > _MAX_CHARACTERS:
+                continue
+            if rows + len(indexed.chunks) > most_rows:
+                break
             characters += indexed.characters
             rows += len(indexed.chunks)
-            if characters > _MAX_CHARACTERS or rows > most_rows:
-                break
             found[document] = indexed
         return found
 

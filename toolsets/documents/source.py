@@ -50,7 +50,7 @@ class DocumentsSource:
     @property
     def about(self) -> str:
         """What plans are shown of it."""
-        names = ", ".join(Path(folder).resolve().name for folder in self.folders)
+        names = ", ".join(Path(folder).expanduser().resolve().name for folder in self.folders)
         return f"Searches, lists and opens the user's documents in {names}."
 
     @property

@@ -183,15 +183,17 @@ async def test_a_long_list_is_cut_and_says_so(tmp_path: Path) -> None:
 
 @in_loop
 async def test_more_documents_than_the_bounds_are_told_of(
-    source: DocumentsSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: DocumentsSource, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MAX_DOCUMENTS", 3)
-    monkeypatch.setattr(library, "_MAX_CHARACTERS", 60)
+    monkeypatch.setattr(library, "_MAX_CHARACTERS", 70)
+    (folder / "a.txt").write_text("word " * 20)
     monkeypatch.setattr(library, "library_of", library.library_of.__wrapped__)
     monkeypatch.setattr("prefect_swarm.toolsets.documents.source.library_of", library.library_of)
     async with calls_of(source, use_in(tmp_path)) as tools:
         answer = await tools.call("search", query="invoice")
-        assert "[2 documents more than fit into the index.]" in answer
+        assert "[bill.txt, lines 1-2]" in answer
+        assert "[1 document more than fit into the index.]" in answer
         assert "[The folders have more documents than are searched.]" in answer
         assert "more documents than are looked through" in await tools.call("list")
 
