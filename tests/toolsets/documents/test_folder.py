@@ -120,5 +120,5 @@ def test_what_is_swapped_for_a_link_at_any_moment_leads_nowhere(root: Path) -> N
         ended.set()
         swapping.join()
     assert SECRET not in read
-    assert b"inside" in read
+    assert file_bytes(root, ["in", "secret.txt"]) == b"inside"
     assert listed <= {"a.md", "in/b.md", "in/secret.txt"}
