@@ -33,8 +33,12 @@ async def plan_for(
     inputs: Mapping[str, str],
     tell: Tell,
     facts: PlanningFacts | None = None,
+    toolsets: frozenset[str] = frozenset(),
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
+
+    The agents of a user's plan may have any of the `toolsets`, those of a model's plan what the
+    facts offer.
 
     Raises:
         ModelError: The planner can't be reached, or refuses.
@@ -42,7 +46,7 @@ async def plan_for(
         PlanError: The user's plan breaks a rule.
     """
     if plan is not None:
-        rules = PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset())
+        rules = PlanRules(options.max_steps, frozenset(gates()), frozenset(), toolsets)
         checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), rules)
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []

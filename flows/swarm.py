@@ -25,6 +25,7 @@ from ..runs import ACCOUNTS, RunFolder
 from ..task_ir import TaskIR, check_objective, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
+from ..toolsets.catalogue import Catalogue
 from .answer.answer_type import answer_check
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
@@ -36,6 +37,7 @@ from .planning import plan_for
 from .preflight.gates import check_gates
 from .preflight.models import check_models
 from .preflight.storage import check_storage
+from .preflight.toolsets import check_toolsets, toolsets_of_run
 from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
@@ -88,6 +90,7 @@ async def swarm(
         NoPlanError: The orchestrator wrote no plan that can be read.
         RunFailedError: No step succeeded; its `result` tells it all.
         StorageError: There is no room for the run.
+        ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
     """
     check_storage()
     run = RunFolder.of(str(flow_run.id))
@@ -130,23 +133,31 @@ async def _heard(
     """Return the result; whoever listens hears of waits for providers on the way."""
     heard = hear_waiting(waiting_listener(control.listener))
     with terminable(control), refused_providers(), heard:
-        async with open_models():
-            return await _result(run, control, objective, plan, options)
+        async with open_models(), toolsets_of_run(str(flow_run.id), options) as toolsets:
+            return await _result(run, control, objective, plan, options, toolsets)
 
 
 async def _result(
-    run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder,
+    control: RunControl,
+    objective: str,
+    plan: TaskIR | None,
+    options: SwarmOptions,
+    toolsets: Catalogue,
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
     started = time.time()
     store = await store_of(options)
-    gather = partial(facts_for, run, flow_run_id, objective, options, models.prices.get, store)
-    chosen, state = await _planned(run, control, objective, plan, options, gather)
+    gather = partial(
+        facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
+    )
+    chosen, state = await _planned(run, control, objective, plan, options, toolsets.names, gather)
     defaults = StepDefaults(options.max_attempts, options.gates)
     recalled, state = await _recalled(run, chosen.plan, options, store, state)
-    compiled = compile_plan(chosen.plan, defaults, recall=recalled)
+    compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=toolsets.names)
     await check_gates(compiled)
+    await check_toolsets(compiled, toolsets, run)
     execution = Execution(
         plan=compiled,
         source=chosen,
@@ -172,6 +183,7 @@ async def _planned(
     objective: str,
     plan: TaskIR | None,
     options: SwarmOptions,
+    toolsets: frozenset[str],
     gather: Callable[[], Awaitable[PlanningFacts | None]],
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
@@ -179,7 +191,14 @@ async def _planned(
         return kept.planned, kept.state
     facts = await gather() if plan is None else None
     planning = plan_for(
-        objective, plan, options, str(flow_run.id), stored_inputs(run), control.listener, facts
+        objective,
+        plan,
+        options,
+        str(flow_run.id),
+        stored_inputs(run),
+        control.listener,
+        facts,
+        toolsets,
     )
     planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))

@@ -108,8 +108,10 @@ def read_servers(text: str, variables: Mapping[str, str], source: str) -> tuple[
     )
 
 
-def server_of(name: str, entry: object, variables: Mapping[str, str], source: str) -> McpEndpoint:
-    """Return a server by its entry.
+def server_of(
+    name: str, entry: object, variables: Mapping[str, str] | None, source: str
+) -> McpEndpoint:
+    """Return a server by its entry; its texts are taken as they are where variables are None.
 
     Raises:
         InputError: As `read_servers` has it.
@@ -120,7 +122,7 @@ def server_of(name: str, entry: object, variables: Mapping[str, str], source: st
     entry = cast("dict[str, Any]", entry)
     entry = {key: value for key, value in entry.items() if value is not None}
     try:
-        read = {key: expanded(value, variables, key) for key, value in entry.items()}
+        read = entry if variables is None else expanded(entry, variables)
     except UnsetVariableError as error:
         raise InputError(
             f"{where} needs the environment variable {error.variable} in {error.where}, "
