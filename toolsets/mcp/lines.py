@@ -47,8 +47,8 @@ class BoundedLines:
         if self._size <= self._most:
             self._parts.append(part)
         else:
-            # Of many small parts the beginning is joined once, and then is one part.
-            self._parts = [b"".join(self._parts)[:_ENDS] or part[:_ENDS]]
+            # After the first time this is one short part, however many bytes follow.
+            self._parts = [b"".join([*self._parts, part])[:_ENDS]]
 
     def _take(self) -> bytes | TooLong:
         line = b"".join(self._parts)

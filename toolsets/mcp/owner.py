@@ -21,13 +21,13 @@ from .requests import CallRequest, ListRequest, ServerRequest, refuse, resolve
 if TYPE_CHECKING:
     from .connection import Connection
 
-__all__ = ["START_S", "ServerOwner"]
+__all__ = ["PING_S", "START_S", "ServerOwner"]
 
 START_S = 30.0
 """Seconds that a server may take to start, or to be reached."""
 _STARTS = 3
 """Times that a server is started without having answered anything, before that is given up."""
-_PING_S = 5.0
+PING_S = 5.0
 
 
 class ServerOwner:
@@ -46,6 +46,7 @@ class ServerOwner:
         self._queue: asyncio.Queue[ServerRequest] = asyncio.Queue()
         self._serving: dict[asyncio.Task[None], ServerRequest] = {}
         self._connection: Connection | None = None
+        self._check: asyncio.Task[None] | None = None
         self._starts = 0
         self._problem = ""
         # Of its own: spans and runs of whoever asked first end before the server does.
@@ -122,6 +123,8 @@ class ServerOwner:
 
     async def _session(self) -> Connection:
         """Return a session that is open; opens one if there is none, or if it has ended."""
+        if self._check is not None:
+            await asyncio.wait([self._check])
         if self._connection is not None and self._connection.is_alive:
             return self._connection
         await self._leave()
@@ -157,15 +160,15 @@ class ServerOwner:
         except asyncio.CancelledError:
             if not request.outcome.cancelled():
                 raise
-            # Its caller took it back, maybe since it took too long: the next may have better luck.
-            await self._end_if_stuck(connection)
+            # Its caller took it back, maybe since it took too long.
+            self._suspect(connection)
         except ToolFailed as error:
             self._starts = 0
             refuse(request, error)
         except TimeoutError:
             late = f"gave no answer within {request.seconds:g} s"
             refuse(request, self._fault(connection, request, late))
-            await self._end_if_stuck(connection)
+            self._suspect(connection)
         except ConnectionError:
             refuse(request, self._fault(connection, request, "ended before it answered"))
         except Exception as error:  # noqa: BLE001 - whatever the libraries make of nonsense
@@ -182,17 +185,14 @@ class ServerOwner:
         unsure = " Whether the call was carried out isn't known." if is_call else ""
         return ToolFailed(f"{self._title} {self._problem[3:]}.{unsure}")
 
-    async def _end_if_stuck(self, connection: Connection) -> None:
-        """End a process that answers nobody: the next request starts another one."""
-        if len(self._serving) > 1 or not self._is_process or not connection.is_alive:
-            return
-        try:
-            async with asyncio.timeout(_PING_S):
-                answers = await connection.answers()
-        except Exception:  # noqa: BLE001 - late or strange: either is no answer
-            answers = False
-        if not answers:
-            connection.give_up()
+    def _suspect(self, connection: Connection) -> None:
+        """Look whether a process that owes an answer answers at all; what comes next waits for it.
+
+        While it works on other calls it may have no time to answer.
+        """
+        is_alone = len(self._serving) == 1
+        if is_alone and self._is_process and connection.is_alive:
+            self._check = asyncio.create_task(_end_if_stuck(connection))
 
     async def _leave(self) -> None:
         """Close the session that has ended, after those that still wait for it have heard."""
@@ -200,7 +200,7 @@ class ServerOwner:
             return
         self._connection = None
         if tasks := list(self._serving):
-            _, late = await asyncio.wait(tasks, timeout=_PING_S)
+            _, late = await asyncio.wait(tasks, timeout=PING_S)
             for task in late:
                 task.cancel()
         await connection.close()
@@ -213,7 +213,20 @@ class ServerOwner:
         for task, request in list(self._serving.items()):
             refuse(request, error)
             task.cancel()
+        if self._check is not None:
+            self._check.cancel()
         await self._leave()
+
+
+async def _end_if_stuck(connection: Connection) -> None:
+    """Give a process up that answers nobody: the next request starts another one."""
+    try:
+        async with asyncio.timeout(PING_S):
+            answers = await connection.answers()
+    except Exception:  # noqa: BLE001 - late or strange: either is no answer
+        answers = False
+    if not answers:
+        connection.give_up()
 
 
 async def _served(connection: Connection, request: ServerRequest) -> Any:

@@ -30,10 +30,15 @@ async def asked_toolsets(catalogue: Catalogue, run: RunFolder) -> tuple[ToolsetF
     names = [name for name in catalogue.sources if name in catalogue.offered][:_MOST_TOOLSETS]
     use = ToolsetUse(run, "", "plan")
     asked = [listed_tools(catalogue.source(name), use, _SECONDS) for name in names]
-    listed = await asyncio.gather(*asked)
+    listed = await asyncio.gather(*asked, return_exceptions=True)
+    # Not before all have ended: a server that is still asked must not be left behind.
+    for problem in listed:
+        if isinstance(problem, BaseException):
+            raise problem
     return tuple(
         toolset_fact(name, catalogue.source(name).about, tools)
         for name, tools in zip(names, listed, strict=True)
+        if not isinstance(tools, BaseException)
     )
 
 
