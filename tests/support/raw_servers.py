@@ -51,11 +51,9 @@ class Opened:
 
 
 @asynccontextmanager
-async def opened(
-    endpoint: McpEndpoint, *, seconds: float = 60, at_once: int = 4
-) -> AsyncGenerator[Opened]:
+async def opened(endpoint: McpEndpoint, *, at_once: int = 4) -> AsyncGenerator[Opened]:
     """Open a server's toolset."""
-    async with McpToolset(endpoint, ToolLimits(seconds=seconds, at_once=at_once)) as toolset:
+    async with McpToolset(endpoint, ToolLimits(at_once=at_once)) as toolset:
         yield Opened(toolset, await toolset.get_tools(context()))
 
 

@@ -116,6 +116,5 @@ def test_a_wrong_value_that_may_be_secret_is_not_shown() -> None:
 
 
 def test_a_name_that_plans_could_not_write_is_refused() -> None:
-    assert (
-        "can't be a toolset's name" in refused('{"mcpServers": {"a b": {"command": "x"}}}').problem
-    )
+    error = refused('{"mcpServers": {"a b": {"command": "x"}}}')
+    assert "can't be a toolset's name" in error.problem

@@ -19,9 +19,9 @@ from raw_servers import Opened, context, is_running, opened, raw_server
 
 pytestmark = pytest.mark.anyio
 
-SECRET = "s3cret-value"
-# Long enough for any answer that comes; what never comes is waited for no longer.
-SHORT_S = 1.5
+HIDDEN = "not-to-be-shown"
+# What never comes is waited for so long; what comes may take its time.
+SHORT_S, LONG_S = 0.5, 60.0
 
 
 @pytest.fixture
@@ -81,35 +81,35 @@ async def test_a_toolset_may_be_left_by_another_task_than_entered_it() -> None:
 
 
 async def test_an_error_of_a_tool_is_for_the_model_and_shows_no_secret() -> None:
-    async with opened(raw_server(TOKEN=SECRET)) as raw:
+    async with opened(raw_server(TOKEN=HIDDEN)) as raw:
         assert await refusal(raw.call("fail")) == "no such thing, •••"
         assert await raw.call("echo", text="fine") == "fine"
 
 
 async def test_a_tool_that_hangs_is_given_up_and_the_server_goes_on() -> None:
-    async with opened(raw_server(), seconds=SHORT_S) as raw:
-        pid = await raw.call("pid")
-        assert await refusal(raw.call("hang")) == (
-            "The MCP server raw gave no answer within 1.5 s. "
+    async with owned(raw_server(), 4) as raw:
+        pid = await raw.call("pid", {}, LONG_S)
+        assert await refusal(raw.call("hang", {}, SHORT_S)) == (
+            "The MCP server raw gave no answer within 0.5 s. "
             "Whether the call was carried out isn't known."
         )
-        assert await raw.call("cancellations") == "1"
-        assert await raw.call("pid") == pid
+        assert await raw.call("cancellations", {}, LONG_S) == "1"
+        assert await raw.call("pid", {}, LONG_S) == pid
 
 
 async def test_a_server_that_hears_nothing_any_more_is_started_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("prefect_swarm.toolsets.mcp.owner.PING_S", 0.5)
-    async with opened(raw_server(), seconds=SHORT_S) as raw:
-        pid = await raw.call("pid")
-        assert "gave no answer within 1.5 s" in await refusal(raw.call("block"))
-        assert await raw.call("pid") != pid
+    async with owned(raw_server(), 4) as raw:
+        pid = await raw.call("pid", {}, LONG_S)
+        assert "no answer within 0.5 s" in await refusal(raw.call("block", {}, SHORT_S))
+        assert await raw.call("pid", {}, LONG_S) != pid
         assert not is_running(pid)
 
 
 async def test_a_server_that_dies_in_a_call_is_told_of_and_started_anew(tmp_path: Path) -> None:
-    server = raw_server(tmp_path / "notes", TOKEN=SECRET)
+    server = raw_server(tmp_path / "notes", TOKEN=HIDDEN)
     async with opened(server) as raw:
         message = await refusal(raw.call("die"))
         assert message.startswith("The MCP server raw ended before it answered (its process ended")
