@@ -22,7 +22,7 @@ class Catalogue:
         offered: Names of those that a planner is shown; others are there for who names them.
     """
 
-    sources: Mapping[str, ToolsetSource] = MappingProxyType({})
+    sources: Mapping[str, ToolsetSource] = field(default_factory=lambda: MappingProxyType({}))
     offered: frozenset[str] = frozenset()
     limits: ToolLimits = field(default_factory=ToolLimits)
 

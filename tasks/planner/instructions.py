@@ -35,8 +35,8 @@ any other."""
 
 _TOOLSETS = """
 tools of a subagent: the toolsets that it works with, by name. Give each the fewest that its
-assignments can't do without; who writes, compares or joins what others found needs none. Toolsets
-there are: """
+assignments can't do without; who writes, compares or joins what others found needs none.
+Toolsets there are: """
 
 
 def instructions(rules: PlanRules) -> str:

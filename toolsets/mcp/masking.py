@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 __all__ = ["masked"]
 
@@ -13,10 +13,12 @@ _SHORTEST = 6
 
 def masked(text: str, secrets: Iterable[str]) -> str:
     """Return a text with a mask in the place of each secret, the longest first."""
-    for secret in sorted({value for value in secrets if len(value) >= _SHORTEST}, key=len)[::-1]:
+    for secret in sorted({*_parts(secrets)}, key=len, reverse=True):
         text = text.replace(secret, _MASK)
-        # A header says how it is to be read, and a server may repeat the rest alone.
-        _, blank, rest = secret.partition(" ")
-        if blank and len(rest) >= _SHORTEST:
-            text = text.replace(rest, _MASK)
     return text
+
+
+def _parts(secrets: Iterable[str]) -> Iterator[str]:
+    for secret in secrets:
+        # A header begins with how it is to be read, and a server may repeat the rest alone.
+        yield from (part for part in (secret, secret.partition(" ")[2]) if len(part) >= _SHORTEST)
