@@ -60,7 +60,8 @@ def plan(
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
     defaults = StepDefaults(options.max_attempts, options.gates)
-    compiled = compile_plan(with_inputs(task_ir, source.inputs), defaults)
+    names = asyncio.run(_toolsets(options)) if any(each.tools for each in task_ir.agents) else None
+    compiled = compile_plan(with_inputs(task_ir, source.inputs), defaults, toolsets=names)
     if as_json:
         print_json(task_ir)
     elif as_mermaid:
@@ -111,6 +112,12 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
         DagStep(step.id, step.agent, step.prompt, step.upstream, "waiting", "")
         for step in plan.steps
     ]
+
+
+async def _toolsets(options: SwarmOptions) -> frozenset[str]:
+    from ..flows.preflight.toolsets import catalogue_of_options
+
+    return (await catalogue_of_options(options)).names
 
 
 async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:

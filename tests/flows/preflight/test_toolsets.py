@@ -50,11 +50,13 @@ def others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolsets, "registered_toolsets", lambda: registered)
 
     def maker(name: str) -> Any:
-        return lambda options: GivenToolset(name, tools, "built in")
+        def make(options: SwarmOptions) -> GivenToolset | None:
+            return GivenToolset(name, tools, "built in") if name else None
 
-    monkeypatch.setattr(
-        toolsets, "_BUILT_IN", (*map(maker, ("theirs", "web")), lambda options: None)
-    )
+        return make
+
+    made = (maker("theirs"), maker("web"), maker(""))
+    monkeypatch.setattr(toolsets, "_BUILT_IN", made)
 
 
 def test_without_options_a_run_has_what_is_registered_alone() -> None:

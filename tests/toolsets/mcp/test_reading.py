@@ -72,7 +72,7 @@ def test_a_block_keeps_its_values_secret_and_gives_them_to_the_server() -> None:
         description="Notes of the team.",
     )
     block.save("notes", overwrite=True)
-    assert "not-expanded" not in McpServer.load("notes").model_dump_json()
+    assert "not-expanded" not in block.model_dump_json()
     [server] = named("block:mcp-server/notes")
     assert server == McpEndpoint(
         name="notes",
