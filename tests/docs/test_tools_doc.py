@@ -64,6 +64,6 @@ def test_an_agent_calls_the_server_and_reads_the_time(tmp_path: Path) -> None:
         return ModelResponse(parts=[ToolCallPart("time_convert_time", arguments)])
 
     toolset = McpToolset(read(tmp_path, TIME), ToolLimits())
-    agent = Agent(FunctionModel(ask), toolsets=[toolset])
+    agent = Agent[None, str](FunctionModel(ask), toolsets=[toolset], deps_type=type(None))
     answer = asyncio.run(agent.run("What time is it in Tokyo when it is 9:00 in Berlin?")).output
     assert re.search(r"T1[67]:00:00\+09:00", answer)

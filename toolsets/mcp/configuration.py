@@ -16,6 +16,18 @@ from .expanding import UnsetVariableError, expanded
 __all__ = ["HttpServer", "McpEndpoint", "OwnMarks", "StdioServer", "read_servers", "server_of"]
 
 _SERVERS, _OWN = "mcpServers", "swarm"
+_READ = (
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "type",
+    "transport",
+    "description",
+    _OWN,
+)
 _HTTP_TYPES = ("http", "streamable-http", "streamable_http", "streamableHttp")
 _EXAMPLE = '{"mcpServers": {"time": {"command": "mcp-server-time"}}}'
 
@@ -120,7 +132,8 @@ def server_of(
     if not isinstance(entry, dict):
         raise InputError(f"{where} is no object.", f"Write it so: {_EXAMPLE}")
     entry = cast("dict[str, Any]", entry)
-    entry = {key: value for key, value in entry.items() if value is not None}
+    # Other keys may have variables that only other programs know.
+    entry = {key: entry[key] for key in _READ if entry.get(key) is not None}
     try:
         read = entry if variables is None else expanded(entry, variables)
     except UnsetVariableError as error:

@@ -12,7 +12,7 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.mcp import MCPToolset
 
 from mcp import MCPError
-from mcp.types import CONNECTION_CLOSED, Tool
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, Tool
 
 from ...text import one_line
 from .configuration import McpEndpoint, StdioServer
@@ -24,6 +24,8 @@ __all__ = ["MOST_BYTES", "Connection"]
 
 MOST_BYTES = 8 * 1024 * 1024
 """The largest message of a server that is read."""
+_FORGOTTEN = (INVALID_REQUEST, -32001)
+"""What servers at an address answer that don't know the session, as after a start of theirs."""
 
 
 class Connection:
@@ -91,7 +93,8 @@ class Connection:
             return await self._toolset.direct_call_tool(tool, dict(arguments))
         except ModelRetry as error:
             cause = error.__cause__
-            if isinstance(cause, MCPError) and cause.code == CONNECTION_CLOSED:
+            if isinstance(cause, MCPError) and self._has_ended(cause):
+                self._given_up = True
                 raise ConnectionError(str(cause)) from error
             raise ToolFailed(self.shown(error.message)) from error
         except ToolFailed as error:
@@ -110,6 +113,10 @@ class Connection:
             return error.code != CONNECTION_CLOSED
         return True
 
+    def _has_ended(self, error: MCPError) -> bool:
+        is_forgotten = self._process is None and error.code in _FORGOTTEN
+        return is_forgotten or error.code == CONNECTION_CLOSED
+
     def shown(self, text: str, most: int | None = 600) -> str:
         """Return a text of the server without secrets, in one line of so many characters."""
         text = masked(text, self._endpoint.secrets)
@@ -125,6 +132,8 @@ class Connection:
             parts.insert(0, f"its process ended{code}")
         if process.heard:
             parts.append(f"its last words: {' / '.join(process.heard)}")
+        # What was told belongs to this fault, not to the next.
+        process.strange = ""
         return self.shown("; ".join(filter(None, parts)))
 
 

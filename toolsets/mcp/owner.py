@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
+from pydantic import ValidationError
 from pydantic_ai.exceptions import ToolFailed
 
 from ...errors import ToolsetError
@@ -131,10 +133,9 @@ class ServerOwner:
         if self._is_process and self._starts >= _STARTS:
             raise ToolFailed(f"{self._title} isn't started again: {self._problem}")
         self._starts += 1
-        # Importing fastmcp takes as long as the rest of the package; most runs have no server.
-        from .connection import Connection
-
-        connection = Connection(self._endpoint)
+        # Importing fastmcp takes seconds, in which others of this loop go on.
+        module = await asyncio.to_thread(import_module, ".connection", __package__)
+        connection: Connection = module.Connection(self._endpoint)
         try:
             async with asyncio.timeout(self._start_s):
                 await connection.open()
@@ -239,6 +240,9 @@ def _why(error: BaseException) -> str:
     """Return what an error says, or the first of a group of errors."""
     if isinstance(error, BaseExceptionGroup):
         return _why(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    if isinstance(error, ValidationError):
+        problems = error.errors(include_url=False, include_input=False, include_context=False)
+        return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problems)
     return str(error).rstrip(".") or type(error).__name__
 
 

@@ -115,11 +115,11 @@ class ProcessTransport(ClientTransport):
 
     def _refusal(self, line: TooLong) -> SessionMessage | None:
         """Return an error in the place of an answer that is too large to be read."""
-        size = f"of {line.size:,} bytes, more than the {self._most:,} that are read"
-        self._note(line.head, size)
+        size = f"{line.size:,} bytes, more than the {self._most:,} that are read"
+        self._note(line.head, f"of {size}")
         if (request := request_of(line)) is None:
             return None
-        error = ErrorData(code=INTERNAL_ERROR, message=f"its answer is {size[3:]}")
+        error = ErrorData(code=INTERNAL_ERROR, message=f"The answer has {size}.")
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))
 
     def _note(self, line: bytes, what: str) -> None:

@@ -52,7 +52,7 @@ def test_what_other_programs_keep_in_the_file_is_passed_over() -> None:
         {
             "theme": "dark",
             "mcpServers": {
-                "a": {"command": "x", "autoApprove": ["y"], "timeout": 60, "env": None},
+                "a": {"command": "x", "autoApprove": ["${y}"], "timeout": 60, "env": None},
                 "b": {"command": "x", "disabled": True},
             },
         }

@@ -6,12 +6,14 @@ import asyncio
 import logging
 from collections.abc import Generator
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import httpx2
 import pytest
 from mcp_http_server import Heard, http_server, served_app
 from prefect_swarm.errors import ToolsetError
+from prefect_swarm.toolsets.mcp import connection
 from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint
 from prefect_swarm.toolsets.mcp.owners import owned
 from pydantic_ai.exceptions import ToolFailed
@@ -89,6 +91,21 @@ async def test_a_server_that_went_away_and_came_back_is_reached_again() -> None:
             with pytest.raises(ToolFailed, match="The MCP server shop "):
                 await server.call("stock", {"item": "fig"}, LONG_S)
         with http_server(port=httpx2.URL(url).port or 0):
+            assert await server.call("stock", {"item": "fig"}, LONG_S) == 3
+
+
+async def test_a_server_that_forgot_the_session_gets_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As servers of the protocol's earlier versions are spoken to.
+    monkeypatch.setattr(connection, "Client", partial(connection.Client, mode="legacy"))
+    async with AsyncExitStack() as stack:
+        with http_server() as (url, _):
+            server = await stack.enter_async_context(owned(endpoint(url), 4))
+            assert await server.call("stock", {"item": "fig"}, LONG_S) == 3
+        with http_server(port=httpx2.URL(url).port or 0):
+            with pytest.raises(ToolFailed, match="ended before it answered"):
+                await server.call("stock", {"item": "fig"}, LONG_S)
             assert await server.call("stock", {"item": "fig"}, LONG_S) == 3
 
 
