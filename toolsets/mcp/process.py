@@ -116,8 +116,8 @@ class ProcessTransport(ClientTransport):
     def _refusal(self, line: TooLong) -> SessionMessage | None:
         """Return an error in the place of an answer that is too large to be read."""
         size = f"{line.size:,} bytes, more than the {self._most:,} that are read"
-        self._note(line.head, f"of {size}")
         if (request := request_of(line)) is None:
+            self._note(line.head, f"of {size}")
             return None
         error = ErrorData(code=INTERNAL_ERROR, message=f"The answer has {size}.")
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))
