@@ -14,7 +14,9 @@ from ..result import Action
 from ..task_ir import Tier
 
 __all__ = [
+    "AnsweredEvent",
     "AnsweringEvent",
+    "AskedEvent",
     "BeganEvent",
     "CutEvent",
     "DecisionEvent",
@@ -31,6 +33,7 @@ __all__ = [
     "StartedEvent",
     "Tell",
     "TextEvent",
+    "ToolEvent",
     "WaitEvent",
     "unheard",
 ]
@@ -130,6 +133,36 @@ class WaitEvent(RunEvent, frozen=True):
         return f"waiting for {self.provider} ({self.why}){seconds}"
 
 
+class AskedEvent(RunEvent, frozen=True):
+    """A person is asked: about a step, or about the plan where it is about no step.
+
+    Attributes:
+        question: The question's id within the run.
+        title: What it is about, in a line.
+    """
+
+    kind: Literal["asked"] = "asked"
+    question: str = ""
+    title: str = ""
+
+
+class AnsweredEvent(RunEvent, frozen=True):
+    """A person has answered.
+
+    Attributes:
+        question: The question's id within the run.
+        verdict: `approved`, `rejected` or `edited`.
+        why: What they say.
+        by: Where they answered: `terminal`, `command`, `prefect`, `python`.
+    """
+
+    kind: Literal["answered"] = "answered"
+    question: str = ""
+    verdict: str = ""
+    why: str = ""
+    by: str = ""
+
+
 class TextEvent(RunEvent, frozen=True):
     """What a model wrote since the last text of the same request.
 
@@ -161,6 +194,29 @@ class GateEvent(RunEvent, frozen=True):
     required: bool = True
     found: str = ""
     duration_s: float = 0.0
+    sample: int = 0
+
+
+class ToolEvent(RunEvent, frozen=True):
+    """A call of a tool began, or is over. Texts are cut, and secrets masked.
+
+    Attributes:
+        ordinal: Its number among the attempt's calls, from 1.
+        arguments: As JSON.
+        outcome: `started`, `returned`, `refused` with what the model reads instead of a result, or
+            `stored` where an earlier process made it.
+        characters: Those of the whole result.
+    """
+
+    kind: Literal["tool"] = "tool"
+    ordinal: int = 0
+    tool: str = ""
+    toolset: str = ""
+    arguments: str = ""
+    outcome: str = "started"
+    result: str = ""
+    characters: int = 0
+    seconds: float = 0.0
     sample: int = 0
 
 
@@ -244,13 +300,16 @@ class FinishedEvent(_Totals, frozen=True):
     """The last event of a process: the run ended, or was left to be resumed.
 
     Attributes:
-        status: `cancelled` and `unfinished` runs have no result; others have it in their folder.
+        status: `cancelled`, `unfinished` and `waiting` runs have no result; others have it in their
+            folder. One that is `waiting` was left until a person answers.
         answer: The whole answer.
         problem: What went wrong.
     """
 
     kind: Literal["finished"] = "finished"
-    status: Literal["completed", "partial", "failed", "cancelled", "unfinished"] = "completed"
+    status: Literal["completed", "partial", "failed", "cancelled", "unfinished", "waiting"] = (
+        "completed"
+    )
     answer: str = ""
     problem: str = ""
 

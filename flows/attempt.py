@@ -11,7 +11,14 @@ from typing import Any, cast
 from prefect.client.schemas.objects import State
 
 from ..blocks.limiter.waiting import hear_waiting
-from ..errors import BudgetExceededError, Category, NoPlanError, StepWaivedError, SwarmError
+from ..errors import (
+    ApprovalNeededError,
+    BudgetExceededError,
+    Category,
+    NoPlanError,
+    StepWaivedError,
+    SwarmError,
+)
 from ..events.kinds import DecisionEvent
 from ..result import Action, Attempt, Decision, Usage, excerpt
 from ..task_ir import Tier
@@ -35,6 +42,7 @@ from .traced.steps import StepSpans
 __all__ = ["Attempts"]
 
 _DIFF_CHARS = 2000
+_NOT_DRAWN = (BudgetExceededError, ApprovalNeededError)
 _SEEDS_APART = 1000
 
 
@@ -70,9 +78,13 @@ class Attempts:
         record = self.context.records[launch.step]
         decision = record.decision
         try:
-            if decision is not None:
+            # An attempt that waited in its middle has been prepared, and is launched once more.
+            if decision is not None and record.prepared < launch.attempt:
                 await self._prepare(record, decision)
+                record.prepare(launch.attempt)
             candidates = await self._make(record, launch, decision)
+        except ApprovalNeededError as error:
+            return AttemptFinished(launch.step, "asked", questions=error.questions)
         except StepWaivedError as error:
             record.end(str(error))
             return AttemptFinished(launch.step, "waived")
@@ -94,7 +106,6 @@ class Attempts:
             except SwarmError as error:
                 record.note(outcome=str(error))
                 raise
-            record.note(outcome=f"{step.agent}: {step.prompt}")
             record.replace_step(step)
         elif decision.action == "DELEGATE":
             other = self.context.options.policy.delegates[record.step.output.kind]
@@ -130,8 +141,9 @@ class Attempts:
             )
         made = [drawing for drawing in drawn if isinstance(drawing, Candidate)]
         broken = [drawing for drawing in drawn if isinstance(drawing, BaseException)]
+        _require_no_person(made, broken)
         # What the budget has no room for isn't drawn; only if that is all of them it is a failure.
-        if not made or not all(isinstance(error, BudgetExceededError) for error in broken):
+        if not made or not all(isinstance(error, _NOT_DRAWN) for error in broken):
             raise broken[0]
         return sorted(made, key=lambda made: (made.category is None, made.progress), reverse=True)
 
@@ -164,7 +176,8 @@ class Attempts:
         if action in ("SAMPLE", "THINK_HARDER"):
             temperature = policy.sample_temperature or profile.sample_temperature or temperature
         # A form or a schema is written under a grammar, which has to begin at the beginning.
-        is_formed = bool(schema or step.output.form)
+        # So is an answer that came of calls: what they came to would be lacking.
+        is_formed = bool(schema or step.output.form or step.tools)
         continues = action == "CONTINUE" and not is_formed
         if room and (action == "THINK_HARDER" or (action == "CONTINUE" and is_formed)):
             room = int(room * policy.harder_tokens)
@@ -247,7 +260,8 @@ class Attempts:
         if best.category is Category.TRUNCATED:
             record.begin(best.result.text)
         if decision.tier is not None:
-            return AttemptFinished(launch.step, "retry", decision.tier)
+            asks = decision.action == "ASK"
+            return AttemptFinished(launch.step, "retry", decision.tier, asks)
         return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
 
     def _tell_decision(self, launch: Launch, decision: Decision) -> None:
@@ -285,7 +299,22 @@ def _feedback(record: StepRecord, decision: Decision | None, limit: int) -> str:
         return ""
     failures = [failure for failure in _failures(record) if failure.revision == record.revision]
     text = feedback(failures, limit)
+    if decision.action == "ASK" and record.advice:
+        text = f"{text}\nA person says: {excerpt(record.advice, limit)}"
     return f"{text}\n{decision.example.text}" if decision.example else text
+
+
+def _require_no_person(made: Sequence[Candidate], broken: Sequence[BaseException]) -> None:
+    """Have a person asked for samples that wait for them, unless another one passed.
+
+    Raises:
+        ApprovalNeededError: It names what all of them ask.
+    """
+    waiting = [error for error in broken if isinstance(error, ApprovalNeededError)]
+    if not waiting or any(candidate.category is None for candidate in made):
+        return
+    names = dict.fromkeys(name for error in waiting for name in error.questions)
+    raise ApprovalNeededError(waiting[0].problem, waiting[0].fix, tuple(names))
 
 
 def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
@@ -322,4 +351,5 @@ def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
         ),
         tokens_saved=sum(candidate.result.tokens_saved for candidate in candidates),
         left_out=result.left_out,
+        calls=result.calls,
     )

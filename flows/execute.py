@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
 
+from ..approvals.store import Approvals
+from ..approvals.waiting import RunWaitingError
 from ..errors import Category, RunCancelledError
 from ..events.kinds import FinishedEvent, PlannedEvent, PlannedStep, RunEvent
 from ..memory.store import Store
@@ -19,6 +21,7 @@ from ..runs import RunFolder
 from ..tasks.planner.task import Planned
 from ..tasks.report.memory import shown_line
 from .answer.answering import Answering
+from .approving.asking import Asking
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
 from .bounds.limits import Models
@@ -26,6 +29,7 @@ from .compile import CompiledPlan
 from .context import RunContext
 from .control import RunControl
 from .drive import Driver
+from .edited.applied import keep_unchanged
 from .events import RunStatus, StepStatus
 from .options import SwarmOptions
 from .records import StepRecord, frontier, save_step, step_results, step_runs
@@ -49,6 +53,7 @@ class Execution:
         store: The memory that the run has, if any, and what it made of the plan.
         models: What is known of the models.
         check_answer: Says what is wrong with an answer in JSON; "" if nothing is.
+        edits: How many edited plans there were when this one was compiled.
     """
 
     plan: CompiledPlan
@@ -63,7 +68,9 @@ class Execution:
     recall: Recall | None = None
     models: Models = field(default_factory=Models)
     check_answer: Callable[[str], str] = lambda _: ""
+    edits: int = 0
     _page: DagPage = field(init=False)
+    _asking: Asking = field(init=False)
     _attempts: Attempts = field(init=False)
     _context: RunContext = field(init=False)
     _replacements: Replacements = field(init=False)
@@ -80,6 +87,8 @@ class Execution:
             self.control.listener,
         )
         records = {step.id: StepRecord(step) for step in self.plan.steps}
+        if self.edits:
+            keep_unchanged(self.run, self.plan)
         self._restored = restore_steps(self.run, records)
         self._context = RunContext(
             self.plan,
@@ -103,12 +112,14 @@ class Execution:
             mitigations=self.recall.mitigations if self.recall else (),
         )
         self._attempts = Attempts(self._context, self._replacements, self._memories)
+        self._asking = Asking(self._context, Approvals(self.run), self.edits)
 
-    async def run_to_end(self) -> SwarmResult:
-        """Return the result, its pages made.
+    async def run_to_end(self) -> SwarmResult | None:
+        """Return the result, its pages made; None if an edited plan is to take this one's place.
 
         Raises:
             RunCancelledError: The run was cancelled; what had finished is kept.
+            RunWaitingError: It is left until a person has answered.
         """
         self.run.store("plan.json", self.plan.to_json())
         page = DagPage(
@@ -120,12 +131,20 @@ class Execution:
         )
         self._page = page
         driver = Driver(
-            self._context, self._attempts, self.control, self._tell, restored=self._restored
+            self._context,
+            self._attempts,
+            self.control,
+            self._tell,
+            self._asking,
+            restored=self._restored,
         )
         page.start()
         self._tell(_planned(self.plan))
         try:
             status = await driver.drive()
+            if status == "edited":
+                await page.close(frozenset())
+                return None
             if "cancelled" in driver.statuses.values():
                 raise RunCancelledError("The run was cancelled on request.")
             result = await self._conclude(driver, status)
@@ -159,8 +178,10 @@ class Execution:
         for name, record in self._context.records.items():
             if record.attempts or record.reason:
                 save_step(self.run, record, statuses[name])
-        why = f"It was left early{f': {error}' if str(error) else '.'}"
-        problem = f"{why} Go on with: prefect-swarm resume {self.run.run_id}"
+        problem = str(error)
+        if not isinstance(error, RunWaitingError):
+            why = f"It was left early{f': {problem}' if problem else '.'}"
+            problem = f"{why} Go on with: prefect-swarm resume {self.run.run_id}"
         result = self._result("unfinished", statuses, Usage(), problem=problem)
         await asyncio.gather(page.close(frozenset()), publish_timeline(result))
 
@@ -181,7 +202,7 @@ class Execution:
         taught = await self._memories.conclude(records)
         stopped = any(record.category is Category.BUDGET for record in records)
         advice = f"{_RAISE} prefect-swarm resume {self.run.run_id} --max-tokens N"
-        parts = [*problems, answer.trouble, advice if stopped else ""]
+        parts = [self._asking.rejection, *problems, answer.trouble, advice if stopped else ""]
         problem = excerpt(" ".join(filter(None, parts)), 2000)
         return self._result(
             status,

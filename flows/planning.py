@@ -19,7 +19,7 @@ from .given.merging import with_inputs
 from .options import SwarmOptions
 from .task_run import run_task
 
-__all__ = ["plan_for"]
+__all__ = ["plan_for", "plan_rules"]
 
 _PLANNERS: tuple[TierName, ...] = ("orchestrator", "coder")
 """Who plans; what the first can't, the next may if it is another model."""
@@ -46,7 +46,7 @@ async def plan_for(
         PlanError: The user's plan breaks a rule.
     """
     if plan is not None:
-        rules = PlanRules(options.max_steps, frozenset(gates()), frozenset(), toolsets)
+        rules = plan_rules(options, toolsets)
         checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), rules)
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []
@@ -74,6 +74,16 @@ async def plan_for(
             update = {"plan": with_inputs(planned.plan, inputs)}
             return planned.model_copy(update=update), state
     raise failures[0]
+
+
+def plan_rules(options: SwarmOptions, toolsets: frozenset[str] | None = None) -> PlanRules:
+    """Return what bounds a plan that a person wrote and that has all its inputs.
+
+    Args:
+        options: The run's options.
+        toolsets: Those that the run has; None leaves their names unchecked.
+    """
+    return PlanRules(options.max_steps, frozenset(gates()), frozenset(), toolsets)
 
 
 def _distinct(options: SwarmOptions) -> list[TierName]:

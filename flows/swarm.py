@@ -10,9 +10,11 @@ from typing import Annotated, Any
 from prefect.client.schemas.objects import State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
-from prefect.states import Cancelled, Completed
+from prefect.states import Cancelled, Completed, Paused
 from pydantic import BeforeValidator, WithJsonSchema
 
+from ..approvals.store import Approvals
+from ..approvals.waiting import RunWaitingError
 from ..blocks.failure_policy import FailurePolicy
 from ..blocks.limiter.refused import refused_providers
 from ..blocks.limiter.waiting import hear_waiting
@@ -29,11 +31,12 @@ from ..toolsets.catalogue import Catalogue
 from .answer.answer_type import answer_check
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
+from .edited.applied import edited_source
 from .execute import Execution
 from .given.inputs import keep_inputs, stored_inputs
 from .lock import exclusive
 from .options import SwarmOptions
-from .planning import plan_for
+from .planning import plan_for, plan_rules
 from .preflight.gates import check_gates
 from .preflight.models import check_models
 from .preflight.storage import check_storage
@@ -88,6 +91,7 @@ async def swarm(
             can't be taken.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
+        PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
         StorageError: There is no room for the run.
         ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
@@ -99,6 +103,9 @@ async def swarm(
             run.remove_temporary_files()
             _begin(run, str(flow_run.id), objective, plan, inputs, options)
             return await _execute(run, objective, plan, options)
+    except RunWaitingError as error:
+        # A run without a deployment can't be suspended: it is paused, and its process ends.
+        return _as(Paused(message=str(error)))
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:
@@ -152,29 +159,38 @@ async def _result(
     gather = partial(
         facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
     )
-    chosen, state = await _planned(run, control, objective, plan, options, toolsets.names, gather)
+    names = toolsets.names
+    first, plan_state = await _planned(run, control, objective, plan, options, names, gather)
     defaults = StepDefaults(options.max_attempts, options.gates)
-    recalled, state = await _recalled(run, chosen.plan, options, store, state)
-    compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=toolsets.names)
-    await check_gates(compiled)
-    await check_toolsets(compiled, toolsets, run)
-    execution = Execution(
-        plan=compiled,
-        source=chosen,
-        options=options,
-        run=run,
-        flow_run_id=flow_run_id,
-        control=control,
-        plan_state=state,
-        started_at=started,
-        store=store,
-        recall=recalled,
-        models=models,
-        check_answer=answer_check(),
-    )
-    # Planning and the models' answers leave the time that a sandbox takes to start.
-    with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
-        return await execution.run_to_end()
+    while True:
+        edits = Approvals(run).edits()
+        chosen = edited_source(first, edits, plan_rules(options, names))
+        if edits:
+            models = await check_models(options, chosen.plan)
+        recalled, state = await _recalled(run, chosen.plan, options, store, plan_state, len(edits))
+        compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
+        await check_gates(compiled)
+        await check_toolsets(compiled, toolsets, run)
+        execution = Execution(
+            plan=compiled,
+            source=chosen,
+            options=options,
+            run=run,
+            flow_run_id=flow_run_id,
+            control=control,
+            plan_state=state,
+            started_at=started,
+            store=store,
+            recall=recalled,
+            models=models,
+            check_answer=answer_check(),
+            edits=len(edits),
+        )
+        # Planning and the models' answers leave the time that a sandbox takes to start.
+        with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
+            result = await execution.run_to_end()
+        if result is not None:
+            return result
 
 
 async def _planned(
@@ -211,12 +227,13 @@ async def _recalled(
     options: SwarmOptions,
     store: Store | None,
     plan_state: State[Any] | None,
+    edits: int,
 ) -> tuple[Recall | None, State[Any] | None]:
     """Return what the memory makes of the plan, or made of it in an earlier process."""
-    if kept := load(run, StoredRecall):
+    if kept := load(run, StoredRecall, edits):
         return kept.recall, kept.state or plan_state
     recall, state = await recall_for(plan, options, store, str(flow_run.id), plan_state)
-    save(run, StoredRecall(recall=recall, task_run=task_run_of(state)))
+    save(run, StoredRecall(recall=recall, task_run=task_run_of(state)), edits)
     return recall, state
 
 

@@ -20,11 +20,15 @@ class Catalogue:
 
     Attributes:
         offered: Names of those that a planner is shown; others are there for who names them.
+        asks: Whether a person is asked before a tool acts.
+        secrets: Values that no page, log or trace may show.
     """
 
-    sources: Mapping[str, ToolsetSource] = field(default_factory=lambda: MappingProxyType({}))
+    sources: Mapping[str, ToolsetSource] = field(default_factory=dict[str, ToolsetSource])
     offered: frozenset[str] = frozenset()
     limits: ToolLimits = field(default_factory=ToolLimits)
+    asks: bool = False
+    secrets: frozenset[str] = frozenset()
 
     @staticmethod
     def of(
@@ -32,12 +36,16 @@ class Catalogue:
         limits: ToolLimits = ToolLimits(),  # noqa: B008 - frozen
         *,
         held_back: frozenset[str] = frozenset(),
+        asks: bool = False,
+        secrets: frozenset[str] = frozenset(),
     ) -> Catalogue:
         """Return a catalogue; the first source of a name counts. `held_back` are not offered."""
         found: dict[str, ToolsetSource] = {}
         for source in sources:
             found.setdefault(source.name, source)
-        return Catalogue(MappingProxyType(found), frozenset(found) - held_back, limits)
+        return Catalogue(
+            MappingProxyType(found), frozenset(found) - held_back, limits, asks, secrets
+        )
 
     @property
     def names(self) -> frozenset[str]:

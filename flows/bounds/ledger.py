@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...pricing import Price
 from ...result import Usage
@@ -27,10 +27,14 @@ async def _never(_: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Reservation:
-    """A call that is under way; nothing is reserved for a result that is there already."""
+    """A call that is under way; nothing is reserved for a result that is there already.
+
+    `room` is how many tokens each of its requests may write; None where nobody bounds that.
+    """
 
     booking: Booking
     is_stored: bool
+    room: int | None = None
 
 
 @dataclass(slots=True)
@@ -55,6 +59,7 @@ class Ledger:
     _before_s: float = field(init=False)
     _under_way: dict[str, _Reservation] = field(init=False, default_factory=dict[str, _Reservation])
     _settled: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _waiting: set[str] = field(init=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
         self._before_s = self.accounts.elapsed_s
@@ -86,12 +91,47 @@ class Ledger:
             self._settled.clear()
             await self._settled.wait()
         self.accounts.give_up(key)
-        self.write(self._begin(request, key, needed))
+        self.write(self._begin(request, key, needed, room=room))
         request = request.model_copy(update={"max_output_tokens": room})
         if self.budget.timeout_s is None:
             return request
         left = self.budget.timeout_s - self._elapsed_s
         return request.model_copy(update={"timeout_s": min(request.timeout_s, left)})
+
+    async def extend(self, key: str, taken: Usage, input_tokens: int) -> None:
+        """Let a call that is under way send another request, once the run can afford it.
+
+        Args:
+            key: The key of the call's own request.
+            taken: What the call took so far.
+            input_tokens: What its next request will read.
+
+        Raises:
+            BudgetExceededError: It could exceed a bound whatever becomes of the others.
+        """
+        under_way = self._under_way[key]
+        model = under_way.booking.model
+        while True:
+            needed = self._amount(model, input_tokens, under_way.room or 0)
+            needed = self._taken(model, taken) + needed
+            del self._under_way[key]
+            try:
+                fits = admits(self.budget, self._spending(), needed)
+            finally:
+                self._under_way[key] = under_way
+            # Where all of them wait for one another none would ever go on.
+            if fits or self._waiting >= set(self._under_way) - {key}:
+                break
+            self._waiting.add(key)
+            self._settled.clear()
+            try:
+                await self._settled.wait()
+            finally:
+                self._waiting.discard(key)
+        booking = under_way.booking.model_copy(
+            update={"tokens": needed.tokens, "usd": needed.usd, "elapsed_s": self._elapsed_s}
+        )
+        self._under_way[key] = replace(under_way, booking=booking)
 
     def settle(self, key: str, usage: Usage | None, *, is_exact: bool = True) -> None:
         """Book what a request took, by its own key.
@@ -133,7 +173,13 @@ class Ledger:
         return limit is not None and self._elapsed_s >= limit
 
     def _begin(
-        self, request: SubagentRequest, key: str, needed: Amount, *, is_stored: bool = False
+        self,
+        request: SubagentRequest,
+        key: str,
+        needed: Amount,
+        *,
+        is_stored: bool = False,
+        room: int | None = None,
     ) -> Booking:
         booking = Booking(
             key=key,
@@ -143,7 +189,7 @@ class Ledger:
             usd=needed.usd,
             elapsed_s=self._elapsed_s,
         )
-        self._under_way[request.key] = _Reservation(booking, is_stored)
+        self._under_way[request.key] = _Reservation(booking, is_stored, room)
         return booking
 
     @property

@@ -46,7 +46,13 @@ async def catalogue_of_options(options: SwarmOptions) -> Catalogue:
         *_built_in(options),
     ]
     names = frozenset(source.name for source in sources)
-    return Catalogue.of(sources, options.tool_limits, held_back=names - _offered(options, names))
+    return Catalogue.of(
+        sources,
+        options.tool_limits,
+        held_back=names - _offered(options, names),
+        asks="tools" in options.approve,
+        secrets=frozenset(value for server in servers for value in server.endpoint.secrets),
+    )
 
 
 @asynccontextmanager

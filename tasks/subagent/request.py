@@ -10,7 +10,7 @@ from pydantic import Field
 from ...errors import Category, UnavailableError
 from ...frozen import Frozen
 from ...output import OutputKind, StepOutput
-from ...result import LeftOut, Usage
+from ...result import LeftOut, ToolCall, Usage
 from ...task_ir import TierName
 from .text_budget import cut_tokens, shares, tokens_of
 
@@ -118,6 +118,7 @@ class SubagentResult(Frozen):
     tokens_saved: int = Field(default=0, description="What it may have gone on to write.")
     left_out: tuple[LeftOut, ...] = Field(default=(), description="Of what it was to read.")
     timeout_s: float | None = Field(default=None, description="The limit it ran under.")
+    calls: tuple[ToolCall, ...] = Field(default=(), description="Of tools.")
 
     @property
     def work_s(self) -> float:

@@ -61,7 +61,7 @@ def test_an_agent_calls_the_server_and_reads_the_time(tmp_path: Path) -> None:
             "time": "09:00",
             "target_timezone": "Asia/Tokyo",
         }
-        return ModelResponse(parts=[ToolCallPart("time_convert_time", arguments)])
+        return ModelResponse(parts=[ToolCallPart("convert_time", arguments)])
 
     toolset = McpToolset(read(tmp_path, TIME), ToolLimits())
     agent = Agent[None, str](FunctionModel(ask), toolsets=[toolset], deps_type=type(None))

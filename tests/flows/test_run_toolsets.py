@@ -65,7 +65,7 @@ def test_the_planner_is_shown_the_tools_and_gives_an_agent_what_it_needs(tmp_pat
     with planning() as seen:
         result = planned(mcp=written(tmp_path, raw=entry(), other=entry()))
     assert seen[0]["names"] == ["other", "raw"]
-    assert "- raw\n  raw_echo: “Give the text back.”" in seen[0]["text"]
+    assert "- raw\n  echo: “Give the text back.”" in seen[0]["text"]
     assert "Give each the fewest" in seen[0]["how"]
     assert result.plan.agents[0].tools == ("other",)
 
@@ -75,7 +75,7 @@ def test_the_planner_is_offered_what_the_user_says_alone(tmp_path: Path) -> None
     with planning() as seen, override_toolsets(stock=tools):
         planned(mcp=written(tmp_path, raw=entry()), toolsets=("stock",), plan_context=False)
     assert seen[0]["names"] == ["stock"]
-    assert "raw_echo" not in seen[0]["text"]
+    assert "echo" not in seen[0]["text"]
 
 
 def test_without_toolsets_the_planner_hears_nothing_of_them() -> None:

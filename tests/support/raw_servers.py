@@ -40,14 +40,13 @@ def context() -> RunContext[None]:
 
 
 class Opened:
-    """A toolset that is open, with its tools by the server's own names."""
+    """A toolset that is open, with its tools."""
 
     def __init__(self, toolset: McpToolset, tools: dict[str, ToolsetTool[None]]) -> None:
         self.toolset, self.tools = toolset, tools
 
     async def call(self, name: str, **arguments: Any) -> Any:
-        shown = f"{self.toolset.id}_{name}"
-        return await self.toolset.call_tool(shown, arguments, context(), self.tools[shown])
+        return await self.toolset.call_tool(name, arguments, context(), self.tools[name])
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -90,16 +91,16 @@ class JournalState:
     Attributes:
         messages: The conversation up to the last answer, as pydantic-ai writes it.
         committed: Results by their calls.
-        reserved: Calls that were begun, the same ones among them.
+        reserved: How often each call was begun, those that came to an end among them.
     """
 
     messages: list[Any] = field(default_factory=list[Any])
     committed: dict[CallKey, Committed] = field(default_factory=dict[CallKey, Committed])
-    reserved: dict[CallKey, Reserved] = field(default_factory=dict[CallKey, Reserved])
+    reserved: Counter[CallKey] = field(default_factory=Counter[CallKey])
 
     def is_uncertain(self, key: CallKey) -> bool:
         """Say whether a call was begun and nothing says how it ended."""
-        return key in self.reserved and key not in self.committed
+        return self.reserved[key] > 0 and key not in self.committed
 
 
 def call_key(messages: Sequence[ModelMessage], call: ToolCallPart) -> CallKey:
@@ -152,7 +153,7 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
             case Messages():
                 state.messages += entry.messages
             case Reserved():
-                state.reserved.setdefault(entry.key, entry)
+                state.reserved[entry.key] += 1
             case Committed():
                 state.committed.setdefault(entry.key, entry)
     return state

@@ -96,9 +96,14 @@ class McpEndpoint(Frozen):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that no text may show: those of its variables or headers."""
+        """Values that no text may show: those of its variables or headers.
+
+        A header may begin with how it is to be read, such as `Bearer`; so what follows a first
+        blank is a value, too.
+        """
         given = self.how.env if isinstance(self.how, StdioServer) else self.how.headers
-        return tuple(given.values())
+        parts = (part for value in given.values() for part in (value, value.partition(" ")[2]))
+        return tuple(filter(None, parts))
 
 
 def read_servers(text: str, variables: Mapping[str, str], source: str) -> tuple[McpEndpoint, ...]:

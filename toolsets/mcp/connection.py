@@ -15,9 +15,9 @@ from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, Tool
 
 from ...text import one_line
+from ..calling.masking import mask
 from .configuration import McpEndpoint, StdioServer
 from .described import ToolList, described
-from .masking import masked
 from .process import ProcessTransport
 
 __all__ = ["MOST_BYTES", "Connection"]
@@ -119,7 +119,7 @@ class Connection:
 
     def shown(self, text: str, most: int | None = 600) -> str:
         """Return a text of the server without secrets, in one line of so many characters."""
-        text = masked(text, self._endpoint.secrets)
+        text = mask(text, self._endpoint.secrets)
         return text if most is None else one_line(text, most)
 
     def trace(self) -> str:

@@ -33,14 +33,11 @@ class ToolList:
     own_names: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def given_names(server: str, own: Sequence[str]) -> dict[str, str]:
-    """Return a name for each of a server's tools: distinct, and with the server's name in front.
-
-    So the tools of two servers of an agent have different names, whatever they call them.
-    """
+def given_names(own: Sequence[str]) -> dict[str, str]:
+    """Return the names of a server's tools by distinct ones that any model takes."""
     given: dict[str, str] = {}
     for name in dict.fromkeys(own):
-        base = _FOREIGN.sub("_", f"{server}_{name}")
+        base = _FOREIGN.sub("_", name) or "_"
         shown, number = base[:_LONGEST], 1
         while shown in given:
             number += 1
@@ -54,7 +51,7 @@ def described(endpoint: McpEndpoint, tools: Sequence[Tool]) -> ToolList:
     by_name: dict[str, Tool] = {}
     for tool in tools:
         by_name.setdefault(tool.name, tool)
-    names = given_names(endpoint.name, [*by_name])
+    names = given_names([*by_name])
     definitions = {
         shown: ToolDefinition(
             name=shown,

@@ -19,10 +19,10 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from ...text import one_line
+from ..calling.masking import mask
 from .child import CHUNK, end_child, start_child
 from .configuration import McpEndpoint, StdioServer
 from .lines import BoundedLines, TooLong, request_of
-from .masking import masked
 
 __all__ = ["ProcessTransport"]
 
@@ -128,7 +128,7 @@ class ProcessTransport(ClientTransport):
         _logger.debug("The MCP server %s wrote a line %s: %s", self._name, what, text)
 
     def _shown(self, line: bytes, most: int) -> str:
-        return one_line(masked(line.decode("utf-8", "replace"), self._secrets), most)
+        return one_line(mask(line.decode("utf-8", "replace"), self._secrets), most)
 
     async def _log(self, errors: StreamReader) -> None:
         lines = BoundedLines(_MOST_LOGGED)

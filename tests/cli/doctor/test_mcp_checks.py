@@ -23,7 +23,7 @@ def checked(folder: Path, **servers: Any) -> list[Check]:
 def test_a_server_that_answers_is_ok_with_its_tools(tmp_path: Path) -> None:
     [check] = checked(tmp_path, raw=entry())
     assert (check.name, check.status) == ("mcp raw", "ok")
-    assert check.detail.startswith("over stdio, 13 tools: raw_echo, raw_pid, ")
+    assert check.detail.startswith("over stdio, 13 tools: echo, pid, ")
 
 
 def test_one_that_can_not_be_had_does_not_hide_another(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_task_runs_find_the_toolsets_and_servers_end_with_the_run(tmp_path: Path
         )
         async with toolset:
             listed = await toolset.get_tools(context())
-            return await toolset.call_tool("raw_pid", {}, context(), listed["raw_pid"])
+            return await toolset.call_tool("pid", {}, context(), listed["pid"])
 
     async def main() -> tuple[str, str, bool]:
         async with toolsets_of_run("run", options):

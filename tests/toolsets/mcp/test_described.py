@@ -15,26 +15,26 @@ from prefect_swarm.toolsets.mcp.described import described, given_names
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def test_the_servers_name_stands_in_front() -> None:
-    assert given_names("time", ["now", "zones"]) == {"time_now": "now", "time_zones": "zones"}
+def test_a_name_that_any_model_takes_stays_as_it_is() -> None:
+    assert given_names(["now", "time-zones"]) == {"now": "now", "time-zones": "time-zones"}
 
 
 @pytest.mark.parametrize(
     ("own", "given"),
     [
-        (["files/read", "files.read"], ["a_files_read", "a_files_read_2"]),
-        (["x" * 90, "x" * 91], ["a_" + "x" * 62, "a_" + "x" * 60 + "_2"]),
+        (["files/read", "files.read"], ["files_read", "files_read_2"]),
+        (["x" * 90, "x" * 91], ["x" * 64, "x" * 62 + "_2"]),
     ],
 )
 def test_names_that_models_could_not_tell_apart_are_numbered(
     own: list[str], given: list[str]
 ) -> None:
-    assert [*given_names("a", own)] == given
+    assert [*given_names(own)] == given
 
 
-@given(st.from_regex(r"[A-Za-z][A-Za-z0-9_-]{0,63}", fullmatch=True), st.lists(st.text()))
-def test_each_tool_has_a_name_of_its_own_that_any_model_takes(server: str, own: list[str]) -> None:
-    names = given_names(server, own)
+@given(st.lists(st.text()))
+def test_each_tool_has_a_name_of_its_own_that_any_model_takes(own: list[str]) -> None:
+    names = given_names(own)
     assert [*names.values()] == [*dict.fromkeys(own)]
     assert all(NAME.fullmatch(name) for name in names)
 
@@ -43,7 +43,7 @@ def marks_of(own: OwnMarks, hints: ToolAnnotations | None) -> tuple[bool, bool]:
     """Whether a tool named `send` is idempotent, and whether it acts."""
     endpoint = McpEndpoint(name="mail", how=StdioServer(command="x"), marks=own)
     tool = Tool(name="send", input_schema={"type": "object"}, annotations=hints)
-    definition = described(endpoint, [tool]).definitions["mail_send"]
+    definition = described(endpoint, [tool]).definitions["send"]
     return is_idempotent(definition), is_acting(definition)
 
 

@@ -44,7 +44,7 @@ async def test_its_tools_are_called_with_the_headers_of_the_configuration(
 ) -> None:
     url, heard = shop
     async with opened(endpoint(url, Authorization="Bearer abcdef")) as tools:
-        assert sorted(tools.tools) == ["shop_flood", "shop_hang", "shop_stock"]
+        assert sorted(tools.tools) == ["flood", "hang", "stock"]
         assert await tools.call("stock", item="apple") == 5
     assert set(heard.authorizations[-3:]) == {"Bearer abcdef"}
 

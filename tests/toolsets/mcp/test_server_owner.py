@@ -41,7 +41,7 @@ def starts(notes: Path) -> int:
 
 async def test_a_tool_is_called_by_its_name_behind_the_servers() -> None:
     async with opened(raw_server()) as raw:
-        assert raw.tools["raw_echo"].tool_def.description == "Give the text back."
+        assert raw.tools["echo"].tool_def.description == "Give the text back."
         assert await raw.call("echo", text="hello") == "hello"
 
 
@@ -82,7 +82,7 @@ async def test_a_toolset_may_be_left_by_another_task_than_entered_it() -> None:
 
 async def test_an_error_of_a_tool_is_for_the_model_and_shows_no_secret() -> None:
     async with opened(raw_server(TOKEN=HIDDEN)) as raw:
-        assert await refusal(raw.call("fail")) == "no such thing, •••"
+        assert await refusal(raw.call("fail")) == "no such thing, …masked…"
         assert await raw.call("echo", text="fine") == "fine"
 
 
@@ -113,7 +113,7 @@ async def test_a_server_that_dies_in_a_call_is_told_of_and_started_anew(tmp_path
     async with opened(server) as raw:
         message = await refusal(raw.call("die"))
         assert message.startswith("The MCP server raw ended before it answered (its process ended")
-        assert "out of luck, •••" in message
+        assert "out of luck, …masked…" in message
         assert "Whether the call was carried out isn't known." in message
         assert await raw.call("echo", text="again") == "again"
     assert starts(tmp_path / "notes") == 2
@@ -230,9 +230,9 @@ async def test_a_server_that_never_gets_ready_is_given_up() -> None:
 
 async def test_a_name_that_the_server_does_not_have_is_for_the_model() -> None:
     async with opened(raw_server()) as raw:
-        tool = raw.tools["raw_echo"]
-        call = raw.toolset.call_tool("raw_nothing", {}, context(), tool)
-        assert await refusal(call) == "The MCP server raw has no tool 'raw_nothing'."
+        tool = raw.tools["echo"]
+        call = raw.toolset.call_tool("nothing", {}, context(), tool)
+        assert await refusal(call) == "The MCP server raw has no tool 'nothing'."
 
 
 async def test_a_toolset_outside_its_block_is_refused() -> None:
