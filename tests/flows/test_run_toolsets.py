@@ -17,10 +17,10 @@ from prefect_swarm.errors import InputError, PlanError, ToolsetError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
-from raw_servers import entry
+from raw_servers import entry, is_running
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -101,6 +101,28 @@ def test_a_users_plan_may_name_what_planners_are_not_offered(tmp_path: Path) -> 
     with scripted(Script()):
         result = run(plan, mcp=written(tmp_path, raw=entry()), toolsets=())
     assert result.status == "completed"
+
+
+def test_agents_call_the_server_which_ends_with_the_run(tmp_path: Path) -> None:
+    pids: list[str] = []
+
+    def work(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        answered = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
+        if answered:
+            pids.append(str(answered[0].content))
+            return ModelResponse(parts=[TextPart("It is known.")])
+        assert "pid" in [tool.name for tool in info.function_tools]
+        return ModelResponse(parts=[ToolCallPart("pid", {})])
+
+    notes = tmp_path / "notes"
+    plan = plan_of(*({"id": f"S{n}"} for n in (1, 2, 3)), agents=[AGENT])
+    model = FunctionModel(work)
+    with override_models(worker=model, coder=model, architect=model, orchestrator=Script().model()):
+        result = run(plan, mcp=written(tmp_path, raw=entry(notes)))
+    [pid] = notes.read_text().split()
+    assert result.status == "completed"
+    assert pids == [pid] * 3
+    assert not is_running(pid)
 
 
 def test_a_toolset_that_the_run_does_not_have_is_an_error_of_the_plan() -> None:
