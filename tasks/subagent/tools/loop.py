@@ -130,7 +130,9 @@ class ToolLoop:
 
     def _use(self) -> ToolsetUse:
         asked = self.request
-        return ToolsetUse(RunFolder.of(asked.run), asked.step, _names(asked)[0])
+        attempt, asked_hash = _names(asked)
+        texts = {text.name: text.text for text in asked.upstream}
+        return ToolsetUse(RunFolder.of(asked.run), asked.step, attempt, asked_hash, texts)
 
     def _tokens(self, request: ModelRequest) -> int:
         """Tokens of what the next request reads, estimated from the last one's."""
