@@ -46,10 +46,10 @@ class Sampler:
             )
             closing.callback(lib.llama_sampler_free, self._chain)
             self._form_chain = self._chain
-            if penalised and request.grammar:
+            self._end = int(lib.llama_vocab_eos(native.vocab))
+            if penalised and request.grammar and self._end >= 0:
                 self._form_chain = _make_chain(request, seed, native.n_vocab, penalised=False)
                 closing.callback(lib.llama_sampler_free, self._form_chain)
-            self._end = lib.llama_vocab_eos(native.vocab)
             self._grammar = _make_grammar(native, request.grammar) if request.grammar else None
             if self._grammar is not None:
                 closing.callback(lib.llama_sampler_free, self._grammar)
