@@ -18,6 +18,7 @@ __all__ = ["schema_grammar", "schema_rule"]
 
 _MOST_DEPTH = 60
 _OBJECT = ("properties", "additionalProperties", "required", "patternProperties", "propertyNames")
+_DEFINITIONS = ("$defs", "definitions")
 _KINDS: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "boolean": (bool,),
@@ -153,16 +154,25 @@ class _Conversion:
             self._depth = depth
             return None
 
-    @staticmethod
-    def _enum(schema: Schema) -> str:
+    def _enum(self, schema: Schema) -> str:
         kind = schema.get("type", ())
         types = [
             each for name in ([kind] if isinstance(kind, str) else kind) for each in _KINDS[name]
         ]
         fits = [value for value in schema["enum"] if not types or type(value) in types]
+        if asserts(rest := _without(_without(schema, "enum"), "type")):
+            fits = self._fitting(fits, rest)
         if not fits:
             raise unsayable("its enum has no value that fits")
         return " | ".join(dict.fromkeys(map(json_literal, fits)))
+
+    def _fitting(self, values: Iterable[Any], schema: Schema) -> list[Any]:
+        # Here and not above: few values need it, and importing this takes 60 ms.
+        from jsonschema import Draft202012Validator
+
+        shared = {key: value for key, value in self._document.items() if key in _DEFINITIONS}
+        validator = Draft202012Validator({**shared, **schema})
+        return [value for value in values if validator.is_valid(value)]  # pyright: ignore[reportUnknownMemberType]
 
     def _of_kind(self, kind: str, schema: Schema) -> str:
         match kind:

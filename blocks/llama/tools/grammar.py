@@ -80,8 +80,7 @@ class CallRules:
 
     def forbidden(self) -> list[Beginning]:
         """Return what must not begin where no tool may be called."""
-        begun = (each for each in self.beginnings() if each.parts not in (_NAMED, _NAMED_IN_LIST))
-        return [Beginning(each.where, each.parts, "") for each in begun]
+        return [Beginning(each.where, each.parts, "") for each in self.beginnings()]
 
     def _tool(self, tool: LocalTool) -> _ToolRules:
         key = literal('"parameters"' if self._style == "parameters" else '"arguments"')
@@ -118,19 +117,19 @@ class CallRules:
                 return self._call
 
     def _marks(self) -> list[Beginning]:
+        listed = self.rules.add(f"ws {self._listed()}")
+        # Whatever the style, an answer's reader takes what is behind these marks for a call.
+        marks = [
+            Beginning("anywhere", tuple("<tool_call>"), self._after_tag()),
+            Beginning("anywhere", tuple("[TOOL_CALLS]"), listed),
+        ]
         match self._style:
             case "tags":
-                return [Beginning("anywhere", tuple("<tool_call>"), self._after_tag())]
+                return marks
             case "list":
-                listed = self.rules.add(f"ws {self._listed()}")
-                return [
-                    Beginning("anywhere", tuple("[TOOL_CALLS]"), listed),
-                    Beginning("start", _NAMED_IN_LIST, self._after_bracket()),
-                ]
+                return [*marks, Beginning("start", _NAMED_IN_LIST, self._after_bracket())]
             case "parameters":
-                return [
-                    Beginning("start", tuple("<|python_tag|>"), self._call),
-                    Beginning("start", _NAMED, self._named),
-                ]
+                tagged = Beginning("start", tuple("<|python_tag|>"), self._call)
+                return [*marks, tagged, Beginning("start", _NAMED, self._named)]
             case "plain":
-                return [Beginning("start", _NAMED, self._named)]
+                return [*marks, Beginning("start", _NAMED, self._named)]
