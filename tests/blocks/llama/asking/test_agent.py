@@ -16,12 +16,14 @@ from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
+    TextPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.native_tools import WebSearchTool
+from pydantic_ai.tools import ToolDefinition
 
 pytestmark = pytest.mark.model
 
@@ -162,12 +164,32 @@ def test_a_loop_ends_with_an_answer_and_each_call_fits(model: LlamaCppModel) -> 
     assert all(call.tool_name == "weather" for each in asked for call in each.tool_calls)
 
 
-def test_an_answers_schema_holds_where_no_tool_is_called(model: LlamaCppModel) -> None:
-    settings = LlamaCppSettings(
-        llamacpp_json_schema='{"properties": {"sum": {"enum": [3, 4]}}, "required": ["sum"]}'
-    )
-    result = asyncio.run(Agent(model, tools=[weather], model_settings=settings).run("1 + 2?"))
-    assert json.loads(str(result.output))["sum"] in (3, 4)
+SUM = '{"properties": {"sum": {"enum": [3, 4]}}, "required": ["sum"]}'
+
+
+def a_call_then_a_sum(context: RunContext[object]) -> LlamaCppSettings:
+    """Force a call, then an answer of a schema."""
+    return LlamaCppSettings({**first_a_call(context), "llamacpp_json_schema": SUM})
+
+
+def test_a_schema_is_the_answers_and_not_the_calls(model: LlamaCppModel) -> None:
+    agent = Agent(model, tools=[weather], model_settings=a_call_then_a_sum)
+    result = asyncio.run(agent.run("How is the weather in Rome?"))
+    assert result.usage.tool_calls == 1
+    assert json.loads(result.output)["sum"] in (3, 4)
+
+
+def test_a_turn_is_an_answer_of_the_schema_or_a_call(model: LlamaCppModel) -> None:
+    """Whatever a hot sampler writes."""
+    tool = ToolDefinition(name="add", parameters_json_schema=json.loads(SUM))
+    parameters = ModelRequestParameters(function_tools=[tool])
+    for seed in range(3):
+        settings = LlamaCppSettings(seed=seed, temperature=3.0, llamacpp_json_schema=SUM)
+        question = [ModelRequest([UserPromptPart("1 + 2?")])]
+        (part,) = asyncio.run(model.request(question, settings, parameters)).parts
+        assert isinstance(part, TextPart | ToolCallPart)
+        written = part.content if isinstance(part, TextPart) else part.args_as_json_str()
+        assert json.loads(written)["sum"] in (3, 4)
 
 
 def test_no_call_is_written_when_the_tools_are_taken_away(model: LlamaCppModel) -> None:
