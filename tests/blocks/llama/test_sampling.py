@@ -18,6 +18,7 @@ from prefect_swarm.blocks.llama import (
     LocalTool,
     sampling,
 )
+from prefect_swarm.blocks.llama import native as native_module
 from prefect_swarm.blocks.llama.batcher import Batcher
 from prefect_swarm.blocks.llama.jobs import Job
 from prefect_swarm.blocks.llama.native import Logits, Native
@@ -106,5 +107,20 @@ def test_what_can_not_end_where_it_is_has_no_penalty(demo_path: Path) -> None:
         texts = [_answer(native, replace(request, repeat_penalty=value)) for value in (1.0, 5.0)]
         penalised = replace(request, grammar="root ::= [abc]*", repeat_penalty=5.0)
         assert texts[0] == texts[1] != _answer(native, penalised)
+    finally:
+        native.close()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(("marks", "text"), [((), b""), (("<|im_start|>",), b"<|im_start|>")])
+def test_a_special_token_that_begins_a_call_has_its_text(
+    demo_path: Path, monkeypatch: pytest.MonkeyPatch, marks: tuple[str, ...], text: bytes
+) -> None:
+    """Else whoever reads the answer would not see where the call begins."""
+    monkeypatch.setattr(native_module, "CALL_MARKS", marks)
+    native = Native(demo_path, EngineConfig(n_ctx=128, n_slots=1))
+    try:
+        (token,) = native.tokenize("<|im_start|>")
+        assert native.piece(token) == text
     finally:
         native.close()

@@ -14,6 +14,7 @@ from prefect_swarm.blocks.llama.slots import FRESH_TOKENS
 from prefect_swarm.errors import ContextTooSmallError, InputError, StepTimeoutError
 from pydantic_ai import Agent, ModelRetry, RunContext
 from pydantic_ai.messages import (
+    ModelMessage,
     ModelRequest,
     ModelResponse,
     TextPart,
@@ -185,7 +186,7 @@ def test_a_turn_is_an_answer_of_the_schema_or_a_call(model: LlamaCppModel) -> No
     parameters = ModelRequestParameters(function_tools=[tool])
     for seed in range(3):
         settings = LlamaCppSettings(seed=seed, temperature=3.0, llamacpp_json_schema=SUM)
-        question = [ModelRequest([UserPromptPart("1 + 2?")])]
+        question: list[ModelMessage] = [ModelRequest([UserPromptPart("1 + 2?")])]
         (part,) = asyncio.run(model.request(question, settings, parameters)).parts
         assert isinstance(part, TextPart | ToolCallPart)
         written = part.content if isinstance(part, TextPart) else part.args_as_json_str()
