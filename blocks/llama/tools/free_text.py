@@ -3,7 +3,7 @@
 A grammar that waits in llama.cpp for such a beginning (a lazy one) reads all of the text again at
 each token, and ends the process if the token that has the beginning's end goes on otherwise. So the
 text is under the grammar from its first letter: a rule for each state of an automaton that looks
-for the beginnings. Checking a token costs about 12 µs, however long the text is.
+for the beginnings. Checking a token costs about 24 µs, however long the text is.
 """
 
 from __future__ import annotations
