@@ -48,6 +48,7 @@ class Driver:
 
     Attributes:
         restored: Ids of the steps that had succeeded in an earlier process.
+        begun: Ids of the steps whose first attempt has been told to have started.
     """
 
     context: RunContext
@@ -55,6 +56,7 @@ class Driver:
     control: RunControl
     tell: Tell
     restored: frozenset[str] = frozenset()
+    begun: frozenset[str] = frozenset()
     _schedule: Schedule = field(init=False)
     _running: dict[str, asyncio.Task[AttemptFinished]] = field(
         init=False, default_factory=dict[str, "asyncio.Task[AttemptFinished]"]
@@ -64,6 +66,7 @@ class Driver:
     def __post_init__(self) -> None:
         limits = concurrency_limits(self.context.options, self.context.models)
         self._schedule = Schedule(limits)
+        self._ready.update(self.begun)
 
     @property
     def statuses(self) -> dict[str, StepStatus]:
@@ -75,7 +78,9 @@ class Driver:
         cancel = asyncio.create_task(self.control.cancel.wait())
         watched: set[asyncio.Task[bool]] = {cancel}
         try:
-            plan = PlanExtended(self.context.plan.steps, self.restored)
+            ahead = self.context.ahead
+            under_way = ahead.under_way if ahead else frozenset[str]()
+            plan = PlanExtended(self.context.plan.steps, self.restored, under_way)
             commands = self._advance(plan)
             for step in self.restored:
                 self._report_attempts(step)
@@ -127,7 +132,8 @@ class Driver:
         for command in commands:
             match command:
                 case Launch(step, attempt, tier):
-                    self.tell(StartedEvent(step=step, attempt=attempt, tier=tier))
+                    if attempt > 1 or step not in self.begun:
+                        self.tell(StartedEvent(step=step, attempt=attempt, tier=tier))
                     self._running[step] = asyncio.create_task(self.attempts.run_attempt(command))
                     # Or steps that start together would all ask their models after the last one.
                     await asyncio.sleep(0)

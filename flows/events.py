@@ -57,10 +57,12 @@ class PlanExtended:
 
     Attributes:
         done: Ids of those that had succeeded before; they are never launched.
+        begun: Ids of those whose work is under way already; they are launched first.
     """
 
     steps: tuple[Schedulable, ...]
     done: frozenset[str] = frozenset()
+    begun: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

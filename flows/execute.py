@@ -17,9 +17,11 @@ from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import RunFolder
 from ..tasks.planner.task import Planned
+from .ahead.requests import AheadRequests
 from .answer.answering import Answering
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
+from .bounds.ledger import Ledger
 from .bounds.limits import Models
 from .compile import CompiledPlan
 from .context import RunContext
@@ -30,7 +32,7 @@ from .options import SwarmOptions
 from .records import StepRecord, frontier, save_step, step_results, step_runs
 from .replanning import Replacements
 from .run_memory import Memories
-from .stored.ledger import open_ledger
+from .stored.ledger import book_plan
 from .stored.restore import restore_steps
 
 __all__ = ["Execution"]
@@ -45,6 +47,8 @@ class Execution:
 
     Attributes:
         plan_state: The Prefect state that the first steps wait for.
+        ledger: The run's accounts; what the plan took is booked here.
+        ahead: What was asked ahead of the plan, if anything could be.
         store: The memory that the run has, if any, and what it made of the plan.
         models: What is known of the models.
         check_answer: Says what is wrong with an answer in JSON; "" if nothing is.
@@ -57,7 +61,8 @@ class Execution:
     flow_run_id: str
     control: RunControl
     plan_state: State[Any] | None
-    started_at: float
+    ledger: Ledger
+    ahead: AheadRequests | None = None
     store: Store | None = None
     recall: Recall | None = None
     models: Models = field(default_factory=Models)
@@ -70,14 +75,7 @@ class Execution:
     _restored: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        ledger = open_ledger(
-            self.run,
-            self.options,
-            self.source,
-            self.models.prices,
-            self.started_at,
-            self.control.listener,
-        )
+        book_plan(self.ledger, self.source)
         records = {step.id: StepRecord(step) for step in self.plan.steps}
         self._restored = restore_steps(self.run, records)
         self._context = RunContext(
@@ -86,11 +84,12 @@ class Execution:
             self.flow_run_id,
             self.options,
             records,
-            ledger,
+            self.ledger,
             self.plan_state,
             self.run.begun_again(),
             self.models,
             self._tell,
+            self.ahead,
         )
         replaced = sum(record.revision for record in records.values())
         left = max(0, self.options.policy.replans - replaced)
@@ -112,8 +111,14 @@ class Execution:
         self.run.store("plan.json", self.plan.to_json())
         page = DagPage(self.plan, self._context.records, lambda: driver.statuses, self.run.run_id)
         self._page = page
+        await self._attempts.settle_ahead(self._restored)
         driver = Driver(
-            self._context, self._attempts, self.control, self._tell, restored=self._restored
+            self._context,
+            self._attempts,
+            self.control,
+            self._tell,
+            restored=self._restored,
+            begun=self.ahead.begun if self.ahead else frozenset(),
         )
         page.start()
         self._tell(_planned(self.plan))

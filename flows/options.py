@@ -158,6 +158,11 @@ class SwarmOptions(CallBounds):
         description="Whether providers are asked to stream, so that the text of running steps is "
         "among the events; what local models write always is.",
     )
+    stream_plan: bool = Field(
+        default=True,
+        description="Whether the orchestrator is asked to stream its plan, so that steps start "
+        "while it is written; not where tokens or money are bounded.",
+    )
     answer_schema: Annotated[dict[str, Any], AfterValidator(_checked)] | None = Field(
         default=None, description="JSON Schema that the answer has to fit."
     )

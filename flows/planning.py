@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from prefect.client.schemas.objects import State
@@ -31,8 +32,18 @@ async def plan_for(
     flow_run_id: str,
     inputs: Mapping[str, str],
     tell: Tell,
+    read_plan: Callable[[PlanRules], AbstractContextManager[None]] = lambda _: nullcontext(),
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
+
+    Args:
+        objective: What is wanted.
+        plan: The user's own, if there is one.
+        options: Which models plan.
+        flow_run_id: Prefect's id of the flow run.
+        inputs: Names and texts that the run is given.
+        tell: Hears that a model is asked.
+        read_plan: Reads what is written inside, a plan under these rules, while it is written.
 
     Raises:
         ModelError: The planner can't be reached, or refuses.
@@ -40,10 +51,11 @@ async def plan_for(
         PlanError: The user's plan breaks a rule.
     """
     if plan is not None:
-        rules = PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset())
-        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), rules)
+        own = PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset())
+        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), own)
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []
+    rules = PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset(inputs))
     state: State[Any] | None = None
     for tier in _distinct(options):
         request = PlanRequest(
@@ -57,7 +69,10 @@ async def plan_for(
             inputs=notes_of(inputs),
         )
         tell(PlanningEvent(model=request.model, tier=tier))
-        state, content = await run_task(decompose, request, name=f"Plan · {tier}", wait_for=[state])
+        with read_plan(rules):
+            state, content = await run_task(
+                decompose, request, name=f"Plan · {tier}", wait_for=[state]
+            )
         if isinstance(content, NoPlanError):
             failures.append(content)
         elif isinstance(content, Exception):

@@ -9,7 +9,7 @@ path goes first (list scheduling; Graham, 1969), as many as the limits allow.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .events import (
@@ -41,6 +41,7 @@ class _Node:
     pending: int
     status: StepStatus = "waiting"
     attempts: int = 0
+    begun: bool = False
     waived: bool = False
     downstream: list[str] = field(default_factory=list[str])
 
@@ -51,7 +52,7 @@ class Schedule:
     def __init__(self, limits: ConcurrencyLimits) -> None:
         self._limits = limits
         self._nodes: dict[str, _Node] = {}
-        self._ready: dict[str, list[tuple[float, int, str]]] = {}
+        self._ready: dict[str, list[tuple[bool, float, int, str]]] = {}
         self._running: dict[str, int] = {}
         self._unfinished = 0
         self._cancelled = False
@@ -70,8 +71,8 @@ class Schedule:
         """
         commands: list[Command] = []
         match event:
-            case PlanExtended(steps, done):
-                self._extend(steps, done, commands)
+            case PlanExtended():
+                self._extend(event, commands)
             case AttemptFinished():
                 self._attempt_finished(event, commands)
             case Cancelled():
@@ -81,18 +82,15 @@ class Schedule:
             commands.append(Finish(self._status()))
         return commands
 
-    def _extend(
-        self, steps: Iterable[Schedulable], done: Collection[str], commands: list[Command]
-    ) -> None:
-        steps = tuple(steps)
-        self._check(steps)
-        for step in steps:
-            if step.id in done:
+    def _extend(self, plan: PlanExtended, commands: list[Command]) -> None:
+        self._check(plan.steps)
+        for step in plan.steps:
+            if step.id in plan.done:
                 self._nodes[step.id] = _Node(
                     step, len(self._nodes), step.tier, pending=0, status="succeeded"
                 )
             else:
-                self._add(step, commands)
+                self._add(step, commands, begun=step.id in plan.begun)
 
     def _check(self, steps: Iterable[Schedulable]) -> None:
         known = set(self._nodes)
@@ -103,10 +101,10 @@ class Schedule:
                 raise ValueError(f"step {step.id} depends on {missing[0]}, which is not there")
             known.add(step.id)
 
-    def _add(self, step: Schedulable, commands: list[Command]) -> None:
+    def _add(self, step: Schedulable, commands: list[Command], *, begun: bool) -> None:
         above = [self._nodes[needed] for needed in step.upstream]
         pending = sum(node.status not in _OVER for node in above)
-        node = _Node(step, len(self._nodes), step.tier, pending)
+        node = _Node(step, len(self._nodes), step.tier, pending, begun=begun)
         self._nodes[step.id] = node
         self._unfinished += 1
         for upper in above:
@@ -148,7 +146,8 @@ class Schedule:
 
     def _queue(self, node: _Node) -> None:
         node.status = "ready"
-        entry = (-node.step.priority, node.order, node.step.id)
+        # What runs already is launched before anything else may take its room.
+        entry = (not node.begun, -node.step.priority, node.order, node.step.id)
         heapq.heappush(self._ready.setdefault(node.tier, []), entry)
 
     def _end(self, node: _Node, status: StepStatus, commands: list[Command]) -> None:
@@ -174,7 +173,7 @@ class Schedule:
     def _launch(self, commands: list[Command]) -> None:
         free = self._limits.max_concurrency - sum(self._running.values())
         while free > 0 and (tier := self._next_tier()) is not None:
-            _, _, name = heapq.heappop(self._ready[tier])
+            *_, name = heapq.heappop(self._ready[tier])
             node = self._nodes[name]
             node.status = "running"
             node.attempts += 1

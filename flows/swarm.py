@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import Annotated, Any
 
 from prefect.client.schemas.objects import State
@@ -20,9 +21,13 @@ from ..gates import build_pipeline, gate_name, ready_for
 from ..memory.store import Store
 from ..result import Recall, RunFailedError, SwarmResult
 from ..runs import ACCOUNTS, RunFolder
-from ..task_ir import TaskIR, check_objective, parse_plan
+from ..task_ir import PlanRules, TaskIR, check_objective, parse_plan
 from ..tasks.planner.task import Planned
+from .ahead.first_requests import FirstRequests
+from .ahead.listening import PlanReader
+from .ahead.requests import AheadRequests
 from .answer.answer_type import answer_check
+from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
 from .execute import Execution
@@ -37,6 +42,7 @@ from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.left_task_runs import no_task_run_left
+from .stored.ledger import open_ledger
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .telling.recorded import recorded
 from .termination import terminable
@@ -131,42 +137,67 @@ async def _heard(
 async def _result(
     run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
-    flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
     started = time.time()
-    chosen, state = await _planned(run, control, objective, plan, options)
-    defaults = StepDefaults(options.max_attempts, options.gates)
-    store = await store_of(options)
-    recalled, state = await _recalled(run, chosen.plan, options, store, state)
-    compiled = compile_plan(chosen.plan, defaults, recall=recalled)
-    await check_gates(compiled)
-    execution = Execution(
-        plan=compiled,
-        source=chosen,
-        options=options,
-        run=run,
-        flow_run_id=flow_run_id,
-        control=control,
-        plan_state=state,
-        started_at=started,
-        store=store,
-        recall=recalled,
-        models=models,
-        check_answer=answer_check(),
-    )
-    # Planning and the models' answers leave the time that a sandbox takes to start.
-    with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
-        return await execution.run_to_end()
+    ledger = open_ledger(run, options, models.prices, started, control.listener)
+    limits = concurrency_limits(options, models)
+    requests = AheadRequests(run, ledger, limits, control.listener, options.stream_text)
+    async with aclosing(requests) as ahead:
+        first = FirstRequests(run, str(flow_run.id), options, models, ledger, stored_inputs(run))
+        chosen, state = await _planned(run, control, objective, plan, options, ahead, first)
+        defaults = StepDefaults(options.max_attempts, options.gates)
+        store = await store_of(options)
+        recalled, state = await _recalled(run, chosen.plan, options, store, state)
+        compiled = compile_plan(chosen.plan, defaults, recall=recalled)
+        await check_gates(compiled)
+        execution = Execution(
+            plan=compiled,
+            source=chosen,
+            options=options,
+            run=run,
+            flow_run_id=str(flow_run.id),
+            control=control,
+            plan_state=state,
+            ledger=ledger,
+            ahead=ahead,
+            store=store,
+            recall=recalled,
+            models=models,
+            check_answer=answer_check(),
+        )
+        # Planning and the models' answers leave the time that a sandbox takes to start.
+        with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
+            return await execution.run_to_end()
 
 
 async def _planned(
-    run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder,
+    control: RunControl,
+    objective: str,
+    plan: TaskIR | None,
+    options: SwarmOptions,
+    ahead: AheadRequests,
+    first: FirstRequests,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
         return kept.planned, kept.state
+
+    def read_plan(rules: PlanRules) -> AbstractContextManager[None]:
+        # What a plan leaves of a bound is what its steps may take, so they wait for it.
+        is_bounded = options.max_tokens is not None or options.max_usd is not None
+        if is_bounded or not options.stream_plan:
+            return nullcontext()
+        return PlanReader(objective.strip(), rules, first.of, ahead).reading()
+
     planning = plan_for(
-        objective, plan, options, str(flow_run.id), stored_inputs(run), control.listener
+        objective,
+        plan,
+        options,
+        str(flow_run.id),
+        stored_inputs(run),
+        control.listener,
+        read_plan,
     )
     planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))

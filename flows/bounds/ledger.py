@@ -27,10 +27,14 @@ async def _never(_: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Reservation:
-    """A call that is under way; nothing is reserved for a result that is there already."""
+    """A call that is under way; nothing is reserved for a result that is there already.
+
+    `is_paid` says that it is paid for under another key.
+    """
 
     booking: Booking
-    is_stored: bool
+    is_stored: bool = False
+    is_paid: bool = False
 
 
 @dataclass(slots=True)
@@ -93,6 +97,10 @@ class Ledger:
         left = self.budget.timeout_s - self._elapsed_s
         return request.model_copy(update={"timeout_s": min(request.timeout_s, left)})
 
+    def take_over(self, request: SubagentRequest) -> None:
+        """Begin a call that is paid for under another key: it takes nothing when it is settled."""
+        self._begin(request, request.cache_key(), Amount(), is_paid=True)
+
     def settle(self, key: str, usage: Usage | None, *, is_exact: bool = True) -> None:
         """Book what a request took, by its own key.
 
@@ -102,7 +110,9 @@ class Ledger:
         """
         under_way = self._under_way.pop(key)
         reserved = under_way.booking
-        if not (under_way.is_stored and reserved.key in self.accounts.settled):
+        if under_way.is_paid:
+            self.book(reserved.key, reserved.model, Usage(), step=reserved.step)
+        elif not (under_way.is_stored and reserved.key in self.accounts.settled):
             is_exact = is_exact and usage is not None
             amount = None if is_exact else reserved.amount
             self.book(reserved.key, reserved.model, usage or Usage(), amount, step=reserved.step)
@@ -133,7 +143,13 @@ class Ledger:
         return limit is not None and self._elapsed_s >= limit
 
     def _begin(
-        self, request: SubagentRequest, key: str, needed: Amount, *, is_stored: bool = False
+        self,
+        request: SubagentRequest,
+        key: str,
+        needed: Amount,
+        *,
+        is_stored: bool = False,
+        is_paid: bool = False,
     ) -> Booking:
         booking = Booking(
             key=key,
@@ -143,7 +159,7 @@ class Ledger:
             usd=needed.usd,
             elapsed_s=self._elapsed_s,
         )
-        self._under_way[request.key] = _Reservation(booking, is_stored)
+        self._under_way[request.key] = _Reservation(booking, is_stored, is_paid)
         return booking
 
     @property

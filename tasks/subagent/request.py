@@ -91,8 +91,12 @@ class SubagentRequest(CallLimits):
 
     def cache_key(self) -> str:
         """Return the key that a finished attempt is found under: its name and its input's hash."""
+        return f"{self.key}.{self.content_hash()}"
+
+    def content_hash(self) -> str:
+        """Return the hash of what is asked, whichever plan it belongs to."""
         text = self.model_dump_json(exclude=_NOT_THE_INPUT)
-        return f"{self.key}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class SubagentResult(Frozen):

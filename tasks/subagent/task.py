@@ -30,6 +30,7 @@ from ...runs import RunFolder
 from ..race import run_in_race
 from ..tags import tag_task_run
 from ..usage import usage_of
+from .answered_ahead import answer_ahead
 from .asking import ask
 from .continuation import joined, resume_point
 from .extraction import extract
@@ -62,7 +63,7 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     asked = SubagentRequest.model_validate(request)
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
     # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
-    result = await run_in_race(asked.race, answer(asked))
+    result = await run_in_race(asked.race, _answer(asked))
     if result is None:
         return Cancelled(message="Another candidate passed first.")
     if result.category is Category.UNAVAILABLE:
@@ -71,6 +72,10 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     if result.category is None:
         return content
     return Failed(message=f"{result.category}: {result.error}", data=content)
+
+
+async def _answer(request: SubagentRequest) -> SubagentResult:
+    return await answer_ahead(request) or await answer(request)
 
 
 async def answer(request: SubagentRequest) -> SubagentResult:
