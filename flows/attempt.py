@@ -103,7 +103,8 @@ class Attempts:
             attempt_request(self.context, record, launch, decision), record
         )
         if number == 1:
-            request = await self.context.ledger.reserve(fitting)
+            taken = decision is None and self._take_ahead(fitting)
+            request = fitting if taken else await self.context.ledger.reserve(fitting)
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
         # The samples are task runs, which take no event: they look the race up by this name.
         name = f"{self.context.key}.{launch.step}.{launch.attempt}"

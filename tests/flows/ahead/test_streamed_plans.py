@@ -45,11 +45,11 @@ class Streaming:
 
     def __call__(self, asked: Asked) -> Reply:
         if asked.is_plan:
-            return Reply(tool_args=self.plan, before_piece=self._wait)
+            return Reply(tool_args=self.plan, before_piece=self.wait)
         self.asked_early.set()
         return self.step(asked)
 
-    def _wait(self, number: int) -> None:
+    def wait(self, number: int) -> None:
         if number == self.waits_before:
             assert self.asked_early.wait(30)
 
@@ -69,3 +69,82 @@ def test_the_first_step_is_asked_before_the_plan_is_finished() -> None:
     assert happened.index(("started", "S1")) < happened.index(("planned", ""))
     assert result.status == "completed"
     assert len(server.asked) == 5
+
+
+def steps_asked(asked: list[Asked]) -> list[str]:
+    """The last line of each request that is for a step, in alphabetical order."""
+    return sorted(each.prompt.splitlines()[-1] for each in asked if not each.is_plan)
+
+
+def test_the_run_is_the_same_as_without() -> None:
+    with serving(Streaming(waits_before=LAST_PIECES)) as server:
+        streamed = planned(server, OBJECTIVE)
+    with serving(Streaming()) as other:
+        plain = planned(other, OBJECTIVE, stream_plan=False)
+    assert streamed.answer == plain.answer
+    assert streamed.plan == plain.plan
+    assert streamed.content_hash == plain.content_hash
+    assert streamed.cost == plain.cost
+    assert steps_asked(server.asked) == steps_asked(other.asked)
+    assert [step.attempts[0].usage for step in streamed.steps] == [
+        step.attempts[0].usage for step in plain.steps
+    ]
+
+
+def test_a_plan_that_breaks_off_is_asked_for_again_and_no_step_is() -> None:
+    reply = Streaming(waits_before=LAST_PIECES)
+    breaks = iter([True])
+
+    def break_once(number: int) -> None:
+        reply.wait(number)
+        if number == LAST_PIECES and next(breaks, False):
+            raise ConnectionResetError
+
+    def answer(asked: Asked) -> Reply:
+        if asked.is_plan:
+            return Reply(tool_args=PLAN, before_piece=break_once)
+        return reply(asked)
+
+    with serving(answer) as server:
+        result = planned(server, OBJECTIVE)
+    assert result.status == "completed"
+    assert [each.is_plan for each in server.asked].count(True) == 2
+    assert steps_asked(server.asked) == sorted(task["prompt"] for task in TASKS)
+
+
+def test_a_plan_that_becomes_invalid_is_repaired_and_no_step_is_asked_again() -> None:
+    invalid = {**PLAN, "assign_task": [*TASKS[:3], {**TASKS[3], "agent": "Stranger"}]}
+    reply = Streaming(invalid, waits_before=LAST_PIECES)
+
+    def answer(asked: Asked) -> Reply:
+        if asked.is_plan and "Write the whole plan again" in asked.prompt:
+            return Reply(tool_args=PLAN)
+        return reply(asked)
+
+    with serving(answer) as server:
+        result = planned(server, OBJECTIVE)
+    assert result.status == "completed"
+    assert len(steps_asked(server.asked)) == 4
+
+
+def test_what_the_plan_does_not_need_is_paid_for_and_ends_as_cancelled() -> None:
+    first = {**PLAN, "assign_task": [*TASKS[:3], {**TASKS[3], "agent": "Stranger"}]}
+    second = {**PLAN, "assign_task": [{"agent": "Reader", "prompt": "Describe all of them"}]}
+    reply = Streaming(first, waits_before=LAST_PIECES)
+
+    def answer(asked: Asked) -> Reply:
+        if asked.is_plan and "Write the whole plan again" in asked.prompt:
+            return Reply(tool_args=second)
+        return reply(asked)
+
+    with serving(answer) as server:
+        result = planned(server, OBJECTIVE)
+    assert [step.id for step in result.steps] == ["S1"]
+    assert ("cancelled", "S1") in kinds(result)
+    assert result.cost.calls >= 4
+
+
+def test_a_plan_is_not_streamed_where_tokens_are_bounded() -> None:
+    with serving(Streaming()) as server:
+        planned(server, OBJECTIVE, max_tokens=1_000_000)
+    assert not any(asked.body.get("stream") for asked in server.asked)
