@@ -12,7 +12,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
-from pydantic_ai.exceptions import AgentRunError, ModelAPIError, ModelRequestRejectedError
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelNotFoundError,
+    ModelRequestRejectedError,
+)
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -30,6 +37,14 @@ from pydantic_ai.settings import ModelSettings
 from ..errors import SwarmError
 
 __all__ = ["TextListener", "hear_text", "heard_request", "hearing_from_thread"]
+
+
+_OTHERWISE_REJECTED = (
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelNotFoundError,
+)
+"""What is rejected for another reason than the form of the request."""
 
 
 class TextListener(Protocol):
@@ -113,9 +128,9 @@ async def heard_request(
             async for event in stream:
                 _pass_on(event, hearing)
             return stream.get()
-    except ModelRequestRejectedError:
+    except ModelRequestRejectedError as error:
         # Some servers take tools, and streams, but not both.
-        if begun or not hearing.of_calls:
+        if begun or not hearing.of_calls or isinstance(error, _OTHERWISE_REJECTED):
             raise
         return await model.request(messages, settings, parameters)
     except (SwarmError, AgentRunError):
@@ -141,7 +156,9 @@ def _pass_on(event: ModelResponseStreamEvent, hearing: _Hearing) -> None:
             listener.add(text)
         case PartStartEvent(part=ToolCallPart() as call) if hearing.of_calls:
             listener.begin()
-            listener.add(call.args_as_json_str() if call.args else "")
+            # A piece of JSON, or all of it as an object.
+            args = call.args or ""
+            listener.add(args if isinstance(args, str) else call.args_as_json_str())
         case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str() as text)) if hearing.of_calls:
             listener.add(text)
         case _:

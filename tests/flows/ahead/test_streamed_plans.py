@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from prefect.exceptions import CancelledRun
+from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.flows.resume import resume
 from prefect_swarm.result import SwarmResult
 from provider_runs import planned, serving
 from provider_server import Asked, Reply
@@ -148,3 +153,33 @@ def test_a_plan_is_not_streamed_where_tokens_are_bounded() -> None:
     with serving(Streaming()) as server:
         planned(server, OBJECTIVE, max_tokens=1_000_000)
     assert not any(asked.body.get("stream") for asked in server.asked)
+
+
+def test_a_run_that_ends_while_it_plans_asks_no_answered_step_again_when_resumed() -> None:
+    names: list[str] = []
+    answered = threading.Event()
+
+    def hear(event: RunEvent) -> None:
+        if event.kind == "began":
+            names.append(event.run)
+        if (event.kind, event.step) == ("spent", "S1"):
+            answered.set()
+            control.cancel.set()
+
+    control = RunControl(hear)
+
+    def wait(number: int) -> None:
+        if number == LAST_PIECES:
+            answered.wait(30)
+
+    def answer(asked: Asked) -> Reply:
+        return Reply(tool_args=PLAN, before_piece=wait) if asked.is_plan else finding(asked)
+
+    with serving(answer) as server:
+        with controlled(control), pytest.raises(CancelledRun):
+            planned(server, OBJECTIVE)
+        result = asyncio.run(resume(names[0]))
+    assert result.status == "completed"
+    assert steps_asked(server.asked).count("Describe tea") == 1
+    # Both plans, the four steps, and what was under way when the run was cancelled.
+    assert result.cost.calls >= 5
