@@ -183,3 +183,12 @@ def test_a_run_that_ends_while_it_plans_asks_no_answered_step_again_when_resumed
     assert steps_asked(server.asked).count("Describe tea") == 1
     # Both plans, the four steps, and what was under way when the run was cancelled.
     assert result.cost.calls >= 5
+
+
+def test_with_a_memory_each_step_is_asked_once_as_well() -> None:
+    for _ in range(2):
+        with serving(Streaming(waits_before=LAST_PIECES)) as server:
+            result = planned(server, OBJECTIVE, memory=True)
+        assert result.recall is not None
+        assert len(steps_asked(server.asked)) == 4
+        assert kinds(result).index(("started", "S1")) < kinds(result).index(("planned", ""))
