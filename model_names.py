@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from urllib.parse import urlsplit
 
 from .errors import InputError
 
-__all__ = ["PYTHON", "model_names", "servers_of", "with_key"]
+__all__ = ["PYTHON", "model_names", "servers_of", "with_key", "without_place"]
 
 PYTHON = "python:"
 """What the names of models begin with that were given in Python."""
@@ -26,6 +27,14 @@ def model_names(text: str) -> tuple[str, ...]:
     if len(set(names)) < len(names) or (len(names) > 1 and not all(names)):
         raise InputError(f"The models {text!r} repeat one.", "Name each model once: a,b.")
     return names
+
+
+def without_place(name: str) -> str:
+    """Return a model's name without its server, the variable of its key, and a file's folder."""
+    kind, _, rest = name.partition(":")
+    if kind == "llamacpp":
+        return f"{kind}:{PurePath(rest).name}"
+    return name.partition("@")[0] if "://" in name else name
 
 
 def servers_of(text: str) -> frozenset[str]:

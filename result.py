@@ -226,6 +226,12 @@ class Planning(Frozen):
         default=None, description="SHA-256 of the adapter that the model planned with, if any."
     )
     usage: Usage = Usage()
+    shown_runs: tuple[str, ...] = Field(
+        default=(), description="Flow run ids of the earlier plans that the planner was shown."
+    )
+    shown_personas: tuple[str, ...] = Field(
+        default=(), description="Names of the personas that the planner was shown."
+    )
 
 
 Use = Literal["persona", "tier", "lesson", "time"]

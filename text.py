@@ -6,7 +6,7 @@ import re
 
 from .errors import InputError
 
-__all__ = ["clean", "duration", "encoded", "escaped", "one_line", "plural"]
+__all__ = ["clean", "dollars", "duration", "encoded", "escaped", "one_line", "plural"]
 
 # What sets the direction of writing: text behind it may be shown in another order than it has.
 _BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -59,6 +59,11 @@ def duration(seconds: float) -> str:
     minutes, whole = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{whole:02}" if hours else f"{minutes}:{whole:02}"
+
+
+def dollars(usd: float) -> str:
+    """Write an amount of US dollars: $0.0123."""
+    return f"${usd:.4f}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+
+from prefect_swarm.blocks.llama.machine import processor_name
 
 __all__ = ["describe_machine"]
 
@@ -17,7 +17,7 @@ def describe_machine() -> str:
     """Say in one line what it ran on."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     parts = [
-        _processor(),
+        processor_name(),
         f"{os.cpu_count()} cores",
         f"{memory:.0f} GiB",
         _system(),
@@ -25,15 +25,6 @@ def describe_machine() -> str:
         *(f"{package} {_version(package)}" for package in PACKAGES),
     ]
     return " · ".join(parts)
-
-
-def _processor() -> str:
-    try:
-        info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or platform.machine()
-    named = re.search(r"^model name\s*:\s*(.+)$", info, re.MULTILINE)
-    return named[1] if named else platform.machine()
 
 
 def _system() -> str:

@@ -36,10 +36,10 @@ HEAD = f"""\
 
 A provider's server on this machine (OpenAI's chat API over HTTP) writes a plan of 12 steps, a token
 of {TOKEN} characters at a time, {TOKENS_PER_S:g} a second. 8 of its steps need nothing, 3 need
-some, the last one joins these. Each step's answer takes {STEP_S:g} s. With `stream_plan` the steps that
-need nothing are asked as soon as they are complete in the plan; without it, when the plan is whole,
-which takes as long to write. The runs take turns; medians of {ROUNDS} rounds, after a run of each
-kind that isn't counted.
+some, the last one joins these. Each step's answer takes {STEP_S:g} s. With `stream_plan` the steps
+that need nothing are asked as soon as they are complete in the plan; without it, when the plan is
+whole, which takes as long to write. The runs take turns; medians of {ROUNDS} rounds, after a run of
+each kind that isn't counted.
 
 | | Streamed | Not streamed | Streamed ÷ not |
 |---|---:|---:|---:|"""

@@ -28,6 +28,7 @@ BENCHES = (
     "memory_recall",
     "memory_learning",
     "memory_passes",
+    "memory_planning",
 )
 ON_REQUEST = ("chaos",)
 """What takes long and measures no speed."""

@@ -13,12 +13,14 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models.instrumented import InstrumentedModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, merge_model_settings
 from pydantic_ai.usage import RequestUsage
 from pydantic_core import to_json
 
 from ..errors import InputError
+from ..tracing import request_tracing
 from .remote import remote_model
 
 __all__ = ["REQUESTS", "AgentModel", "model_of"]
@@ -72,7 +74,7 @@ class AgentModel(WrapperModel):
             _prompt(last),
             message_history=history or None,
             instructions=last.instructions if isinstance(last, ModelRequest) else None,
-            model=self.wrapped,
+            model=self._traced(),
             model_settings=model_settings,
         )
         usage = result.usage
@@ -90,6 +92,11 @@ class AgentModel(WrapperModel):
             finish_reason=result.response.finish_reason,
             provider_details={REQUESTS: usage.requests},
         )
+
+    def _traced(self) -> Model:
+        """Return the model, with what has the agent's run, requests and tools traced."""
+        settings = request_tracing()
+        return self.wrapped if settings is None else InstrumentedModel(self.wrapped, settings)
 
 
 def _prompt(message: ModelMessage) -> str:

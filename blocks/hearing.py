@@ -136,6 +136,7 @@ async def heard_request(
     except (SwarmError, AgentRunError):
         raise
     except (NotImplementedError, AssertionError):
+        # By either a model of pydantic-ai says that it can't stream.
         if begun:
             raise
         return await model.request(messages, settings, parameters)

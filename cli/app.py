@@ -31,6 +31,7 @@ _COMMANDS = {
     "run": _Place("run", "run", "write"),
     "plan": _Place("plan", "plan", "read"),
     "batch": _Place("batch", "batch", "write"),
+    "eval": _Place("evals.command", "evaluate", "write"),
     "resume": _Place("resume", "resume", "write"),
     "runs": _Place("runs.command", "runs", "read"),
     "inspect": _Place("inspect", "inspect", "read"),

@@ -31,20 +31,33 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     for tier in tiers:
         if not _is_stored(options.model_of(tier)):
             model = await resolve_model(options.model_of(tier), tier)
-            prepare_weights(model)
+            prepare_weights(model, planning=tier == "orchestrator" and options.adapter)
             measure_slots(model)
 
 
-def prepare_weights(model: Model) -> None:
-    """Make now what the embedded model would make at its first request, and say so."""
+def prepare_weights(model: Model, *, planning: bool) -> None:
+    """Make now what the embedded model would make at its first request, and say so.
+
+    Args:
+        model: A model of a run.
+        planning: Whether plans are asked of it, with its adapter.
+
+    Raises:
+        ModelError: Its adapter is damaged.
+    """
     from ..blocks.llama.gguf import is_demo_model
     from ..blocks.local import local_model
 
     local = local_model(model)
-    if local is not None and is_demo_model(local.path):
-        from ..blocks.llama.requantised.prepared import weights_of
+    if local is None or not is_demo_model(local.path):
+        return
+    from ..blocks.llama.merged.prepared import merged_of
+    from ..blocks.llama.requantised.prepared import weights_of
 
-        weights_of(local.path, say)
+    # Without the first file there can't be the second, and a line has said so.
+    prepared = weights_of(local.path, say) != local.path
+    if prepared and planning and (adapter := local.planner_adapter) is not None:
+        merged_of(local.path, adapter, say)
 
 
 def measure_slots(model: Model) -> None:

@@ -29,7 +29,7 @@ _MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "a
 NOT_HERE = frozenset({"answer_schema"})
 """Fields that only code has a use for."""
 _FAILURES = frozenset({"gates", "gate_concurrency", "policy"})
-_MEMORY = frozenset({"memory", "namespace", "embedder"})
+_MEMORY = frozenset({"memory", "namespace", "embedder", "plan_context"})
 _FORMS = {
     "tiers": ("TIER.BOUND=N", "worker.max_output_tokens=500"),
     "gates": ("KIND=NAMES", "python=-lint,unit"),

@@ -17,7 +17,7 @@ from ..pricing import price_of_name
 from ..result import Planning
 from ..task_ir import TaskIR
 from ..tasks.report.pages import DagStep, mermaid
-from ..text import one_line, plural
+from ..text import dollars, one_line, plural
 from .command import AsJson
 from .models import prepare_weights
 from .output.printing import print_json, print_section, print_table, print_text
@@ -99,7 +99,7 @@ def print_plan(plan: CompiledPlan) -> None:
 
 def _estimated(plan: CompiledPlan, options: SwarmOptions) -> str:
     found = estimate(plan, options, price_of_name)
-    money = "price not known" if found.usd is None else f"${found.usd:.4f}"
+    money = "price not known" if found.usd is None else dollars(found.usd)
     return (
         f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds at once and "
         f"writes some {TYPICAL_ANSWER} tokens at most."
@@ -116,6 +116,7 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
 async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     from ..blocks.loop_models import open_models
     from ..blocks.models import resolve_model
+    from ..flows.stored.facts import gather_facts
     from ..tasks.planner.given_inputs import notes_of
     from ..tasks.planner.task import PlanRequest, plan_objective
 
@@ -129,8 +130,11 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
         inputs=notes_of(source.inputs),
     )
     async with open_models():
-        prepare_weights(await resolve_model(request.model, "orchestrator"))
-        planned = await plan_objective(request)
+        model = await resolve_model(request.model, "orchestrator")
+        prepare_weights(model, planning=options.adapter)
+        # As a run's planner is shown it, but for the memory, which a dry run doesn't open.
+        facts = await gather_facts(source.objective, options, price_of_name, None)
+        planned = await plan_objective(request.model_copy(update={"facts": facts}))
     say(_origin(planned.planning))
     return planned.plan
 

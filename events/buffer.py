@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
 
 from .kinds import CutEvent, RunEvent, TextEvent
 
@@ -37,10 +36,10 @@ class EventBuffer:
                 return
             if isinstance(event, TextEvent) and len(self._events) >= self._most // 2:
                 self._behind = True
-                event = _cut(event, "text")
+                event = CutEvent.in_place_of(event, "text")
             if len(self._events) >= self._most:
                 self._events.popleft()
-                self._events[0] = _cut(self._events[0], "all")
+                self._events[0] = CutEvent.in_place_of(self._events[0], "all")
             self._events.append(event)
             self._ready.notify_all()
         self._wake()
@@ -70,7 +69,3 @@ class EventBuffer:
         with self._ready:
             self._ready.wait_for(lambda: self._events or self._closed)
         return self.take()
-
-
-def _cut(event: RunEvent, what: Literal["text", "all"]) -> CutEvent:
-    return CutEvent(number=event.number, at=event.at, run=event.run, what=what)

@@ -32,6 +32,7 @@ __all__ = [
     "Tell",
     "TextEvent",
     "WaitEvent",
+    "unheard",
 ]
 
 
@@ -57,6 +58,10 @@ class RunEvent(BaseModel, frozen=True, extra="ignore"):
 
 Tell = Callable[[RunEvent], None]
 """What hears of events."""
+
+
+def unheard(_: RunEvent) -> None:
+    """Hear of an event and do nothing: a `Tell` where nobody listens."""
 
 
 class BeganEvent(RunEvent, frozen=True):
@@ -259,6 +264,11 @@ class CutEvent(RunEvent, frozen=True):
 
     kind: Literal["cut"] = "cut"
     what: Literal["text", "all"] = "text"
+
+    @classmethod
+    def in_place_of(cls, event: RunEvent, what: Literal["text", "all"]) -> CutEvent:
+        """Return what stands where an event is left out, with its number and time."""
+        return cls(number=event.number, at=event.at, run=event.run, what=what)
 
 
 class OtherEvent(RunEvent, frozen=True):

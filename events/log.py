@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
 
 from ..files import OWNER_ONLY, append_bytes
 from .kinds import CutEvent, FinishedEvent, RunEvent, TextEvent
@@ -91,7 +90,7 @@ class EventLog:
             self._add(line)
         elif what not in self._cut:
             self._cut.add(what)
-            self._add(f"{to_line(self._cut_at(event, what))}\n".encode())
+            self._add(f"{to_line(CutEvent.in_place_of(event, what))}\n".encode())
         return event
 
     def _numbered(self, event: RunEvent, run: str) -> RunEvent:
@@ -101,10 +100,6 @@ class EventLog:
 
     def _is_over(self, what: str, more: int) -> bool:
         return what in self._cut or self._size + more > self._bounds[what]
-
-    @staticmethod
-    def _cut_at(event: RunEvent, what: Literal["text", "all"]) -> CutEvent:
-        return CutEvent(number=event.number, at=event.at, run=event.run, what=what)
 
     def _add(self, line: bytes) -> None:
         with self._or_ended():

@@ -64,12 +64,16 @@ def _why(
 
 @dataclass(slots=True)
 class DagPage:
-    """The plan's artifact. `hear` marks it stale; a task of its own brings it up to date."""
+    """The plan's artifact. `hear` marks it stale; a task of its own brings it up to date.
+
+    `shown` says which memories the planner was shown.
+    """
 
     plan: CompiledPlan
     records: Mapping[str, StepRecord]
     statuses: Callable[[], Mapping[str, StepStatus]]
     run_id: str
+    shown: str = ""
     _artifact: UUID | None = None
     _stale: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
@@ -101,7 +105,7 @@ class DagPage:
 
     async def _publish(self, critical: frozenset[str]) -> None:
         steps = dag_steps(self.records, self.statuses(), critical)
-        page = dag_markdown(self.plan.objective, steps)
+        page = dag_markdown(self.plan.objective, steps, self.shown)
         await asyncio.shield(self._store(page))
 
     async def _store(self, page: str) -> None:

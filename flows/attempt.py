@@ -27,6 +27,7 @@ from .records import StepRecord, save_step
 from .replanning import Replacements
 from .request import attempt_request, failures_of
 from .run_memory import Memories
+from .traced.steps import StepSpans
 
 __all__ = ["Attempts"]
 
@@ -40,23 +41,26 @@ class Attempts:
     Attributes:
         memories: Where what ended is remembered.
         summaries: What is read in place of inputs that are too long.
+        spans: The spans of the steps; the run's end closes them.
     """
 
     context: RunContext
     replacements: Replacements
     memories: Memories
     summaries: Summaries = field(init=False)
+    spans: StepSpans = field(init=False)
     _candidates: Candidates = field(init=False)
 
     def __post_init__(self) -> None:
         limit = asyncio.Semaphore(self.context.options.gate_concurrency)
         self._candidates = Candidates(self.context, limit)
         self.summaries = Summaries(self.context)
+        self.spans = StepSpans(self.context.records)
 
     async def run_attempt(self, launch: Launch) -> AttemptFinished:
         """Run one attempt to its end and decide what follows."""
         with hear_waiting(waiting_listener(self.context.tell, launch.step, launch.attempt)):
-            return await self._run_attempt(launch)
+            return await self.spans.attempt(launch, self._run_attempt(launch))
 
     async def _run_attempt(self, launch: Launch) -> AttemptFinished:
         record = self.context.records[launch.step]

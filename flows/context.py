@@ -8,7 +8,7 @@ from typing import Any
 
 from prefect.client.schemas.objects import State
 
-from ..events.kinds import RunEvent, Tell
+from ..events.kinds import Tell, unheard
 from ..output import StepOutput
 from ..runs import RunFolder
 from ..tasks.subagent.request import CallLimits
@@ -20,10 +20,6 @@ from .options import SwarmOptions
 from .records import StepRecord
 
 __all__ = ["RunContext"]
-
-
-def _nothing(_: RunEvent) -> None:
-    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ class RunContext:
     plan_state: State[Any] | None = None
     begun_again: Mapping[str, int] = field(default_factory=dict[str, int])
     models: Models = field(default_factory=Models)
-    tell: Tell = _nothing
+    tell: Tell = unheard
     ahead: AheadRequests | None = None
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import RunCancelledError
-from ..events.kinds import RunEvent, Tell, WaitEvent
+from ..events.kinds import Tell, WaitEvent, unheard
 from ..tasks.race import LostError, run_until
 
 if TYPE_CHECKING:
@@ -22,15 +22,11 @@ __all__ = ["RunControl", "controlled", "current_control", "waiting_listener"]
 T = TypeVar("T")
 
 
-def _nothing(_: RunEvent) -> None:
-    return
-
-
 @dataclass(frozen=True, slots=True)
 class RunControl:
     """Hears of events through `listener`; set `cancel` to stop the run cleanly."""
 
-    listener: Tell = _nothing
+    listener: Tell = unheard
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T:

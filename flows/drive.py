@@ -98,6 +98,7 @@ class Driver:
             for task in self._running.values():
                 task.cancel()
             await asyncio.gather(*self._running.values(), return_exceptions=True)
+            self.attempts.spans.close()
         return status
 
     async def _take_ended(self) -> RunStatus | None:

@@ -17,6 +17,7 @@ from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import RunFolder
 from ..tasks.planner.task import Planned
+from ..tasks.report.memory import shown_line
 from .ahead.requests import AheadRequests
 from .answer.answering import Answering
 from .artifacts import DagPage, publish_timeline
@@ -109,7 +110,13 @@ class Execution:
             RunCancelledError: The run was cancelled; what had finished is kept.
         """
         self.run.store("plan.json", self.plan.to_json())
-        page = DagPage(self.plan, self._context.records, lambda: driver.statuses, self.run.run_id)
+        page = DagPage(
+            self.plan,
+            self._context.records,
+            lambda: driver.statuses,
+            self.run.run_id,
+            shown_line(self.source.planning),
+        )
         self._page = page
         await self._attempts.settle_ahead(self._restored)
         driver = Driver(

@@ -150,6 +150,11 @@ class SwarmOptions(CallBounds):
         min_length=1,
         description="What finds similar steps: wordllama, llamacpp:PATH or PROVIDER:MODEL.",
     )
+    plan_context: bool = Field(
+        default=True,
+        description="Whether the planner is shown tiers, gates and, of the memory, personas and "
+        "similar plans; the embedded one never is.",
+    )
     seed: int | None = Field(
         default=None, ge=0, description="Seed of sampling; providers are sent none where empty."
     )

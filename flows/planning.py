@@ -13,6 +13,7 @@ from ..events.kinds import PlanningEvent, Tell
 from ..gates import gates
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
+from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.given_inputs import notes_of
 from ..tasks.planner.task import Planned, PlanRequest, decompose
 from .given.merging import with_inputs
@@ -32,6 +33,7 @@ async def plan_for(
     flow_run_id: str,
     inputs: Mapping[str, str],
     tell: Tell,
+    facts: PlanningFacts | None = None,
     read_plan: Callable[[PlanRules], AbstractContextManager[None]] = lambda _: nullcontext(),
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
@@ -67,6 +69,7 @@ async def plan_for(
             seed=options.seed,
             adapter=options.adapter,
             inputs=notes_of(inputs),
+            facts=facts,
         )
         tell(PlanningEvent(model=request.model, tier=tier))
         with read_plan(rules):

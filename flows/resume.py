@@ -25,6 +25,7 @@ from ..errors import (
 from ..result import SwarmResult
 from ..runs import RunFolder, find_run
 from ..task_ir import stored_plan
+from ..tracing.prefect_spans import without_prefect_spans
 from .lock import exclusive
 from .options import SwarmOptions
 from .stored.changes import changed_options, goes_on, steps_to_begin_again
@@ -140,7 +141,8 @@ async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
         "options": _stored_options(given.get("options")),
     }
     try:
-        result = await run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
+        with without_prefect_spans():
+            result = await run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
     except CancelledRun:
         raise RunCancelledError(
             f"Run {run.run_id} was cancelled.", f"Resume it with: resume {run.run_id}."

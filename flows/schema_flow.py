@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from asyncio import iscoroutine
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from prefect import Flow
 from pydantic import BaseModel, BeforeValidator
 
+from ..tracing.prefect_spans import awaited_without_prefect_spans
 from .temporary_server.ensured import ensure_server
 
 __all__ = ["WITH_SCHEMAS", "SchemaFlow", "schema_flow"]
@@ -45,7 +47,8 @@ class SchemaFlow(Flow[P, R]):
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             """Run the flow, on a temporary server if none is configured."""
             ensure_server()
-            return super().__call__(*args, **kwargs)
+            called = super().__call__(*args, **kwargs)
+            return awaited_without_prefect_spans(called) if iscoroutine(called) else called
 
     def validate_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Have each parameter validated by its type alone."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, aclosing, nullcontext
+from functools import partial
 from typing import Annotated, Any
 
 from prefect.client.schemas.objects import State
@@ -22,6 +24,7 @@ from ..memory.store import Store
 from ..result import Recall, RunFailedError, SwarmResult
 from ..runs import ACCOUNTS, RunFolder
 from ..task_ir import PlanRules, TaskIR, check_objective, parse_plan
+from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
 from .ahead.first_requests import FirstRequests
 from .ahead.listening import PlanReader
@@ -42,12 +45,16 @@ from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.left_task_runs import no_task_run_left
+from .stored.facts import facts_for
 from .stored.ledger import open_ledger
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .telling.recorded import recorded
 from .termination import terminable
+from .traced.run import traced_run
 
 __all__ = ["PlanParameter", "swarm"]
+
+ReadPlan = Callable[[PlanRules], AbstractContextManager[None]]
 
 
 def _flow_run_name() -> str:
@@ -114,7 +121,8 @@ async def _execute(
         cancelled_on_server(current_control(), flow_run_id) as own,
     ):
         with recorded(own, run) as control:
-            result = await _heard(run, control, objective, plan, options)
+            work = _heard(run, control, objective, plan, options)
+            result = await traced_run(run, flow_run_id, objective, options, work)
     if result.status == "failed":
         raise RunFailedError(
             f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result
@@ -137,16 +145,19 @@ async def _heard(
 async def _result(
     run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
+    flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
     started = time.time()
+    store = await store_of(options)
     ledger = open_ledger(run, options, models.prices, started, control.listener)
     limits = concurrency_limits(options, models)
     requests = AheadRequests(run, ledger, limits, control.listener, options.stream_text)
     async with aclosing(requests) as ahead:
-        first = FirstRequests(run, str(flow_run.id), options, models, ledger, stored_inputs(run))
-        chosen, state = await _planned(run, control, objective, plan, options, ahead, first)
+        first = FirstRequests(run, flow_run_id, options, models, ledger, stored_inputs(run))
+        gather = partial(facts_for, run, flow_run_id, objective, options, models.prices.get, store)
+        read_plan = partial(_read_plan, objective, options, first, ahead)
+        chosen, state = await _planned(run, control, objective, plan, options, gather, read_plan)
         defaults = StepDefaults(options.max_attempts, options.gates)
-        store = await store_of(options)
         recalled, state = await _recalled(run, chosen.plan, options, store, state)
         compiled = compile_plan(chosen.plan, defaults, recall=recalled)
         await check_gates(compiled)
@@ -155,7 +166,7 @@ async def _result(
             source=chosen,
             options=options,
             run=run,
-            flow_run_id=str(flow_run.id),
+            flow_run_id=flow_run_id,
             control=control,
             plan_state=state,
             ledger=ledger,
@@ -170,26 +181,33 @@ async def _result(
             return await execution.run_to_end()
 
 
+def _read_plan(
+    objective: str,
+    options: SwarmOptions,
+    first: FirstRequests,
+    ahead: AheadRequests,
+    rules: PlanRules,
+) -> AbstractContextManager[None]:
+    # What a plan leaves of a bound is what its steps may take, so they wait for it.
+    is_bounded = options.max_tokens is not None or options.max_usd is not None
+    if is_bounded or not options.stream_plan:
+        return nullcontext()
+    return PlanReader(objective.strip(), rules, first.of, ahead).reading()
+
+
 async def _planned(
     run: RunFolder,
     control: RunControl,
     objective: str,
     plan: TaskIR | None,
     options: SwarmOptions,
-    ahead: AheadRequests,
-    first: FirstRequests,
+    gather: Callable[[], Awaitable[PlanningFacts | None]],
+    read_plan: ReadPlan,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
         return kept.planned, kept.state
-
-    def read_plan(rules: PlanRules) -> AbstractContextManager[None]:
-        # What a plan leaves of a bound is what its steps may take, so they wait for it.
-        is_bounded = options.max_tokens is not None or options.max_usd is not None
-        if is_bounded or not options.stream_plan:
-            return nullcontext()
-        return PlanReader(objective.strip(), rules, first.of, ahead).reading()
-
+    facts = await gather() if plan is None else None
     planning = plan_for(
         objective,
         plan,
@@ -197,6 +215,7 @@ async def _planned(
         str(flow_run.id),
         stored_inputs(run),
         control.listener,
+        facts,
         read_plan,
     )
     planned, state = await control.unless_cancelled(planning)

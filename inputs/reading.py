@@ -14,7 +14,14 @@ from .folder import files_in
 from .limits import MAX_FILE_BYTES, MAX_FILES, check_total, size
 from .names import input_names, name_problem
 
-__all__ = ["Inputs", "check_inputs", "read_file", "read_given", "read_paths"]
+__all__ = [
+    "Inputs",
+    "check_inputs",
+    "given_together",
+    "read_file",
+    "read_given",
+    "read_paths",
+]
 
 Inputs = Mapping[str, str | Path] | Iterable[str | Path]
 """What Python code gives: texts, and files as paths, by name; or paths of files and folders."""
@@ -82,6 +89,19 @@ def check_inputs(inputs: Mapping[str, str]) -> None:
             f"{len(inputs)} inputs were given, and a run takes {MAX_FILES}.", "Give fewer."
         )
     check_total(sum(len(text.encode()) for text in inputs.values()))
+
+
+def given_together(first: Mapping[str, str], second: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts, by name, of two that give some, checked as a whole.
+
+    Raises:
+        InputError: Both have a name, or as `check_inputs` says.
+    """
+    if twice := sorted(first.keys() & second.keys()):
+        raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
+    texts = {**first, **second}
+    check_inputs(texts)
+    return texts
 
 
 def read_file(path: Path) -> str:

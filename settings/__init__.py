@@ -72,7 +72,8 @@ class SwarmSettings(Frozen):
         default="auto",
         description=(
             "`auto`: the embedded model is computed with in the form that the processor has fast "
-            "kernels for, made once in `home`. `off`: as its file is."
+            "kernels for, and plans with its adapter added to that, each made once in `home`. "
+            "`off`: as its file is."
         ),
     )
     measure_slots: Literal["auto", "off"] = Field(
@@ -80,6 +81,14 @@ class SwarmSettings(Frozen):
         description=(
             "`auto`: how many requests a local model computes at once follows from how much faster "
             "that is here, measured once. `off`: it is 4 at most, and nothing is measured."
+        ),
+    )
+
+    trace_content: Literal["off", "on"] = Field(
+        default="off",
+        description=(
+            "`on`: spans that are exported have prompts, answers and the messages of errors too. "
+            "`off`: they have names, ids, counts and kinds of failures."
         ),
     )
 

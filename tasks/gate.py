@@ -13,6 +13,7 @@ from ..frozen import Frozen
 from ..gates import GateCache, Subject, check, find_gate, format_diagnostics
 from ..settings import home
 from .race import run_in_race
+from .spans import gate_span, note_verdict
 from .tags import tag_task_run
 
 __all__ = ["Inspection", "gate"]
@@ -48,15 +49,17 @@ async def gate(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 - 
     asked = Inspection.model_validate(inspection)
     tag_task_run(f"gate: {asked.gate}")
     # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
-    result = await run_in_race(
-        asked.race,
-        check(
-            find_gate(asked.gate),
-            asked.subject,
-            required=asked.required,
-            cache=GateCache(home() / "gates"),
-        ),
-    )
+    with gate_span(asked.gate, required=asked.required) as span:
+        result = await run_in_race(
+            asked.race,
+            check(
+                find_gate(asked.gate),
+                asked.subject,
+                required=asked.required,
+                cache=GateCache(home() / "gates"),
+            ),
+        )
+        note_verdict(span, result)
     if result is None:
         return Cancelled(message="Another candidate passed first.")
     content = result.model_dump(mode="json")

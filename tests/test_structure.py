@@ -20,11 +20,13 @@ LAYERS = (
         "text",
         "text_files",
         "settings",
+        "tracing",
         "expression",
         "schema_check",
         "local_extra",
         "model_names",
         "neighbours",
+        "openmp",
         "pricing",
     },
     {"output", "step_settings", "task_ir"},
@@ -36,6 +38,7 @@ LAYERS = (
     {"tasks", "serve"},
     {"parl"},
     {"flows"},
+    {"evals"},
     {"cli"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

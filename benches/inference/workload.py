@@ -24,10 +24,10 @@ MODES: Mapping[Mode, str] = {
     "sampled": "sampled",
     "grammar": "greedy, under a grammar",
 }
-TOKENS = 64
+TOKENS = 48
 SHARED_TOKENS = 32
 SHARED_PROMPTS = 32
-_FEWEST_REQUESTS = 8
+_FEWEST_REQUESTS = 4
 _RULES = "These are the rules that every answer has to keep to, whoever asks. " * 80
 _GRAMMAR = r"""root ::= line+
 line ::= "- " [A-Za-z ,.']+ "\n"

@@ -73,7 +73,7 @@ class EngineConfig:
     n_gpu_layers: int | None = None
     cache_type: CacheType | None = None
     keep_loaded: bool = False
-    prompt_lookup: bool = True
+    prompt_lookup: bool = False
 
     def __post_init__(self) -> None:
         _require_at_least("n_ctx", self.n_ctx, 1)

@@ -20,6 +20,7 @@ from .api import EngineConfig, GeneratedText, GenerateRequest
 from .gguf import check_model_file
 from .jobs import Job
 from .limits import engine_config_for
+from .merged.choice import may_be_merged
 from .prefixes.place import stored_prefixes
 from .residency import MemoryUse, MemoryUser, model_memory
 from .residency.estimate import estimate
@@ -90,9 +91,12 @@ class Engine:
         self._closed = False
         self._starting = threading.Lock()
         self._room = model_memory()
+        file = path, config.n_gpu_layers
+        # Weights with an adapter in them are another file's, and take memory of their own.
+        merged = may_be_merged(path, config.adapter)
         self._user = MemoryUser(
             name=path.stem,
-            file=(path, config.n_gpu_layers),
+            file=(*file, config.adapter) if merged else file,
             use=estimate(path, config),
             ask_to_leave=self.unload,
             gave_up=lambda: self._closed,
@@ -187,7 +191,7 @@ class Engine:
 
         native = Native(self.path, self.config)
         try:
-            stored = stored_prefixes(self.path, self.config)
+            stored = stored_prefixes(self.path, self.config, merged=native.merged)
             return native, Batcher(native, self.config, stored=stored)
         except BaseException:
             native.close()

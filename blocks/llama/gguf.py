@@ -18,6 +18,7 @@ __all__ = [
     "demo_model_path",
     "is_demo_model",
     "read_numbers",
+    "read_reals",
     "read_strings",
     "read_tensors",
 ]
@@ -107,6 +108,12 @@ def read_numbers(path: Path, noun: str) -> Mapping[str, int]:
     """
     stat = path.stat()
     return _read(path, stat.st_size, stat.st_mtime_ns, noun).numbers
+
+
+def read_reals(path: Path, noun: str) -> Mapping[str, float]:
+    """Return the other numbers in the header of a file that passed `check_gguf`, by key."""
+    stat = path.stat()
+    return _read(path, stat.st_size, stat.st_mtime_ns, noun).reals
 
 
 def read_tensors(path: Path, noun: str) -> tuple[Tensor, ...]:

@@ -15,7 +15,7 @@ _SCALAR_SIZES = {kind: struct.calcsize(form) for kind, form in _INTEGERS.items()
     7: 1,
     12: 8,
 }
-_STRING, _ARRAY = 8, 9
+_REAL, _STRING, _ARRAY = 6, 8, 9
 _MOST_LAYERS = 1024
 """A longer array has an item for each token of a vocabulary, not one for each layer."""
 
@@ -49,11 +49,13 @@ class GgufHeader(NamedTuple):
 
     Attributes:
         numbers: Whole numbers; of an array with one for each layer, the largest.
+        reals: Other numbers, of 32 bits.
         tensors: In the header's order; at least one.
     """
 
     strings: Mapping[str, str]
     numbers: Mapping[str, int]
+    reals: Mapping[str, float]
     tensors: tuple[Tensor, ...]
 
 
@@ -81,6 +83,7 @@ class _Reader:
         self._at = 8
         self._strings: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
+        self._reals: dict[str, float] = {}
 
     def header(self) -> GgufHeader:
         tensors, pairs = self._u64(), self._u64()
@@ -92,7 +95,7 @@ class _Reader:
             raise _DamagedError
         data_start = -(-self._at // alignment) * alignment
         placed = tuple(t._replace(start=data_start + t.start) for t in found)
-        return GgufHeader(self._strings, self._numbers, placed)
+        return GgufHeader(self._strings, self._numbers, self._reals, placed)
 
     def _read_pair(self) -> None:
         key = _text(self._string())
@@ -101,6 +104,8 @@ class _Reader:
             self._strings[key] = _text(self._string())
         elif kind in _INTEGERS:
             self._numbers[key] = self._integer(kind)
+        elif kind == _REAL:
+            self._reals[key] = self._real()
         elif kind == _ARRAY:
             if (largest := self._array()) is not None:
                 self._numbers[key] = largest
@@ -148,6 +153,11 @@ class _Reader:
 
     def _u64(self) -> int:
         return self._integer(10)
+
+    def _real(self) -> float:
+        (value,) = struct.unpack_from("<f", self._data, min(self._at, len(self._data)))
+        self._at += _SCALAR_SIZES[_REAL]
+        return value
 
     def _integer(self, kind: int) -> int:
         (value,) = struct.unpack_from(_INTEGERS[kind], self._data, min(self._at, len(self._data)))

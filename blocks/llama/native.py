@@ -44,7 +44,11 @@ class BatchToken(NamedTuple):
 
 
 class Native:
-    """Owns a llama.cpp context with `n_slots` sequences, each with its own cache."""
+    """Owns a llama.cpp context with `n_slots` sequences, each with its own cache.
+
+    Attributes:
+        merged: Whether the adapter is in the weights instead of being applied.
+    """
 
     def __init__(self, path: Path, config: EngineConfig) -> None:
         """Load the weights, unless another context has, and reserve the context.
@@ -59,8 +63,10 @@ class Native:
         self._path = path
         self._config = config
         with ExitStack() as closing, logs.reserving() as so_far:
-            shared = closing.enter_context(shared_model(path, config.n_gpu_layers))
-            self._model = shared.model
+            if config.adapter is not None:
+                check_base(config.adapter, path)
+            shared = closing.enter_context(shared_model(path, config.n_gpu_layers, config.adapter))
+            self._model, self.merged = shared.model, shared.merged
             adapter = self._load_adapter(closing)
             self.context = self._make_context()
             closing.callback(lib.llama_free, self.context)
@@ -202,9 +208,8 @@ class Native:
 
     def _load_adapter(self, closing: ExitStack) -> lib.llama_adapter_lora_p | None:
         path = self._config.adapter
-        if path is None:
+        if path is None or self.merged:
             return None
-        check_base(path, self._path)
         return closing.enter_context(lora_adapter(self._model, path))
 
     def _apply_adapter(self, adapter: lib.llama_adapter_lora_p) -> None:

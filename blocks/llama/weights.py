@@ -17,6 +17,7 @@ from ...errors import ModelError
 from . import logs
 from .adapter import ANOTHER
 from .library import lib
+from .merged.prepared import merged_of
 from .requantised.prepared import weights_of
 
 __all__ = ["SharedModel", "lora_adapter", "shared_model"]
@@ -28,10 +29,17 @@ _Key = tuple[Path, int, int, int]
 
 @dataclass
 class SharedModel:
-    """A model, the bytes of its weights, and how many contexts use it."""
+    """A loaded model.
+
+    Attributes:
+        size: Bytes of its weights.
+        merged: Whether the adapter that was asked for is in its weights.
+        users: How many contexts use it.
+    """
 
     model: lib.llama_model_p
     size: int
+    merged: bool = False
     users: int = 0
 
 
@@ -43,24 +51,25 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def shared_model(path: Path, n_gpu_layers: int | None = None) -> Generator[SharedModel]:
+def shared_model(
+    path: Path, n_gpu_layers: int | None = None, adapter: Path | None = None
+) -> Generator[SharedModel]:
     """Use the model of a file: the first user loads it, the last user frees it.
 
-    What is loaded may be the file's requantised form, see `requantised`; it is the file's model all
-    the same, by name, limits and adapters.
+    What is loaded may be the file's requantised form, see `requantised`, or that with the adapter
+    added, see `merged`; it is the file's model all the same, by name, limits and adapters.
 
     Args:
         path: The model file.
         n_gpu_layers: See `EngineConfig`.
+        adapter: What will be applied, unless it is `merged` in what is yielded.
 
     Raises:
         ModelError: llama.cpp can't load it.
     """
     layers = _gpu_layers(n_gpu_layers)
     with _lock:
-        stat = path.stat()
-        key = path, stat.st_size, stat.st_mtime_ns, layers
-        loaded = _loaded.get(key) or _load(path, layers)
+        key, loaded = _merged(path, adapter, layers) or _shared(path, layers)
         loaded.users += 1
         _loaded[key] = loaded
     try:
@@ -105,6 +114,31 @@ def _gpu_layers(wanted: int | None) -> int:
             "CMAKE_ARGS=-DGGML_CUDA=on.",
         )
     return 0
+
+
+def _key(path: Path, n_gpu_layers: int) -> _Key:
+    stat = path.stat()
+    return path, stat.st_size, stat.st_mtime_ns, n_gpu_layers
+
+
+def _shared(path: Path, n_gpu_layers: int) -> tuple[_Key, SharedModel]:
+    key = _key(path, n_gpu_layers)
+    return key, _loaded.get(key) or _load(path, n_gpu_layers)
+
+
+def _merged(path: Path, adapter: Path | None, n_gpu_layers: int) -> tuple[_Key, SharedModel] | None:
+    """Return the model with the adapter in its weights; None if it is to be applied."""
+    merged = merged_of(path, adapter) if adapter is not None else None
+    if merged is None:
+        return None
+    key = _key(merged, n_gpu_layers)
+    if loaded := _loaded.get(key) or _open(merged, n_gpu_layers):
+        loaded.merged = True
+        return key, loaded
+    # It is made again at the next start.
+    merged.unlink(missing_ok=True)
+    logs.clear_errors()
+    return None
 
 
 def _load(path: Path, n_gpu_layers: int) -> SharedModel:

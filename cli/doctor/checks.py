@@ -22,8 +22,8 @@ from ...task_ir import TIERS, TierName
 from .check import Check
 from .gate_checks import check_gates, check_sandbox
 from .memory_checks import check_model_memory
-from .slot_checks import check_slots, measure_slots
-from .weight_checks import check_weights
+from .slot_checks import check_slots, measure_again
+from .weight_checks import check_weights, planner_weights
 
 __all__ = ["check_all"]
 
@@ -98,7 +98,7 @@ def _model(title: str, name: str, tiers: list[TierName], *, deep: bool) -> Itera
         yield Check(title, "warn", f"{name} is kept on a Prefect server", "Set PREFECT_API_URL.")
         return
     model = asyncio.run(resolve_model(name, tiers[0]))
-    if deep and measure_slots(model):
+    if deep and measure_again(model):
         model = asyncio.run(resolve_model(name, tiers[0]))
     path = getattr(model, "path", None)
     size = f", {path.stat().st_size / 1e6:.0f} MB at {path}" if isinstance(path, Path) else ""
@@ -113,7 +113,8 @@ def _planner(options: SwarmOptions) -> Iterable[Check]:
 
     name = options.model_of("orchestrator")
     if options.adapter and (adapter := planner_adapter_of(name)) is not None:
-        yield Check("planner", "ok", f"plans with the adapter {adapter}")
+        weights = planner_weights(name, adapter)
+        yield Check("planner", "ok", f"plans with the adapter {adapter}{weights}")
 
 
 async def _try(model: Any) -> str:

@@ -59,7 +59,8 @@ def findings(budget: int, planned: dict[str, Resident], loaded: list[Resident]) 
 async def _planned(options: SwarmOptions) -> dict[str, Resident]:
     """Find the engines that the tiers' models will need; what is wrong with one is said elsewhere.
 
-    The planner's adapter needs a context of its own over the same weights, which isn't counted.
+    Planning with an adapter needs a context of its own, and the embedded model's weights once more
+    where the adapter is added to them; neither is counted.
     """
     from ...blocks.models import resolve_model
 

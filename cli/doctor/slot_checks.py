@@ -7,12 +7,12 @@ from typing import Any
 
 from .check import Check
 
-__all__ = ["check_slots", "measure_slots"]
+__all__ = ["check_slots", "measure_again"]
 
 _SETTING = "PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS"
 
 
-def measure_slots(model: Any) -> bool:
+def measure_again(model: Any) -> bool:
     """Measure a model file of this machine; return whether that may have changed its slots.
 
     Raises:

@@ -11,7 +11,7 @@ from .check import Check
 if TYPE_CHECKING:
     from ...blocks.llama.requantised.prepared import Prepared
 
-__all__ = ["check_weights"]
+__all__ = ["check_weights", "planner_weights"]
 
 _SETTING = "PREFECT_INTEGRATIONS_SWARM_REQUANTISE"
 _GAIN = (
@@ -37,6 +37,28 @@ def check_weights(title: str, model: Any) -> Iterable[Check]:
         yield Check(name, "ok", _embedded(prepared))
     else:
         yield _as_is(name, local.path)
+
+
+def planner_weights(name: str, adapter: Path) -> str:
+    """Say of the model of a name where its adapter's weights are added to its own; "" if nowhere.
+
+    Args:
+        name: Of a model file: `demo`, or `llamacpp:` and a path.
+        adapter: The adapter that it plans with.
+    """
+    from ...blocks.llama.gguf import check_model_file, demo_model_path
+    from ...blocks.llama.merged.prepared import find_merged
+
+    path = check_model_file(name.partition(":")[2] or demo_model_path())
+    if (merged := find_merged(path, adapter)) is None:
+        return ""
+    if merged.made:
+        size = merged.path.stat().st_size
+        return f", added to the model's weights: {size / 1e6:.0f} MB at {merged.path}"
+    return (
+        f"; the first plan adds it to the model's weights, about {merged.size / 1e6:.0f} MB at "
+        f"{merged.path}"
+    )
 
 
 def _embedded(prepared: Prepared) -> str:

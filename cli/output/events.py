@@ -22,7 +22,7 @@ from ...events.kinds import (
     WaitEvent,
 )
 from ...events.line import to_line
-from ...text import clean, one_line, plural
+from ...text import clean, dollars, one_line, plural
 
 __all__ = ["event_line", "print_events"]
 
@@ -74,7 +74,7 @@ def _words_of_run(event: RunEvent) -> str:
 
 
 def _money(usd: float | None) -> str:
-    return "" if usd is None else f", ${usd:.4f}"
+    return "" if usd is None else f", {dollars(usd)}"
 
 
 def print_events(

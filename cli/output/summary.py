@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...result import Metrics, StepResult, SwarmResult
-from ...tasks.report.memory import recalled_line
+from ...tasks.report.memory import recalled_line, shown_line
 from ...tasks.report.timeline import LEGEND, timeline
-from ...text import duration, one_line, plural
+from ...text import dollars, duration, one_line, plural
 from .printing import console, print_section, print_table, print_text
 
 __all__ = ["asked", "example_step", "metrics_line", "print_summary"]
@@ -35,6 +35,8 @@ def print_summary(
         print_text(result.problem)
     print_section(f"Run {result.run_id} is {result.status}.")
     print_text(metrics_line(result))
+    if shown := shown_line(result.planning):
+        print_text(shown)
     if recalled := recalled_line(result):
         print_text(f"Recalled {recalled}")
     if look_closer:
@@ -48,7 +50,7 @@ def print_summary(
 def metrics_line(result: SwarmResult) -> str:
     """Write the figures of a run in one line."""
     metrics, cost = result.metrics, result.cost
-    money = f", ${cost.money_usd:.4f}" if cost.money_usd is not None else ""
+    money = f", {dollars(cost.money_usd)}" if cost.money_usd is not None else ""
     return " · ".join(
         (
             f"makespan {duration(metrics.makespan_s)}",

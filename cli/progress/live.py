@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...events.kinds import RunEvent, WaitEvent
-from ...text import clean, duration, one_line, plural
+from ...text import clean, dollars, duration, one_line, plural
 from .board import Board, BoardRow, reduce, running_path
 
 __all__ = ["LiveScreen", "draw", "shown_rows"]
@@ -157,7 +157,7 @@ def _figures(board: Board, path_s: float, now: float) -> str:
             f"{done} of {plural(len(board.rows), 'step')} over",
             f"{board.count('running')} running",
             plural(board.tokens, "token"),
-            *([f"${board.cost_usd:.4f}"] if board.cost_usd else []),
+            *([dollars(board.cost_usd)] if board.cost_usd else []),
             duration(elapsed),
             f"critical path {duration(path_s)}",
         )

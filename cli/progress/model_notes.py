@@ -1,4 +1,4 @@
-"""Shows in a run's progress that a local model loads or makes room for another."""
+"""Shows in a run's progress what local models do, and that traces can't be delivered."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
-__all__ = ["showing_models"]
+__all__ = ["showing_models", "showing_traces"]
 
-_LOGGER = "prefect_swarm.models"
+_MODELS, _TRACES = "prefect_swarm.models", "prefect_swarm.tracing"
 
 
 class _Notes(logging.Handler):
@@ -31,7 +31,24 @@ def showing_models(note: Callable[[str], None]) -> Generator[None]:
     Args:
         note: Called from an engine's own thread.
     """
-    logger, handler = logging.getLogger(_LOGGER), _Notes(note)
+    with _showing(_MODELS, note):
+        yield
+
+
+@contextmanager
+def showing_traces(note: Callable[[str], None]) -> Generator[None]:
+    """Have it noted inside why there are no traces, or why they don't arrive.
+
+    Args:
+        note: Called from the thread that sends them.
+    """
+    with _showing(_TRACES, note):
+        yield
+
+
+@contextmanager
+def _showing(name: str, note: Callable[[str], None]) -> Generator[None]:
+    logger, handler = logging.getLogger(name), _Notes(note)
     level, propagate = logger.level, logger.propagate
     if not logger.isEnabledFor(logging.INFO):
         # Whoever has not asked for these lines would otherwise get them from the root's handlers.

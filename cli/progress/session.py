@@ -22,7 +22,7 @@ from ..output.summary import example_step, print_summary
 from .interruption import Interruption, interruptible
 from .json_lines import JsonScreen
 from .live import LiveScreen
-from .model_notes import showing_models
+from .model_notes import showing_models, showing_traces
 from .plain import PlainScreen
 
 __all__ = ["check_output", "run_and_report", "say", "waiting"]
@@ -104,7 +104,7 @@ async def _watched(
 ) -> SwarmResult:
     from prefect.exceptions import CancelledRun, TerminationSignal
 
-    with screen, showing_models(screen.note):
+    with screen, showing_models(screen.note), showing_traces(screen.note):
         async with interruptible(server, screen.note, screen.hear) as interruption:
             with controlled(interruption.control):
                 try:

@@ -11,7 +11,7 @@ import typer
 
 from ...errors import InputError
 from ...settings import home
-from ...text import duration, one_line, plural
+from ...text import dollars, duration, one_line, plural
 from ..command import AsJson
 from ..output.printing import print_json, print_table, print_text
 from .listing import STATUSES, ListedRun, RunStatus, list_runs
@@ -68,7 +68,7 @@ def _row(run: ListedRun) -> tuple[str, ...]:
         "" if run.steps is None else f"{run.steps:,}",
         "" if run.makespan_s is None else duration(run.makespan_s),
         "" if run.tokens is None else f"{run.tokens:,}",
-        "" if run.usd is None else f"${run.usd:.4f}",
+        "" if run.usd is None else dollars(run.usd),
         one_line(run.damage or run.objective, 300),
     )
 

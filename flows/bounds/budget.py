@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...errors import BudgetExceededError
+from ...text import dollars
 
 __all__ = ["Amount", "Budget", "Spending", "admits"]
 
@@ -59,8 +60,8 @@ def admits(budget: Budget, spending: Spending, needed: Amount) -> bool:
         )
     if budget.max_usd is not None and at_worst.usd > budget.max_usd:
         raise BudgetExceededError(
-            f"The run's money doesn't suffice: ${spending.spent.usd:.4f} spent and up to "
-            f"${needed.usd:.4f} needed are more than ${budget.max_usd:g}.",
+            f"The run's money doesn't suffice: {dollars(spending.spent.usd)} spent and up to "
+            f"{dollars(needed.usd)} needed are more than ${budget.max_usd:g}.",
             "Raise max_usd, lower max_output_tokens, or use a cheaper model.",
         )
     now = at_worst + spending.reserved

@@ -6,8 +6,8 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ...errors import InputError, RunDamagedError
-from ...inputs.reading import check_inputs
+from ...errors import RunDamagedError
+from ...inputs.reading import given_together
 from ...runs import RunFolder
 
 __all__ = ["inputs_given", "keep_inputs", "stored_inputs"]
@@ -40,12 +40,7 @@ def keep_inputs(run: RunFolder, parameter: Mapping[str, str] | None) -> None:
         InputError: A text can't be given under its name, or two have the same one.
         StorageError: There is no room for them.
     """
-    own, given = parameter or {}, _given.get() or {}
-    if twice := sorted(own.keys() & given.keys()):
-        raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
-    texts = {**own, **given}
-    check_inputs(texts)
-    if texts:
+    if texts := given_together(parameter or {}, _given.get() or {}):
         run.write(_FILE, texts)
 
 

@@ -12,10 +12,11 @@ from ...errors import RunDamagedError
 from ...frozen import Frozen
 from ...result import Recall
 from ...runs import RunFolder
+from ...tasks.planner.context.facts import PlanningFacts
 from ...tasks.planner.task import Planned
 from .restore import state_of
 
-__all__ = ["StoredPlanning", "StoredRecall", "load", "save", "task_run_of"]
+__all__ = ["StoredFacts", "StoredPlanning", "StoredRecall", "load", "save", "task_run_of"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -37,14 +38,21 @@ class StoredPlanning(_WithState):
     planned: Planned
 
 
+class StoredFacts(Frozen):
+    """What the planner is shown; None if it is shown nothing."""
+
+    facts: PlanningFacts | None
+
+
 class StoredRecall(_WithState):
     """What the memory made of the plan; None if the run has no memory."""
 
     recall: Recall | None
 
 
-K = TypeVar("K", StoredPlanning, StoredRecall)
+K = TypeVar("K", StoredFacts, StoredPlanning, StoredRecall)
 _NAMES: dict[type[BaseModel], str] = {
+    StoredFacts: "facts.json",
     StoredPlanning: "planned.json",
     StoredRecall: "recall.json",
 }
@@ -63,7 +71,7 @@ def load(run: RunFolder, kind: type[K]) -> K | None:
     return None
 
 
-def save(run: RunFolder, kept: StoredPlanning | StoredRecall) -> None:
+def save(run: RunFolder, kept: StoredFacts | StoredPlanning | StoredRecall) -> None:
     """Keep it."""
     run.store(_NAMES[type(kept)], kept)
 

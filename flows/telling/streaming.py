@@ -10,6 +10,7 @@ from typing import Any
 from ...blocks.given import GivenModel
 from ...events.buffer import EventBuffer
 from ...events.kinds import RunEvent
+from ...inputs.reading import Inputs
 from ...result import SwarmResult
 from ...task_ir import TaskIR
 from ..control import RunControl, controlled, current_control
@@ -23,6 +24,7 @@ async def stream(
     objective: str,
     *,
     plan: TaskIR | None = None,
+    inputs: Inputs | None = None,
     options: SwarmOptions | None = None,
     model: GivenModel | str | None = None,
     worker: GivenModel | str | None = None,
@@ -38,6 +40,7 @@ async def stream(
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
         plan: A plan of your own; left out, the orchestrator writes one.
+        inputs: What to work on, as in `swarm`.
         options: Models and budgets. With `stream_text` providers are asked to stream too.
         model: The model of every tier, as in `swarm`.
         worker: The cheapest tier's, instead.
@@ -58,6 +61,7 @@ async def stream(
     run = swarm(
         objective,
         plan=plan,
+        inputs=inputs,
         options=options,
         model=model,
         worker=worker,

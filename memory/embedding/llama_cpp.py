@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from ...errors import MemoryStoreError
 from ...local_extra import require_llama_cpp
+from ...openmp import sleeping_threads
 from ..protocols import Vectors
 from .vectors import unit_rows
 
@@ -21,8 +21,6 @@ __all__ = ["LlamaCppEmbedder"]
 _CONTEXT = 512
 """Tokens of a text that count; it is what most embedding models were trained with."""
 _SAMPLE = 1 << 20
-# Threads that spin while they wait slow other processes many times. Read when llama.cpp is loaded.
-_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "1000"}
 
 
 class LlamaCppEmbedder:
@@ -99,15 +97,8 @@ class LlamaCppEmbedder:
 
 
 def _load(path: Path) -> Any:
-    ours = not any(name in os.environ for name in _WAITING)
-    if ours:
-        os.environ.update(_WAITING)
-    try:
+    with sleeping_threads():
         from llama_cpp import Llama
-    finally:
-        if ours:
-            for name in _WAITING:
-                os.environ.pop(name, None)
     try:
         return Llama(
             str(path),

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ...blocks.llama.openmp import sleeping_threads
 from ...errors import InputError
+from ...openmp import sleeping_threads
 from .config import Practice, TrainConfig, TrainingReport, TrainResult
 from .extra import require_extra
 

@@ -51,7 +51,8 @@ async def converse(
     Raises:
         NoPlanError: The model refuses, or the second plan can't be read either.
     """
-    asked = _user_message("\n\n".join(filter(None, (objective, listing(context.inputs)))))
+    parts = (objective, listing(context.inputs), context.facts)
+    asked = _user_message("\n\n".join(filter(None, parts)))
     answers = [await ask([asked])]
     try:
         return _draft(answers, objective, context, "as the model wrote it")

@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Syst
 from pydantic_ai.models import Model
 
 from ...blocks.llama.model import LlamaCppModel, LlamaCppSettings
+from ...blocks.traced import tracing_of
 from ..subagent.early_abort import watch
 from .conversation import checked_objective, converse
 from .instructions import instructions
@@ -50,6 +51,8 @@ class GrammarPlanner:
 
         async def ask(messages: Sequence[ModelMessage]) -> ModelResponse:
             sent = [ModelRequest([system]), *messages]
-            return await model_request(self._model, sent, model_settings=settings)
+            return await model_request(
+                self._model, sent, model_settings=settings, instrument=tracing_of(self._model)
+            )
 
         return await converse(checked_objective(objective), context, ask)

@@ -11,7 +11,7 @@ from .grammar import GrammarPlanner
 from .protocol import Planner
 from .structured import StructuredPlanner
 
-__all__ = ["planner_for"]
+__all__ = ["planner_for", "reads_facts"]
 
 
 def planner_for(model: Model, *, adapter: bool = True) -> Planner:
@@ -32,3 +32,11 @@ def planner_for(model: Model, *, adapter: bool = True) -> Planner:
         model = model.wrapped
     path = local.planner_adapter if adapter else None
     return AdapterPlanner(model, path) if path is not None else GrammarPlanner(model, local)
+
+
+def reads_facts(planner: Planner) -> bool:
+    """Return whether a planner reads what the swarm has and has seen.
+
+    The adapter's doesn't: its prompt is the one that it was trained on, word for word.
+    """
+    return not isinstance(planner, AdapterPlanner)

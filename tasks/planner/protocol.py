@@ -22,12 +22,15 @@ class PlanContext:
         seed: Seeds sampling; None is the model's own.
         max_tokens: The most tokens a plan may take; None is the planner's own.
         inputs: What is given to read; the rules have the names.
+        facts: What the swarm has and has seen, bounded and quoted. The adapter's planner leaves it
+            out: its prompt is the one that it was trained on.
     """
 
     rules: PlanRules = field(default_factory=PlanRules)
     seed: int | None = None
     max_tokens: int | None = None
     inputs: tuple[InputNote, ...] = ()
+    facts: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

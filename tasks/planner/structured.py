@@ -18,6 +18,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from ...blocks.traced import tracing_of
 from .conversation import checked_objective, converse
 from .instructions import instructions
 from .protocol import PlanContext, PlanDraft
@@ -97,5 +98,9 @@ class StructuredPlanner:
             for message in messages
         ]
         return await model_request(
-            self._model, sent, model_settings=settings, model_request_parameters=parameters
+            self._model,
+            sent,
+            model_settings=settings,
+            model_request_parameters=parameters,
+            instrument=tracing_of(self._model),
         )

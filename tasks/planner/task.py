@@ -18,15 +18,19 @@ from pydantic_ai.models import Model
 from ...blocks.llama.adapter import file_hash
 from ...blocks.models import planner_adapter_of, resolve_model
 from ...blocks.preflight import refusal
+from ...blocks.profiles import profile_of
 from ...errors import NoPlanError
 from ...frozen import Frozen
 from ...gates import gates
 from ...result import Planning
 from ...task_ir import PlanRules, StoredPlan, TierName
+from ..spans import plan_span
 from ..tags import tag_task_run
+from .context.facts import PlanningFacts
+from .context.text import FactsText, facts_text, room_for
 from .given_inputs import InputNote
-from .planner import planner_for
-from .protocol import PlanContext, PlanDraft
+from .planner import planner_for, reads_facts
+from .protocol import PlanContext, PlanDraft, Planner
 
 __all__ = ["PlanRequest", "Planned", "decompose", "plan_objective"]
 
@@ -34,7 +38,8 @@ __all__ = ["PlanRequest", "Planned", "decompose", "plan_objective"]
 class PlanRequest(Frozen):
     """What the orchestrator is asked. `run` is the flow run it belongs to.
 
-    `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read.
+    `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read,
+    `facts` what the swarm has and has seen, for planners that were not trained without it.
     """
 
     run: str
@@ -45,6 +50,7 @@ class PlanRequest(Frozen):
     seed: int | None = None
     adapter: bool = True
     inputs: tuple[InputNote, ...] = ()
+    facts: PlanningFacts | None = None
 
 
 class Planned(Frozen):
@@ -58,8 +64,8 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
-    # Without inputs the key is the one that it was before requests had them.
-    left_out = None if request.inputs else {"inputs"}
+    # Without inputs and facts the key is the one that it was before requests had them.
+    left_out = {name for name in ("inputs", "facts") if not getattr(request, name)}
     content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return f"{request.run}.plan.{digest}"
@@ -83,7 +89,8 @@ async def decompose(
         NoPlanError: No plan it wrote can be read.
     """
     tag_task_run(f"tier: {request['tier']}")
-    planned = await plan_objective(PlanRequest.model_validate(request))
+    with plan_span(request["tier"]):
+        planned = await plan_objective(PlanRequest.model_validate(request))
     return planned.model_dump(mode="json")
 
 
@@ -98,7 +105,8 @@ async def plan_objective(request: PlanRequest) -> Planned:
     names = frozenset(note.name for note in request.inputs)
     rules = PlanRules(max_steps=request.max_steps, gates=frozenset(gates()), inputs=names)
     planner = planner_for(model, adapter=request.adapter)
-    context = PlanContext(rules, request.seed, inputs=request.inputs)
+    shown = _shown(request, model, planner)
+    context = PlanContext(rules, request.seed, inputs=request.inputs, facts=shown.text)
     try:
         draft = await planner.plan(request.objective, context)
     except FallbackExceptionGroup as group:
@@ -108,14 +116,21 @@ async def plan_objective(request: PlanRequest) -> Planned:
     except UnexpectedModelBehavior as error:
         problem = f"{model.model_name} gave no usable answer when it was asked for a plan: {error}"
         raise NoPlanError(problem, "Ask another model, or give a plan.") from error
-    return Planned(plan=draft.plan, planning=_planning(draft, model.model_name))
+    return Planned(plan=draft.plan, planning=_planning(draft, model.model_name, shown))
+
+
+def _shown(request: PlanRequest, model: Model, planner: Planner) -> FactsText:
+    """Return what of the facts the planner is shown: as much as it has room for."""
+    if request.facts is None or not reads_facts(planner):
+        return FactsText()
+    return facts_text(request.facts, room_for(profile_of(model).context_tokens))
 
 
 def _refused(model: Model, error: Exception) -> Exception:
     return refusal(model, error) if isinstance(error, ModelAPIError) else error
 
 
-def _planning(draft: PlanDraft, model: str) -> Planning:
+def _planning(draft: PlanDraft, model: str, shown: FactsText) -> Planning:
     return Planning(
         source="orchestrator",
         model=model,
@@ -124,4 +139,6 @@ def _planning(draft: PlanDraft, model: str) -> Planning:
         choice=draft.origin,
         adapter=file_hash(draft.adapter) if draft.adapter else None,
         usage=draft.usage,
+        shown_runs=shown.runs,
+        shown_personas=shown.personas,
     )

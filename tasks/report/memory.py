@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...result import StepRecall, SwarmResult
-from ...text import duration
+from ...result import Planning, StepRecall, SwarmResult
+from ...text import duration, plural
 from .markdown import bullets, plain, table
 
-__all__ = ["memory_markdown", "recalled_line"]
+__all__ = ["memory_markdown", "recalled_line", "shown_line"]
 
 _SHOWN = 3
 _LISTED = 5
@@ -34,6 +34,16 @@ def memory_markdown(result: SwarmResult) -> list[str]:
     if result.taught:
         parts += ["It taught:", bullets([plain(sentence, 200) for sentence in result.taught])]
     return parts
+
+
+def shown_line(planning: Planning) -> str:
+    """Say in one line which memories the planner was shown; "" if none were."""
+    parts: list[str] = []
+    if planning.shown_runs:
+        parts.append(f"the plans of {', '.join(run[:8] for run in planning.shown_runs)}")
+    if planning.shown_personas:
+        parts.append(plural(len(planning.shown_personas), "persona"))
+    return f"The planner was shown {' and '.join(parts)}." if parts else ""
 
 
 def recalled_line(result: SwarmResult) -> str:

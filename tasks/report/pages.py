@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...result import Attempt, StepResult, SwarmResult
-from ...text import one_line
+from ...text import dollars, one_line
 from .attempts import attempts_markdown, change_line
 from .markdown import label, plain, table
 from .memory import memory_markdown
@@ -62,11 +62,16 @@ def mermaid(steps: Sequence[DagStep]) -> str:
     return "\n".join(lines)
 
 
-def dag_markdown(objective: str, steps: Sequence[DagStep]) -> str:
-    """Write the plan's page: the graph and each step's status, with the reason for it."""
+def dag_markdown(objective: str, steps: Sequence[DagStep], shown: str = "") -> str:
+    """Write the plan's page: the graph and each step's status, with the reason for it.
+
+    `shown` says which memories the planner was shown; "" for none.
+    """
     counts = {status: sum(s.status == status for s in steps) for status in _LOOK}
     summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     parts = [f"**{plain(objective, 300)}**", f"{len(steps)} steps: {summary}."]
+    if shown:
+        parts.append(plain(shown, 300))
     edges = sum(len(step.upstream) for step in steps)
     if len(steps) <= _MOST_NODES and edges <= _MOST_EDGES:
         parts.append(f"```mermaid\n{mermaid(steps)}\n```")
@@ -83,7 +88,7 @@ def dag_markdown(objective: str, steps: Sequence[DagStep]) -> str:
 def timeline_markdown(result: SwarmResult) -> str:
     """Write the timeline's page: bars, critical path, figures, slack, attempts and decisions."""
     metrics, cost = result.metrics, result.cost
-    money = f", ${cost.money_usd:.4f}" if cost.money_usd is not None else ""
+    money = f", {dollars(cost.money_usd)}" if cost.money_usd is not None else ""
     figures = [
         ("critical steps", str(metrics.critical_steps)),
         ("makespan", f"{metrics.makespan_s:.2f} s"),

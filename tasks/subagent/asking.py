@@ -26,6 +26,7 @@ from pydantic_ai.models import Model
 from ...blocks.limiter.faults import fault_of, words_of
 from ...blocks.local import local_model
 from ...blocks.preflight import refusal
+from ...blocks.traced import tracing_of
 from ...errors import (
     ContextTooSmallError,
     EmptyOutputError,
@@ -59,7 +60,9 @@ async def ask(model: Model, request: SubagentRequest) -> tuple[list[ModelMessage
     if request.begun and is_local:
         settings["llamacpp_begun"] = request.begun
     try:
-        response = await model_request(model, messages, model_settings=settings)
+        response = await model_request(
+            model, messages, model_settings=settings, instrument=tracing_of(model)
+        )
     except FallbackExceptionGroup as group:
         raise _of_all(model, request, group.exceptions) from group
     except (ModelAPIError, UnexpectedModelBehavior) as error:

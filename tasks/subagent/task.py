@@ -28,6 +28,7 @@ from ...errors import (
 from ...result import Usage
 from ...runs import RunFolder
 from ..race import run_in_race
+from ..spans import agent_span, note_answer
 from ..tags import tag_task_run
 from ..usage import usage_of
 from .answered_ahead import answer_ahead
@@ -63,7 +64,9 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     asked = SubagentRequest.model_validate(request)
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
     # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
-    result = await run_in_race(asked.race, _answer(asked))
+    with agent_span(asked) as span:
+        result = await run_in_race(asked.race, _answer(asked))
+        note_answer(span, result)
     if result is None:
         return Cancelled(message="Another candidate passed first.")
     if result.category is Category.UNAVAILABLE:

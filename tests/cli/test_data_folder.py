@@ -11,6 +11,7 @@ from .conftest import Invoke
 USING = [
     ["run", "x"],
     ["batch", "lines.jsonl"],
+    ["eval", "cases.yaml"],
     ["resume", "12345678"],
     ["plan", "x"],
     ["runs"],

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama.adapter import SHIPPED_ADAPTER
+from prefect_swarm.blocks.llama.merged import prepared as merged
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.blocks.llama.requantised import prepared
 from prefect_swarm.blocks.llama.slot_gain import measured
@@ -27,12 +29,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_the_embedded_models_weights_are_prepared(asked: list[Path]) -> None:
-    prepare_weights(LlamaCppModel(demo_model_path()))
+    prepare_weights(LlamaCppModel(demo_model_path()), planning=True)
     assert asked == [demo_model_path().resolve()]
 
 
 def test_a_model_of_a_provider_has_none(asked: list[Path]) -> None:
-    prepare_weights(TestModel())
+    prepare_weights(TestModel(), planning=True)
     assert asked == []
 
 
@@ -43,7 +45,7 @@ def test_a_folder_that_takes_no_file_is_named_and_the_model_serves_all_the_same(
     monkeypatch.setattr(prepared, "processor", lambda: "x86-avx512")
     swarm_home.mkdir()
     (swarm_home / "weights").touch()
-    prepare_weights(LlamaCppModel(demo_model_path()))
+    prepare_weights(LlamaCppModel(demo_model_path()), planning=True)
     assert str(swarm_home / "weights") in capsys.readouterr().err
 
 
@@ -57,3 +59,21 @@ def test_the_slots_of_model_files_alone_are_measured(monkeypatch: pytest.MonkeyP
     measure_slots(LlamaCppModel(demo_model_path()))
     measure_slots(TestModel())
     assert asked == [demo_model_path().resolve()]
+
+
+@pytest.mark.parametrize(("planning", "count"), [(True, 1), (False, 0)])
+def test_the_planners_adapter_is_added_where_plans_are_asked_for(
+    planning: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added: list[Path] = []
+
+    def prepare(source: Path, _: object) -> Path:
+        return source.with_name("prepared.gguf")
+
+    def merge(_: Path, adapter: Path, __: object) -> None:
+        added.append(adapter)
+
+    monkeypatch.setattr(prepared, "weights_of", prepare)
+    monkeypatch.setattr(merged, "merged_of", merge)
+    prepare_weights(LlamaCppModel(demo_model_path()), planning=planning)
+    assert added == [SHIPPED_ADAPTER.resolve()] * count

@@ -37,7 +37,7 @@ def test_the_version_is_the_packages(invoke: Invoke) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["run", "plan", "batch", "resume", "inspect", "doctor", "train", "serve"]
+    "name", ["run", "plan", "batch", "eval", "resume", "inspect", "doctor", "train", "serve"]
 )
 def test_every_command_says_what_it_does(name: str, invoke: Invoke) -> None:
     result = invoke(name, "--help")
@@ -45,7 +45,7 @@ def test_every_command_says_what_it_does(name: str, invoke: Invoke) -> None:
     assert "--debug" in result.stdout
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "batch", "doctor"])
+@pytest.mark.parametrize("command", ["run", "plan", "batch", "eval", "doctor"])
 def test_every_option_of_a_run_can_be_given(command: str, invoke: Invoke) -> None:
     text = invoke(command, "--help").stdout
     given = [name for name in SwarmOptions.model_fields if name not in NOT_HERE]

@@ -5,22 +5,18 @@ Import it late: it loads the shared library.
 
 from __future__ import annotations
 
-import fcntl
 import logging
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ....errors import ModelError, StorageError
-from ....files import READABLE, replace_atomically, require_room, storage_error
 from ....settings import SwarmSettings, home
-from ..adapter import file_hash, source_of
-from ..gguf import check_model_file, is_demo_model, read_tensors
-from ..gguf_header import last_tensor
+from ..adapter import file_hash
+from ..gguf import is_demo_model, read_tensors
 from .choice import DEFAULT_TARGET, Requantisation, Target, requantisation_of
+from .once import is_whole, make_once, write_whole
 from .quantiser import processor, quantise
-from .tensor_types import bytes_of
 
 __all__ = ["Prepared", "find_prepared", "make_requantised", "requantisation_for", "weights_of"]
 
@@ -61,7 +57,7 @@ def find_prepared(source: Path) -> Prepared | None:
     if (change := requantisation_for(source)) is None:
         return None
     path = home() / "weights" / f"{file_hash(source)}-{change.target}.gguf"
-    return Prepared(path, change, _is_whole(path, file_hash(source)))
+    return Prepared(path, change, is_whole(path, file_hash(source)))
 
 
 def weights_of(source: Path, say: Callable[[str], None] | None = None) -> Path:
@@ -97,60 +93,21 @@ def make_requantised(source: Path, path: Path, change: Requantisation) -> None:
         ModelError: llama.cpp can't make it.
         StorageError: There is no room for it, or its folder can't be written to.
     """
-    needed = change.size + _HEADER_BYTES
-    require_room(path.parent, needed)
     digest = file_hash(source)
-    try:
-        with replace_atomically(path, mode=READABLE) as temporary:
-            quantise(source, temporary, change.target, digest)
-            if not _is_whole(temporary, digest):
-                raise ModelError(
-                    f"What llama.cpp made of {source} is not whole.", "Use the file as it is."
-                )
-    except OSError as error:
-        raise storage_error(path, needed, error) from error
+
+    def write(temporary: Path) -> None:
+        quantise(source, temporary, change.target, digest)
+        if not is_whole(temporary, digest):
+            raise ModelError(
+                f"What llama.cpp made of {source} is not whole.", "Use the file as it is."
+            )
+
+    write_whole(path, change.size + _HEADER_BYTES, write)
 
 
 def _prepare(source: Path, prepared: Prepared, say: Callable[[str], None]) -> None:
-    folder = prepared.path.parent
-    require_room(folder, 0)
-    with _making(folder, file_hash(source)):
-        # Another process may have made it while this one waited.
-        if _is_whole(prepared.path, file_hash(source)):
-            return
-        _remove_remains(folder, prepared.path)
+    def make() -> None:
         say("Preparing the model's weights for this processor: once, about 1 s.")
         make_requantised(source, prepared.path, prepared.change)
 
-
-@contextmanager
-def _making(folder: Path, digest: str) -> Generator[None]:
-    """Hold the lock of a source's forms, which dies with the process."""
-    try:
-        file = (folder / f"{digest}.lock").open("a", encoding="ascii")
-    except OSError as error:
-        raise storage_error(folder, 0, error) from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError as error:
-            raise storage_error(folder, 0, error) from error
-        yield
-
-
-def _remove_remains(folder: Path, path: Path) -> None:
-    """Remove what a killed process was writing. The caller holds the lock."""
-    for remains in folder.glob(f".{path.name[:40]}-*"):
-        remains.unlink(missing_ok=True)
-
-
-def _is_whole(path: Path, digest: str) -> bool:
-    """Whether a file was made from the source of this hash and has all that its header says."""
-    try:
-        path = check_model_file(path)
-        if source_of(path) != digest:
-            return False
-        last = last_tensor(read_tensors(path, _NOUN))
-        return path.stat().st_size >= last.start + (bytes_of(last) or 0)
-    except (ModelError, OSError):
-        return False
+    make_once(prepared.path, file_hash(source), make)

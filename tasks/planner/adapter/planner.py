@@ -18,6 +18,7 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import Model
 
 from ....blocks.llama.model import LlamaCppSettings
+from ....blocks.traced import tracing_of
 from ....errors import NoPlanError, PlanError
 from ...usage import usage_of
 from ..conversation import EXCERPT, checked_objective
@@ -111,7 +112,9 @@ class AdapterPlanner:
             llamacpp_adapter=str(self._adapter),
         )
         messages = trained_messages(objective)
-        answer = await model_request(self._model, messages, model_settings=settings)
+        answer = await model_request(
+            self._model, messages, model_settings=settings, instrument=tracing_of(self._model)
+        )
         answers.append(answer)
         text = answer.text or ""
         if answer.finish_reason in ("length", "error"):

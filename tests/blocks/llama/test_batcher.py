@@ -27,7 +27,7 @@ ENDLESS = 'root ::= "a" root'
 
 @pytest.fixture(scope="module", params=[True, False], ids=["deterministic", "quick"])
 def config(request: pytest.FixtureRequest) -> EngineConfig:
-    return EngineConfig(n_ctx=256, n_slots=2, deterministic=request.param)
+    return EngineConfig(n_ctx=256, n_slots=2, deterministic=request.param, prompt_lookup=True)
 
 
 @pytest.fixture(scope="module")

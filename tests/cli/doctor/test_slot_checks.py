@@ -10,7 +10,7 @@ from prefect_swarm.blocks.llama import EngineConfig, demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.blocks.llama.slot_gain import measured, timing
 from prefect_swarm.blocks.llama.slot_gain.kept import SlotMeasurement, kept_path, write_kept
-from prefect_swarm.cli.doctor.slot_checks import check_slots, measure_slots
+from prefect_swarm.cli.doctor.slot_checks import check_slots, measure_again
 from pydantic_ai.models.test import TestModel
 
 _SETTING = "PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS"
@@ -67,16 +67,16 @@ def test_a_deep_look_measures(monkeypatch: pytest.MonkeyPatch) -> None:
         return STEPS
 
     monkeypatch.setattr(timing, "time_steps", time_steps)
-    assert measure_slots(LlamaCppModel(demo_model_path()))
+    assert measure_again(LlamaCppModel(demo_model_path()))
     assert "10 at 1" in found()[0]
     assert LlamaCppModel(demo_model_path()).config.n_slots == 2
 
 
 def test_nothing_is_measured_where_it_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(_SETTING, "off")
-    assert not measure_slots(LlamaCppModel(demo_model_path()))
+    assert not measure_again(LlamaCppModel(demo_model_path()))
 
 
 def test_a_model_of_a_provider_has_none() -> None:
     assert list(check_slots("model", TestModel())) == []
-    assert not measure_slots(TestModel())
+    assert not measure_again(TestModel())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.blocks.llama.adapter import SHIPPED_ADAPTER
+from prefect_swarm.blocks.llama.merged.prepared import find_merged
 from prefect_swarm.blocks.llama.requantised import prepared
 from prefect_swarm.blocks.llama.requantised.kernels import Processor
 from prefect_swarm.blocks.llama.requantised.prepared import weights_of
@@ -76,3 +79,31 @@ def test_where_all_is_fast_nothing_is_offered(
     found = weights(invoke)
     assert found["detail"].startswith("as in the file: ")
     assert not found["fix"]
+
+
+@pytest.mark.usefixtures("swarm_home")
+def test_before_the_first_plan_it_says_what_that_will_add(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(_SETTING, "auto")
+    found = weights(invoke, name="planner")
+    assert "; the first plan adds it to the model's weights, about 143 MB at " in found["detail"]
+
+
+def test_where_it_is_off_the_adapter_is_named_alone(invoke: Invoke) -> None:
+    assert weights(invoke, name="planner")["detail"].endswith(".gguf")
+
+
+@pytest.mark.model
+def test_after_it_the_file_with_the_adapter_is_named(
+    invoke: Invoke, swarm_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(_SETTING, "auto")
+    source = demo_model_path().resolve()
+    merged = find_merged(source, SHIPPED_ADAPTER.resolve())
+    assert merged is not None
+    # What it holds is looked at by its header alone.
+    merged.path.hardlink_to(weights_of(source))
+    found = weights(invoke, name="planner")["detail"]
+    assert found.endswith(f", added to the model's weights: 145 MB at {merged.path}")
+    shutil.rmtree(swarm_home)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from prefect_swarm.cli.progress.model_notes import showing_models
+from prefect_swarm.cli.progress.model_notes import showing_models, showing_traces
 
 LOGGER = logging.getLogger("prefect_swarm.models")
 
@@ -32,3 +32,10 @@ def test_who_has_asked_for_them_still_gets_them(caplog: pytest.LogCaptureFixture
     with showing_models(lambda _: None):
         LOGGER.info("Loading the model small.")
     assert caplog.messages == ["Loading the model small."]
+
+
+def test_why_there_are_no_traces_is_noted() -> None:
+    found: list[str] = []
+    with showing_traces(found.append):
+        logging.getLogger("prefect_swarm.tracing").warning("No traces: %s", "packages are missing")
+    assert found == ["No traces: packages are missing"]

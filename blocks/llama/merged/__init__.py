@@ -1,0 +1,1 @@
+"""Model files with the planner's adapter added to their weights, made once."""

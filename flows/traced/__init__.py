@@ -1,0 +1,1 @@
+"""The spans of a run: its own, its steps' and their attempts'."""
