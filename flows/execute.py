@@ -175,7 +175,8 @@ class Execution:
             self._context, self.control, self.source.plan.definition_of_done, self.check_answer
         )
         answer = await answering.answer(last)
-        if answer.trouble and status == "completed":
+        broke_off = self.source.planning.broke_off
+        if (answer.trouble or broke_off) and status == "completed":
             status = "partial"
         records = list(self._context.records.values())
         problems = [
@@ -186,7 +187,7 @@ class Execution:
         taught = await self._memories.conclude(records)
         stopped = any(record.category is Category.BUDGET for record in records)
         advice = f"{_RAISE} prefect-swarm resume {self.run.run_id} --max-tokens N"
-        parts = [*problems, answer.trouble, advice if stopped else ""]
+        parts = [_broken(broke_off), *problems, answer.trouble, advice if stopped else ""]
         problem = excerpt(" ".join(filter(None, parts)), 2000)
         return self._result(
             status,
@@ -227,6 +228,10 @@ class Execution:
             taught=taught,
             problem=problem,
         )
+
+
+def _broken(why: str) -> str:
+    return f"The plan broke off; what was complete of it was run. {why}" if why else ""
 
 
 def _planned(plan: CompiledPlan) -> PlannedEvent:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from prefect.client.schemas.objects import State
 
-from ..errors import NoPlanError
+from ..errors import ModelError, NoPlanError
 from ..events.kinds import PlanningEvent, Tell
 from ..gates import gates
 from ..result import Planning
@@ -16,6 +16,7 @@ from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.given_inputs import notes_of
 from ..tasks.planner.task import Planned, PlanRequest, decompose
+from .ahead.listening import PlanReader, ReadPlan
 from .given.merging import with_inputs
 from .options import SwarmOptions
 from .task_run import run_task
@@ -34,7 +35,7 @@ async def plan_for(
     inputs: Mapping[str, str],
     tell: Tell,
     facts: PlanningFacts | None = None,
-    read_plan: Callable[[PlanRules], AbstractContextManager[None]] = lambda _: nullcontext(),
+    read_plan: ReadPlan = lambda _: nullcontext(),
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
 
@@ -45,7 +46,8 @@ async def plan_for(
         flow_run_id: Prefect's id of the flow run.
         inputs: Names and texts that the run is given.
         tell: Hears that a model is asked.
-        read_plan: Reads what is written inside, a plan under these rules, while it is written.
+        facts: What the planner is shown besides.
+        read_plan: Reads a plan while it is written.
 
     Raises:
         ModelError: The planner can't be reached, or refuses.
@@ -72,10 +74,12 @@ async def plan_for(
             facts=facts,
         )
         tell(PlanningEvent(model=request.model, tier=tier))
-        with read_plan(rules):
+        with read_plan(rules) as reader:
             state, content = await run_task(
                 decompose, request, name=f"Plan · {tier}", wait_for=[state]
             )
+        if reader and reader.has_heard and isinstance(content, ModelError):
+            state, content = await _planned_on(request, reader, state)
         if isinstance(content, NoPlanError):
             failures.append(content)
         elif isinstance(content, Exception):
@@ -85,6 +89,28 @@ async def plan_for(
             update = {"plan": with_inputs(planned.plan, inputs)}
             return planned.model_copy(update=update), state
     raise failures[0]
+
+
+async def _planned_on(
+    request: PlanRequest, reader: PlanReader, state: State[Any]
+) -> tuple[State[Any], Any]:
+    """Ask again, without a stream, for a plan whose stream broke for good.
+
+    If that fails as well, the plan is what was complete of it; an error if nothing was.
+    """
+    again = request.model_copy(update={"begun": reader.text})
+    state, content = await run_task(
+        decompose, again, name=f"Plan · {request.tier} · once more", wait_for=[state]
+    )
+    if not isinstance(content, ModelError | NoPlanError) or reader.plan is None:
+        return state, content
+    planning = Planning(
+        source="orchestrator",
+        model=request.model,
+        choice="as far as the model wrote it",
+        broke_off=str(content),
+    )
+    return state, Planned(plan=reader.plan, planning=planning)
 
 
 def _distinct(options: SwarmOptions) -> list[TierName]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any
 
@@ -23,11 +23,12 @@ from ..gates import build_pipeline, gate_name, ready_for
 from ..memory.store import Store
 from ..result import Recall, RunFailedError, SwarmResult
 from ..runs import ACCOUNTS, RunFolder
-from ..task_ir import PlanRules, TaskIR, check_objective, parse_plan
+from ..task_ir import TaskIR, check_objective, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
+from .ahead.accounting import accounted
 from .ahead.first_requests import FirstRequests
-from .ahead.listening import PlanReader
+from .ahead.listening import plan_reading
 from .ahead.requests import AheadRequests
 from .answer.answer_type import answer_check
 from .bounds.limits import concurrency_limits
@@ -53,8 +54,6 @@ from .termination import terminable
 from .traced.run import traced_run
 
 __all__ = ["PlanParameter", "swarm"]
-
-ReadPlan = Callable[[PlanRules], AbstractContextManager[None]]
 
 
 def _flow_run_name() -> str:
@@ -155,8 +154,7 @@ async def _result(
     async with aclosing(requests) as ahead:
         first = FirstRequests(run, flow_run_id, options, models, ledger, stored_inputs(run))
         gather = partial(facts_for, run, flow_run_id, objective, options, models.prices.get, store)
-        read_plan = partial(_read_plan, objective, options, first, ahead)
-        chosen, state = await _planned(run, control, objective, plan, options, gather, read_plan)
+        chosen, state = await _planned(run, control, objective, plan, options, gather, first, ahead)
         defaults = StepDefaults(options.max_attempts, options.gates)
         recalled, state = await _recalled(run, chosen.plan, options, store, state)
         compiled = compile_plan(chosen.plan, defaults, recall=recalled)
@@ -181,20 +179,6 @@ async def _result(
             return await execution.run_to_end()
 
 
-def _read_plan(
-    objective: str,
-    options: SwarmOptions,
-    first: FirstRequests,
-    ahead: AheadRequests,
-    rules: PlanRules,
-) -> AbstractContextManager[None]:
-    # What a plan leaves of a bound is what its steps may take, so they wait for it.
-    is_bounded = options.max_tokens is not None or options.max_usd is not None
-    if is_bounded or not options.stream_plan:
-        return nullcontext()
-    return PlanReader(objective.strip(), rules, first.of, ahead).reading()
-
-
 async def _planned(
     run: RunFolder,
     control: RunControl,
@@ -202,7 +186,8 @@ async def _planned(
     plan: TaskIR | None,
     options: SwarmOptions,
     gather: Callable[[], Awaitable[PlanningFacts | None]],
-    read_plan: ReadPlan,
+    first: FirstRequests,
+    ahead: AheadRequests,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
@@ -216,9 +201,10 @@ async def _planned(
         stored_inputs(run),
         control.listener,
         facts,
-        read_plan,
+        plan_reading(objective, options, first, ahead),
     )
-    planned, state = await control.unless_cancelled(planning)
+    async with accounted(ahead):
+        planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))
     return planned, state
 

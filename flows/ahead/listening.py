@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from ...blocks.hearing import hear_text
 from ...task_ir import PlanRules, TaskIR
 from ...tasks.planner.partial import PlanText, plan_so_far
 from ...tasks.subagent.request import SubagentRequest
+from ..options import SwarmOptions
+from .first_requests import FirstRequests
 from .requests import AheadRequests
 
-__all__ = ["PlanReader"]
+__all__ = ["PlanReader", "ReadPlan", "plan_reading"]
+
+ReadPlan = Callable[[PlanRules], AbstractContextManager["PlanReader | None"]]
+"""Reads what is written inside, a plan under these rules; None if nothing is read."""
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -26,22 +31,28 @@ class PlanReader:
     Attributes:
         first_requests: Returns the first requests of a plan so far: of the steps that need nothing.
         requests: Makes them.
+        plan: The steps that were complete when most of them were; None before the first.
+        text: What they were written in.
+        has_heard: Whether anything was written.
     """
 
     objective: str
     rules: PlanRules
     first_requests: Callable[[TaskIR], Awaitable[Sequence[SubagentRequest]]]
     requests: AheadRequests
+    plan: TaskIR | None = field(init=False, default=None)
+    text: str = field(init=False, default="")
+    has_heard: bool = field(init=False, default=False)
     _text: PlanText = field(init=False, default_factory=PlanText)
     _grown: asyncio.Event = field(init=False, default_factory=asyncio.Event)
 
     @contextmanager
-    def reading(self) -> Generator[None]:
+    def reading(self) -> Generator[PlanReader]:
         """Hear what the planner that is asked inside writes."""
         offering = asyncio.create_task(self._offer())
         try:
             with hear_text(self, of_providers=True, of_calls=True):
-                yield
+                yield self
         finally:
             offering.cancel()
 
@@ -51,8 +62,14 @@ class PlanReader:
 
     def add(self, piece: str) -> None:
         """Read on."""
+        self.has_heard = True
         if self._text.add(piece):
             self._grown.set()
+
+    def _keep(self, plan: TaskIR) -> None:
+        """Keep a plan so far, unless an earlier stream came further."""
+        if self.plan is None or len(plan.steps) >= len(self.plan.steps):
+            self.plan, self.text = plan, self._text.closed
 
     async def _offer(self) -> None:
         try:
@@ -60,6 +77,22 @@ class PlanReader:
                 self._grown.clear()
                 plan = plan_so_far(self._text, self.objective, self.rules)
                 if plan is not None:
+                    self._keep(plan)
                     self.requests.offer(await self.first_requests(plan))
         except Exception as error:  # noqa: BLE001 - the plan is still written; steps only start later
             _logger.warning("No step starts before the plan is there: %r", error)
+
+
+def plan_reading(
+    objective: str, options: SwarmOptions, first: FirstRequests, ahead: AheadRequests
+) -> ReadPlan:
+    """Return what reads a run's plan while it is written; nothing does where it can't be used."""
+
+    def read_plan(rules: PlanRules) -> AbstractContextManager[PlanReader | None]:
+        # What a plan leaves of a bound is what its steps may take, so they wait for it.
+        is_bounded = options.max_tokens is not None or options.max_usd is not None
+        if is_bounded or not options.stream_plan:
+            return nullcontext()
+        return PlanReader(objective.strip(), rules, first.of, ahead).reading()
+
+    return read_plan

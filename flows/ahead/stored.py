@@ -10,7 +10,7 @@ from ...errors import Category, RunDamagedError
 from ...runs import RunFolder
 from ...tasks.subagent.request import SubagentRequest, SubagentResult
 
-__all__ = ["ahead_key", "is_kept_ahead", "store_answer", "stored_answer"]
+__all__ = ["ahead_key", "is_ahead", "is_kept_ahead", "store_answer", "stored_answer"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 _MARK = ".ahead."
@@ -30,6 +30,11 @@ def store_answer(run: RunFolder, request: SubagentRequest, result: SubagentResul
 def stored_answer(run: RunFolder, request: SubagentRequest) -> SubagentResult | None:
     """Return what a request was answered, in this process or an earlier one."""
     return _read(run, _name(request))
+
+
+def is_ahead(key: str) -> bool:
+    """Say whether a call, by its key in the accounts, was made ahead of its plan."""
+    return _MARK in key
 
 
 def is_kept_ahead(run: RunFolder, key: str) -> bool:

@@ -39,7 +39,8 @@ class PlanRequest(Frozen):
     """What the orchestrator is asked. `run` is the flow run it belongs to.
 
     `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read,
-    `facts` what the swarm has and has seen, for planners that were not trained without it.
+    `facts` what the swarm has and has seen, for planners that were not trained without it, `begun`
+    what was complete of a plan that broke off.
     """
 
     run: str
@@ -51,6 +52,7 @@ class PlanRequest(Frozen):
     adapter: bool = True
     inputs: tuple[InputNote, ...] = ()
     facts: PlanningFacts | None = None
+    begun: str = ""
 
 
 class Planned(Frozen):
@@ -64,8 +66,8 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
-    # Without inputs and facts the key is the one that it was before requests had them.
-    left_out = {name for name in ("inputs", "facts") if not getattr(request, name)}
+    # Without these the key is the one that it was before requests had them.
+    left_out = {name for name in ("inputs", "facts", "begun") if not getattr(request, name)}
     content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return f"{request.run}.plan.{digest}"
@@ -106,7 +108,9 @@ async def plan_objective(request: PlanRequest) -> Planned:
     rules = PlanRules(max_steps=request.max_steps, gates=frozenset(gates()), inputs=names)
     planner = planner_for(model, adapter=request.adapter)
     shown = _shown(request, model, planner)
-    context = PlanContext(rules, request.seed, inputs=request.inputs, facts=shown.text)
+    context = PlanContext(
+        rules, request.seed, inputs=request.inputs, facts=shown.text, begun=request.begun
+    )
     try:
         draft = await planner.plan(request.objective, context)
     except FallbackExceptionGroup as group:

@@ -4,66 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 from prefect.exceptions import CancelledRun
 from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.result import SwarmResult
 from provider_runs import planned, serving
 from provider_server import Asked, Reply
-from run_events import kept_events
+from streamed_plans import (
+    LAST_PIECES,
+    OBJECTIVE,
+    PLAN,
+    TASKS,
+    Streaming,
+    finding,
+    kinds,
+    steps_asked,
+)
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
-
-OBJECTIVE = "Compare tea, coffee and water"
-AGENTS = [{"name": "Reader", "system_prompt": "You read closely."}]
-TASKS: list[dict[str, Any]] = [
-    {"agent": "Reader", "prompt": "Describe tea"},
-    {"agent": "Reader", "prompt": "Describe coffee"},
-    {"agent": "Reader", "prompt": "Describe water"},
-    {"agent": "Reader", "prompt": "Compare them", "depends_on": [1, 2, 3]},
-]
-PLAN = {"create_subagent": AGENTS, "assign_task": TASKS}
-
-
-def finding(asked: Asked) -> Reply:
-    return Reply(f"A finding: {asked.prompt.splitlines()[-1]}.")
-
-
-@dataclass
-class Streaming:
-    """Writes the plan up to a piece, and the rest once a step was asked.
-
-    Attributes:
-        waits_before: The piece of the plan that waits for the first step; None: none does.
-    """
-
-    plan: dict[str, Any] | str = field(default_factory=lambda: PLAN)
-    waits_before: int | None = None
-    asked_early: threading.Event = field(default_factory=threading.Event)
-    step: Callable[[Asked], Reply] = finding
-
-    def __call__(self, asked: Asked) -> Reply:
-        if asked.is_plan:
-            return Reply(tool_args=self.plan, before_piece=self.wait)
-        self.asked_early.set()
-        return self.step(asked)
-
-    def wait(self, number: int) -> None:
-        if number == self.waits_before:
-            assert self.asked_early.wait(30)
-
-
-LAST_PIECES = 14
-
-
-def kinds(result: SwarmResult) -> list[tuple[str, str]]:
-    return [(event.kind, event.step) for event in kept_events(result.run_id)]
 
 
 def test_the_first_step_is_asked_before_the_plan_is_finished() -> None:
@@ -74,11 +34,6 @@ def test_the_first_step_is_asked_before_the_plan_is_finished() -> None:
     assert happened.index(("started", "S1")) < happened.index(("planned", ""))
     assert result.status == "completed"
     assert len(server.asked) == 5
-
-
-def steps_asked(asked: list[Asked]) -> list[str]:
-    """The last line of each request that is for a step, in alphabetical order."""
-    return sorted(each.prompt.splitlines()[-1] for each in asked if not each.is_plan)
 
 
 def test_the_run_is_the_same_as_without() -> None:
@@ -147,12 +102,6 @@ def test_what_the_plan_does_not_need_is_paid_for_and_ends_as_cancelled() -> None
     assert [step.id for step in result.steps] == ["S1"]
     assert ("cancelled", "S1") in kinds(result)
     assert result.cost.calls >= 4
-
-
-def test_a_plan_is_not_streamed_where_tokens_are_bounded() -> None:
-    with serving(Streaming()) as server:
-        planned(server, OBJECTIVE, max_tokens=1_000_000)
-    assert not any(asked.body.get("stream") for asked in server.asked)
 
 
 def test_a_run_that_ends_while_it_plans_asks_no_answered_step_again_when_resumed() -> None:
