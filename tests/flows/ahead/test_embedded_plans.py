@@ -10,6 +10,7 @@ from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import find_run
+from prefect_swarm.task_ir import PlanRules
 from streamed_plans import OBJECTIVE, PLAN, TASKS, kinds
 
 pytestmark = [
@@ -23,7 +24,11 @@ pytestmark = [
 def only_this_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the grammar admit a single plan: the embedded model is too small to write its own."""
     grammar = f"root ::= {json.dumps(json.dumps(PLAN))}"
-    monkeypatch.setattr("prefect_swarm.tasks.planner.grammar.plan_grammar", lambda _: grammar)
+
+    def grammar_of(_: PlanRules) -> str:
+        return grammar
+
+    monkeypatch.setattr("prefect_swarm.tasks.planner.grammar.plan_grammar", grammar_of)
 
 
 def run(*, stream_plan: bool) -> SwarmResult:
