@@ -6,6 +6,10 @@ import asyncio
 import json
 
 import pytest
+from prefect_swarm.blocks.llama.gguf import demo_model_path
+from prefect_swarm.blocks.llama.limits import engine_config_for
+from prefect_swarm.blocks.llama.model import LlamaCppModel
+from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
@@ -32,10 +36,13 @@ def only_this_plan(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*, stream_plan: bool) -> SwarmResult:
-    options = SwarmOptions(
-        adapter=False, memory=False, max_output_tokens=12, stream_plan=stream_plan, seed=5
-    )
-    return asyncio.run(swarm(OBJECTIVE, options=options))
+    options = SwarmOptions(memory=False, max_output_tokens=12, stream_plan=stream_plan, seed=5)
+    path = demo_model_path()
+    # Whatever is computed beside it, an answer is the same.
+    config = engine_config_for(path, deterministic=True)
+    model = LlamaCppModel(path, config=config, planner_adapter=None)
+    with override_models(worker=model, coder=model, architect=model, orchestrator=model):
+        return asyncio.run(swarm(OBJECTIVE, options=options))
 
 
 def test_its_steps_start_before_it_is_finished_and_the_plan_is_the_same() -> None:

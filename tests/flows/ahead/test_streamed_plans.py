@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any, cast
 
 import pytest
 from prefect.exceptions import CancelledRun
@@ -36,19 +37,33 @@ def test_the_first_step_is_asked_before_the_plan_is_finished() -> None:
     assert len(server.asked) == 5
 
 
-def test_the_run_is_the_same_as_without() -> None:
+OWN = {
+    *("run_id", "flow_run_id", "task_runs", "output_ref", "metrics", "critical", "slack_s"),
+    *("started_at", "ended_at", "queue_s"),
+}
+"""What each run has of its own: names and times."""
+
+
+def comparable(found: Any) -> Any:
+    """All of a result but what each run has of its own."""
+    match found:
+        case dict():
+            fields = cast("dict[str, Any]", found)
+            return {name: comparable(value) for name, value in fields.items() if name not in OWN}
+        case list():
+            return [comparable(value) for value in cast("list[Any]", found)]
+        case _:
+            return found
+
+
+def test_the_finished_run_is_the_same_as_without() -> None:
     with serving(Streaming(waits_before=LAST_PIECES)) as server:
         streamed = planned(server, OBJECTIVE)
     with serving(Streaming()) as other:
         plain = planned(other, OBJECTIVE, stream_plan=False)
-    assert streamed.answer == plain.answer
-    assert streamed.plan == plain.plan
-    assert streamed.content_hash == plain.content_hash
-    assert streamed.cost == plain.cost
+    assert kinds(streamed).index(("started", "S1")) < kinds(streamed).index(("planned", ""))
+    assert comparable(streamed.model_dump(mode="json")) == comparable(plain.model_dump(mode="json"))
     assert steps_asked(server.asked) == steps_asked(other.asked)
-    assert [step.attempts[0].usage for step in streamed.steps] == [
-        step.attempts[0].usage for step in plain.steps
-    ]
 
 
 def test_a_plan_that_breaks_off_is_asked_for_again_and_no_step_is() -> None:
