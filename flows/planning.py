@@ -11,6 +11,7 @@ from prefect.client.schemas.objects import State
 from ..errors import ModelError, NoPlanError
 from ..events.kinds import PlanningEvent, Tell
 from ..gates import gates
+from ..model_names import model_names, without_place
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
@@ -106,7 +107,7 @@ async def _planned_on(
         return state, content
     planning = Planning(
         source="orchestrator",
-        model=request.model,
+        model=", ".join(map(without_place, model_names(request.model))),
         choice="as far as the model wrote it",
         broke_off=str(content),
     )
