@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from time import perf_counter
 
 from ...blocks.hearing import hear_text
 from ...task_ir import PlanRules, TaskIR
@@ -20,6 +21,9 @@ __all__ = ["PlanReader", "ReadPlan", "plan_reading"]
 
 ReadPlan = Callable[[PlanRules], AbstractContextManager["PlanReader | None"]]
 """Reads what is written inside, a plan under these rules; None if nothing is read."""
+
+_PAUSE = 4
+"""How many times as long as reading a plan so far takes it isn't read again."""
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -55,9 +59,11 @@ class PlanReader:
                 yield self
         finally:
             offering.cancel()
+            self._read()
 
     def begin(self) -> None:
         """Read another text from its beginning."""
+        self._read()
         self._text.begin()
 
     def add(self, piece: str) -> None:
@@ -66,19 +72,22 @@ class PlanReader:
         if self._text.add(piece):
             self._grown.set()
 
-    def _keep(self, plan: TaskIR) -> None:
-        """Keep a plan so far, unless an earlier stream came further."""
-        if self.plan is None or len(plan.steps) >= len(self.plan.steps):
+    def _read(self) -> TaskIR | None:
+        """Return the plan so far, and keep it unless an earlier stream came further."""
+        plan = plan_so_far(self._text, self.objective, self.rules)
+        if plan and (self.plan is None or len(plan.steps) >= len(self.plan.steps)):
             self.plan, self.text = plan, self._text.closed
+        return plan
 
     async def _offer(self) -> None:
         try:
             while await self._grown.wait():
                 self._grown.clear()
-                plan = plan_so_far(self._text, self.objective, self.rules)
-                if plan is not None:
-                    self._keep(plan)
+                began = perf_counter()
+                if (plan := self._read()) is not None:
                     self.requests.offer(await self.first_requests(plan))
+                # The whole of a plan is read each time: a long one less often than it grows.
+                await asyncio.sleep(_PAUSE * (perf_counter() - began))
         except Exception as error:  # noqa: BLE001 - the plan is still written; steps only start later
             _logger.warning("No step starts before the plan is there: %r", error)
 
