@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .memory.forgetting import Forgotten, forget
     from .result import SwarmResult
     from .task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
+    from .toolsets.given import override_toolsets
 
 __all__ = [
     "Agent",
@@ -45,6 +46,7 @@ __all__ = [
     "forget",
     "load_plan",
     "override_models",
+    "override_toolsets",
     "parse_plan",
     "resume",
     "stream",
@@ -67,6 +69,7 @@ _HOMES = {
     "flows.telling.streaming": ("stream",),
     "memory.forgetting": ("Forgotten", "forget"),
     "result": ("SwarmResult",),
+    "toolsets.given": ("override_toolsets",),
     "task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
 }
 

@@ -12,6 +12,8 @@ from typing import ClassVar
 from .exit_codes import ExitCode
 
 __all__ = [
+    "AnsweredError",
+    "ApprovalNeededError",
     "BudgetExceededError",
     "Category",
     "ContextTooSmallError",
@@ -37,8 +39,10 @@ __all__ = [
     "StepWaivedError",
     "StorageError",
     "SwarmError",
+    "ToolsetError",
     "TruncatedError",
     "UnavailableError",
+    "UncertainCallError",
     "WorseAdapterError",
 ]
 
@@ -129,6 +133,19 @@ class ModelFailedError(ModelError):
     exit_code = ExitCode.FAILED
 
 
+class ToolsetError(SwarmError):
+    """A toolset can't be had: its server, file, package or block is missing or wrong."""
+
+    category = Category.INFRASTRUCTURE
+    exit_code = ExitCode.USAGE
+
+
+class UncertainCallError(SwarmError):
+    """A call of a tool was begun and nothing says whether it was made; nobody may make it twice."""
+
+    category = Category.INFRASTRUCTURE
+
+
 class MemoryStoreError(SwarmError):
     """The memory can't be opened, read or written; what ran is not affected."""
 
@@ -200,6 +217,19 @@ class GateError(SwarmError):
 
 class StepWaivedError(SwarmError):
     """The orchestrator does without a step that failed."""
+
+
+class AnsweredError(InputError):
+    """Somebody answered the question before, and otherwise."""
+
+
+class ApprovalNeededError(SwarmError):
+    """An attempt waits for a person; `questions` are the ids of what was asked."""
+
+    def __init__(self, problem: str, fix: str = "", questions: tuple[str, ...] = ()) -> None:
+        super().__init__(problem, fix)
+        self.args = (problem, fix, questions)
+        self.questions = questions
 
 
 class StepTimeoutError(SwarmError):

@@ -27,6 +27,7 @@ __all__ = [
     "StepRecall",
     "StepResult",
     "SwarmResult",
+    "ToolCall",
     "Usage",
     "Use",
     "excerpt",
@@ -118,6 +119,30 @@ class LeftOut(Frozen):
     summarised: bool = False
 
 
+class ToolCall(Frozen):
+    """A call of a tool, as it is shown: texts are cut, and secrets masked.
+
+    Attributes:
+        ordinal: Its number among the calls of its attempt, from 1.
+        toolset: The toolset that the tool is of; "" where the model named no tool that there is.
+        arguments: As JSON.
+        outcome: `started` while it runs; `returned`; `refused` if it failed, or was not made, and
+            the model reads why; `stored` if an earlier process made it.
+        result: What the model reads.
+        characters: Those of the whole result.
+        seconds: How long it took; 0 while it runs.
+    """
+
+    ordinal: int
+    tool: str
+    toolset: str = ""
+    arguments: str = ""
+    outcome: Literal["started", "returned", "refused", "stored"] = "started"
+    result: str = ""
+    characters: int = 0
+    seconds: float = 0.0
+
+
 class Attempt(Frozen):
     """One try at a step. `queue_s` is how long it waited for the model's turn.
 
@@ -141,6 +166,7 @@ class Attempt(Frozen):
     gates: tuple[GateResult, ...] = ()
     tokens_saved: int = Field(default=0, description="By ending what was certain to fail.")
     left_out: tuple[LeftOut, ...] = Field(default=(), description="Of what it was to read.")
+    calls: tuple[ToolCall, ...] = Field(default=(), description="Of tools.")
     decision: Decision | None = None
 
     @property

@@ -78,11 +78,13 @@ class PlanRules(NamedTuple):
         gates: The gates that exist, or None to leave gate names unchecked.
         inputs: Names of what the run is given beside the plan's own inputs, or None to leave the
             names that steps read unchecked.
+        toolsets: The toolsets that agents may have, or None to leave their names unchecked.
     """
 
     max_steps: int = MAX_STEPS
     gates: frozenset[str] | None = None
     inputs: frozenset[str] | None = None
+    toolsets: frozenset[str] | None = None
 
 
 class Agent(PlanPart):
@@ -91,6 +93,7 @@ class Agent(PlanPart):
     name: _Name
     system_prompt: Text
     tier: Tier = "worker"
+    tools: Texts = Field(default=(), description="Names of the toolsets that it works with.")
 
 
 class Step(PlanPart):
@@ -119,6 +122,7 @@ class Step(PlanPart):
         description="Names of the inputs that it reads beside the outputs of `depends_on`; null "
         "reads all of them if it depends on nothing, else none.",
     )
+    approval: bool = Field(default=False, description="Whether a person is asked before it begins.")
 
 
 class Escalation(PlanPart):
@@ -159,6 +163,8 @@ class TaskIR(PlanPart):
                 f"{len(self.steps)} steps are more than the limit of {rules.max_steps}"
             )
         agents = {agent.name for agent in self.agents}
+        if rules.toolsets is not None:
+            _check_toolsets(self.agents, rules.toolsets)
         earlier: set[str] = set()
         assigned: dict[tuple[str, str], str] = {}
         ids = {step.id for step in self.steps}
@@ -379,6 +385,14 @@ def _check_gates(step: Step, known: frozenset[str] | None) -> None:
         if known is not None and gate not in known:
             names = ", ".join(sorted(known))
             raise ValueError(f"step {step.id} names an unknown gate {gate!r}; there are {names}")
+
+
+def _check_toolsets(agents: Iterable[Agent], known: frozenset[str]) -> None:
+    for agent in agents:
+        for name in agent.tools:
+            if name not in known:
+                has = f"there are {', '.join(sorted(known))}" if known else "there are none"
+                raise ValueError(f"agent {agent.name!r} names an unknown toolset {name!r}; {has}")
 
 
 def _check_inputs(step: Step, known: Collection[str]) -> None:

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..failure_policy import Policy, load_policy
 from ..flows.options import SwarmOptions
 from ..flows.stored.changes import CHANGEABLE
+from ..toolsets.limits import ToolLimits
 
 __all__ = [
     "NOT_HERE",
@@ -29,17 +30,21 @@ _MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "a
 NOT_HERE = frozenset({"answer_schema"})
 """Fields that only code has a use for."""
 _FAILURES = frozenset({"gates", "gate_concurrency", "policy"})
+_TOOLS = frozenset({"mcp", "documents", "toolsets", "tool_limits", "explore", "approve"})
 _MEMORY = frozenset({"memory", "namespace", "embedder", "plan_context"})
 _FORMS = {
     "tiers": ("TIER.BOUND=N", "worker.max_output_tokens=500"),
     "gates": ("KIND=NAMES", "python=-lint,unit"),
+    "tool_limits": ("BOUND=N", "seconds=120"),
 }
 """How a mapping is given: for the help, and as an example."""
+_FLAGS = {"tiers": "--tier", "toolsets": "--toolset", "tool_limits": "--tool-limit"}
+"""The option of a field that is given some times, where the field's name is in the plural."""
 
 
 def flag_of(field: str) -> str:
     """Return a field's option: `max_steps` is `--max-steps`."""
-    return "--tier" if field == "tiers" else f"--{field.replace('_', '-')}"
+    return _FLAGS.get(field, f"--{field.replace('_', '-')}")
 
 
 def _flags_of(name: str, field: FieldInfo) -> str:
@@ -87,7 +92,9 @@ def changes_from(given: dict[str, Any]) -> OptionChanges:
     fields = SwarmOptions.model_fields
     values = {name: value for name in fields if (value := given.pop(name, None)) not in (None, [])}
     for name, value in values.items():
-        if isinstance(value, list):
+        if isinstance(value, list) and not _is_mapping(fields[name]):
+            values[name] = tuple(cast("list[str]", value))
+        elif isinstance(value, list):
             pairs = [_pair(name, text) for text in cast("list[str]", value)]
             values[name] = _by_tier(pairs) if name == "tiers" else dict(pairs)
         elif isinstance(value, Path):
@@ -115,20 +122,29 @@ def _panel(name: str) -> str:
         return "Models"
     if name in _MEMORY:
         return "Memory"
+    if name in _TOOLS:
+        return "Tools and approvals"
     return "Gates and failures" if name in _FAILURES else "Budgets and limits"
 
 
 def _is_given(field: FieldInfo) -> bool:
     """Whether it is given in another form than the field has: as pairs, or as a file."""
-    return _is_mapping(field) or field.annotation is Policy
+    return _is_mapping(field) or field.annotation is Policy or _is_list(field)
 
 
 def _is_mapping(field: FieldInfo) -> bool:
-    return get_origin(field.annotation) is dict
+    return get_origin(field.annotation) is dict or field.annotation is ToolLimits
+
+
+def _is_list(field: FieldInfo) -> bool:
+    """Whether it may be given several times."""
+    return any(
+        get_origin(kind) is tuple for kind in (field.annotation, *get_args(field.annotation))
+    )
 
 
 def _type(field: FieldInfo) -> Any:
-    if _is_mapping(field):
+    if _is_mapping(field) or _is_list(field):
         return list[str]
     if field.annotation is Policy:
         return Path

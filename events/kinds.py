@@ -31,6 +31,7 @@ __all__ = [
     "StartedEvent",
     "Tell",
     "TextEvent",
+    "ToolEvent",
     "WaitEvent",
     "unheard",
 ]
@@ -161,6 +162,29 @@ class GateEvent(RunEvent, frozen=True):
     required: bool = True
     found: str = ""
     duration_s: float = 0.0
+    sample: int = 0
+
+
+class ToolEvent(RunEvent, frozen=True):
+    """A call of a tool began, or is over. Texts are cut, and secrets masked.
+
+    Attributes:
+        ordinal: Its number among the attempt's calls, from 1.
+        arguments: As JSON.
+        outcome: `started`, `returned`, `refused` with what the model reads instead of a result, or
+            `stored` where an earlier process made it.
+        characters: Those of the whole result.
+    """
+
+    kind: Literal["tool"] = "tool"
+    ordinal: int = 0
+    tool: str = ""
+    toolset: str = ""
+    arguments: str = ""
+    outcome: str = "started"
+    result: str = ""
+    characters: int = 0
+    seconds: float = 0.0
     sample: int = 0
 
 

@@ -23,6 +23,7 @@ from .kinds import (
     SpentEvent,
     StartedEvent,
     TextEvent,
+    ToolEvent,
     WaitEvent,
 )
 
@@ -43,6 +44,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | SpentEvent
         | StartedEvent
         | TextEvent
+        | ToolEvent
         | WaitEvent,
         Discriminator("kind"),
     ]

@@ -268,4 +268,5 @@ def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
         ),
         tokens_saved=sum(candidate.result.tokens_saved for candidate in candidates),
         left_out=result.left_out,
+        calls=result.calls,
     )

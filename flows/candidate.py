@@ -6,12 +6,13 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from prefect.client.schemas.objects import State
 from pydantic_ai.exceptions import ModelAPIError
 
-from ..errors import Category, SwarmError
+from ..errors import ApprovalNeededError, Category, SwarmError
 from ..events.kinds import GateEvent, TextEvent
 from ..gates import (
     Gate,
@@ -25,11 +26,13 @@ from ..gates import (
 from ..result import excerpt
 from ..tasks.gate import Inspection, gate
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
-from ..tasks.subagent.task import subagent
+from ..tasks.subagent.task import WAITING, subagent
+from ..tasks.subagent.tools.allowance import Allowance, allowed
 from .bounds.ledger import Ledger
 from .compile import CompiledStep
 from .context import RunContext
 from .task_run import result_in, run_task
+from .telling.calls import told_calls
 from .telling.texts import told_text
 
 __all__ = ["Candidate", "Candidates"]
@@ -100,12 +103,20 @@ class Candidates:
             request: Within the budget already, under its key.
             label: Names the task runs, such as `attempt 2`.
         """
+        allowance = Allowance(partial(self.context.ledger.extend, request.key))
         usage, is_exact = None, False
         try:
-            state, result = await self._ask(step, request, wait_for, label)
+            with allowed(allowance), told_calls(self.context, request):
+                state, result = await self._ask(step, request, wait_for, label)
             # The tokens that a model wrote before it was stopped from outside are not counted.
             is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()
             usage = result.usage
+            if request.tools:
+                # Another process, or this one before it waited for a person, has paid for the rest.
+                usage = allowance.taken
+        except ApprovalNeededError:
+            usage, is_exact = allowance.taken, True
+            raise
         finally:
             self.context.ledger.settle(request.key, usage, is_exact=is_exact)
         made = Candidate(request, result, None, (state,))
@@ -132,6 +143,8 @@ class Candidates:
         event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
         with told_text(self.context.tell, event, of_providers=self.context.options.stream_text):
             state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
+        if state.name == WAITING:
+            raise ApprovalNeededError(state.message or f"{step.id} waits for a person.")
         if (found := result_in(content)) is not None:
             return state, _within_run(found, self.context.ledger)
         known = isinstance(content, SwarmError | ModelAPIError)

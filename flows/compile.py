@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -47,6 +47,8 @@ class CompiledStep:
         settings: How that model is asked.
         inputs: Names of the inputs that it reads; None is all of them for a step without upstream,
             and none for any other.
+        tools: Names of the toolsets that its agent works with.
+        approval: Whether a person is asked before it begins.
         lesson: What earlier steps like it have shown, quoted; "" for nothing.
         used: The memories that all this comes from.
     """
@@ -70,6 +72,8 @@ class CompiledStep:
     settings: StepSettings = field(default_factory=StepSettings)
     inputs: tuple[str, ...] | None = None
     used: tuple[EpisodeKey, ...] = ()
+    tools: tuple[str, ...] = ()
+    approval: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ def compile_plan(
     defaults: StepDefaults | None = None,
     durations: Mapping[str, float] | None = None,
     recall: Recall | None = None,
+    toolsets: Collection[str] | None = None,
 ) -> CompiledPlan:
     """Resolve every step of a plan.
 
@@ -131,11 +136,15 @@ def compile_plan(
             where none are given, and as the mean of the known ones where some are. Those that
             `recall` expects, if left out.
         recall: What the memory made of the steps; it may change who does one and on which tier.
+        toolsets: Names of the toolsets that the run has; None leaves them unchecked.
 
     Raises:
-        PlanError: A step names an input that the plan doesn't have.
+        PlanError: A step names an input that the plan doesn't have, or an agent a toolset that
+            the run doesn't.
     """
     _check_inputs(plan)
+    if toolsets is not None:
+        _check_toolsets(plan, toolsets)
     defaults = defaults or StepDefaults()
     recalled = {step.step: step for step in recall.steps} if recall else {}
     if durations is None:
@@ -162,6 +171,8 @@ def compile_plan(
                 model=step.model,
                 settings=step.settings,
                 inputs=step.inputs,
+                tools=agents[step.agent].tools,
+                approval=step.approval,
             ),
             recalled.get(step.id),
             rules,
@@ -186,6 +197,18 @@ def _check_inputs(plan: TaskIR) -> None:
                 f"The plan breaks a rule: step {step.id} {problem}.",
                 "Give that input, or correct its name.",
             )
+
+
+def _check_toolsets(plan: TaskIR, toolsets: Collection[str]) -> None:
+    for agent in plan.agents:
+        for name in agent.tools:
+            if name not in toolsets:
+                has = f"There are {', '.join(sorted(toolsets))}." if toolsets else "There are none."
+                raise PlanError(
+                    f"The plan breaks a rule: agent {agent.name!r} has the toolset {name!r}, "
+                    f"which this run doesn't have. {has}",
+                    "Configure it (--mcp FILE, --documents FOLDER), or correct its name.",
+                )
 
 
 def _apply_recall(
@@ -240,9 +263,10 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
         fields = asdict(step)
         for name in ("priority", "persona", "used", "max_attempts"):
             del fields[name]
-        if step.inputs is None:
-            # So that plans of earlier versions have the hash that they had.
-            del fields["inputs"]
+        # So that plans of earlier versions have the hash that they had.
+        for name, empty in (("inputs", None), ("tools", ()), ("approval", False)):
+            if fields[name] == empty:
+                del fields[name]
         content.append(fields)
     context = {
         "objective": plan.objective,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -14,8 +14,12 @@ from ..frozen import Frozen
 from ..model_names import servers_of, with_key
 from ..schema_check import schema_problem
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
+from ..toolsets.limits import ToolLimits
 
-__all__ = ["CallBounds", "ModelName", "SwarmOptions", "TierOptions"]
+__all__ = ["Approve", "CallBounds", "ModelName", "SwarmOptions", "TierOptions"]
+
+
+Approve = Literal["plan", "tools", "steps"]
 
 
 def _name(value: object) -> object:
@@ -167,6 +171,33 @@ class SwarmOptions(CallBounds):
         default=True,
         description="Whether the orchestrator is asked to stream its plan, so that steps start "
         "while it is written; not where tokens or money are bounded.",
+    )
+    mcp: str | None = Field(
+        default=None,
+        description="MCP servers whose tools agents may have: a file in the usual mcpServers form, "
+        "or block:mcp-server/NAME; several with commas between.",
+    )
+    documents: tuple[str, ...] = Field(
+        default=(), description="Folders that the toolset documents may search and open."
+    )
+    toolsets: tuple[str, ...] | None = Field(
+        default=None,
+        description="Toolsets that the planner may give agents; all but web where empty.",
+    )
+    tool_limits: ToolLimits = Field(
+        default_factory=ToolLimits,
+        description="Bounds of tools: calls an attempt, seconds and characters a call, calls "
+        "at_once to a server.",
+    )
+    explore: int = Field(
+        default=0,
+        ge=0,
+        description="Calls of tools that the orchestrator may make before it plans.",
+    )
+    approve: tuple[Approve, ...] = Field(
+        default=(),
+        description="What a person is asked about before it is done: the plan; tools that act; "
+        "steps that the plan marks.",
     )
     answer_schema: Annotated[dict[str, Any], AfterValidator(_checked)] | None = Field(
         default=None, description="JSON Schema that the answer has to fit."

@@ -51,7 +51,8 @@ def attempt_request(
     if action in ("SAMPLE", "THINK_HARDER"):
         temperature = policy.sample_temperature or profile.sample_temperature or temperature
     # A form or a schema is written under a grammar, which has to begin at the beginning.
-    is_formed = bool(schema or step.output.form)
+    # So is an answer that came of calls: what they came to would be lacking.
+    is_formed = bool(schema or step.output.form or step.tools)
     continues = action == "CONTINUE" and not is_formed
     if room and (action == "THINK_HARDER" or (action == "CONTINUE" and is_formed)):
         room = int(room * policy.harder_tokens)
@@ -80,6 +81,7 @@ def attempt_request(
         priority=step.priority,
         output=step.output.kind,
         output_requirements=output_requirements(step.output),
+        tools=step.tools,
         grammar=form_grammar(step.output),
         output_schema=json.dumps(schema, sort_keys=True) if schema else "",
         **dict(limits.model_copy(update=changes)),

@@ -26,6 +26,8 @@ from ..runs import ACCOUNTS, RunFolder
 from ..task_ir import TaskIR, check_objective, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
+from ..toolsets.catalogue import Catalogue, catalogue_of, open_catalogue
+from ..toolsets.given import given_toolsets
 from .ahead.accounting import accounted
 from .ahead.first_requests import FirstRequests
 from .ahead.listening import plan_reading
@@ -136,7 +138,11 @@ async def _heard(
 ) -> SwarmResult:
     """Return the result; whoever listens hears of waits for providers on the way."""
     heard = hear_waiting(waiting_listener(control.listener))
-    with terminable(control), refused_providers(), heard:
+    catalogue = Catalogue.of(
+        given_toolsets().values(), options.tool_limits, asks="tools" in options.approve
+    )
+    opened = open_catalogue(str(flow_run.id), catalogue)
+    with terminable(control), refused_providers(), heard, opened:
         async with open_models():
             return await _result(run, control, objective, plan, options)
 
@@ -157,7 +163,9 @@ async def _result(
         chosen, state = await _planned(run, control, objective, plan, options, gather, first, ahead)
         defaults = StepDefaults(options.max_attempts, options.gates)
         recalled, state = await _recalled(run, chosen.plan, options, store, state)
-        compiled = compile_plan(chosen.plan, defaults, recall=recalled)
+        compiled = compile_plan(
+            chosen.plan, defaults, recall=recalled, toolsets=catalogue_of(flow_run_id).names
+        )
         await check_gates(compiled)
         execution = Execution(
             plan=compiled,

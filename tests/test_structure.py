@@ -35,6 +35,7 @@ LAYERS = (
     {"failure_policy", "runs"},
     {"events"},
     {"memory", "blocks"},
+    {"approvals", "toolsets"},
     {"tasks", "serve"},
     {"parl"},
     {"flows"},

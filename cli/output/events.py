@@ -19,6 +19,7 @@ from ...events.kinds import (
     SpentEvent,
     StartedEvent,
     TextEvent,
+    ToolEvent,
     WaitEvent,
 )
 from ...events.line import to_line
@@ -47,12 +48,22 @@ def _words(event: RunEvent) -> str:
             return event.tier
         case GateEvent():
             return f"{event.gate} {event.status}{f': {event.found}' if event.found else ''}"
+        case ToolEvent():
+            return _call(event)
         case DecisionEvent():
             return f"{event.action}: {event.reason}"
         case EndedEvent():
             return event.reason
         case _:
             return _words_of_run(event)
+
+
+def _call(event: ToolEvent) -> str:
+    call = f"{event.ordinal}. {event.tool}({event.arguments})"
+    if event.outcome == "started":
+        return call
+    took = f" after {event.seconds:.1f} s" if event.seconds else ""
+    return f"{call} {event.outcome}{took}: {event.result}"
 
 
 def _words_of_run(event: RunEvent) -> str:

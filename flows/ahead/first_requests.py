@@ -12,6 +12,7 @@ from ...runs import RunFolder
 from ...task_ir import TaskIR
 from ...tasks.recall import advise_on
 from ...tasks.subagent.request import SubagentRequest, left_out_of
+from ...toolsets.catalogue import catalogue_of
 from ..bounds.ledger import Ledger
 from ..bounds.limits import Models
 from ..compile import StepDefaults, compile_plan
@@ -42,14 +43,19 @@ class FirstRequests:
     inputs: Mapping[str, str]
 
     async def of(self, plan: TaskIR) -> Sequence[SubagentRequest]:
-        """Return the first requests of a plan so far; none for what has to be summarised first.
+        """Return the first requests of a plan so far.
+
+        None for what has to be summarised first, and for steps with tools: what these do isn't
+        undone where the plan is written on without them.
 
         Raises:
             PlanError: A step names an input that isn't given.
         """
         plan = with_inputs(plan, self.inputs)
         defaults = StepDefaults(self.options.max_attempts, self.options.gates)
-        compiled = compile_plan(plan, defaults, recall=await self._recall(plan))
+        toolsets = catalogue_of(self.flow_run_id).names
+        recall = await self._recall(plan)
+        compiled = compile_plan(plan, defaults, recall=recall, toolsets=toolsets)
         records = {step.id: StepRecord(step) for step in compiled.steps}
         context = RunContext(
             compiled,
@@ -66,7 +72,11 @@ class FirstRequests:
             if not step.upstream
         )
         cuts = self.options.policy.long_inputs == "cut"
-        return [request for request in requests if cuts or not left_out_of(request)]
+        return [
+            request
+            for request in requests
+            if not request.tools and (cuts or not left_out_of(request))
+        ]
 
     async def _recall(self, plan: TaskIR) -> Recall | None:
         """Return what the memory says of the steps that need nothing."""

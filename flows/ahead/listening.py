@@ -98,9 +98,11 @@ def plan_reading(
     """Return what reads a run's plan while it is written; nothing does where it can't be used."""
 
     def read_plan(rules: PlanRules) -> AbstractContextManager[PlanReader | None]:
-        # What a plan leaves of a bound is what its steps may take, so they wait for it.
+        # What a plan leaves of a bound is what its steps may take, so they wait for it; and so they
+        # do for a person who is asked about it.
         is_bounded = options.max_tokens is not None or options.max_usd is not None
-        if is_bounded or not options.stream_plan:
+        is_approved = bool({"plan", "steps"} & set(options.approve))
+        if is_bounded or is_approved or not options.stream_plan:
             return nullcontext()
         return PlanReader(objective.strip(), rules, first.of, ahead).reading()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...pricing import Price
 from ...result import Usage
@@ -29,12 +29,14 @@ async def _never(_: str) -> bool:
 class _Reservation:
     """A call that is under way; nothing is reserved for a result that is there already.
 
-    `is_paid` says that it is paid for under another key.
+    `is_paid` says that it is paid for under another key. `room` is how many tokens each of its
+    requests may write; None where nobody bounds that.
     """
 
     booking: Booking
     is_stored: bool = False
     is_paid: bool = False
+    room: int | None = None
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class Ledger:
     _before_s: float = field(init=False)
     _under_way: dict[str, _Reservation] = field(init=False, default_factory=dict[str, _Reservation])
     _settled: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _waiting: set[str] = field(init=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
         self._before_s = self.accounts.elapsed_s
@@ -90,7 +93,7 @@ class Ledger:
             self._settled.clear()
             await self._settled.wait()
         self.accounts.give_up(key)
-        self.write(self._begin(request, key, needed))
+        self.write(self._begin(request, key, needed, room=room))
         request = request.model_copy(update={"max_output_tokens": room})
         if self.budget.timeout_s is None:
             return request
@@ -100,6 +103,41 @@ class Ledger:
     def take_over(self, request: SubagentRequest) -> None:
         """Begin a call that is paid for under another key: it takes nothing when it is settled."""
         self._begin(request, request.cache_key(), Amount(), is_paid=True)
+
+    async def extend(self, key: str, taken: Usage, input_tokens: int) -> None:
+        """Let a call that is under way send another request, once the run can afford it.
+
+        Args:
+            key: The key of the call's own request.
+            taken: What the call took so far.
+            input_tokens: What its next request will read.
+
+        Raises:
+            BudgetExceededError: It could exceed a bound whatever becomes of the others.
+        """
+        under_way = self._under_way[key]
+        model = under_way.booking.model
+        while True:
+            needed = self._amount(model, input_tokens, under_way.room or 0)
+            needed = self._taken(model, taken) + needed
+            del self._under_way[key]
+            try:
+                fits = admits(self.budget, self._spending(), needed)
+            finally:
+                self._under_way[key] = under_way
+            # Where all of them wait for one another none would ever go on.
+            if fits or self._waiting >= set(self._under_way) - {key}:
+                break
+            self._waiting.add(key)
+            self._settled.clear()
+            try:
+                await self._settled.wait()
+            finally:
+                self._waiting.discard(key)
+        booking = under_way.booking.model_copy(
+            update={"tokens": needed.tokens, "usd": needed.usd, "elapsed_s": self._elapsed_s}
+        )
+        self._under_way[key] = replace(under_way, booking=booking)
 
     def settle(self, key: str, usage: Usage | None, *, is_exact: bool = True) -> None:
         """Book what a request took, by its own key.
@@ -150,6 +188,7 @@ class Ledger:
         *,
         is_stored: bool = False,
         is_paid: bool = False,
+        room: int | None = None,
     ) -> Booking:
         booking = Booking(
             key=key,
@@ -159,7 +198,7 @@ class Ledger:
             usd=needed.usd,
             elapsed_s=self._elapsed_s,
         )
-        self._under_way[request.key] = _Reservation(booking, is_stored, is_paid)
+        self._under_way[request.key] = _Reservation(booking, is_stored, is_paid, room)
         return booking
 
     @property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import (
@@ -38,7 +39,7 @@ from .continuation import GO_ON
 from .model_settings import settings_of
 from .request import SubagentRequest, prompt_of
 
-__all__ = ["ask"]
+__all__ = ["ask", "own_errors"]
 
 _REJECTED = (ModelRequestRejectedError, ModelHTTPError)
 
@@ -59,15 +60,26 @@ async def ask(model: Model, request: SubagentRequest) -> tuple[list[ModelMessage
     messages = _conversation(request, is_local=is_local)
     if request.begun and is_local:
         settings["llamacpp_begun"] = request.begun
-    try:
+    with own_errors(model, request):
         response = await model_request(
             model, messages, model_settings=settings, instrument=tracing_of(model)
         )
+    return messages, response
+
+
+@contextmanager
+def own_errors(model: Model, request: SubagentRequest) -> Generator[None]:
+    """Say in our own errors what goes wrong inside while a model is asked.
+
+    Raises:
+        SwarmError: The model can't be asked, or its answer is none.
+    """
+    try:
+        yield
     except FallbackExceptionGroup as group:
         raise _of_all(model, request, group.exceptions) from group
     except (ModelAPIError, UnexpectedModelBehavior) as error:
         raise _translated(model, request, error) from error
-    return messages, response
 
 
 def _conversation(request: SubagentRequest, *, is_local: bool) -> list[ModelMessage]:

@@ -10,7 +10,7 @@ from pydantic import Field
 from ...errors import Category, UnavailableError
 from ...frozen import Frozen
 from ...output import OutputKind, StepOutput
-from ...result import LeftOut, Usage
+from ...result import LeftOut, ToolCall, Usage
 from ...task_ir import TierName
 from .text_budget import cut_tokens, shares, tokens_of
 
@@ -83,6 +83,7 @@ class SubagentRequest(CallLimits):
     output_requirements: tuple[str, ...] = Field(
         default=(), description="What else its gates will look at."
     )
+    tools: tuple[str, ...] = Field(default=(), description="Toolsets that it works with.")
 
     @property
     def name(self) -> str:
@@ -95,7 +96,9 @@ class SubagentRequest(CallLimits):
 
     def content_hash(self) -> str:
         """Return the hash of what is asked, whichever plan it belongs to."""
-        text = self.model_dump_json(exclude=_NOT_THE_INPUT)
+        # Without tools it has the hash that it had before there were any.
+        without = _NOT_THE_INPUT if self.tools else {*_NOT_THE_INPUT, "tools"}
+        text = self.model_dump_json(exclude=without)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -119,6 +122,7 @@ class SubagentResult(Frozen):
     tokens_saved: int = Field(default=0, description="What it may have gone on to write.")
     left_out: tuple[LeftOut, ...] = Field(default=(), description="Of what it was to read.")
     timeout_s: float | None = Field(default=None, description="The limit it ran under.")
+    calls: tuple[ToolCall, ...] = Field(default=(), description="Of tools.")
 
     @property
     def work_s(self) -> float:

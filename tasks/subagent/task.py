@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from prefect import task
@@ -16,6 +17,7 @@ from ...blocks.limiter.waiting import timed
 from ...blocks.local import local_model
 from ...blocks.models import resolve_model
 from ...errors import (
+    ApprovalNeededError,
     Category,
     EarlyAbortError,
     EmptyOutputError,
@@ -32,14 +34,18 @@ from ..spans import agent_span, note_answer
 from ..tags import tag_task_run
 from ..usage import usage_of
 from .answered_ahead import answer_ahead
-from .asking import ask
+from .asking import ask, own_errors
 from .continuation import joined, resume_point
 from .extraction import extract
+from .model_settings import settings_of
 from .refusal import refuses
 from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of
+from .tools.loop import ToolLoop
 
-__all__ = ["answer", "subagent"]
+__all__ = ["WAITING", "answer", "subagent"]
 
+WAITING = "Waiting for a person"
+"""The state's name of an attempt that goes on once a person has decided."""
 _REFUSED_FIX = "Ask differently, or use another model."
 
 
@@ -65,7 +71,10 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     tag_task_run(f"agent: {asked.agent}", f"tier: {asked.tier}", asked.step)
     # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
     with agent_span(asked) as span:
-        result = await run_in_race(asked.race, _answer(asked))
+        try:
+            result = await run_in_race(asked.race, _answer(asked))
+        except ApprovalNeededError as error:
+            return Cancelled(name=WAITING, message=str(error))
         note_answer(span, result)
     if result is None:
         return Cancelled(message="Another candidate passed first.")
@@ -92,10 +101,17 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         begun = resume_point(request.begun, request.output)
         request = request.model_copy(update={"begun": begun})
     waited_s = 0.0
+    loop = _tool_loop(model, request) if request.tools else None
+    failed = partial(_failed, model, started, request=request, loop=loop)
     try:
         async with timed(request.timeout_s) as timer:
             try:
-                conversation, response = await ask(model, request)
+                if loop is None:
+                    conversation, response = await ask(model, request)
+                else:
+                    with own_errors(model, request):
+                        response = await loop.run()
+                    conversation = loop.messages[:-1]
             finally:
                 waited_s = timer.waited_s
     except TimeoutError:
@@ -104,9 +120,11 @@ async def answer(request: SubagentRequest) -> SubagentResult:
             f"by {model.model_name}.",
             "Raise its timeout_s, or use a faster model.",
         )
-        return _failed(model, started, waited_s, error, request)
+        return failed(waited_s, error)
+    except ApprovalNeededError:
+        raise
     except SwarmError as error:
-        return _failed(model, started, waited_s, error, request)
+        return failed(waited_s, error)
     _store(request, [*conversation, response])
     text = response.text or ""
     whole = joined(request.begun, text) if request.begun else text.lstrip()
@@ -118,8 +136,9 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         started_at=started,
         ended_at=time.time(),
         queue_s=waited_s + _queue_s(response),
-        usage=usage_of([response]),
+        usage=usage_of([*conversation, response]) if loop else usage_of([response]),
         left_out=(*request.summarised, *left_out_of(request)),
+        calls=loop.calls if loop else (),
     )
     error = _problem(model, request, response, text, whole)
     if error is None:
@@ -130,6 +149,11 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         # Whatever goes on from here needs all of it as it was written.
         changes |= {"text": whole, "extraction": "whole text, cut off"}
     return result.model_copy(update=changes)
+
+
+def _tool_loop(model: Model, request: SubagentRequest) -> ToolLoop:
+    settings = settings_of(request, is_local=local_model(model) is not None)
+    return ToolLoop(model, request, settings)
 
 
 def _problem(
@@ -180,15 +204,25 @@ def _queue_s(response: ModelResponse) -> float:
 
 
 def _failed(
-    model: Model, started: float, waited_s: float, error: SwarmError, request: SubagentRequest
+    model: Model,
+    started: float,
+    waited_s: float,
+    error: SwarmError,
+    *,
+    request: SubagentRequest,
+    loop: ToolLoop | None,
 ) -> SubagentResult:
     was_asked = error.category is not Category.BUDGET and not isinstance(error, UnavailableError)
+    if loop is not None:
+        _store(request, loop.messages)
     return SubagentResult(
         model=model.model_name,
         started_at=started,
         ended_at=time.time(),
         queue_s=waited_s,
-        usage=Usage(requests=1) if was_asked else Usage(),
+        usage=(Usage(requests=1) if was_asked else Usage())
+        + usage_of(loop.messages if loop else ()),
+        calls=loop.calls if loop else (),
         category=error.category,
         error=str(error),
         tokens_saved=error.saved if isinstance(error, EarlyAbortError) else 0,

@@ -1,0 +1,1 @@
+"""An attempt whose agent has tools: answers and calls in turns, until it has answered."""

@@ -1,0 +1,167 @@
+"""Answers and calls of tools in turns, each journaled, until the agent has answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic_ai import Agent
+from pydantic_ai.agent import AgentRun
+from pydantic_ai.exceptions import UsageLimitExceeded
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import RunContext
+from pydantic_ai.usage import UsageLimits
+
+from ....errors import EmptyOutputError
+from ....result import ToolCall
+from ....runs import RunFolder
+from ....toolsets.calling.attempt_tools import AttemptTools
+from ....toolsets.calling.journaled import JournaledCalls
+from ....toolsets.calling.verdict import CallRules
+from ....toolsets.catalogue import Catalogue, catalogue_of
+from ....toolsets.journal.file import CallJournal
+from ....toolsets.source import ToolsetUse
+from ....tracing import request_tracing
+from ...usage import usage_of
+from ..request import SubagentRequest, prompt_of
+from ..text_budget import tokens_of
+from .allowance import current_allowance
+
+__all__ = ["ToolLoop"]
+
+_MORE_REQUESTS = 5
+"""Requests beyond the calls that are allowed: for the answer, and for models that call on."""
+
+
+@dataclass(slots=True)
+class ToolLoop:
+    """One attempt of an agent with tools; `messages` is its conversation so far."""
+
+    model: Model
+    request: SubagentRequest
+    settings: ModelSettings
+    messages: list[ModelMessage] = field(default_factory=list[ModelMessage])
+    _journaled: JournaledCalls = field(init=False)
+    _catalogue: Catalogue = field(init=False)
+
+    def __post_init__(self) -> None:
+        asked, run = self.request, RunFolder.of(self.request.run)
+        self._catalogue = catalogue_of(asked.run)
+        limits = self._catalogue.limits
+        attempt, asked_hash = _names(asked)
+        self._journaled = JournaledCalls(
+            run=run,
+            step=asked.step,
+            attempt=asked.attempt,
+            tag=f"{attempt}-{asked_hash}",
+            journal=CallJournal(run, attempt, asked_hash),
+            limits=limits,
+            rules=CallRules(limits.calls, asks=self._catalogue.asks),
+            secrets=self._catalogue.secrets,
+        )
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of tools so far, in their order."""
+        return tuple(call for _, call in sorted(self._journaled.calls.items()))
+
+    async def run(self) -> ModelResponse:
+        """Ask and call until the agent has answered, and return its last answer.
+
+        An earlier process's conversation is gone on with: what it was answered is not asked again,
+        and what its calls came to is not called again.
+
+        Raises:
+            ApprovalNeededError: A person has to be asked first.
+            BudgetExceededError: The run can't afford another request.
+            EmptyOutputError: It never came to an answer.
+            SwarmError: Whatever else stops it; and what pydantic-ai raises.
+        """
+        asked, history = self.request, self._journaled.messages
+        self.messages = list(history)
+        if history and not _calls_in(history[-1]):
+            return _response(history[-1])
+        tools = AttemptTools(self._use(), asked.tools, self._catalogue, self._journaled)
+        agent = Agent[None, str](
+            self.model,
+            deps_type=type(None),
+            name=asked.agent,
+            instructions=asked.instructions,
+            toolsets=[tools],
+            retries={"tools": self._journaled.rules.most, "output": 0},
+            end_strategy="exhaustive",
+        )
+        agent.instrument = request_tracing()
+        async with agent.iter(
+            None if history else prompt_of(asked),
+            message_history=history or None,
+            model_settings=self._settings,
+            usage_limits=UsageLimits(request_limit=self._journaled.rules.most + _MORE_REQUESTS),
+        ) as run:
+            try:
+                return await self._turns(run)
+            except UsageLimitExceeded as error:
+                raise EmptyOutputError(
+                    f"{asked.step} came to no answer: {error}",
+                    "Ask for less, or raise the calls of --tool-limit.",
+                ) from error
+
+    async def _turns(self, run: AgentRun[None, str]) -> ModelResponse:
+        allowance, before = current_allowance(), len(self.messages)
+        async for node in run:
+            self.messages = run.all_messages()
+            allowance.taken = usage_of(self.messages[before:])
+            if Agent.is_call_tools_node(node):
+                # Written before any of its calls is made.
+                self._journaled.note(self.messages)
+            elif Agent.is_model_request_node(node) and allowance.taken.requests:
+                # The first request is what the attempt was launched with.
+                await allowance.extend(allowance.taken, self._tokens(node.request))
+        return _response(next(m for m in reversed(self.messages) if isinstance(m, ModelResponse)))
+
+    def _settings(self, context: RunContext[None]) -> ModelSettings:
+        """Return the settings of the next request: one after the last call can't call."""
+        settings = ModelSettings(**self.settings)
+        if _made(context.messages) >= self._journaled.rules.most:
+            settings["tool_choice"] = "none"
+        return settings
+
+    def _use(self) -> ToolsetUse:
+        asked = self.request
+        return ToolsetUse(RunFolder.of(asked.run), asked.step, _names(asked)[0])
+
+    def _tokens(self, request: ModelRequest) -> int:
+        """Tokens of what the next request reads, estimated from the last one's."""
+        answers = [message for message in self.messages if isinstance(message, ModelResponse)]
+        before = answers[-1].usage if answers else None
+        read = before.input_tokens + before.output_tokens if before else 0
+        new = "".join(str(getattr(part, "content", "")) for part in request.parts)
+        return read + tokens_of(new)
+
+
+def _names(request: SubagentRequest) -> tuple[str, str]:
+    """Return what names the attempt within its run, and a hash of what it is asked."""
+    *_, attempt = request.key.split(".", 2)
+    return attempt, request.cache_key().rpartition(".")[2][:8]
+
+
+def _made(messages: Sequence[ModelMessage]) -> int:
+    """How many calls the model has read the results of."""
+    return sum(
+        isinstance(part, ToolReturnPart)
+        for message in messages
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+    )
+
+
+def _calls_in(message: ModelMessage) -> bool:
+    return isinstance(message, ModelResponse) and bool(message.tool_calls)
+
+
+def _response(message: ModelMessage) -> ModelResponse:
+    if not isinstance(message, ModelResponse):
+        raise TypeError(f"{type(message).__name__} is no answer")
+    return message

@@ -1,0 +1,1 @@
+"""The tools of an attempt: bounded, journaled and told as events."""

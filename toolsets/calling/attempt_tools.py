@@ -1,0 +1,108 @@
+"""The toolset of an attempt: all that its agent may call, through the journal."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from pydantic_ai.tools import RunContext
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+
+from ..catalogue import Catalogue
+from ..source import Toolset, ToolsetUse
+from .journaled import JournaledCalls
+from .offered import OfferedTool, offered_tools
+
+__all__ = ["AttemptTools"]
+
+
+@dataclass
+class AttemptTools(AbstractToolset[None]):
+    """All tools of an attempt. Whoever enters it opens its toolsets, and closes them at the end.
+
+    Attributes:
+        names: The toolsets' names.
+    """
+
+    use: ToolsetUse
+    names: Sequence[str]
+    catalogue: Catalogue
+    journaled: JournaledCalls
+    _toolsets: list[tuple[str, str, Toolset]] = field(
+        default_factory=list[tuple[str, str, Toolset]]
+    )
+    _offered: dict[str, OfferedTool] = field(default_factory=dict[str, OfferedTool])
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    @property
+    def id(self) -> str:
+        """What pydantic-ai calls it in messages of errors."""
+        return "attempt"
+
+    async def for_run(self, ctx: RunContext[None]) -> Self:
+        """Make the toolsets.
+
+        Raises:
+            ToolsetError: One can't be had.
+        """
+        for name in self.names:
+            source = self.catalogue.source(name)
+            toolset = await source.toolset(self.use).for_run(ctx)
+            self._toolsets.append((name, source.server, toolset))
+        return self
+
+    async def for_run_step(self, ctx: RunContext[None]) -> Self:
+        """Let the toolsets prepare for another request."""
+        self._toolsets = [
+            (name, server, await toolset.for_run_step(ctx))
+            for name, server, toolset in self._toolsets
+        ]
+        return self
+
+    async def __aenter__(self) -> Self:
+        """Open the toolsets that `for_run` made."""
+        try:
+            for _, _, toolset in self._toolsets:
+                await self._stack.enter_async_context(toolset)
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *args: Any) -> bool | None:
+        """Close the toolsets."""
+        self._toolsets.clear()
+        return await self._stack.__aexit__(*args)
+
+    async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
+        """Return the tools of all toolsets, under names that differ."""
+        listed = await asyncio.gather(*(each.get_tools(ctx) for _, _, each in self._toolsets))
+        self._offered = offered_tools(
+            (*toolset, tools) for toolset, tools in zip(self._toolsets, listed, strict=True)
+        )
+        # A model that calls wrongly reads why, as often as it may call.
+        most = self.journaled.rules.most
+        return {
+            name: replace(offered.tool, toolset=self, max_retries=most)
+            for name, offered in self._offered.items()
+        }
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
+    ) -> str:
+        """Return what the model reads of a call; see `JournaledCalls.call` for what it raises."""
+        offered = self._offered[name]
+        own = replace(offered.tool, tool_def=replace(tool.tool_def, name=offered.own_name))
+        tools = {
+            shown: (each.toolset, each.server, each.tool.tool_def)
+            for shown, each in self._offered.items()
+        }
+        return await self.journaled.call(
+            ctx.messages,
+            ctx.tool_call_id or "",
+            tools,
+            lambda: offered.owner.call_tool(offered.own_name, tool_args, ctx, own),
+        )

@@ -1,0 +1,1 @@
+"""Search, list and open the documents of folders that the user names; nothing outside is read."""

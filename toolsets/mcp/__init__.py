@@ -1,0 +1,1 @@
+"""Toolsets of MCP servers: their configuration, and the task that owns each of them."""
