@@ -43,6 +43,7 @@ __all__ = [
     "TruncatedError",
     "UnavailableError",
     "UncertainCallError",
+    "UnusableReplacementError",
     "WorseAdapterError",
 ]
 
@@ -106,6 +107,10 @@ class NoPlanError(PlanError):
     """The orchestrator wrote no plan that can be read; `text` is what it wrote last."""
 
     exit_code = ExitCode.FAILED
+
+
+class UnusableReplacementError(NoPlanError):
+    """The orchestrator answered, but with nothing that can take a failed step's place."""
 
 
 class RunNotFoundError(InputError):

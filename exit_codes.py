@@ -23,6 +23,7 @@ class ExitCode(IntEnum):
     FAILED = 1, "failed: a run, a check, a service that doesn't answer, or an error of the program"
     USAGE = 2, "wrong usage or settings: an argument, a file, a folder, a model's name or its key"
     PARTIAL = 3, "partly completed: steps or lines failed, and others have their results"
+    WAITING = 4, "waiting: a person has to approve or reject something before the run goes on"
     CANCELLED = 130, "cancelled by Ctrl-C"
     TERMINATED = 143, "cancelled by SIGTERM"
 
@@ -34,5 +35,7 @@ def exit_code_of_status(status: str) -> ExitCode:
             return ExitCode.COMPLETED
         case "partial":
             return ExitCode.PARTIAL
+        case "waiting":
+            return ExitCode.WAITING
         case _:
             return ExitCode.FAILED

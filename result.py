@@ -45,6 +45,7 @@ Action = Literal[
     "DELEGATE",
     "REPLAN",
     "KEEP",
+    "ASK",
     "SKIP",
     "FAIL",
 ]

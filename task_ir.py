@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, Self, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     BeforeValidator,
@@ -24,6 +24,7 @@ from pydantic_core import ErrorDetails
 from .errors import InputError, PlanError
 from .inputs.named import named_problem
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
+from .plan_rules import MAX_ITEMS, MAX_STEPS, PlanRules
 from .step_settings import StepSettings
 from .text_files import read_text
 
@@ -54,11 +55,6 @@ __all__ = [
     "stored_plan",
 ]
 
-MAX_ITEMS = 300
-"""The most items `TaskIR.from_items` maps a template over."""
-MAX_STEPS = MAX_ITEMS + 1
-"""Steps a plan may have where nothing says otherwise: one for each item and one that joins them."""
-
 Tier = Literal["worker", "coder", "architect"]
 TIERS: tuple[Tier, ...] = ("worker", "coder", "architect")
 """The tiers, cheapest first."""
@@ -68,23 +64,6 @@ TaskType = Literal["chat", "doc", "code", "ingest", "manage"]
 
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 _StepId = Annotated[str, StringConstraints(pattern=r"^S[1-9][0-9]*$")]
-
-
-class PlanRules(NamedTuple):
-    """Limits that come from outside the plan; pass as the validation context.
-
-    Attributes:
-        max_steps: The most steps the plan may have.
-        gates: The gates that exist, or None to leave gate names unchecked.
-        inputs: Names of what the run is given beside the plan's own inputs, or None to leave the
-            names that steps read unchecked.
-        toolsets: The toolsets that agents may have, or None to leave their names unchecked.
-    """
-
-    max_steps: int = MAX_STEPS
-    gates: frozenset[str] | None = None
-    inputs: frozenset[str] | None = None
-    toolsets: frozenset[str] | None = None
 
 
 class Agent(PlanPart):
@@ -389,10 +368,9 @@ def _check_gates(step: Step, known: frozenset[str] | None) -> None:
 
 def _check_toolsets(agents: Iterable[Agent], known: frozenset[str]) -> None:
     for agent in agents:
-        for name in agent.tools:
-            if name not in known:
-                has = f"there are {', '.join(sorted(known))}" if known else "there are none"
-                raise ValueError(f"agent {agent.name!r} names an unknown toolset {name!r}; {has}")
+        for name in set(agent.tools) - known:
+            names = ", ".join(sorted(known)) or "none"
+            raise ValueError(f"{agent.name!r} names an unknown toolset {name!r}; there are {names}")
 
 
 def _check_inputs(step: Step, known: Collection[str]) -> None:

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..frozen import Frozen
 
-__all__ = ["Answer", "Asked", "Question", "Verdict", "is_approval"]
+__all__ = [
+    "PLAN_QUESTION",
+    "WITHDRAWN",
+    "Answer",
+    "Asked",
+    "Question",
+    "Verdict",
+    "is_approval",
+    "number_of",
+    "numbered",
+]
+
+WITHDRAWN = "edit"
+PLAN_QUESTION = "plan"
+"""The id of the question about a run's plan."""
 
 Asked = Literal["plan", "step", "call", "uncertain_call", "failure"]
 """What a question is about: the plan, a step before it begins, a call of an acting tool, a call
@@ -21,15 +35,18 @@ class Question(Frozen):
 
     Attributes:
         id: Its name within the run, the same in each process: `plan`, `S3`, `S3.1.2` (the second
-            call of S3's first attempt), `S3.failed.1`.
+            call of S3's first attempt), `S3.failed.1`. What the same name was asked about before,
+            with another subject, keeps it: then it is `S3#2`.
+        subject: A hash of what exactly is asked about. An answer counts for this alone.
         step: The step that waits for it; "" if it is the whole run.
         title: A line on what it is about.
         text: All that a person needs to decide, as Markdown.
         at: When it was asked, in seconds since the Unix epoch.
     """
 
-    id: str
+    id: str = Field(min_length=1)
     asked: Asked
+    subject: str = ""
     step: str = ""
     attempt: int = 0
     title: str
@@ -43,7 +60,8 @@ class Answer(Frozen):
     Attributes:
         why: Why it is rejected; the planner, or whoever tries next, may be shown it.
         plan: The plan that takes the place of the run's, if it is `edited`.
-        by: Where it was given: `terminal`, `command`, `prefect`, `python`.
+        by: Where it was given: `terminal`, `command`, `prefect`, `python`; `edit` where an edited
+            plan has made the question pointless.
     """
 
     question: str
@@ -51,9 +69,36 @@ class Answer(Frozen):
     why: str = ""
     plan: dict[str, Any] | None = None
     by: str = ""
-    at: float = Field(default=0.0)
+    at: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """What a rejection is to whoever reads of it."""
+        return f"A person rejected it{f': {self.why}' if self.why else ''}."
+
+    @property
+    def is_withdrawal(self) -> bool:
+        """Whether no person gave it: the plan was edited, and the question isn't asked any more."""
+        return self.by == WITHDRAWN
+
+    @model_validator(mode="after")
+    def _has_a_plan_if_edited(self) -> Self:
+        if (self.verdict == "edited") != (self.plan is not None):
+            raise ValueError("a plan is there if, and only if, the verdict is edited")
+        return self
 
 
 def is_approval(answer: Answer | None) -> bool:
     """Say whether somebody approved: no answer never is."""
     return answer is not None and answer.verdict == "approved"
+
+
+def numbered(name: str, number: int) -> str:
+    """Return the id of the number-th question of a name, counted from 1."""
+    return name if number == 1 else f"{name}#{number}"
+
+
+def number_of(question: str) -> int:
+    """Return which question of its name one is, by its id."""
+    number = question.rpartition("#")[2] if "#" in question else ""
+    return int(number) if number.isdecimal() else 1

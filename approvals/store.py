@@ -2,49 +2,71 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import os
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
-from ..errors import AnsweredError, RunDamagedError
+from ..errors import AnsweredError, RunDamagedError, StorageError
 from ..files import storage_error, write_atomically
 from ..runs import RunFolder
-from .question import Answer, Question
+from .question import WITHDRAWN, Answer, Question, number_of, numbered
 
-__all__ = ["Approvals"]
+__all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
+
+ANSWERS, QUESTIONS = "answers", "questions"
+"""The folders of a run that have them."""
+_NAME_CHARS = 120
+_TRIES = 100
 
 M = TypeVar("M", bound=BaseModel)
+
+_logger = logging.getLogger("prefect_swarm.runs")
 
 
 @dataclass(frozen=True, slots=True)
 class Approvals:
-    """What a run asks and was answered. Any number of processes may read and write at once."""
+    """What a run asks and was answered.
+
+    Any number of processes may answer and read at once; whoever holds the run's lock asks.
+    """
 
     run: RunFolder
 
-    def ask(self, question: Question) -> None:
-        """Write a question down; one that was asked before stays as it is.
+    def ask(self, question: Question) -> Question:
+        """Write a question down, and return it as it is asked.
+
+        One that was asked before, by its id and subject, stays as it is. Where the id was asked
+        about another subject, or was withdrawn, the question gets the next free number: `S3#2`.
 
         Raises:
             StorageError: It can't be written.
         """
-        with suppress(FileExistsError):
-            self._create("questions", question.id, question)
+        for number in count(1):
+            named = question.model_copy(update={"id": numbered(question.id, number)})
+            found, before = self._asked(named), self.readable_answer(named.id)
+            is_withdrawn = before is not None and before.is_withdrawal
+            if found.subject == question.subject and not is_withdrawn:
+                return found
+        raise AssertionError("unreachable")
 
     def answer(self, answer: Answer) -> None:
         """Write an answer down; it counts from now on.
 
         Raises:
             AnsweredError: There is another answer, which stays. The same verdict again is no error.
+            RunDamagedError: There is an answer that can't be read.
             StorageError: It can't be written, and doesn't count.
         """
         try:
-            self._create("answers", answer.question, answer)
+            self._create(ANSWERS, answer.question, answer)
         except FileExistsError:
             first = self.answer_to(answer.question)
             if first is None or (first.verdict, first.plan) != (answer.verdict, answer.plan):
@@ -61,38 +83,100 @@ class Approvals:
         Raises:
             RunDamagedError: The file holds something else, which is never taken for an approval.
         """
-        return self._read(self._path("answers", question), Answer)
+        path = self._path(ANSWERS, question)
+        answer = self._read(path, Answer)
+        if answer is not None and answer.question != question:
+            raise _damaged(path, f"it answers {answer.question}")
+        return answer
+
+    def readable_answer(self, question: str) -> Answer | None:
+        """Return the answer to a question; None if there is none that can be read."""
+        with suppress(RunDamagedError):
+            return self.answer_to(question)
+        return None
 
     def questions(self) -> tuple[Question, ...]:
-        """Return all questions, as they were asked."""
-        paths = (self.run.folder / "questions").glob("*.json")
-        found = (self._read(path, Question) for path in paths)
-        return tuple(sorted((q for q in found if q is not None), key=lambda q: (q.at, q.id)))
+        """Return all questions in the order in which they were asked; damaged ones are left out."""
+        found: list[Question] = []
+        for path in (self.run.folder / QUESTIONS).glob("*.json"):
+            try:
+                if (question := self._read(path, Question)) is not None:
+                    found.append(question)
+            except RunDamagedError as error:
+                _logger.warning("%s", error)
+        return tuple(sorted(found, key=lambda question: (question.at, question.id)))
+
+    def question(self, name: str) -> Question | None:
+        """Return the question of that id; None if there is none that can be read."""
+        with suppress(RunDamagedError):
+            return self._read(self._path(QUESTIONS, name), Question)
+        return None
+
+    def edits(self) -> tuple[Answer, ...]:
+        """Return the answers that have another plan, in the order of their questions."""
+        if not (self.run.folder / ANSWERS).is_dir():
+            return ()
+        asked = [question.id for question in self.questions() if question.asked == "plan"]
+        answers = (self.readable_answer(name) for name in sorted(asked, key=number_of))
+        return tuple(a for a in answers if a is not None and a.verdict == "edited")
+
+    def withdraw(self, question: Question) -> None:
+        """Take back a question that an edited plan has made pointless, unless it is answered.
+
+        Raises:
+            StorageError: It can't be written down.
+        """
+        why = "The plan was edited."
+        with suppress(AnsweredError, RunDamagedError):
+            self.answer(Answer(question=question.id, verdict="rejected", why=why, by=WITHDRAWN))
 
     def pending(self) -> tuple[Question, ...]:
-        """Return the questions that have no answer."""
-        answered = {unquote(path.stem) for path in (self.run.folder / "answers").glob("*.json")}
-        return tuple(question for question in self.questions() if question.id not in answered)
+        """Return the questions that have no answer; a damaged answer is none."""
+        return tuple(q for q in self.questions() if self.readable_answer(q.id) is None)
+
+    def _asked(self, question: Question) -> Question:
+        """Return the question of that id: the one that is there, or else this one, written down."""
+        path = self._path(QUESTIONS, question.id)
+        try:
+            self._create(QUESTIONS, question.id, question)
+        except FileExistsError:
+            with suppress(RunDamagedError):
+                if (found := self._read(path, Question)) is not None:
+                    return found
+            self.run.write(f"{QUESTIONS}/{path.name}", question)
+        return question
 
     def _create(self, folder: str, name: str, content: BaseModel) -> None:
         """Write a file that must not be there yet: whole, and only the first of several."""
         path = self._path(folder, name)
         text = content.model_dump_json(indent=2)
-        own = path.with_name(f".{path.name}-{os.getpid()}-{os.urandom(4).hex()}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(own, text)
-            # A link fails where a rename would put the second file in the first one's place.
-            os.link(own, path)
-        except FileExistsError:
-            raise
-        except OSError as error:
-            raise storage_error(path, len(text), error) from error
-        finally:
-            own.unlink(missing_ok=True)
+        for _ in range(_TRIES):
+            own = path.with_name(f".{os.getpid()}-{os.urandom(8).hex()}")
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(own, text)
+                # A link fails where a rename would put the second file in the first one's place.
+                os.link(own, path)
+                return
+            except FileNotFoundError:
+                # A run that begins removes temporary files, this one among them.
+                continue
+            except FileExistsError:
+                raise
+            except OSError as error:
+                raise storage_error(path, len(text), error) from error
+            finally:
+                with suppress(OSError):
+                    own.unlink(missing_ok=True)
+        raise StorageError(f"{path} can't be written: it is removed each time.", "Try again.")
 
     def _path(self, folder: str, name: str) -> Path:
-        return self.run.folder / folder / f"{quote(name, safe='')}.json"
+        file = quote(name, safe="#")
+        if len(file) > _NAME_CHARS:
+            # A file's name has an end: 255 bytes on most systems.
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+            file = f"{file[: _NAME_CHARS - 17]}-{digest[:16]}"
+        return self.run.folder / folder / f"{file}.json"
 
     def _read(self, path: Path, model: type[M]) -> M | None:
         try:
@@ -100,6 +184,11 @@ class Approvals:
         except FileNotFoundError:
             return None
         except (OSError, ValidationError) as error:
-            raise RunDamagedError(
-                f"{path} is damaged: {error}.", "Remove the file; the question is asked again."
-            ) from None
+            what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+            raise _damaged(path, what) from None
+
+
+def _damaged(path: Path, what: str) -> RunDamagedError:
+    return RunDamagedError(
+        f"{path} is damaged: {what}.", "Remove the file; then the question can be answered again."
+    )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import typer
 
+from ..approvals.waiting import WAYS, RunWaitingError
 from ..errors import SwarmError
 from ..exit_codes import ExitCode
 from ..text import clean
@@ -19,22 +21,29 @@ __all__ = ["FailureMessage", "failure_of", "show"]
 
 @dataclass(frozen=True, slots=True)
 class FailureMessage:
-    """What to tell the user, and what to tell the shell."""
+    """What to tell the user, and what to tell the shell; `more` is for programs alone."""
 
     problem: str
     fix: str
     exit_code: ExitCode
     kind: str
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def cancelled(self) -> bool:
         """Whether someone wanted it to end, and nothing is wrong."""
         return self.exit_code in (ExitCode.CANCELLED, ExitCode.TERMINATED)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a run was left until a person answers."""
+        return self.exit_code is ExitCode.WAITING
+
     def to_json(self) -> dict[str, Any]:
         """Return what `--json` prints in a result's place."""
-        status = "cancelled" if self.cancelled else "error"
-        return {"status": status, "kind": self.kind, "problem": self.problem, "fix": self.fix}
+        status = "cancelled" if self.cancelled else "waiting" if self.waiting else "error"
+        words = {"status": status, "kind": self.kind, "problem": self.problem, "fix": self.fix}
+        return {**words, **self.more}
 
 
 def failure_of(error: BaseException) -> FailureMessage:
@@ -45,6 +54,10 @@ def failure_of(error: BaseException) -> FailureMessage:
         return FailureMessage("Cancelled by SIGTERM.", "", ExitCode.TERMINATED, kind)
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
         return FailureMessage("Cancelled.", "", ExitCode.CANCELLED, "RunCancelledError")
+    if isinstance(error, RunWaitingError):
+        questions = [question.model_dump(mode="json") for question in error.questions]
+        more = {"run_id": error.run_id, "questions": questions}
+        return FailureMessage(error.problem, error.advice, error.exit_code, kind, more)
     if isinstance(error, SwarmError):
         return FailureMessage(error.problem, error.advice, error.exit_code, kind)
     message = " ".join(str(error).split()) or "no message"
@@ -68,6 +81,11 @@ def show(error: BaseException, failure: FailureMessage, *, debug: bool) -> None:
     """Write the message to stderr, below the traceback where that is wanted."""
     if debug:
         typer.echo(clean("".join(traceback.format_exception(error))), err=True, nl=False)
+    if failure.waiting:
+        typer.secho(clean(failure.problem), err=True, fg="yellow")
+        for way in failure.fix.split(WAYS):
+            typer.echo(clean(f"  {way}"), err=True)
+        return
     if failure.cancelled:
         typer.secho(clean(f"{failure.problem} {failure.fix}").rstrip(), err=True, fg="yellow")
         return

@@ -20,6 +20,7 @@ from ..tasks.report.attempts import (
 )
 from ..text import duration, one_line
 from .command import AsJson
+from .output.asked import print_questions
 from .output.events import print_events
 from .output.printing import print_json, print_section, print_text
 from .output.summary import print_summary
@@ -68,14 +69,17 @@ def inspect(
     result = run.result()
     if step is not None:
         _show_step(run, result, step.upper(), as_json=as_json)
+    elif result is None and as_json:
+        print_unfinished_json(run, _compiled(run))
     elif result is None:
-        show = print_unfinished_json if as_json else print_unfinished
-        show(run, _compiled(run))
+        print_unfinished(run, _compiled(run))
+        print_questions(run)
     elif as_json:
         print_json(result)
     else:
         print_section(one_line(result.plan.objective, 200))
         print_summary(result)
+        print_questions(run)
     return 0
 
 
@@ -109,6 +113,7 @@ def _show_step(run: RunFolder, result: SwarmResult | None, name: str, *, as_json
     print_text(prompt)
     if step:
         _print_attempts(step)
+    print_questions(run, name)
     if output is not None:
         print_section("Output")
         print_text(output)

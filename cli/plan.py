@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..flows.bounds.estimate import TYPICAL_ANSWER, estimate
 from ..flows.compile import CompiledPlan, StepDefaults, compile_plan
 from ..flows.given.merging import with_inputs
 from ..flows.options import SwarmOptions
@@ -17,10 +16,10 @@ from ..pricing import price_of_name
 from ..result import Planning
 from ..task_ir import TaskIR
 from ..tasks.report.pages import DagStep, mermaid
-from ..text import dollars, one_line, plural
 from .command import AsJson
 from .models import prepare_weights
-from .output.printing import print_json, print_section, print_table, print_text
+from .output.plan import estimate_line, print_plan
+from .output.printing import print_json, print_text
 from .progress.session import say
 from .source import (
     Files,
@@ -33,7 +32,7 @@ from .source import (
     read_source,
 )
 
-__all__ = ["plan", "print_plan"]
+__all__ = ["plan"]
 
 
 def plan(
@@ -67,43 +66,8 @@ def plan(
         print_text(mermaid(_dag(compiled)))
     else:
         print_plan(compiled)
-        print_text(_estimated(compiled, options))
+        print_text(estimate_line(compiled, options))
     return 0
-
-
-def print_plan(plan: CompiledPlan) -> None:
-    """Print a plan as a table."""
-    roots = sum(not step.upstream for step in plan.steps)
-    longest = int(max(step.priority for step in plan.steps))
-    print_section(one_line(plan.objective, 200))
-    print_table(
-        ("Step", "Agent", "Tier", "Needs", "Priority", "Prompt"),
-        (
-            (
-                step.id,
-                one_line(step.agent, 30),
-                step.tier,
-                one_line(", ".join([*step.upstream, *(step.inputs or ())]), 24),
-                f"{step.priority:g}",
-                one_line(step.prompt, 300),
-            )
-            for step in plan.steps
-        ),
-        right=frozenset({"Priority"}),
-    )
-    print_text(
-        f"{plural(len(plan.steps), 'step')}, {roots} can start at once, "
-        f"longest path {plural(longest, 'step')}. Priority: steps from there to the end."
-    )
-
-
-def _estimated(plan: CompiledPlan, options: SwarmOptions) -> str:
-    found = estimate(plan, options, price_of_name)
-    money = "price not known" if found.usd is None else dollars(found.usd)
-    return (
-        f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds at once and "
-        f"writes some {TYPICAL_ANSWER} tokens at most."
-    )
 
 
 def _dag(plan: CompiledPlan) -> list[DagStep]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from .kinds import (
+    AnsweredEvent,
     AnsweringEvent,
+    AskedEvent,
     BeganEvent,
     CutEvent,
     DecisionEvent,
@@ -27,7 +29,9 @@ from .reading import EventReader, follow_events, read_events
 
 __all__ = [
     "EVENTS",
+    "AnsweredEvent",
     "AnsweringEvent",
+    "AskedEvent",
     "BeganEvent",
     "CutEvent",
     "DecisionEvent",

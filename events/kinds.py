@@ -14,7 +14,9 @@ from ..result import Action
 from ..task_ir import Tier
 
 __all__ = [
+    "AnsweredEvent",
     "AnsweringEvent",
+    "AskedEvent",
     "BeganEvent",
     "CutEvent",
     "DecisionEvent",
@@ -129,6 +131,36 @@ class WaitEvent(RunEvent, frozen=True):
             return ""
         seconds = f", {self.seconds:.0f} s" if self.seconds is not None else ""
         return f"waiting for {self.provider} ({self.why}){seconds}"
+
+
+class AskedEvent(RunEvent, frozen=True):
+    """A person is asked: about a step, or about the plan where it is about no step.
+
+    Attributes:
+        question: The question's id within the run.
+        title: What it is about, in a line.
+    """
+
+    kind: Literal["asked"] = "asked"
+    question: str = ""
+    title: str = ""
+
+
+class AnsweredEvent(RunEvent, frozen=True):
+    """A person has answered.
+
+    Attributes:
+        question: The question's id within the run.
+        verdict: `approved`, `rejected` or `edited`.
+        why: What they say.
+        by: Where they answered: `terminal`, `command`, `prefect`, `python`.
+    """
+
+    kind: Literal["answered"] = "answered"
+    question: str = ""
+    verdict: str = ""
+    why: str = ""
+    by: str = ""
 
 
 class TextEvent(RunEvent, frozen=True):
@@ -268,13 +300,16 @@ class FinishedEvent(_Totals, frozen=True):
     """The last event of a process: the run ended, or was left to be resumed.
 
     Attributes:
-        status: `cancelled` and `unfinished` runs have no result; others have it in their folder.
+        status: `cancelled`, `unfinished` and `waiting` runs have no result; others have it in their
+            folder. One that is `waiting` was left until a person answers.
         answer: The whole answer.
         problem: What went wrong.
     """
 
     kind: Literal["finished"] = "finished"
-    status: Literal["completed", "partial", "failed", "cancelled", "unfinished"] = "completed"
+    status: Literal["completed", "partial", "failed", "cancelled", "unfinished", "waiting"] = (
+        "completed"
+    )
     answer: str = ""
     problem: str = ""
 

@@ -8,7 +8,9 @@ from typing import Annotated, Any, cast
 from pydantic import Discriminator, TypeAdapter, ValidationError
 
 from .kinds import (
+    AnsweredEvent,
     AnsweringEvent,
+    AskedEvent,
     BeganEvent,
     CutEvent,
     DecisionEvent,
@@ -31,7 +33,9 @@ __all__ = ["from_line", "to_line"]
 
 _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
     Annotated[
-        AnsweringEvent
+        AnsweredEvent
+        | AnsweringEvent
+        | AskedEvent
         | BeganEvent
         | CutEvent
         | DecisionEvent

@@ -17,7 +17,7 @@ from ..events.kinds import RunEvent, TextEvent
 from ..result import SwarmResult
 from ..tasks.report.pages import DagStep, dag_markdown, timeline_markdown
 from .compile import CompiledPlan
-from .events import StepStatus
+from .events import UNFINISHED, StepStatus
 from .records import StepRecord
 
 __all__ = ["DagPage", "dag_steps", "publish_timeline"]
@@ -55,8 +55,10 @@ def _why(
     reason: str,
 ) -> str:
     if status == "waiting":
-        missing = [name for name in upstream if statuses[name] in ("waiting", "ready", "running")]
+        missing = [name for name in upstream if statuses[name] in UNFINISHED]
         return f"waits for {', '.join(missing[:8])}{' …' if len(missing) > 8 else ''}"
+    if status == "asked":
+        return f"waits for a person{f'; {reason}' if reason else ''}"
     if status == "ready":
         return f"waits for a free slot{f'; {reason}' if reason else ''}"
     return reason

@@ -10,7 +10,14 @@ from typing import Any, cast
 from prefect.client.schemas.objects import State
 
 from ..blocks.limiter.waiting import hear_waiting
-from ..errors import BudgetExceededError, Category, NoPlanError, StepWaivedError, SwarmError
+from ..errors import (
+    ApprovalNeededError,
+    BudgetExceededError,
+    Category,
+    NoPlanError,
+    StepWaivedError,
+    SwarmError,
+)
 from ..events.kinds import DecisionEvent
 from ..result import Attempt, Decision, Usage, excerpt
 from ..task_ir import Tier
@@ -32,6 +39,7 @@ from .traced.steps import StepSpans
 __all__ = ["Attempts"]
 
 _DIFF_CHARS = 2000
+_NOT_DRAWN = (BudgetExceededError, ApprovalNeededError)
 
 
 @dataclass(slots=True)
@@ -66,9 +74,13 @@ class Attempts:
         record = self.context.records[launch.step]
         decision = record.decision
         try:
-            if decision is not None:
+            # An attempt that waited in its middle has been prepared, and is launched once more.
+            if decision is not None and record.prepared < launch.attempt:
                 await self._prepare(record, decision)
+                record.prepare(launch.attempt)
             candidates = await self._make(record, launch, decision)
+        except ApprovalNeededError as error:
+            return AttemptFinished(launch.step, "asked", questions=error.questions)
         except StepWaivedError as error:
             record.end(str(error))
             return AttemptFinished(launch.step, "waived")
@@ -90,7 +102,6 @@ class Attempts:
             except SwarmError as error:
                 record.note(outcome=str(error))
                 raise
-            record.note(outcome=f"{step.agent}: {step.prompt}")
             record.replace_step(step)
         elif decision.action == "DELEGATE":
             other = self.context.options.policy.delegates[record.step.output.kind]
@@ -131,8 +142,9 @@ class Attempts:
             )
         made = [drawing for drawing in drawn if isinstance(drawing, Candidate)]
         broken = [drawing for drawing in drawn if isinstance(drawing, BaseException)]
+        _require_no_person(made, broken)
         # What the budget has no room for isn't drawn; only if that is all of them it is a failure.
-        if not made or not all(isinstance(error, BudgetExceededError) for error in broken):
+        if not made or not all(isinstance(error, _NOT_DRAWN) for error in broken):
             raise broken[0]
         return sorted(made, key=lambda made: (made.category is None, made.progress), reverse=True)
 
@@ -212,7 +224,8 @@ class Attempts:
         if best.category is Category.TRUNCATED:
             record.begin(best.result.text)
         if decision.tier is not None:
-            return AttemptFinished(launch.step, "retry", decision.tier)
+            asks = decision.action == "ASK"
+            return AttemptFinished(launch.step, "retry", decision.tier, asks)
         return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
 
     def _tell_decision(self, launch: Launch, decision: Decision) -> None:
@@ -243,6 +256,19 @@ class Attempts:
         *before, last = failures_of(record, attempt)
         symptom = self.memories.symptom(record, attempt)
         return route([*before, replace(last, symptom=symptom)], policy, bounds)
+
+
+def _require_no_person(made: Sequence[Candidate], broken: Sequence[BaseException]) -> None:
+    """Have a person asked for samples that wait for them, unless another one passed.
+
+    Raises:
+        ApprovalNeededError: It names what all of them ask.
+    """
+    waiting = [error for error in broken if isinstance(error, ApprovalNeededError)]
+    if not waiting or any(candidate.category is None for candidate in made):
+        return
+    names = dict.fromkeys(name for error in waiting for name in error.questions)
+    raise ApprovalNeededError(waiting[0].problem, waiting[0].fix, tuple(names))
 
 
 def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]) -> Attempt:

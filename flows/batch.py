@@ -8,7 +8,7 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-from prefect.exceptions import CancelledRun
+from prefect.exceptions import CancelledRun, PausedRun
 from prefect.runtime import flow_run
 from prefect.states import Completed
 from pydantic import Field
@@ -17,6 +17,7 @@ from ..errors import InputError, SwarmError
 from ..frozen import Frozen
 from ..result import RunFailedError
 from ..text_files import read_text
+from .approving.left import left_waiting
 from .batch_line import BatchLine, read_line
 from .control import controlled, current_control
 from .options import SwarmOptions
@@ -87,6 +88,8 @@ async def _run_line(
             return BatchLine(number=number, result=error.result, error=str(error))
         except SwarmError as error:
             return BatchLine(number=number, error=str(error))
+        except PausedRun as error:
+            return BatchLine(number=number, error=str(left_waiting(error)))
         except CancelledRun as error:
             return BatchLine(number=number, error=f"The run was cancelled. {error}")
         except Exception as error:  # noqa: BLE001 - one line's trouble is not the others'

@@ -27,7 +27,7 @@ from ..result import excerpt
 from ..tasks.gate import Inspection, gate
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import WAITING, subagent
-from ..tasks.subagent.tools.allowance import Allowance, allowed
+from ..tasks.subagent.tools.budget import AttemptBudget, allowed
 from .bounds.ledger import Ledger
 from .compile import CompiledStep
 from .context import RunContext
@@ -103,7 +103,7 @@ class Candidates:
             request: Within the budget already, under its key.
             label: Names the task runs, such as `attempt 2`.
         """
-        allowance = Allowance(partial(self.context.ledger.extend, request.key))
+        allowance = AttemptBudget(partial(self.context.ledger.extend, request.key))
         usage, is_exact = None, False
         try:
             with allowed(allowance), told_calls(self.context, request):

@@ -9,25 +9,38 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..approvals.question import Question
 from ..errors import RunCancelledError
 from ..events.kinds import Tell, WaitEvent, unheard
+from ..runs import RunFolder
 from ..tasks.race import LostError, run_until
 
 if TYPE_CHECKING:
     # The command line hears of progress before it needs Prefect, which blocks import.
     from ..blocks.limiter.waiting import Waiting
 
-__all__ = ["RunControl", "controlled", "current_control", "waiting_listener"]
+__all__ = ["AskPerson", "RunControl", "controlled", "current_control", "waiting_listener"]
 
 T = TypeVar("T")
+
+AskPerson = Callable[[RunFolder, tuple[Question, ...]], Coroutine[Any, Any, None]]
+"""Asks a person about what a run waits for, and returns once it has written down an answer.
+
+It is cancelled when somebody else has answered. A `RunWaitingError` of it leaves the run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class RunControl:
-    """Hears of events through `listener`; set `cancel` to stop the run cleanly."""
+    """Hears of events through `listener`; set `cancel` to stop the run cleanly.
+
+    `ask_person` is awaited when nothing of a run can go on before a person answers; where it is
+    None, the run is left then.
+    """
 
     listener: Tell = unheard
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
+    ask_person: AskPerson | None = None
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T:
         """Await some work, and stop it when the run is cancelled.

@@ -5,26 +5,33 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from ..approvals.waiting import RunWaitingError
 from ..errors import Category
 from ..events.kinds import EndedEvent, ReadyEvent, StartedEvent, Tell
 from ..result import Attempt, excerpt
+from .approving.asking import Asking
 from .attempt import Attempts
 from .bounds.limits import concurrency_limits
 from .context import RunContext
 from .control import RunControl
 from .events import (
+    Ask,
     AttemptFinished,
     Cancel,
     Cancelled,
     Command,
+    Event,
     Finish,
     Launch,
     PlanExtended,
+    Rejected,
+    Replace,
     RunStatus,
     Skip,
     StepStatus,
+    Wait,
 )
 from .records import save_step
 from .schedule import Schedule
@@ -47,6 +54,7 @@ class Driver:
     """Drives one plan. `drive` returns when every step is over, or all that ran is cancelled.
 
     Attributes:
+        asking: What a person is asked.
         restored: Ids of the steps that had succeeded in an earlier process.
         begun: Ids of the steps whose first attempt has been told to have started.
     """
@@ -55,6 +63,7 @@ class Driver:
     attempts: Attempts
     control: RunControl
     tell: Tell
+    asking: Asking
     restored: frozenset[str] = frozenset()
     begun: frozenset[str] = frozenset()
     _schedule: Schedule = field(init=False)
@@ -62,6 +71,9 @@ class Driver:
         init=False, default_factory=dict[str, "asyncio.Task[AttemptFinished]"]
     )
     _ready: set[str] = field(init=False, default_factory=set[str])
+    _status: RunStatus | Literal["edited"] | None = field(init=False, default=None)
+    _waits: bool = field(init=False, default=False)
+    _person: asyncio.Task[None] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         limits = concurrency_limits(self.context.options, self.context.models)
@@ -73,36 +85,101 @@ class Driver:
         """Every step's status now."""
         return self._schedule.statuses
 
-    async def drive(self) -> RunStatus:
-        """Run the plan to its end."""
+    async def drive(self) -> RunStatus | Literal["edited"]:
+        """Run the plan to its end; `edited` if another plan is to take its place.
+
+        Raises:
+            RunWaitingError: Nothing goes on before a person answers, and nobody asks them here.
+        """
         cancel = asyncio.create_task(self.control.cancel.wait())
-        watched: set[asyncio.Task[bool]] = {cancel}
+        watched: set[asyncio.Task[Any]] = {cancel}
         try:
-            ahead = self.context.ahead
-            under_way = ahead.under_way if ahead else frozenset[str]()
-            plan = PlanExtended(self.context.plan.steps, self.restored, under_way)
-            commands = self._advance(plan)
+            await self._advance(self._plan())
             for step in self.restored:
                 self._report_attempts(step)
-            status = await self._carry_out(commands)
-            while status is None:
-                done, _ = await asyncio.wait(
-                    {*self._running.values(), *watched}, return_when=asyncio.FIRST_COMPLETED
-                )
-                if watched & done:
+            while self._status is None:
+                await self._take_answers()
+                if self._status is not None:
+                    break
+                await self._next_event(watched)
+                if cancel in watched and cancel.done():
                     watched.clear()
-                    status = await self._carry_out(self._advance(Cancelled()))
-                status = await self._take_ended() or status
+                    self.asking.close()
+                    await self._advance(Cancelled())
+                await self._take_ended()
         finally:
             cancel.cancel()
+            await self._stop_asking()
             for task in self._running.values():
                 task.cancel()
             await asyncio.gather(*self._running.values(), return_exceptions=True)
             self.attempts.spans.close()
-        return status
+        return self._status
 
-    async def _take_ended(self) -> RunStatus | None:
-        status: RunStatus | None = None
+    def _plan(self) -> PlanExtended:
+        wanted = self.context.options.approve
+        steps = self.context.plan.steps
+        marked = frozenset(step.id for step in steps if step.approval)
+        ahead = self.context.ahead
+        return PlanExtended(
+            steps,
+            self.restored,
+            under_way=ahead.under_way if ahead else frozenset(),
+            approval=marked if "steps" in wanted else frozenset(),
+            # A plan that a person wrote themselves needs nobody's approval.
+            asked="plan" in wanted and not self.asking.edits,
+        )
+
+    async def _next_event(self, watched: set[asyncio.Task[Any]]) -> None:
+        """Wait until an attempt or the run is over, or it is time to look for answers."""
+        if self._waits:
+            self._ask_person()
+        look = asyncio.ensure_future(self.asking.pause()) if self.asking.is_open else None
+        person = {self._person} if self._person is not None else set[asyncio.Task[None]]()
+        looks = {look} if look is not None else set[asyncio.Future[None]]()
+        try:
+            await asyncio.wait(
+                {*self._running.values(), *watched, *person, *looks},
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            if look is not None:
+                look.cancel()
+        if self._person is not None and self._person.done():
+            asked, self._person = self._person, None
+            asked.result()
+
+    def _ask_person(self) -> None:
+        """Have a person asked who is there; without anybody the run is left."""
+        if self._person is not None:
+            return
+        questions = self.asking.pending
+        if self.control.ask_person is None:
+            raise RunWaitingError(self.context.run.run_id, questions)
+        asked = self.control.ask_person(self.context.run, questions)
+        self._person = asyncio.create_task(asked)
+
+    async def _stop_asking(self) -> None:
+        if self._person is not None:
+            self._person.cancel()
+            await asyncio.gather(self._person, return_exceptions=True)
+            self._person = None
+
+    async def _take_answers(self) -> None:
+        """Go by the answers that have come, and by those to what is asked because of them."""
+        while self._status is None and (events := self.asking.answers()):
+            await self._stop_asking()
+            for event in events:
+                await self._advance(event)
+                if isinstance(event, Rejected) and event.step:
+                    self._report_rejected(event.step)
+
+    def _report_rejected(self, step: str) -> None:
+        self._save(step)
+        kind: _Kind = "skipped" if self.statuses[step] == "skipped" else "failed"
+        self.tell(_ended(kind, step, None, self.context.records[step].reason))
+
+    async def _take_ended(self) -> None:
         for step, task in list(self._running.items()):
             if not task.done():
                 continue
@@ -110,10 +187,10 @@ class Driver:
             event = self._event(step, task)
             commands = self._schedule.advance(event)
             self._save(step)
-            self._report_end(event)
+            if event.outcome != "asked":
+                self._report_end(event)
             self._report_ready()
-            status = await self._carry_out(commands) or status
-        return status
+            await self._carry_out(commands, event)
 
     def _event(self, step: str, task: asyncio.Task[AttemptFinished]) -> AttemptFinished:
         if task.cancelled():
@@ -128,8 +205,13 @@ class Driver:
             return AttemptFinished(step, "failed")
         return task.result()
 
-    async def _carry_out(self, commands: Sequence[Command]) -> RunStatus | None:
-        status: RunStatus | None = None
+    async def _advance(self, event: Event) -> None:
+        commands = self._schedule.advance(event)
+        self._report_ready()
+        await self._carry_out(commands, event)
+
+    async def _carry_out(self, commands: Sequence[Command], event: Event) -> None:
+        self._waits = False
         for command in commands:
             match command:
                 case Launch(step, attempt, tier):
@@ -138,27 +220,31 @@ class Driver:
                     self._running[step] = asyncio.create_task(self.attempts.run_attempt(command))
                     # Or steps that start together would all ask their models after the last one.
                     await asyncio.sleep(0)
+                case Ask():
+                    begun = event.questions if isinstance(event, AttemptFinished) else ()
+                    self.asking.ask(command, begun)
+                case Wait():
+                    self._waits = True
                 case Skip(step, cause, category):
                     self._skip(step, cause, category)
                 case Cancel(step):
                     self._running[step].cancel()
+                case Replace():
+                    self._status = "edited"
                 case Finish(status):
-                    pass
-        return status
+                    self._status = status
 
     def _skip(self, step: str, cause: str, category: Category) -> None:
         record = self.context.records[step]
-        record.end(f"{cause} did not succeed", category)
+        if cause:
+            record.end(f"{cause} did not succeed", category)
+        else:
+            record.end(self.asking.rejection)
         self._save(step)
         self.tell(_ended("skipped", step, None, record.reason))
 
     def _save(self, step: str) -> None:
         save_step(self.context.run, self.context.records[step], self.statuses[step])
-
-    def _advance(self, event: PlanExtended | Cancelled) -> Sequence[Command]:
-        commands = self._schedule.advance(event)
-        self._report_ready()
-        return commands
 
     def _report_ready(self) -> None:
         """Tell of the steps that have become ready; those that start at once are ready too."""

@@ -9,22 +9,33 @@ from typing import Literal, Protocol
 from ..errors import Category
 
 __all__ = [
+    "UNFINISHED",
+    "Approved",
+    "Ask",
     "AttemptFinished",
     "Cancel",
     "Cancelled",
     "Command",
     "ConcurrencyLimits",
+    "Edited",
     "Event",
     "Finish",
     "Launch",
     "PlanExtended",
+    "Rejected",
+    "Replace",
     "RunStatus",
     "Schedulable",
     "Skip",
     "StepStatus",
+    "Wait",
 ]
 
-StepStatus = Literal["waiting", "ready", "running", "succeeded", "failed", "skipped", "cancelled"]
+StepStatus = Literal[
+    "waiting", "asked", "ready", "running", "succeeded", "failed", "skipped", "cancelled"
+]
+"""`asked`: the step could run, and waits for a person."""
+UNFINISHED: frozenset[StepStatus] = frozenset({"waiting", "asked", "ready", "running"})
 RunStatus = Literal["completed", "partial", "failed"]
 
 
@@ -57,12 +68,16 @@ class PlanExtended:
 
     Attributes:
         done: Ids of those that had succeeded before; they are never launched.
-        begun: Ids of those whose work is under way already; they are launched first.
+        under_way: Ids of those whose work is under way already; they are launched first.
+        approval: Ids of those that a person is asked about when their inputs are there.
+        asked: Whether a person is asked about the plan; until then nothing is launched.
     """
 
     steps: tuple[Schedulable, ...]
     done: frozenset[str] = frozenset()
-    begun: frozenset[str] = frozenset()
+    under_way: frozenset[str] = frozenset()
+    approval: frozenset[str] = frozenset()
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +86,37 @@ class AttemptFinished:
 
     Attributes:
         outcome: `retry` puts the step back among the ready ones; the others end it. A `waived`
-            step is skipped, and what depends on it goes on as if it had been optional.
+            step is skipped, and what depends on it goes on as if it had been optional. One that
+            `asked` isn't over: it waits for a person in its middle, and is launched again.
         tier: The tier of the next attempt, for `retry`; None keeps the last one.
+        asks: Whether a person is asked before the next attempt, for `retry`.
+        questions: Ids of what an attempt that `asked` has asked; the schedule doesn't read them.
     """
 
     step: str
-    outcome: Literal["succeeded", "failed", "skipped", "waived", "retry", "cancelled"]
+    outcome: Literal["succeeded", "failed", "skipped", "waived", "retry", "asked", "cancelled"]
     tier: str | None = None
+    asks: bool = False
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """A person approved what a step waits for; of the plan, if the step is ""."""
+
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A person rejected what a step waits for, which ends it; "" is the plan, and all ends."""
+
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """Another plan is to take this one's place: what runs ends, and nothing more starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +134,35 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask a person about the step, or about the plan if the step is "".
+
+    Attributes:
+        attempt: The attempt that waits for the answer, counted from 1; 0 for the plan.
+        begun: Whether that attempt waits in its middle.
+    """
+
+    step: str = ""
+    attempt: int = 0
+    begun: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing runs or can start before a person has answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Nothing runs any more: the edited plan may take this one's place."""
+
+
+@dataclass(frozen=True, slots=True)
 class Skip:
-    """The step will never run, because `cause`, a required step above it, did not succeed."""
+    """The step will never run, because `cause`, a required step above it, did not succeed.
+
+    The cause is "" where the plan was rejected.
+    """
 
     step: str
     cause: str
@@ -117,5 +183,5 @@ class Finish:
     status: RunStatus
 
 
-Event = PlanExtended | AttemptFinished | Cancelled
-Command = Launch | Skip | Cancel | Finish
+Event = PlanExtended | AttemptFinished | Approved | Rejected | Edited | Cancelled
+Command = Launch | Ask | Wait | Skip | Cancel | Replace | Finish

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
 
+from ..approvals.store import Approvals
+from ..approvals.waiting import RunWaitingError
 from ..errors import Category, RunCancelledError
 from ..events.kinds import FinishedEvent, PlannedEvent, PlannedStep, RunEvent
 from ..memory.store import Store
@@ -20,6 +22,7 @@ from ..tasks.planner.task import Planned
 from ..tasks.report.memory import shown_line
 from .ahead.requests import AheadRequests
 from .answer.answering import Answering
+from .approving.asking import Asking
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
 from .bounds.ledger import Ledger
@@ -28,12 +31,12 @@ from .compile import CompiledPlan
 from .context import RunContext
 from .control import RunControl
 from .drive import Driver
+from .edited.applied import keep_unchanged
 from .events import RunStatus, StepStatus
 from .options import SwarmOptions
 from .records import StepRecord, frontier, save_step, step_results, step_runs
 from .replanning import Replacements
 from .run_memory import Memories
-from .stored.ledger import book_plan
 from .stored.restore import restore_steps
 
 __all__ = ["Execution"]
@@ -48,11 +51,12 @@ class Execution:
 
     Attributes:
         plan_state: The Prefect state that the first steps wait for.
-        ledger: The run's accounts; what the plan took is booked here.
+        ledger: The run's accounts; what the plan took is in them.
         ahead: What was asked ahead of the plan, if anything could be.
         store: The memory that the run has, if any, and what it made of the plan.
         models: What is known of the models.
         check_answer: Says what is wrong with an answer in JSON; "" if nothing is.
+        edits: How many edited plans there were when this one was compiled.
     """
 
     plan: CompiledPlan
@@ -68,7 +72,9 @@ class Execution:
     recall: Recall | None = None
     models: Models = field(default_factory=Models)
     check_answer: Callable[[str], str] = lambda _: ""
+    edits: int = 0
     _page: DagPage = field(init=False)
+    _asking: Asking = field(init=False)
     _attempts: Attempts = field(init=False)
     _context: RunContext = field(init=False)
     _replacements: Replacements = field(init=False)
@@ -76,8 +82,9 @@ class Execution:
     _restored: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        book_plan(self.ledger, self.source)
         records = {step.id: StepRecord(step) for step in self.plan.steps}
+        if self.edits:
+            keep_unchanged(self.run, self.plan)
         self._restored = restore_steps(self.run, records)
         self._context = RunContext(
             self.plan,
@@ -102,12 +109,14 @@ class Execution:
             mitigations=self.recall.mitigations if self.recall else (),
         )
         self._attempts = Attempts(self._context, self._replacements, self._memories)
+        self._asking = Asking(self._context, Approvals(self.run), self.edits)
 
-    async def run_to_end(self) -> SwarmResult:
-        """Return the result, its pages made.
+    async def run_to_end(self) -> SwarmResult | None:
+        """Return the result, its pages made; None if an edited plan is to take this one's place.
 
         Raises:
             RunCancelledError: The run was cancelled; what had finished is kept.
+            RunWaitingError: It is left until a person has answered.
         """
         self.run.store("plan.json", self.plan.to_json())
         page = DagPage(
@@ -124,6 +133,7 @@ class Execution:
             self._attempts,
             self.control,
             self._tell,
+            self._asking,
             restored=self._restored,
             begun=self.ahead.begun if self.ahead else frozenset(),
         )
@@ -131,6 +141,9 @@ class Execution:
         self._tell(_planned(self.plan))
         try:
             status = await driver.drive()
+            if status == "edited":
+                await page.close(frozenset())
+                return None
             if "cancelled" in driver.statuses.values():
                 raise RunCancelledError("The run was cancelled on request.")
             result = await self._conclude(driver, status)
@@ -164,8 +177,10 @@ class Execution:
         for name, record in self._context.records.items():
             if record.attempts or record.reason:
                 save_step(self.run, record, statuses[name])
-        why = f"It was left early{f': {error}' if str(error) else '.'}"
-        problem = f"{why} Go on with: prefect-swarm resume {self.run.run_id}"
+        problem = str(error)
+        if not isinstance(error, RunWaitingError):
+            why = f"It was left early{f': {problem}' if problem else '.'}"
+            problem = f"{why} Go on with: prefect-swarm resume {self.run.run_id}"
         result = self._result("unfinished", statuses, Usage(), problem=problem)
         await asyncio.gather(page.close(frozenset()), publish_timeline(result))
 
@@ -187,7 +202,13 @@ class Execution:
         taught = await self._memories.conclude(records)
         stopped = any(record.category is Category.BUDGET for record in records)
         advice = f"{_RAISE} prefect-swarm resume {self.run.run_id} --max-tokens N"
-        parts = [_broken(broke_off), *problems, answer.trouble, advice if stopped else ""]
+        parts = [
+            self._asking.rejection,
+            _broken(broke_off),
+            *problems,
+            answer.trouble,
+            advice if stopped else "",
+        ]
         problem = excerpt(" ".join(filter(None, parts)), 2000)
         return self._result(
             status,

@@ -16,7 +16,7 @@ from ..schema_check import schema_problem
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 from ..toolsets.limits import ToolLimits
 
-__all__ = ["Approve", "CallBounds", "ModelName", "SwarmOptions", "TierOptions"]
+__all__ = ["Approve", "CallBounds", "ModelName", "SwarmOptions", "TierOptions", "stored_options"]
 
 
 Approve = Literal["plan", "tools", "steps"]
@@ -231,6 +231,13 @@ class SwarmOptions(CallBounds):
             if TIERS.index(start) < TIERS.index(tier) <= TIERS.index(highest):
                 seen.setdefault(_served(self.model_of(tier)), tier)
         return tuple(seen.values())
+
+
+def stored_options(data: object) -> SwarmOptions:
+    """Return the options of a run without the fields of earlier versions that are gone."""
+    fields = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    known = {name: value for name, value in fields.items() if name in SwarmOptions.model_fields}
+    return SwarmOptions.model_validate(known)
 
 
 def _served(name: str) -> str:

@@ -22,7 +22,7 @@ from .given.merging import with_inputs
 from .options import SwarmOptions
 from .task_run import run_task
 
-__all__ = ["plan_for"]
+__all__ = ["plan_for", "plan_rules"]
 
 _PLANNERS: tuple[TierName, ...] = ("orchestrator", "coder")
 """Who plans; what the first can't, the next may if it is another model."""
@@ -56,8 +56,7 @@ async def plan_for(
         PlanError: The user's plan breaks a rule.
     """
     if plan is not None:
-        own = PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset())
-        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), own)
+        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), plan_rules(options))
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []
     rules = PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset(inputs))
@@ -112,6 +111,11 @@ async def _planned_on(
         broke_off=str(content),
     )
     return state, Planned(plan=reader.plan, planning=planning)
+
+
+def plan_rules(options: SwarmOptions) -> PlanRules:
+    """Return what bounds a plan that a person wrote and that has all its inputs."""
+    return PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset())
 
 
 def _distinct(options: SwarmOptions) -> list[TierName]:

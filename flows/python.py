@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inspect import isroutine
 from typing import Any, cast
 
+from prefect.exceptions import PausedRun
 from pydantic import TypeAdapter
 
 from ..blocks.given import GivenModel
@@ -16,6 +17,7 @@ from ..inputs.reading import Inputs, read_given
 from ..result import SwarmResult
 from ..task_ir import TaskIR
 from .answer.answer_type import answer_check, answer_problem, answered_as
+from .approving.left import left_waiting
 from .given.inputs import inputs_given
 from .options import SwarmOptions
 from .swarm import swarm as swarm_flow
@@ -62,6 +64,7 @@ async def swarm(
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
         RunFailedError: No step succeeded; its `result` tells it all.
+        RunWaitingError: It was left until a person answers; its `questions` tell what is asked.
 
     Example:
         ```python
@@ -85,7 +88,10 @@ async def swarm(
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
     texts = {} if inputs is None else await asyncio.to_thread(read_given, inputs)
     with inputs_given(texts), answered_as(asked and asked.adapter):
-        result = await run(objective, plan=plan, options=chosen)
+        try:
+            result = await run(objective, plan=plan, options=chosen)
+        except PausedRun as error:
+            raise left_waiting(error) from None
         if asked is None or answer_problem(result.answer, asked.schema, answer_check()):
             return result
     return result.model_copy(update={"output": asked.adapter.validate_json(result.answer)})

@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import State
 from ..errors import Category
 from ..output import StepOutput
 from ..parl.metrics import StepRun, critical_path, slacks
-from ..result import Attempt, Decision, StepResult, excerpt
+from ..result import Attempt, Decision, StepResult, Usage, excerpt
 from ..runs import RunFolder
 from .compile import CompiledPlan, CompiledStep
 from .events import StepStatus
@@ -35,6 +35,8 @@ class StepRecord:
         truncated: Whether its output is cut off.
         best: The artifact that got furthest through the gates so far, as `progress` says.
         states: The Prefect states that whatever comes next waits for.
+        advice: What a person says to whoever makes the next attempt.
+        prepared: The number of the attempt for which the last decision was carried out.
     """
 
     step: CompiledStep
@@ -49,6 +51,8 @@ class StepRecord:
     output_ref: str | None = field(init=False, default=None)
     category: Category | None = field(init=False, default=None)
     reason: str = field(init=False, default="")
+    advice: str = field(init=False, default="")
+    prepared: int = field(init=False, default=0)
     planned: CompiledStep = field(init=False)
 
     def __post_init__(self) -> None:
@@ -116,6 +120,7 @@ class StepRecord:
         """Take an attempt that failed, what it led to, and how far its artifact got."""
         self.attempts.append(attempt.model_copy(update={"decision": decision}))
         self.states = tuple(states)
+        self.advice = ""
         if artifact and progress[0] and progress >= self.progress:
             self.best, self.progress = artifact, progress
         self.category = attempt.category
@@ -125,6 +130,14 @@ class StepRecord:
         """Note why nothing more is tried, or nothing was."""
         self.category = category
         self.reason = f"{category}: {reason}" if category else reason
+
+    def advise(self, advice: str) -> None:
+        """Note what a person says to whoever makes the next attempt."""
+        self.advice = advice
+
+    def prepare(self, attempt: int) -> None:
+        """Note that all is done that has to be done before an attempt."""
+        self.prepared = attempt
 
     def add_reason(self, reason: str) -> None:
         """Note what else went wrong after the last attempt had failed."""
@@ -143,6 +156,11 @@ class StepRecord:
     def wait_for(self, state: State[Any]) -> None:
         """Have whatever comes next wait for this state alone."""
         self.states = (state,)
+
+    def note_question(self, usage: Usage, duration_s: float) -> None:
+        """Add what a question to the orchestrator took to what the last decision's others did."""
+        if decision := self.decision:
+            self.note(usage=decision.usage + usage, duration_s=decision.duration_s + duration_s)
 
     def note(self, **outcome: object) -> None:
         """Add to the last decision what came of it."""
@@ -210,7 +228,7 @@ def step_result(
         prompt=record.step.prompt,
         change=record.change,
         planned=record.before,
-        status="unfinished" if status in ("waiting", "ready", "running") else status,
+        status="unfinished" if status in ("waiting", "asked", "ready", "running") else status,
         reason=record.reason,
         category=record.category,
         attempts=tuple(record.attempts),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import cast
 
-from ..result import Action, Attempt, Decision
+from ..result import Action, Attempt, Decision, excerpt
 from ..task_ir import Tier
 from ..tasks.failure_router import Failure, feedback
 from ..tasks.subagent.form_grammar import form_grammar
@@ -93,6 +93,8 @@ def _feedback(record: StepRecord, decision: Decision | None, limit: int) -> str:
         return ""
     failures = [failure for failure in failures_of(record) if failure.revision == record.revision]
     text = feedback(failures, limit)
+    if decision.action == "ASK" and record.advice:
+        text = f"{text}\nA person says: {excerpt(record.advice, limit)}"
     return f"{text}\n{decision.example.text}" if decision.example else text
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun
-from prefect.exceptions import CancelledRun, ObjectNotFound
+from prefect.exceptions import CancelledRun, ObjectNotFound, PausedRun
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
 
@@ -26,8 +26,9 @@ from ..result import SwarmResult
 from ..runs import RunFolder, find_run
 from ..task_ir import stored_plan
 from ..tracing.prefect_spans import without_prefect_spans
+from .approving.left import left_waiting
 from .lock import exclusive
-from .options import SwarmOptions
+from .options import SwarmOptions, stored_options
 from .stored.changes import changed_options, goes_on, steps_to_begin_again
 from .swarm import swarm
 from .temporary_server.ensured import ensure_server
@@ -57,6 +58,7 @@ async def resume(
         RunAliveError: A process is executing the run now.
         RunCancelledError: It was cancelled once more.
         RunFailedError: It ended, and no step had succeeded.
+        RunWaitingError: It waits for a person, who hasn't answered.
         ServerError: The Prefect server can't be reached.
     """
     run, changes = find_run(name), changes or {}
@@ -64,7 +66,7 @@ async def resume(
         run.store_kept()
         async with _server() as client:
             flow_run = await _read(client, run, name)
-            options = changed_options(_stored_options(flow_run.parameters.get("options")), changes)
+            options = changed_options(stored_options(flow_run.parameters.get("options")), changes)
             if (result := _result(run)) is not None:
                 if not goes_on(result, retry_failed=retry_failed, changes=changes):
                     return result
@@ -138,20 +140,15 @@ async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
     parameters = {
         **given,
         "plan": stored_plan(given.get("plan")),
-        "options": _stored_options(given.get("options")),
+        "options": stored_options(given.get("options")),
     }
     try:
         with without_prefect_spans():
             result = await run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
+    except PausedRun as error:
+        raise left_waiting(error) from None
     except CancelledRun:
         raise RunCancelledError(
             f"Run {run.run_id} was cancelled.", f"Resume it with: resume {run.run_id}."
         ) from None
     return SwarmResult.model_validate(result)
-
-
-def _stored_options(data: object) -> SwarmOptions:
-    """Return the options of a run without the fields of earlier versions that are gone."""
-    fields = cast("dict[str, object]", data) if isinstance(data, dict) else {}
-    known = {name: value for name, value in fields.items() if name in SwarmOptions.model_fields}
-    return SwarmOptions.model_validate(known)

@@ -4,6 +4,9 @@ It has no clock, does no I/O and knows nothing of Prefect. Events go in, command
 the same events give the same commands. A step is launched the moment its own inputs are there:
 there are no waves and no barriers. Among steps that could run, the one with the longest remaining
 path goes first (list scheduling; Graham, 1969), as many as the limits allow.
+
+Waiting for a person is a state of a step, or of the whole plan: it takes no slot, and what doesn't
+need the step goes on.
 """
 
 from __future__ import annotations
@@ -13,19 +16,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .events import (
+    Approved,
+    Ask,
     AttemptFinished,
     Cancel,
     Cancelled,
     Command,
     ConcurrencyLimits,
+    Edited,
     Event,
     Finish,
     Launch,
     PlanExtended,
+    Rejected,
+    Replace,
     RunStatus,
     Schedulable,
     Skip,
     StepStatus,
+    Wait,
 )
 
 __all__ = ["Schedule"]
@@ -41,6 +50,8 @@ class _Node:
     pending: int
     status: StepStatus = "waiting"
     attempts: int = 0
+    under_way: bool = False
+    asks: bool = False
     begun: bool = False
     waived: bool = False
     downstream: list[str] = field(default_factory=list[str])
@@ -56,6 +67,9 @@ class Schedule:
         self._running: dict[str, int] = {}
         self._unfinished = 0
         self._cancelled = False
+        self._plan_asked = False
+        self._plan_rejected = False
+        self._edited = False
 
     @property
     def statuses(self) -> dict[str, StepStatus]:
@@ -67,7 +81,8 @@ class Schedule:
 
         Raises:
             ValueError: The event does not fit the state: an unknown or repeated step, a dependency
-                that is not there, or the end of an attempt that is not running.
+                that is not there, the end of an attempt that is not running, or an answer to what
+                is not asked.
         """
         commands: list[Command] = []
         match event:
@@ -75,22 +90,44 @@ class Schedule:
                 self._extend(event, commands)
             case AttemptFinished():
                 self._attempt_finished(event, commands)
+            case Approved(step):
+                self._approve(step, commands)
+            case Rejected(step):
+                self._reject(step, commands)
+            case Edited():
+                self._edited = not self._cancelled
             case Cancelled():
                 self._cancel(commands)
-        self._launch(commands)
-        if self._unfinished == 0:
-            commands.append(Finish(self._status()))
+        self._conclude(commands)
         return commands
+
+    def _conclude(self, commands: list[Command]) -> None:
+        """Launch what may start, and say what there is to wait for, if it is no attempt."""
+        if not self._edited and not self._plan_asked:
+            self._launch(commands)
+        is_idle = not any(self._running.values())
+        if self._edited:
+            if is_idle:
+                commands.append(Replace())
+        elif self._unfinished == 0:
+            commands.append(Finish(self._status()))
+        elif is_idle and (self._plan_asked or "asked" in self.statuses.values()):
+            commands.append(Wait())
 
     def _extend(self, plan: PlanExtended, commands: list[Command]) -> None:
         self._check(plan.steps)
+        if plan.asked:
+            if self._nodes:
+                raise ValueError("a plan that was begun can't be asked about")
+            self._plan_asked = True
+            commands.append(Ask())
         for step in plan.steps:
             if step.id in plan.done:
                 self._nodes[step.id] = _Node(
                     step, len(self._nodes), step.tier, pending=0, status="succeeded"
                 )
             else:
-                self._add(step, commands, begun=step.id in plan.begun)
+                self._add(step, plan, commands)
 
     def _check(self, steps: Iterable[Schedulable]) -> None:
         known = set(self._nodes)
@@ -101,21 +138,30 @@ class Schedule:
                 raise ValueError(f"step {step.id} depends on {missing[0]}, which is not there")
             known.add(step.id)
 
-    def _add(self, step: Schedulable, commands: list[Command], *, begun: bool) -> None:
+    def _add(self, step: Schedulable, plan: PlanExtended, commands: list[Command]) -> None:
         above = [self._nodes[needed] for needed in step.upstream]
-        pending = sum(node.status not in _OVER for node in above)
-        node = _Node(step, len(self._nodes), step.tier, pending, begun=begun)
+        node = _Node(
+            step,
+            len(self._nodes),
+            step.tier,
+            pending=sum(node.status not in _OVER for node in above),
+            under_way=step.id in plan.under_way,
+            asks=step.id in plan.approval,
+        )
         self._nodes[step.id] = node
         self._unfinished += 1
         for upper in above:
             upper.downstream.append(step.id)
         if self._cancelled:
             self._end(node, "cancelled", commands)
+        elif self._plan_rejected:
+            commands.append(Skip(step.id, ""))
+            self._end(node, "skipped", commands)
         elif blocked := next((n for n in above if _blocks(n)), None):
             commands.append(Skip(step.id, blocked.step.id))
             self._end(node, "skipped", commands)
-        elif pending == 0:
-            self._queue(node)
+        elif node.pending == 0:
+            self._admit(node, commands)
 
     def _attempt_finished(self, event: AttemptFinished, commands: list[Command]) -> None:
         node = self._nodes.get(event.step)
@@ -126,28 +172,80 @@ class Schedule:
         if event.outcome == "waived":
             node.waived = True
             self._end(node, "skipped", commands)
-        elif event.outcome != "retry":
+        elif event.outcome not in ("retry", "asked"):
             self._end(node, event.outcome, commands)
         elif self._cancelled:
             self._end(node, "cancelled", commands)
         else:
+            node.begun = event.outcome == "asked"
+            node.asks = event.asks or node.begun
+            # An attempt that waits in its middle is the same one when it goes on.
+            node.attempts -= node.begun
             node.tier = event.tier or node.tier
-            self._queue(node)
+            self._admit(node, commands)
+
+    def _approve(self, step: str, commands: list[Command]) -> None:
+        if not step:
+            self._require_plan_asked()
+            self._plan_asked = False
+            for node in self._nodes.values():
+                if node.status == "waiting" and node.pending == 0:
+                    self._admit(node, commands)
+            return
+        node = self._asked_node(step)
+        node.asks = node.begun = False
+        self._queue(node)
+
+    def _reject(self, step: str, commands: list[Command]) -> None:
+        if step:
+            node = self._asked_node(step)
+            self._end(node, "skipped" if node.step.optional else "failed", commands)
+            return
+        self._require_plan_asked()
+        self._plan_asked, self._plan_rejected = False, True
+        for node in self._nodes.values():
+            if node.status not in _OVER:
+                node.status = "skipped"
+                self._unfinished -= 1
+                commands.append(Skip(node.step.id, ""))
+
+    def _require_plan_asked(self) -> None:
+        if not self._plan_asked:
+            raise ValueError("the plan is not asked about, so nothing about it can be answered")
+
+    def _asked_node(self, step: str) -> _Node:
+        node = self._nodes.get(step)
+        if node is None or node.status != "asked":
+            state = "unknown" if node is None else node.status
+            raise ValueError(f"step {step} is {state}, so nothing about it can be answered")
+        return node
 
     def _cancel(self, commands: list[Command]) -> None:
         self._cancelled = True
+        self._plan_asked = self._edited = False
         self._ready.clear()
         for node in self._nodes.values():
             if node.status == "running":
                 commands.append(Cancel(node.step.id))
-            elif node.status in ("waiting", "ready"):
+            elif node.status in ("waiting", "asked", "ready"):
                 node.status = "cancelled"
                 self._unfinished -= 1
+
+    def _admit(self, node: _Node, commands: list[Command]) -> None:
+        """Take a step whose inputs are there: it may run once nobody has to be asked about it."""
+        if self._plan_asked:
+            return
+        if not node.asks:
+            self._queue(node)
+            return
+        node.status = "asked"
+        if not self._edited:
+            commands.append(Ask(node.step.id, node.attempts + 1, node.begun))
 
     def _queue(self, node: _Node) -> None:
         node.status = "ready"
         # What runs already is launched before anything else may take its room.
-        entry = (not node.begun, -node.step.priority, node.order, node.step.id)
+        entry = (not node.under_way, -node.step.priority, node.order, node.step.id)
         heapq.heappush(self._ready.setdefault(node.tier, []), entry)
 
     def _end(self, node: _Node, status: StepStatus, commands: list[Command]) -> None:
@@ -168,7 +266,7 @@ class Schedule:
                     commands.append(Skip(name, over.step.id))
                     ending.append(below)
                 elif below.pending == 0:
-                    self._queue(below)
+                    self._admit(below, commands)
 
     def _launch(self, commands: list[Command]) -> None:
         free = self._limits.max_concurrency - sum(self._running.values())

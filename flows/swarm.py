@@ -11,9 +11,11 @@ from typing import Annotated, Any
 from prefect.client.schemas.objects import State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
-from prefect.states import Cancelled, Completed
+from prefect.states import Cancelled, Completed, Paused
 from pydantic import BeforeValidator, WithJsonSchema
 
+from ..approvals.store import Approvals
+from ..approvals.waiting import RunWaitingError
 from ..blocks.failure_policy import FailurePolicy
 from ..blocks.limiter.refused import refused_providers
 from ..blocks.limiter.waiting import hear_waiting
@@ -36,11 +38,12 @@ from .answer.answer_type import answer_check
 from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
+from .edited.applied import edited_source
 from .execute import Execution
 from .given.inputs import keep_inputs, stored_inputs
 from .lock import exclusive
 from .options import SwarmOptions
-from .planning import plan_for
+from .planning import plan_for, plan_rules
 from .preflight.gates import check_gates
 from .preflight.models import check_models
 from .preflight.storage import check_storage
@@ -49,7 +52,7 @@ from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.left_task_runs import no_task_run_left
 from .stored.facts import facts_for
-from .stored.ledger import open_ledger
+from .stored.ledger import book_plan, go_on, open_ledger
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .telling.recorded import recorded
 from .termination import terminable
@@ -95,6 +98,7 @@ async def swarm(
             can't be taken.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
+        PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
         StorageError: There is no room for the run.
     """
@@ -105,6 +109,9 @@ async def swarm(
             run.remove_temporary_files()
             _begin(run, str(flow_run.id), objective, plan, inputs, options)
             return await _execute(run, objective, plan, options)
+    except RunWaitingError as error:
+        # A run without a deployment can't be suspended: it is paused, and its process ends.
+        return _as(Paused(message=str(error)))
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:
@@ -152,39 +159,52 @@ async def _result(
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
-    started = time.time()
+    ledger = open_ledger(run, options, models.prices, time.time(), control.listener)
     store = await store_of(options)
-    ledger = open_ledger(run, options, models.prices, started, control.listener)
     limits = concurrency_limits(options, models)
     requests = AheadRequests(run, ledger, limits, control.listener, options.stream_text)
     async with aclosing(requests) as ahead:
         first = FirstRequests(run, flow_run_id, options, models, ledger, stored_inputs(run))
         gather = partial(facts_for, run, flow_run_id, objective, options, models.prices.get, store)
-        chosen, state = await _planned(run, control, objective, plan, options, gather, first, ahead)
+        planned, plan_state = await _planned(
+            run, control, objective, plan, options, gather, first, ahead
+        )
+        book_plan(ledger, planned)
         defaults = StepDefaults(options.max_attempts, options.gates)
-        recalled, state = await _recalled(run, chosen.plan, options, store, state)
-        compiled = compile_plan(
-            chosen.plan, defaults, recall=recalled, toolsets=catalogue_of(flow_run_id).names
-        )
-        await check_gates(compiled)
-        execution = Execution(
-            plan=compiled,
-            source=chosen,
-            options=options,
-            run=run,
-            flow_run_id=flow_run_id,
-            control=control,
-            plan_state=state,
-            ledger=ledger,
-            ahead=ahead,
-            store=store,
-            recall=recalled,
-            models=models,
-            check_answer=answer_check(),
-        )
-        # Planning and the models' answers leave the time that a sandbox takes to start.
-        with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
-            return await execution.run_to_end()
+        while True:
+            edits = Approvals(run).edits()
+            chosen = edited_source(planned, edits, plan_rules(options))
+            if edits:
+                models = await check_models(options, chosen.plan)
+                go_on(ledger, models.prices)
+            recalled, state = await _recalled(
+                run, chosen.plan, options, store, plan_state, len(edits)
+            )
+            compiled = compile_plan(
+                chosen.plan, defaults, recall=recalled, toolsets=catalogue_of(flow_run_id).names
+            )
+            await check_gates(compiled)
+            execution = Execution(
+                plan=compiled,
+                source=chosen,
+                options=options,
+                run=run,
+                flow_run_id=flow_run_id,
+                control=control,
+                plan_state=state,
+                ledger=ledger,
+                ahead=ahead,
+                store=store,
+                recall=recalled,
+                models=models,
+                check_answer=answer_check(),
+                edits=len(edits),
+            )
+            # Planning and the models' answers leave the time that a sandbox takes to start.
+            with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
+                result = await execution.run_to_end()
+            if result is not None:
+                return result
 
 
 async def _planned(
@@ -223,12 +243,13 @@ async def _recalled(
     options: SwarmOptions,
     store: Store | None,
     plan_state: State[Any] | None,
+    edits: int,
 ) -> tuple[Recall | None, State[Any] | None]:
     """Return what the memory makes of the plan, or made of it in an earlier process."""
-    if kept := load(run, StoredRecall):
+    if kept := load(run, StoredRecall, edits):
         return kept.recall, kept.state or plan_state
     recall, state = await recall_for(plan, options, store, str(flow_run.id), plan_state)
-    save(run, StoredRecall(recall=recall, task_run=task_run_of(state)))
+    save(run, StoredRecall(recall=recall, task_run=task_run_of(state)), edits)
     return recall, state
 
 

@@ -19,7 +19,7 @@ ATTEMPTS_SPENT = "attempts spent"
 
 _NOT_THE_MODELS = (Category.INFRASTRUCTURE, Category.UNAVAILABLE)
 _NOT_FED_BACK = (*_NOT_THE_MODELS, Category.TRUNCATED)
-_FED_BACK: tuple[Action, ...] = ("RETRY", "THINK_HARDER", "ESCALATE", "DELEGATE")
+_FED_BACK: tuple[Action, ...] = ("RETRY", "THINK_HARDER", "ESCALATE", "DELEGATE", "ASK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,11 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
 
     The n-th failure of a category on a tier leads to the n-th action of its rule, of those that are
     possible: ESCALATE is passed over where no tier is above, REPLAN where no replacement is left,
-    DELEGATE where no other persona fits. Where the memory knows that this action mostly fails, and
-    that a later one of the rule does better, that one comes first. It always ends: each action of a
-    rule is taken once, tiers are only climbed, and there is a last attempt. A step that was
-    replaced begins its rules again.
+    DELEGATE where no other persona fits, ASK where the plan succeeds without the step. Where the
+    memory knows that this action mostly fails, and that a later one of the rule does better, that
+    one comes first. It always ends: each action of a rule is taken once, tiers are only climbed,
+    and there is a last attempt, after which only an ASK of the rule may give another. A step that
+    was replaced begins its rules again.
 
     Args:
         history: The step's failed attempts, oldest first; at least one.
@@ -88,6 +89,8 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
         reason = f"attempt {counted} of {bounds.max_attempts} was the last"
         if "KEEP" in actions and bounds.can_keep:
             return _decision("KEEP", last, ATTEMPTS_SPENT, reason)
+        if _may_ask(history, actions, bounds):
+            return _decision("ASK", last, ATTEMPTS_SPENT, reason, tier=last.tier)
         return _give_up(bounds, last, ATTEMPTS_SPENT, reason)
     same = sum(_is_like(failure, last) for failure in history)
     count = f"{last.category} failure {same} on tier {last.tier}"
@@ -98,8 +101,11 @@ def route(history: Sequence[Failure], policy: Policy, bounds: Bounds) -> Decisio
             bounds, last, f"{last.category}: nothing left", f"{count} was the last allowed"
         )
     above = _above(last.tier, bounds.ladder)
+    # A person is asked when the table says so, however often that has worked.
+    later = [] if remaining[0] == "ASK" else remaining[1:]
+    others: list[Action] = [action for action in later if action != "ASK"]
     better = better_mitigation(
-        remaining[0], remaining[1:], above, last.symptom, bounds.known, samples=policy.samples
+        remaining[0], others, above, last.symptom, bounds.known, samples=policy.samples
     )
     action = better[0].action if better else remaining[0]
     rule = f"{last.category}: {' → '.join([*taken, action])}"
@@ -132,6 +138,12 @@ def _left(
             remaining.remove(led)
             taken.append(led)
     return remaining, taken
+
+
+def _may_ask(history: Sequence[Failure], actions: Sequence[Action], bounds: Bounds) -> bool:
+    """Whether a person can still be asked about a step that has had all its attempts."""
+    asked = sum(failure.action == "ASK" for failure in history)
+    return not bounds.optional and asked < actions.count("ASK")
 
 
 def _with_memory(
@@ -169,6 +181,8 @@ def _is_open(action: Action, last: Failure, bounds: Bounds) -> bool:
             return bounds.can_delegate
         case "KEEP":
             return bounds.can_keep
+        case "ASK":
+            return not bounds.optional
         case _:
             return True
 

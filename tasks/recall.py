@@ -12,7 +12,7 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 
 from ..frozen import Frozen
-from ..memory.advice.advise import Question, advise, anticipate_agents
+from ..memory.advice.advise import StepQuestion, advise, anticipate_agents
 from ..memory.advice.precedents import precedents
 from ..memory.learning.config import DEFAULTS
 from ..memory.store import Store, find_open_store
@@ -30,7 +30,7 @@ class RecallRequest(Frozen):
     place: str
     namespace: str
     seed: int
-    questions: tuple[Question, ...]
+    questions: tuple[StepQuestion, ...]
 
 
 def recall_request(
@@ -49,7 +49,7 @@ def recall_request(
     """
     agents = {agent.name: agent for agent in plan.agents}
     questions = tuple(
-        Question(
+        StepQuestion(
             step=step.id,
             prompt=step.prompt,
             task_type=task_type_of(plan.task_type, step.output.kind),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import NoPlanError
+from ..errors import UnusableReplacementError
 from ..result import excerpt
 from .planner.adapter.line_format import WORDS
 from .subagent.request import CallLimits, SubagentRequest
@@ -96,7 +96,7 @@ def read_replacement(text: str, agent: str, prompt: str) -> Replacement:
         prompt: What it asked.
 
     Raises:
-        NoPlanError: None is, or it asks the same of the same agent; it has the text.
+        UnusableReplacementError: None is, or it asks the same of the same agent; it has the text.
     """
     failed = _normal(f"{agent}: {prompt}")
     lines = text.strip().splitlines()
@@ -108,13 +108,13 @@ def read_replacement(text: str, agent: str, prompt: str) -> Replacement:
             if name.upper() == "SKIP":
                 return Replacement(asked)
             if _normal(f"{name}: {asked}") == failed:
-                raise NoPlanError(
+                raise UnusableReplacementError(
                     f"The orchestrator's replacement is the step itself: {line[:80]!r}.",
                     _FIX,
                     text,
                 )
             return Replacement(asked, name)
-    raise NoPlanError(
+    raise UnusableReplacementError(
         f"The orchestrator wrote no replacement: {text[:80]!r}.",
         _FIX,
         text,

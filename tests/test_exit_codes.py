@@ -14,6 +14,8 @@ from prefect_swarm.result import RunFailedError
 DOCS = Path(__file__).parents[1] / "docs"
 # What was given or set can't be used: the same command fails again until that is changed.
 USAGE = {
+    "AnsweredError",
+    "ToolsetError",
     "InputError",
     "PlanError",
     "RunNotFoundError",

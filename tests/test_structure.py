@@ -29,7 +29,7 @@ LAYERS = (
         "openmp",
         "pricing",
     },
-    {"output", "step_settings", "task_ir"},
+    {"output", "plan_rules", "step_settings", "task_ir"},
     {"gates"},
     {"result"},
     {"failure_policy", "runs"},

@@ -7,6 +7,8 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 
 from ...events.kinds import (
+    AnsweredEvent,
+    AskedEvent,
     BeganEvent,
     CutEvent,
     DecisionEvent,
@@ -54,6 +56,10 @@ def _words(event: RunEvent) -> str:
             return f"{event.action}: {event.reason}"
         case EndedEvent():
             return event.reason
+        case AskedEvent():
+            return event.title
+        case AnsweredEvent():
+            return f"{event.question} {event.verdict}{f': {event.why}' if event.why else ''}"
         case _:
             return _words_of_run(event)
 

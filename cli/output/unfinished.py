@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...result import StepResult
 from ...tasks.report.timeline import LEGEND, timeline
 from ...text import one_line, plural
+from .asked import question_records
 from .printing import console, print_json, print_section, print_table, print_text
 from .summary import asked
 
@@ -31,6 +32,7 @@ def print_unfinished_json(run: RunFolder, plan: Mapping[str, Any]) -> None:
             "plan": plan or None,
             "finished_steps": list(run.finished_steps()),
             "steps": [step.model_dump(mode="json") for step in run.steps()],
+            "questions": question_records(run),
         }
     )
 

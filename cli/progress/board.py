@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ...events.kinds import (
+    AnsweredEvent,
     AnsweringEvent,
+    AskedEvent,
     BeganEvent,
     EndedEvent,
     FinishedEvent,
@@ -22,7 +24,9 @@ from ...parl.metrics import StepRun, critical_path
 
 __all__ = ["Board", "BoardRow", "Path", "Status", "reduce", "running_path"]
 
-Status = Literal["waiting", "ready", "running", "succeeded", "failed", "skipped", "cancelled"]
+Status = Literal[
+    "waiting", "asked", "ready", "running", "succeeded", "failed", "skipped", "cancelled"
+]
 Phase = Literal["starting", "planning", "running", "answering", "finished"]
 _TEXT_CHARS = 300
 _OVER = frozenset({"succeeded", "failed", "skipped", "cancelled"})
@@ -189,6 +193,10 @@ def _changed(row: BoardRow, event: RunEvent) -> BoardRow:
             return _written(row, event)
         case EndedEvent():
             return _ended(row, event)
+        case AskedEvent():
+            return _stopped(row, "asked", event.title)
+        case AnsweredEvent() if row.status == "asked":
+            return replace(row, status="ready", note=f"{event.verdict} by a person")
         case _:
             return row
 
@@ -207,14 +215,17 @@ def _ended(row: BoardRow, event: EndedEvent) -> BoardRow:
     # A step that was refused before its attempt began reports the attempt before.
     if len(attempts) < event.attempt:
         attempts, agent = (*attempts, event), event.agent or agent
+    status: Status = "ready" if event.kind == "retrying" else event.kind
+    return _stopped(replace(row, agent=agent, attempts=attempts), status, event.reason)
+
+
+def _stopped(row: BoardRow, status: Status, note: str) -> BoardRow:
     return replace(
         row,
-        status="ready" if event.kind == "retrying" else event.kind,
-        agent=agent,
-        attempts=attempts,
+        status=status,
         launched_at=None,
         waiting_since=None,
-        note=event.reason,
+        note=note,
         text="",
         written=0,
     )

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from ...errors import RunCancelledError, RunTerminatedError
 from ...events.kinds import BeganEvent, RunEvent, Tell
 from ...exit_codes import ExitCode
-from ...flows.control import RunControl
+from ...flows.control import AskPerson, RunControl
 from ...flows.temporary_server.server import Server
 
 __all__ = ["Interruption", "interruptible"]
@@ -26,8 +26,14 @@ def _nothing(_: RunEvent) -> None:
 class Interruption:
     """Hears of the signals while a run is under way; `control` is what the run has to be given."""
 
-    def __init__(self, server: Server, note: Callable[[str], None], hear: Tell) -> None:
-        self.control = RunControl(listener=self._hear)
+    def __init__(
+        self,
+        server: Server,
+        note: Callable[[str], None],
+        hear: Tell,
+        ask_person: AskPerson | None = None,
+    ) -> None:
+        self.control = RunControl(listener=self._hear, ask_person=ask_person)
         self.terminated = False
         self._server = server
         self._note = note
@@ -64,15 +70,19 @@ class Interruption:
 
 @asynccontextmanager
 async def interruptible(
-    server: Server, note: Callable[[str], None], hear: Tell = _nothing
+    server: Server,
+    note: Callable[[str], None],
+    hear: Tell = _nothing,
+    ask_person: AskPerson | None = None,
 ) -> AsyncGenerator[Interruption]:
     """Let the first signal cancel what runs inside cleanly, and the second end it at once.
 
     Args:
         note: Is told what a person should know of it.
         hear: Is told of the run's events.
+        ask_person: Asks whoever is there about what the run waits for.
     """
-    interruption = Interruption(server, note, hear)
+    interruption = Interruption(server, note, hear, ask_person)
     before = signal.getsignal(signal.SIGTERM)
     interruption.listen()
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -35,6 +36,11 @@ class JsonScreen:
     ) -> None:
         self._buffer.close()
         self._thread.join()
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Leave the terminal to whoever asks a person; the lines go elsewhere."""
+        yield
 
     def hear(self, event: RunEvent) -> None:
         """Take an event."""

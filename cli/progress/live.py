@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
@@ -23,6 +24,7 @@ __all__ = ["LiveScreen", "draw", "shown_rows"]
 
 _LOOKS = {
     "waiting": ("dim", "waiting"),
+    "asked": ("bold yellow", "waits for approval"),
     "ready": ("yellow", "ready"),
     "running": ("bold cyan", "running"),
     "succeeded": ("green", "done"),
@@ -38,7 +40,7 @@ _PHASES = {
     "finished": "finished",
 }
 _OTHER_LINES = 7  # of the display, beside the steps
-_FRESH = ("running", "failed", "ready", "succeeded", "waiting", "skipped", "cancelled")
+_FRESH = ("running", "asked", "failed", "ready", "succeeded", "waiting", "skipped", "cancelled")
 
 
 class LiveScreen:
@@ -70,6 +72,15 @@ class LiveScreen:
     ) -> None:
         self._live.stop()
         self._file.close()
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Leave the terminal to whoever asks a person."""
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start()
 
     def hear(self, event: RunEvent) -> None:
         """Take an event."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from ...events.kinds import (
+    AnsweredEvent,
     AnsweringEvent,
+    AskedEvent,
     BeganEvent,
     EndedEvent,
     FinishedEvent,
@@ -46,6 +49,11 @@ class PlainScreen:
     ) -> None:
         return None
 
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """Leave the terminal to whoever asks a person."""
+        yield
+
     def hear(self, event: RunEvent) -> None:
         """Take an event."""
         self.board = reduce(self.board, event)
@@ -76,12 +84,20 @@ def _words(board: Board, event: RunEvent) -> str:
         case FinishedEvent(status="completed" | "partial" | "failed"):
             path = running_path(board, event.at)
             return f"Finished; critical path {' > '.join(path.steps)} ({duration(path.seconds)})"
+        case AskedEvent():
+            return f"Waits for approval of {one_line(event.title, 200)}"
+        case AnsweredEvent():
+            return f"{event.question} is {event.verdict}{_why(event)}"
         case WaitEvent(kind="waiting", step=""):
             return one_line(event.words[:1].upper() + event.words[1:], 300)
         case StartedEvent() | EndedEvent() | WaitEvent(kind="waiting"):
             return _step_line(board, event)
         case _:
             return ""
+
+
+def _why(event: AnsweredEvent) -> str:
+    return f": {one_line(event.why, 200)}" if event.why else ""
 
 
 def _step_line(board: Board, event: StartedEvent | EndedEvent | WaitEvent) -> str:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ...errors import InputError, RunCancelledError
 from ...exit_codes import exit_code_of_status
-from ...flows.control import controlled
+from ...flows.control import AskPerson, controlled
 from ...flows.temporary_server.server import Server, prefect_server
 from ...result import RunFailedError, SwarmResult
 from ...text import clean, one_line
@@ -102,10 +102,13 @@ async def _watched(
     begin: Callable[[], Awaitable[SwarmResult]],
     server: Server,
 ) -> SwarmResult:
-    from prefect.exceptions import CancelledRun, TerminationSignal
+    from prefect.exceptions import CancelledRun, PausedRun, TerminationSignal
 
+    from ...flows.approving.left import left_waiting
+
+    person = _person(screen)
     with screen, showing_models(screen.note), showing_traces(screen.note):
-        async with interruptible(server, screen.note, screen.hear) as interruption:
+        async with interruptible(server, screen.note, screen.hear, person) as interruption:
             with controlled(interruption.control):
                 try:
                     return await begin()
@@ -113,12 +116,21 @@ async def _watched(
                     if error.result is None:
                         raise
                     return error.result
+                except PausedRun as error:
+                    raise left_waiting(error) from None
                 except TerminationSignal:
                     # A flow run took the signal before it was under way.
                     interruption.terminated = True
                     raise _cancelled(interruption, screen.board.run_id) from None
                 except (CancelledRun, RunCancelledError, asyncio.CancelledError):
                     raise _cancelled(interruption, screen.board.run_id) from None
+
+
+def _person(screen: LiveScreen | PlainScreen | JsonScreen) -> AskPerson | None:
+    """Return what asks whoever sits at the terminal; None without a terminal."""
+    from ..approval.terminal import at_terminal, is_at_terminal
+
+    return at_terminal(screen.paused) if is_at_terminal() else None
 
 
 def _tell_trouble(result: SwarmResult) -> None:

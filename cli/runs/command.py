@@ -79,5 +79,7 @@ def _print_hints(shown: list[ListedRun], *, more: bool) -> None:
         print_text(f"{plural(len(shown), 'run')}, and there are older ones: see --limit.")
     if stopped := next((run.run_id for run in shown if run.status == "stopped"), None):
         print_text(f"To go on with one that stopped: prefect-swarm resume {stopped}")
+    if asking := next((run.run_id for run in shown if run.status == "waiting"), None):
+        print_text(f"To see what one waits for: prefect-swarm waiting {asking}")
     if whole := next((run.run_id for run in shown if run.status != "damaged"), None):
         print_text(f"Look closer: prefect-swarm inspect {whole}")

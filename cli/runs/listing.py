@@ -14,8 +14,9 @@ from typing import Any, Literal, cast, get_args
 
 __all__ = ["STATUSES", "ListedRun", "RunStatus", "is_executed", "list_runs"]
 
-RunStatus = Literal["completed", "partial", "failed", "running", "stopped", "damaged"]
-"""`stopped`: it has not ended, and no process of this machine executes it."""
+RunStatus = Literal["completed", "partial", "failed", "running", "waiting", "stopped", "damaged"]
+"""`stopped`: it has not ended, and no process of this machine executes it. `waiting`: neither, and
+a person hasn't answered yet what it asks."""
 STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
 
 # Results are written with their status near the beginning; the rest may be megabytes.
@@ -151,7 +152,9 @@ def _listed(run: _Beginning) -> ListedRun:
             usd=cost["money_usd"],
         )
     except FileNotFoundError:
-        return run.ended("running" if is_executed(run.folder) else "stopped")
+        if is_executed(run.folder):
+            return run.ended("running")
+        return run.ended("waiting" if _asks(run.folder) else "stopped")
     except KeyError as error:
         return run.ended("damaged", f"{path} has no {error.args[0]}")
     except (OSError, ValueError, TypeError) as error:
@@ -192,6 +195,12 @@ def is_executed(folder: Path) -> bool:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
     return True
+
+
+def _asks(folder: Path) -> bool:
+    """Whether a run has a question without an answer."""
+    asked, answered = _names(folder / "questions"), set(_names(folder / "answers"))
+    return any(name not in answered for name in asked if not name.startswith("."))
 
 
 def _names(folder: Path) -> list[str]:

@@ -71,12 +71,12 @@ class AheadRequests:
 
     @property
     def begun(self) -> frozenset[str]:
-        """The steps that have been told to have started."""
+        """The steps that have been told to have started, and that no attempt has taken."""
         return frozenset(asked.request.step for asked in self._asked.values())
 
     @property
     def under_way(self) -> frozenset[str]:
-        """The steps whose requests are not answered yet."""
+        """Those of them whose requests are not answered yet."""
         return frozenset(
             asked.request.step for asked in self._asked.values() if not asked.task.done()
         )
@@ -112,13 +112,14 @@ class AheadRequests:
 
         The ledger then takes it for paid.
         """
-        asked = self._asked.get(request.content_hash())
+        # What an attempt has taken is withdrawn with it, not with what another plan doesn't need.
+        asked = self._asked.pop(request.content_hash(), None)
         if asked is None or not asked.is_usable:
             drop_ahead(request)
             if (stored := stored_answer(self.run, request)) is None:
                 return False
             give_ahead(request, _answered(stored))
-            self._given.append(request)
+        self._given.append(request)
         self.ledger.take_over(request)
         return True
 

@@ -21,7 +21,7 @@ from ..task_run import result_in, run_task
 from ..telling.texts import told_text
 from .answer_type import answer_problem
 
-__all__ = ["Answer", "Answering"]
+__all__ = ["Answering", "RunAnswer"]
 
 _TRIES = 3
 _WRITTEN_AGAIN = {
@@ -34,7 +34,7 @@ _WRITTEN_AGAIN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RunAnswer:
     """A run's answer, what it took, and what went wrong with it; "" if nothing did."""
 
     text: str
@@ -58,17 +58,19 @@ class Answering:
     check: Callable[[str], str] = lambda _: ""
     usage: Usage = field(init=False, default_factory=Usage)
 
-    async def answer(self, last: Sequence[StepRecord]) -> Answer:
+    async def answer(self, last: Sequence[StepRecord]) -> RunAnswer:
         """Answer from the outputs that no other step reads."""
         outputs = tuple(record.output for record in last if record.output is not None)
         if self.context.options.answer_schema is not None:
             return await self._typed(outputs, last)
         # What gates have passed, no model writes again.
         if len(outputs) <= 1 or any(output.kind != "text" for output in outputs):
-            return Answer(join_outputs(outputs))
+            return RunAnswer(join_outputs(outputs))
         return await self._written(outputs, last)
 
-    async def _written(self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]) -> Answer:
+    async def _written(
+        self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]
+    ) -> RunAnswer:
         """Have it written, on and on where it is cut off."""
         result = await self._ask(self._request(outputs, 1), last)
         for number in range(2, _TRIES + 1):
@@ -76,35 +78,37 @@ class Answering:
                 break
             result = await self._ask(self._request(outputs, number, begun=result.text), last)
         if isinstance(result, str):
-            return Answer(join_outputs(outputs), self.usage, result)
+            return RunAnswer(join_outputs(outputs), self.usage, result)
         if result.category is None:
-            return Answer(result.text, self.usage)
+            return RunAnswer(result.text, self.usage)
         if result.category is Category.TRUNCATED:
             text = result.text.rstrip() + cut_mark(self.usage.output_tokens)
-            return Answer(text, self.usage, f"The answer is cut off: {result.error}")
+            return RunAnswer(text, self.usage, f"The answer is cut off: {result.error}")
         trouble = f"The answer could not be written: {result.error}"
-        return Answer(join_outputs(outputs), self.usage, trouble)
+        return RunAnswer(join_outputs(outputs), self.usage, trouble)
 
-    async def _typed(self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]) -> Answer:
+    async def _typed(
+        self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]
+    ) -> RunAnswer:
         """Have it written as JSON that fits the schema, told each time what was wrong."""
         if not outputs:
-            return Answer("")
+            return RunAnswer("")
         if len(outputs) == 1 and not self._problem(text := _as_json(outputs[0].text)):
-            return Answer(text)
+            return RunAnswer(text)
         problem = ""
         for number in range(1, _TRIES + 1):
             result = await self._ask(self._request(outputs, number, problem=problem), last)
             if isinstance(result, str):
-                return Answer(join_outputs(outputs), self.usage, result)
+                return RunAnswer(join_outputs(outputs), self.usage, result)
             if result.category is not None and result.category not in _WRITTEN_AGAIN:
                 trouble = f"The answer could not be written: {result.error}"
-                return Answer(join_outputs(outputs), self.usage, trouble)
+                return RunAnswer(join_outputs(outputs), self.usage, trouble)
             text = _as_json(result.text)
             problem = result.error if result.category is not None else self._problem(text)
             if not problem:
-                return Answer(text, self.usage)
+                return RunAnswer(text, self.usage)
         trouble = f"The answer doesn't fit its type: {problem}"
-        return Answer(join_outputs(outputs), self.usage, trouble)
+        return RunAnswer(join_outputs(outputs), self.usage, trouble)
 
     def _problem(self, text: str) -> str:
         return answer_problem(text, self.context.options.answer_schema or {}, self.check)

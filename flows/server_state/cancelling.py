@@ -10,6 +10,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from uuid import UUID
 
 from prefect.client.orchestration import get_client
@@ -35,7 +36,7 @@ async def cancelled_on_server(control: RunControl, flow_run_id: str) -> AsyncGen
 
     It is the run's own because several runs may share the control around them.
     """
-    own = RunControl(control.listener)
+    own = replace(control, cancel=asyncio.Event())
     tasks = (
         asyncio.create_task(_pass_on(control.cancel, own.cancel)),
         asyncio.create_task(_watch(UUID(flow_run_id), own.cancel)),

@@ -18,7 +18,7 @@ from ..bounds.ledger import Ledger
 from ..options import SwarmOptions
 from .results import is_stored
 
-__all__ = ["book_plan", "open_ledger"]
+__all__ = ["book_plan", "go_on", "open_ledger"]
 
 
 def open_ledger(
@@ -49,6 +49,12 @@ def open_ledger(
     if accounts.settled or accounts.left_open:
         ledger.is_stored = is_stored
     return ledger
+
+
+def go_on(ledger: Ledger, prices: Mapping[str, Price]) -> None:
+    """Let a run's accounts go on under another plan, whose calls may have been made before."""
+    ledger.prices = prices
+    ledger.is_stored = is_stored
 
 
 def book_plan(ledger: Ledger, planned: Planned) -> None:

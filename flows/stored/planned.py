@@ -58,9 +58,13 @@ _NAMES: dict[type[BaseModel], str] = {
 }
 
 
-def load(run: RunFolder, kind: type[K]) -> K | None:
-    """Return what an earlier process of the run kept; None if it kept nothing that can be read."""
-    name = _NAMES[kind]
+def load(run: RunFolder, kind: type[K], edits: int = 0) -> K | None:
+    """Return what an earlier process of the run kept; None if it kept nothing that can be read.
+
+    Args:
+        edits: How often the plan had been edited when it was kept.
+    """
+    name = _name(kind, edits)
     try:
         found = run.read_json(name)
         return kind.model_validate(found) if found else None
@@ -71,9 +75,14 @@ def load(run: RunFolder, kind: type[K]) -> K | None:
     return None
 
 
-def save(run: RunFolder, kept: StoredFacts | StoredPlanning | StoredRecall) -> None:
-    """Keep it."""
-    run.store(_NAMES[type(kept)], kept)
+def save(run: RunFolder, kept: StoredFacts | StoredPlanning | StoredRecall, edits: int = 0) -> None:
+    """Keep it; `edits` is how often the plan has been edited."""
+    run.store(_name(type(kept), edits), kept)
+
+
+def _name(kind: type[BaseModel], edits: int) -> str:
+    name = _NAMES[kind]
+    return name.replace(".json", f"-{edits}.json") if edits else name
 
 
 def task_run_of(state: State[Any] | None) -> str:

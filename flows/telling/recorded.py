@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from ...approvals.waiting import RunWaitingError
 from ...errors import RunCancelledError
 from ...events.kinds import BeganEvent, FinishedEvent, RunEvent
 from ...events.log import EVENTS, opened_log
@@ -38,7 +39,8 @@ def recorded(control: RunControl, run: RunFolder) -> Generator[RunControl]:
 
 def _left(error: BaseException) -> FinishedEvent:
     cancelled = isinstance(error, RunCancelledError | asyncio.CancelledError)
+    waiting = isinstance(error, RunWaitingError)
     return FinishedEvent(
-        status="cancelled" if cancelled else "unfinished",
+        status="cancelled" if cancelled else "waiting" if waiting else "unfinished",
         problem=excerpt(str(error) or type(error).__name__),
     )

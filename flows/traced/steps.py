@@ -44,7 +44,7 @@ class StepSpans:
                 _conclude(current, record, launch, finished)
                 return finished
         finally:
-            if finished is None or finished.outcome != "retry":
+            if finished is None or finished.outcome not in ("retry", "asked"):
                 self._end(launch.step, finished)
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from .persona_choice import choose_persona, step_rng
 from .ranking import MemoryCandidate, PromptSimilarity, recall
 from .tier_choice import choose_tier
 
-__all__ = ["LESSONS_CHARS", "Question", "advise", "anticipate_agents"]
+__all__ = ["LESSONS_CHARS", "StepQuestion", "advise", "anticipate_agents"]
 
 LESSONS_CHARS = 640
 """Characters of the lessons in a step's prompt, at most."""
@@ -29,7 +29,7 @@ _HARD = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class StepQuestion:
     """A step as it was planned.
 
     Attributes:
@@ -46,7 +46,7 @@ class Question:
 
 
 def advise(
-    question: Question,
+    question: StepQuestion,
     similar: Sequence[tuple[LogEntry, float]],
     beliefs: Beliefs,
     registry: Registry,
@@ -107,7 +107,7 @@ def advise(
 
 
 def _candidates(
-    question: Question, registry: Registry, tried: frozenset[str]
+    question: StepQuestion, registry: Registry, tried: frozenset[str]
 ) -> dict[str, Persona | None]:
     """Return the personas that may do a step, by name; the planner's own agent comes first.
 
@@ -124,7 +124,7 @@ def _candidates(
     return found
 
 
-def anticipate_agents(questions: Sequence[Question], registry: Registry) -> Registry:
+def anticipate_agents(questions: Sequence[StepQuestion], registry: Registry) -> Registry:
     """Return the registry as if each agent of a plan had succeeded.
 
     So every step knows the name of its agent, even if it is new for several kinds of output.
@@ -137,7 +137,7 @@ def anticipate_agents(questions: Sequence[Question], registry: Registry) -> Regi
     return registry
 
 
-def _own_name(question: Question, registry: Registry) -> str:
+def _own_name(question: StepQuestion, registry: Registry) -> str:
     """Return the name of the planner's own agent."""
     known = registry.find_invented(question.agent, question.system_prompt, question.task_type)
     return known.persona.name if known else question.agent

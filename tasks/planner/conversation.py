@@ -13,6 +13,7 @@ from pydantic_ai.messages import (
 )
 
 from ...errors import InputError, NoPlanError, PlanError
+from ...result import excerpt
 from ..subagent.refusal import refuses
 from ..usage import usage_of
 from .given_inputs import listing
@@ -65,7 +66,7 @@ async def converse(
     except PlanError as error:
         problem = error
     repair = f"{problem} Write the whole plan again, correctly."
-    answered = ModelResponse([TextPart(written_text(answers[0]) or "(nothing)")])
+    answered = ModelResponse([TextPart(_shown(answers[0]) or "(nothing)")])
     answers.append(await ask([*asked, answered, _user_message(repair)]))
     try:
         return _draft(answers, objective, context, f"after one repair: {problem.problem}")
@@ -77,6 +78,12 @@ async def converse(
 def _begun(text: str) -> list[ModelMessage]:
     """What was written of a plan that broke off, and that it is to be written again."""
     return [ModelResponse([TextPart(text)]), _user_message(_BROKE_OFF)] if text else []
+
+
+def _shown(answer: ModelResponse) -> str:
+    """What a model is shown of its own plan: of one without an end it would write more of that."""
+    text = written_text(answer)
+    return excerpt(text, EXCERPT) if answer.finish_reason in ("length", "error") else text
 
 
 def _draft(

@@ -45,12 +45,12 @@ class GrammarPlanner:
         )
         room = (self._local.limits.context_tokens or _CONTEXT) // 2
         settings["max_tokens"] = context.max_tokens or room
-        if context.seed is not None:
-            settings["seed"] = context.seed
         system = SystemPromptPart(f"{instructions(context.rules)}\n\n{plan_shape(context.rules)}")
 
         async def ask(messages: Sequence[ModelMessage]) -> ModelResponse:
             sent = [ModelRequest([system]), *messages]
+            # The repair, which is longer by two messages, is not to go round in the same circle.
+            settings["seed"] = (context.seed or 0) + len(messages) // 2
             return await model_request(
                 self._model, sent, model_settings=settings, instrument=tracing_of(self._model)
             )

@@ -19,6 +19,7 @@ _MOST_EDGES = 300
 _WIDTH = 64  # characters of a code block that fit on a page
 _LOOK = {
     "waiting": "fill:#eceff1,stroke:#90a4ae,color:#37474f",
+    "asked": "fill:#e0f2f1,stroke:#00897b,color:#004d40",
     "ready": "fill:#fff8e1,stroke:#ffb300,color:#5d4037",
     "running": "fill:#e3f2fd,stroke:#1e88e5,color:#0d47a1",
     "succeeded": "fill:#e8f5e9,stroke:#43a047,color:#1b5e20",

@@ -25,6 +25,7 @@ ACTIONS = {
     "DELEGATE",
     "REPLAN",
     "KEEP",
+    "ASK",
     "SKIP",
     "FAIL",
 }

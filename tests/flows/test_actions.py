@@ -222,6 +222,45 @@ def test_a_replaced_step_keeps_its_id_and_what_depends_on_it() -> None:
     assert result.cost.calls == 4
 
 
+@pytest.mark.parametrize(
+    "unusable", ["I am at a loss", "Reader: do S1.", "", "Go: " + "go on " * 9]
+)
+def test_what_replaces_nothing_is_asked_for_once_more_with_another_seed(unusable: str) -> None:
+    answers, settings = iter([unusable, "Counter: Count to one"]), list[Any]()
+
+    async def orchestrator(messages: Any, info: Any) -> ModelResponse:
+        settings.append(info.model_settings)
+        text = next(answers)
+        aborted = {"aborted": "'go on' over and over"} if "go on" in text else None
+        return ModelResponse([TextPart(text)] if text else [], provider_details=aborted)
+
+    worker = Script(lambda prompt: RIGHT if "Count to one" in prompt else WRONG)
+    model = FunctionModel(orchestrator, model_name="scripted")
+    with override_models(worker=worker.model(), orchestrator=model):
+        result = run(number(), policy=policy("REPLAN", replans=1), seed=0)
+    assert len({asked["seed"] for asked in settings}) == len(settings) == 2
+    decision = result.steps[0].attempts[0].decision
+    assert decision is not None
+    assert decision.outcome.startswith("Counter: Count to one (asked twice, since at first: ")
+    assert "replacement" in decision.outcome
+    # Both questions' tokens are on the account, and in what the decision took.
+    assert decision.usage.requests == 2
+    assert sum(attempt.usage.tokens for attempt in result.steps[0].attempts) == (
+        result.cost.tokens - decision.usage.tokens
+    )
+    names = task_runs(result.flow_run_id, least=4)
+    assert "S1 · Orchestrator · replan 1 · once more" in names
+
+
+def test_an_orchestrator_that_can_not_answer_is_not_asked_twice() -> None:
+    def reply(prompt: str) -> str | Exception:
+        return ModelError("The file is gone.") if "The failed step" in prompt else WRONG
+
+    with scripted(Script(reply)) as script, pytest.raises(RunFailedError, match="file is gone"):
+        run(number(), policy=policy("REPLAN"))
+    assert sum("The failed step" in prompt for prompt in script.prompts) == 1
+
+
 def test_the_orchestrator_may_do_without_a_step() -> None:
     def reply(prompt: str) -> str:
         if "The failed step" in prompt:
@@ -272,6 +311,7 @@ def test_a_step_that_is_not_replaced_keeps_its_category_and_the_pages_say_why(
     )
     assert len(failed.attempts) == 1
     assert reason in failed.reason
+    assert "asked twice" in failed.reason
     page = pages(result.flow_run_id)
     assert reason in html.unescape(page["swarm-plan"])
     assert reason in html.unescape(page["swarm-timeline"])

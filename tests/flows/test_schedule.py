@@ -6,16 +6,22 @@ from typing import Literal
 
 import pytest
 from prefect_swarm.flows.events import (
+    Approved,
+    Ask,
     AttemptFinished,
     Cancel,
     Cancelled,
     Command,
     ConcurrencyLimits,
+    Edited,
     Event,
     Finish,
     Launch,
     PlanExtended,
+    Rejected,
+    Replace,
     Skip,
+    Wait,
 )
 from prefect_swarm.flows.schedule import Schedule
 
@@ -265,5 +271,100 @@ def test_what_depends_on_a_waived_step_goes_on_and_the_plan_is_complete() -> Non
 def test_what_is_under_way_is_launched_before_longer_paths() -> None:
     schedule = Schedule(ConcurrencyLimits(2))
     jobs = (Job("S1", priority=1), Job("S2", priority=9), Job("S3", priority=2))
-    commands = schedule.advance(PlanExtended(jobs, begun=frozenset({"S1"})))
+    commands = schedule.advance(PlanExtended(jobs, under_way=frozenset({"S1"})))
     assert commands == [launch("S1"), launch("S2")]
+
+
+# --- waiting for a person -------------------------------------------------------------------------
+
+
+def asking(*jobs: Job, about: str = "", plan: bool = False) -> tuple[Schedule, list[Command]]:
+    schedule = Schedule(ConcurrencyLimits(9))
+    return schedule, schedule.advance(
+        PlanExtended(jobs, approval=frozenset(about.split()), asked=plan)
+    )
+
+
+def test_a_step_is_asked_about_when_its_inputs_are_there_and_starts_when_it_is_approved() -> None:
+    schedule, commands = asking(*DIAMOND, about="S2 S4")
+    assert commands == [launch("S1")]
+    assert schedule.advance(done("S1")) == [Ask("S2", 1), launch("S3")]
+    assert schedule.statuses["S2"] == "asked"
+    assert schedule.advance(done("S3")) == [Wait()]
+    assert schedule.advance(Approved("S2")) == [launch("S2")]
+    assert schedule.advance(done("S2")) == [Ask("S4", 1), Wait()]
+
+
+def test_a_step_that_is_rejected_has_failed_and_what_needs_it_is_skipped() -> None:
+    schedule, _ = asking(*DIAMOND, about="S1")
+    assert schedule.advance(Rejected("S1")) == [
+        Skip("S2", "S1"),
+        Skip("S3", "S1"),
+        Skip("S4", "S3"),
+        Finish("failed"),
+    ]
+
+
+def test_an_optional_step_that_is_rejected_is_skipped_and_the_rest_goes_on() -> None:
+    schedule, _ = asking(Job("S1", optional=True), Job("S2", ("S1",)), about="S1")
+    assert schedule.advance(Rejected("S1")) == [launch("S2")]
+    assert schedule.statuses["S1"] == "skipped"
+
+
+def test_an_attempt_that_waits_in_its_middle_frees_its_slot_and_is_launched_again() -> None:
+    schedule, _ = started(Job("S1"), Job("S2"), at_once=1)
+    assert schedule.advance(AttemptFinished("S1", "asked")) == [
+        Ask("S1", 1, begun=True),
+        launch("S2"),
+    ]
+    assert schedule.advance(Approved("S1")) == []
+    assert schedule.advance(done("S2")) == [launch("S1", 1)]
+
+
+def test_a_failed_step_that_is_asked_about_gets_one_more_attempt() -> None:
+    schedule, _ = started(Job("S1"))
+    assert schedule.advance(AttemptFinished("S1", "retry", asks=True)) == [Ask("S1", 2), Wait()]
+    assert schedule.advance(Approved("S1")) == [launch("S1", 2)]
+
+
+def test_nothing_starts_before_the_plan_is_approved() -> None:
+    schedule, commands = asking(Job("S1"), Job("S2", ("S1",)), Job("S3"), about="S3", plan=True)
+    assert commands == [Ask(), Wait()]
+    assert schedule.advance(Approved()) == [Ask("S3", 1), launch("S1")]
+
+
+def test_a_plan_that_is_rejected_ends_the_run_as_failed() -> None:
+    schedule, _ = asking(Job("S1"), Job("S2", ("S1",)), plan=True)
+    assert schedule.advance(Rejected()) == [Skip("S1", ""), Skip("S2", ""), Finish("failed")]
+
+
+def test_an_edited_plan_takes_the_place_of_this_one_once_nothing_runs() -> None:
+    schedule, _ = started(Job("S1"), Job("S2"), Job("S3"), at_once=2)
+    assert schedule.advance(Edited()) == []
+    assert schedule.advance(done("S1")) == []
+    assert schedule.advance(done("S2")) == [Replace()]
+
+
+def test_a_plan_that_is_edited_before_anything_starts_is_replaced_at_once() -> None:
+    schedule, _ = asking(Job("S1"), plan=True)
+    assert schedule.advance(Edited()) == [Replace()]
+
+
+def test_what_waits_for_a_person_is_cancelled_with_the_run() -> None:
+    schedule, _ = asking(Job("S1"), Job("S2"), about="S1")
+    assert schedule.advance(Cancelled()) == [Cancel("S2")]
+    assert schedule.advance(done("S2", "cancelled")) == [Finish("failed")]
+    assert set(schedule.statuses.values()) == {"cancelled"}
+
+
+@pytest.mark.parametrize("event", [Approved(), Rejected(), Approved("S1"), Rejected("S9")])
+def test_what_is_not_asked_can_not_be_answered(event: Event) -> None:
+    schedule, _ = started(Job("S1"))
+    with pytest.raises(ValueError, match="nothing about it can be answered"):
+        schedule.advance(event)
+
+
+def test_a_plan_that_was_begun_is_not_asked_about() -> None:
+    schedule, _ = started(Job("S1"))
+    with pytest.raises(ValueError, match="begun"):
+        schedule.advance(PlanExtended((Job("S2"),), asked=True))

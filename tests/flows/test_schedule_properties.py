@@ -11,22 +11,28 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from prefect_swarm.flows.events import (
+    Approved,
+    Ask,
     AttemptFinished,
     Cancel,
     Cancelled,
     Command,
     ConcurrencyLimits,
+    Edited,
     Event,
     Finish,
     Launch,
     PlanExtended,
+    Rejected,
+    Replace,
     Skip,
+    Wait,
 )
 from prefect_swarm.flows.schedule import Schedule
 
-Outcome = Literal["succeeded", "failed", "skipped", "waived", "retry", "cancelled"]
+Outcome = Literal["succeeded", "failed", "skipped", "waived", "retry", "asked", "cancelled"]
 TIERS = ("worker", "coder", "architect")
-_BAD: tuple[Outcome, ...] = ("failed", "skipped", "waived", "retry", "cancelled")
+_BAD: tuple[Outcome, ...] = ("failed", "skipped", "waived", "retry", "asked", "cancelled")
 OUTCOMES: tuple[Outcome, ...] = ("succeeded", "succeeded", "succeeded", *_BAD)
 LIMITS = st.builds(
     ConcurrencyLimits,
@@ -46,10 +52,13 @@ class Job:
 
 @st.composite
 def stages(draw: st.DrawFn, count_before: int) -> PlanExtended:
-    """More steps, each of which may need any step before it."""
+    """More steps, each of which may need any step before it; about some a person is asked."""
     count = draw(st.integers(0 if count_before else 1, 12))
     numbers = range(count_before, count_before + count)
-    return PlanExtended(tuple(draw(jobs(number)) for number in numbers))
+    steps = tuple(draw(jobs(number)) for number in numbers)
+    approval = draw(st.frozensets(st.sampled_from([job.id for job in steps]))) if steps else None
+    asked = draw(st.booleans()) if not count_before else False
+    return PlanExtended(steps, approval=approval or frozenset(), asked=asked)
 
 
 def jobs(number: int) -> st.SearchStrategy[Job]:
@@ -75,6 +84,12 @@ class Driver(RuleBasedStateMachine):
         self.tiers: dict[str, str] = {}
         self.attempts: dict[str, int] = {}
         self.cancelled = False
+        self.plan_asked = False
+        self.plan_rejected = False
+        self.edited = False
+        self.asks: set[str] = set()
+        self.begun: set[str] = set()
+        self.open: set[str] = set()
         self.history: list[tuple[Event, list[Command]]] = []
 
     # --- events ---------------------------------------------------------------------------------
@@ -92,22 +107,54 @@ class Driver(RuleBasedStateMachine):
 
     @precondition(lambda self: self.running)
     @rule(
-        data=st.data(), outcome=st.sampled_from(OUTCOMES), tier=st.none() | st.sampled_from(TIERS)
+        data=st.data(),
+        outcome=st.sampled_from(OUTCOMES),
+        tier=st.none() | st.sampled_from(TIERS),
+        asks=st.booleans(),
     )
-    def an_attempt_ends(self, data: st.DataObject, outcome: Outcome, tier: str | None) -> None:
+    def an_attempt_ends(
+        self, data: st.DataObject, outcome: Outcome, tier: str | None, asks: bool
+    ) -> None:
         step = data.draw(st.sampled_from(sorted(self.running)))
-        self.end(AttemptFinished(step, outcome, tier if outcome == "retry" else None))
+        retries = outcome == "retry"
+        self.end(AttemptFinished(step, outcome, tier if retries else None, asks and retries))
+
+    @precondition(lambda self: self.plan_asked or self.asked())
+    @rule(data=st.data(), approved=st.booleans())
+    def a_person_answers(self, data: st.DataObject, approved: bool) -> None:
+        subjects = ["", *self.asked()] if self.plan_asked else self.asked()
+        self.answer(data.draw(st.sampled_from(subjects)), approved)
+
+    @precondition(lambda self: len(self.history) > 8 and not self.edited)
+    @rule()
+    def the_plan_is_edited(self) -> None:
+        self.edited = not self.cancelled
+        self.tell(Edited())
 
     @precondition(lambda self: len(self.history) > 8 and not self.cancelled)
     @rule()
     def the_run_is_cancelled(self) -> None:
         self.cancelled = True
+        self.plan_asked = self.edited = False
         self.tell(Cancelled())
 
     def extend(self, stage: PlanExtended) -> None:
         self.jobs += [job for job in stage.steps if isinstance(job, Job)]
         self.tiers |= {job.id: job.tier for job in stage.steps}
+        self.asks |= stage.approval
+        self.plan_asked = self.plan_asked or stage.asked
         self.tell(stage)
+
+    def answer(self, subject: str, approved: bool) -> None:
+        if not subject:
+            self.plan_asked, self.plan_rejected = False, not approved
+        elif approved:
+            self.asks.discard(subject)
+            self.begun.discard(subject)
+        else:
+            (job,) = [job for job in self.jobs if job.id == subject]
+            self.over[subject] = "skipped" if job.optional else "failed"
+        self.tell(Approved(subject) if approved else Rejected(subject))
 
     def end(self, event: AttemptFinished) -> None:
         del self.running[event.step]
@@ -115,13 +162,26 @@ class Driver(RuleBasedStateMachine):
         if event.outcome == "waived":
             self.waived.add(event.step)
             self.over[event.step] = "skipped"
+        elif event.outcome == "asked":
+            self.asks.add(event.step)
+            self.begun.add(event.step)
+            self.attempts[event.step] -= 1
         elif event.outcome != "retry":
             self.over[event.step] = event.outcome
+        elif event.asks:
+            self.asks.add(event.step)
         self.tell(event)
 
     def tell(self, event: Event) -> None:
+        if isinstance(event, Approved | Rejected):
+            self.open.remove(event.step)
+        if event == Cancelled():
+            self.open.clear()
         commands = self.schedule.advance(event)
         self.history.append((event, commands))
+        for command in commands:
+            if isinstance(command, Ask):
+                self.check_ask(command)
         skips = [command for command in commands if isinstance(command, Skip)]
         launches = [command for command in commands if isinstance(command, Launch)]
         self.check_skips(skips)
@@ -132,6 +192,13 @@ class Driver(RuleBasedStateMachine):
         assert stopped == (running if event == Cancelled() else [])
 
     # --- what every answer has to be ------------------------------------------------------------
+
+    def check_ask(self, command: Ask) -> None:
+        """A person is asked once about what waits for them, and about which attempt it is."""
+        assert command.step not in self.open
+        self.open.add(command.step)
+        attempt = self.attempts.get(command.step, 0) + 1 if command.step else 0
+        assert (command.attempt, command.begun) == (attempt, command.step in self.begun)
 
     def check_skips(self, skips: list[Skip]) -> None:
         """A required failure skips all that depends on it, once, and names its cause."""
@@ -145,6 +212,9 @@ class Driver(RuleBasedStateMachine):
         assert len(skips) == len(now)
         by_id = {job.id: job for job in self.jobs}
         for skip in skips:
+            if self.plan_rejected:
+                assert skip.cause == ""
+                continue
             assert skip.cause in by_id[skip.step].upstream
             assert self.blocks(by_id[skip.cause], statuses)
 
@@ -170,10 +240,18 @@ class Driver(RuleBasedStateMachine):
             return "running"
         if self.cancelled:
             return "cancelled"
+        if self.plan_rejected:
+            return "skipped"
         if any(self.blocks(needed, statuses) for needed in above):
             return "skipped"
         ended = all(needed.id in self.over or statuses[needed.id] == "skipped" for needed in above)
-        return "ready" if ended else "waiting"
+        if self.plan_asked or not ended:
+            return "waiting"
+        return "asked" if job.id in self.asks else "ready"
+
+    def asked(self) -> list[str]:
+        """Steps that wait for a person."""
+        return [name for name, status in self.expected().items() if status == "asked"]
 
     def blocks(self, job: Job, statuses: dict[str, str]) -> bool:
         return statuses[job.id] in ("failed", "skipped", "cancelled") and not self.may_lack(job)
@@ -183,7 +261,7 @@ class Driver(RuleBasedStateMachine):
 
     def startable(self) -> list[str]:
         """Steps that may start now, the one to start first in front."""
-        if len(self.running) >= self.limits.max_concurrency:
+        if self.plan_asked or self.edited or len(self.running) >= self.limits.max_concurrency:
             return []
         statuses = self.expected()
         ready = [job for job in self.jobs if statuses[job.id] == "ready" and self.has_room(job)]
@@ -208,8 +286,21 @@ class Driver(RuleBasedStateMachine):
     def it_finishes_exactly_when_every_step_is_over(self) -> None:
         _, commands = self.history[-1]
         finishes = [command for command in commands if isinstance(command, Finish)]
-        assert len(finishes) == (len(self.over) == len(self.jobs))
+        assert len(finishes) == (len(self.over) == len(self.jobs) and not self.edited)
         assert all(finish.status == self.run_status() for finish in finishes)
+
+    @invariant()
+    def what_waits_for_a_person_has_been_asked(self) -> None:
+        waiting = {*self.asked(), *([""] if self.plan_asked else [])}
+        assert self.open <= waiting
+        assert self.edited or self.open == waiting
+
+    @invariant()
+    def where_nothing_runs_it_says_what_there_is_to_do(self) -> None:
+        is_over = len(self.over) == len(self.jobs)
+        due = Replace if self.edited else Finish if is_over else Wait
+        commands = [c for c in self.history[-1][1] if isinstance(c, Replace | Finish | Wait)]
+        assert [type(command) for command in commands] == ([] if self.running else [due])
 
     def run_status(self) -> str:
         if "succeeded" not in self.over.values():
@@ -219,11 +310,14 @@ class Driver(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Whatever happened, the run can be brought to its end, and replayed."""
-        while self.running:
-            self.end(AttemptFinished(min(self.running), "succeeded"))
+        while self.running or (self.open and not self.edited):
+            if self.running:
+                self.end(AttemptFinished(min(self.running), "succeeded"))
+            else:
+                self.answer(min(self.open), approved=True)
         if not self.history:
             return
-        assert isinstance(self.history[-1][1][-1], Finish)
+        assert isinstance(self.history[-1][1][-1], Replace if self.edited else Finish)
         replayed = Schedule(self.limits)
         for event, commands in self.history:
             assert replayed.advance(event) == commands

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 from prefect_swarm.events.kinds import (
+    AnsweredEvent,
     AnsweringEvent,
+    AskedEvent,
     BeganEvent,
     CutEvent,
     DecisionEvent,
@@ -31,6 +33,8 @@ texts = st.builds(TextEvent, text=st.text(max_size=40), step=st.just("S1"))
 _words = st.text(max_size=20)
 run_events: st.SearchStrategy[RunEvent] = st.one_of(
     texts,
+    st.builds(AnsweredEvent, question=_words, verdict=st.just("approved"), why=_words),
+    st.builds(AskedEvent, question=_words, title=_words),
     st.builds(AnsweringEvent, attempt=st.integers(1, 3)),
     st.builds(BeganEvent, resumed=st.booleans()),
     st.builds(CutEvent),

@@ -11,7 +11,7 @@ from prefect_swarm.errors import Category
 from prefect_swarm.failure_policy import RULES, Policy
 from prefect_swarm.result import Action, Decision, Mitigation, ShownAttempt
 from prefect_swarm.task_ir import TIERS, Tier
-from prefect_swarm.tasks.failure_router import Bounds, Failure, feedback, route
+from prefect_swarm.tasks.failure_router import ATTEMPTS_SPENT, Bounds, Failure, feedback, route
 
 POLICY = Policy()
 MANY = Bounds(max_attempts=30, replans_left=1)
@@ -246,6 +246,7 @@ tables = st.fixed_dictionaries(
                     "DELEGATE",
                     "ESCALATE",
                     "REPLAN",
+                    "ASK",
                     "SKIP",
                 ]
             ),
@@ -260,7 +261,7 @@ tables = st.fixed_dictionaries(
 memories = st.lists(
     st.builds(
         knows,
-        st.sampled_from(["RETRY", "THINK_HARDER", "SAMPLE", "DELEGATE", "ESCALATE", "REPLAN"]),
+        st.sampled_from(["RETRY", "SAMPLE", "DELEGATE", "ESCALATE", "REPLAN", "ASK"]),
         st.integers(0, 4),
         st.integers(4, 9),
         st.sampled_from(["", "coder", "architect"]),
@@ -291,7 +292,7 @@ def test_any_table_ends_within_the_attempts_and_never_climbs_down(
     history: list[Failure] = []
     tier: Tier | None = "worker"
     action: Action | None = None
-    revision = 0
+    revision = given = 0
     for category in categories:
         history.append(Failure(category, tier, "it broke", action, revision, symptom=SYMPTOM))
         bounds = Bounds(
@@ -300,6 +301,8 @@ def test_any_table_ends_within_the_attempts_and_never_climbs_down(
         decision = route(history, policy, bounds)
         action = decision.action
         revision += action == "REPLAN"
+        # What a person may give to a step that has had all its attempts.
+        given += (action, decision.rule) == ("ASK", ATTEMPTS_SPENT)
         if decision.tier is None:
             break
         assert decision.action in rules[category]
@@ -309,4 +312,44 @@ def test_any_table_ends_within_the_attempts_and_never_climbs_down(
     else:
         raise AssertionError("80 failures did not end the step")
     assert action in ENDS
-    assert sum(failure.category is not Category.INFRASTRUCTURE for failure in history) <= most
+    assert (
+        sum(failure.category is not Category.INFRASTRUCTURE for failure in history) <= most + given
+    )
+    assert given <= max(list(row).count("ASK") for row in policy.rules.values())
+
+
+# --- asking a person ------------------------------------------------------------------------------
+
+ASKING = Policy.model_validate({"rules": {"CODE": ["RETRY", "ASK"]}})
+
+
+def code(action: Action | None = None) -> Failure:
+    return Failure(Category.CODE, "worker", "it broke", action=action)
+
+
+def test_a_person_is_asked_when_the_table_says_so_about_one_more_attempt() -> None:
+    assert route([code()], ASKING, MANY).action == "RETRY"
+    decision = route([code(), code("RETRY")], ASKING, MANY)
+    assert (decision.action, decision.tier) == ("ASK", "worker")
+    assert route([code(), code("RETRY"), code("ASK")], ASKING, MANY).action == "FAIL"
+
+
+def test_nobody_is_asked_about_a_step_that_the_plan_succeeds_without() -> None:
+    optional = Bounds(max_attempts=30, optional=True)
+    assert route([code(), code("RETRY")], ASKING, optional).action == "SKIP"
+
+
+def test_where_the_attempts_are_spent_a_person_may_give_another_once() -> None:
+    spent = Bounds(max_attempts=1)
+    decision = route([code()], ASKING, spent)
+    assert (decision.action, decision.rule) == ("ASK", "attempts spent")
+    assert route([code(), code("ASK")], ASKING, spent).action == "FAIL"
+
+
+def test_the_memory_neither_brings_a_person_forward_nor_leaves_them_out() -> None:
+    known = (knows("RETRY", 0, 20), knows("ASK", 20, 20))
+    failure = Failure(Category.CODE, "worker", "it broke", symptom=SYMPTOM)
+    assert route([failure], ASKING, Bounds(known=known)).action == "RETRY"
+    first = Policy.model_validate({"rules": {"CODE": ["ASK", "RETRY"]}})
+    better = (knows("RETRY", 20, 20), knows("ASK", 0, 20))
+    assert route([failure], first, Bounds(known=better)).action == "ASK"

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-class CallKey(Frozen):
+class CallKey(Frozen, frozen=True):
     """Names a call within its attempt, the same in every process that works on it.
 
     Attributes:

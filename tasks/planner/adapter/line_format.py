@@ -18,6 +18,7 @@ from typing import Any
 
 from ....errors import PlanError
 from ....task_ir import Agent, PlanRules, TaskIR, final_step, parse_plan
+from .capitals import CAPITALS
 from .output_kind import output_kind
 
 __all__ = [
@@ -41,7 +42,7 @@ _SPACES = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u3000\
 _ABROAD = r"\u00c0-\u167f\u1681-\u1fff\u2010-\u2027\u2060-\u2fff\u3001-\ufefe\uff00-\U0010ffff"
 WORDS = rf"""
 name ::= capital letter{{0,15}} (" " letter{{1,15}}){{0,3}}
-capital ::= [A-Z{_ABROAD}]
+capital ::= [{CAPITALS}]
 letter ::= [A-Za-z0-9'&/.{_ABROAD}-]
 persona ::= " [" trait (" " trait){{0,15}} "]"
 trait ::= [A-Za-z0-9{_ABROAD}] [^{_SPACES}\[\]]{{0,23}}

@@ -27,7 +27,7 @@ from ....tracing import request_tracing
 from ...usage import usage_of
 from ..request import SubagentRequest, prompt_of
 from ..text_budget import tokens_of
-from .allowance import current_allowance
+from .budget import current_budget
 
 __all__ = ["ToolLoop"]
 
@@ -109,16 +109,16 @@ class ToolLoop:
                 ) from error
 
     async def _turns(self, run: AgentRun[None, str]) -> ModelResponse:
-        allowance, before = current_allowance(), len(self.messages)
+        budget, before = current_budget(), len(self.messages)
         async for node in run:
             self.messages = run.all_messages()
-            allowance.taken = usage_of(self.messages[before:])
+            budget.taken = usage_of(self.messages[before:])
             if Agent.is_call_tools_node(node):
                 # Written before any of its calls is made.
                 self._journaled.note(self.messages)
-            elif Agent.is_model_request_node(node) and allowance.taken.requests:
+            elif Agent.is_model_request_node(node) and budget.taken.requests:
                 # The first request is what the attempt was launched with.
-                await allowance.extend(allowance.taken, self._tokens(node.request))
+                await budget.extend(budget.taken, self._tokens(node.request))
         return _response(next(m for m in reversed(self.messages) if isinstance(m, ModelResponse)))
 
     def _settings(self, context: RunContext[None]) -> ModelSettings:

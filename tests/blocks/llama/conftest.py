@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.blocks.llama import EngineConfig, close_engines, demo_model_path
+from shallow_model import write_shallow
 
 
 @pytest.fixture(scope="session")
 def demo_path() -> Path:
     return demo_model_path()
+
+
+@pytest.fixture(scope="session")
+def shallow_path(demo_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two of the model's thirty layers, where it doesn't matter what is written."""
+    return write_shallow(demo_path, tmp_path_factory.mktemp("model") / "shallow.gguf", 2)
 
 
 @pytest.fixture(scope="session")

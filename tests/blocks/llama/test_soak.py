@@ -50,8 +50,8 @@ class ObservedEngine(Engine):
 
 
 @pytest.fixture(scope="module")
-def engine(demo_path: Path) -> Iterator[ObservedEngine]:
-    engine = ObservedEngine(demo_path, CONFIG)
+def engine(shallow_path: Path) -> Iterator[ObservedEngine]:
+    engine = ObservedEngine(shallow_path, CONFIG)
     engine.replies = {}
     yield engine
     engine.close()

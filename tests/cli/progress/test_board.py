@@ -10,7 +10,9 @@ from prefect_swarm.cli.progress.board import Board, reduce, running_path
 from prefect_swarm.cli.progress.live import draw
 from prefect_swarm.cli.progress.plain import line_of
 from prefect_swarm.events.kinds import (
+    AnsweredEvent,
     AnsweringEvent,
+    AskedEvent,
     BeganEvent,
     EndedEvent,
     FinishedEvent,
@@ -254,3 +256,30 @@ def test_a_step_that_starts_before_the_plan_is_there_goes_on_in_it() -> None:
     assert [*board.rows] == ["S1", "S2", "S3"]
     assert (board.rows["S1"].status, board.rows["S1"].agent) == ("running", "Ann")
     assert board.rows["S1"].work_s(102.5) == 2.0
+
+
+# --- waiting for a person -------------------------------------------------------------------------
+
+ASKED = AskedEvent(at=103.0, step="S1", attempt=1, question="S1", title="S1 Ann, before it begins")
+ANSWERED = AnsweredEvent(at=104.0, step="S1", question="S1", verdict="approved", why="good")
+
+
+def test_a_step_that_is_asked_about_waits_for_approval_until_it_is_answered() -> None:
+    board = after((*BEGIN, started("S2"), ASKED))
+    assert board.rows["S1"].status == "asked"
+    console = Console(file=StringIO(), width=120)
+    console.print(draw(board, 103.0, 9, "", ""))
+    assert "waits for approval" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert reduce(board, ANSWERED).rows["S1"].status == "ready"
+
+
+def test_an_attempt_that_waits_in_its_middle_runs_no_more() -> None:
+    board = after((*BEGIN, *LAUNCHED, ASKED))
+    assert board.rows["S1"].launched_at is None
+    assert board.rows["S1"].work_s(200.0) == 0.0
+
+
+def test_questions_and_answers_have_lines_of_their_own() -> None:
+    board = after(BEGIN)
+    assert "Waits for approval of S1 Ann, before it begins" in line_of(board, ASKED)
+    assert "S1 is approved: good" in line_of(board, ANSWERED)

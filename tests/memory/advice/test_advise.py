@@ -6,14 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from learnt import fold
-from prefect_swarm.memory.advice.advise import LESSONS_CHARS, Question, advise, anticipate_agents
+from prefect_swarm.memory.advice.advise import (
+    LESSONS_CHARS,
+    StepQuestion,
+    advise,
+    anticipate_agents,
+)
 from prefect_swarm.memory.episode import Episode, LogEntry
 from prefect_swarm.memory.persona.decisions import invent
 from prefect_swarm.memory.persona.model import shipped_personas
 from prefect_swarm.memory.persona.registry import registry_of
 from prefect_swarm.result import StepRecall
 
-QUESTION = Question(
+QUESTION = StepQuestion(
     step="S1",
     prompt="Write a function that adds two numbers",
     task_type="code/python",
@@ -53,7 +58,7 @@ def attempt(position: int, persona: str, succeeded: bool, **fields: object) -> L
 
 
 def advise_on(
-    entries: Sequence[LogEntry], similarity: float = 0.9, question: Question = QUESTION
+    entries: Sequence[LogEntry], similarity: float = 0.9, question: StepQuestion = QUESTION
 ) -> StepRecall:
     return advise(
         question,

@@ -65,6 +65,14 @@ def test_an_unknown_agent_is_reported_and_fixed_once() -> None:
     assert draft.usage.requests == 2
 
 
+def test_a_plan_without_an_end_is_shown_in_part_and_asked_for_with_another_seed() -> None:
+    model = ScriptedModel("round " * 2000, json.dumps(_plan([])), finish_reason="error")
+    _draft(model)
+    assert 300 < model.prompts[1].count("round ") < 400
+    first, second = (asked["seed"] for asked in model.settings_of_requests)
+    assert first != second
+
+
 def test_a_second_broken_plan_is_an_error() -> None:
     broken = json.dumps(_plan([]))[:-20]
     with pytest.raises(NoPlanError) as caught:

@@ -147,6 +147,12 @@ def test_llama_takes_what_is_written(reader: GrammarReader, text: str) -> None:
 
 
 @pytest.mark.model
+@pytest.mark.parametrize("first", "WÄÞİŁĐẢΩЖԱ語あ가אعहก")
+def test_llama_takes_capitals_and_letters_without_them(reader: GrammarReader, first: str) -> None:
+    assert reader.accepts(grammar(), f"1. {first}a: {first}a it")
+
+
+@pytest.mark.model
 @pytest.mark.parametrize(
     "text",
     [
@@ -157,6 +163,12 @@ def test_llama_takes_what_is_written(reader: GrammarReader, text: str) -> None:
         "1. Poet: Write it\n",
         "1. Poet Write it",
         "1. poet: Write it",
+        "1. ärztin: Write it",
+        "1. Poet: write it",
+        "1. Poet: ırite it",
+        "1. Poet: ƒ(1) it",
+        "1. Poet: Ƭa it",
+        "1. Poet: × it",
         "1. Poet: Write 1. 2. 3.",
         "1. Poet: Write (needs 1)",
         "1. Poet: Write (needs much",

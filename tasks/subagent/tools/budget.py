@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ....result import Usage
 
-__all__ = ["Allowance", "allowed", "current_allowance"]
+__all__ = ["AttemptBudget", "allowed", "current_budget"]
 
 
 async def _affordable(_: Usage, __: int) -> None:
@@ -17,7 +17,7 @@ async def _affordable(_: Usage, __: int) -> None:
 
 
 @dataclass(slots=True)
-class Allowance:
+class AttemptBudget:
     """What one process spends on an attempt.
 
     Attributes:
@@ -31,11 +31,11 @@ class Allowance:
     taken: Usage = field(default_factory=Usage)
 
 
-_current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
+_current: ContextVar[AttemptBudget | None] = ContextVar("allowance", default=None)
 
 
 @contextmanager
-def allowed(allowance: Allowance) -> Generator[None]:
+def allowed(allowance: AttemptBudget) -> Generator[None]:
     """Let the attempt inside spend by an allowance."""
     token = _current.set(allowance)
     try:
@@ -44,6 +44,6 @@ def allowed(allowance: Allowance) -> Generator[None]:
         _current.reset(token)
 
 
-def current_allowance() -> Allowance:
+def current_budget() -> AttemptBudget:
     """Return the allowance of the attempt that runs here; one without bounds if there is none."""
-    return _current.get() or Allowance()
+    return _current.get() or AttemptBudget()

@@ -1,0 +1,78 @@
+"""`prefect-swarm approve` and `prefect-swarm reject`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...approvals.question import Answer, Verdict
+from ..options import OptionChanges
+from ..output.printing import print_text
+from ..resume import RunName, resume
+from ..runs.listing import is_executed
+from .choosing import chosen_question
+
+if TYPE_CHECKING:
+    from ...runs import RunFolder
+
+__all__ = ["ResumeNow", "approve", "go_on", "reject"]
+
+_Subject = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[STEP]", help="A step, or a question's id; the only one, or the plan, if left out."
+    ),
+]
+ResumeNow = Annotated[
+    bool, typer.Option("--resume", help="Go on with the run, if no process executes it.")
+]
+
+
+def approve(
+    run_name: RunName,
+    step: _Subject = None,
+    why: Annotated[
+        str, typer.Option("--why", help="What the next attempt of a failed step is told.")
+    ] = "",
+    resume_now: ResumeNow = False,
+) -> int:
+    """Approve what a run waits for: its plan, a step, a call of a tool, another attempt."""
+    return _decide(run_name, step, "approved", why, resume_now)
+
+
+def reject(
+    run_name: RunName,
+    step: _Subject = None,
+    why: Annotated[str, typer.Option("--why", help="Why; the run's result says it.")] = "",
+    resume_now: ResumeNow = False,
+) -> int:
+    """Reject what a run waits for: a step ends as failed, a plan ends the run."""
+    return _decide(run_name, step, "rejected", why, resume_now)
+
+
+def _decide(run_name: str, step: str | None, verdict: Verdict, why: str, resume_now: bool) -> int:
+    from ...approvals.store import Approvals
+    from ...runs import find_run
+
+    run = find_run(run_name)
+    approvals = Approvals(run)
+    question = chosen_question(approvals, step)
+    answer = Answer(
+        question=question.id, verdict=verdict, why=why.strip(), by="command", at=time.time()
+    )
+    approvals.answer(answer)
+    return go_on(run, f"{question.id} of run {run.run_id} is {verdict}.", resume_now)
+
+
+def go_on(run: RunFolder, done: str, resume_now: bool) -> int:
+    """Say what was done and how the run goes on, or go on with it."""
+    if is_executed(run.folder):
+        print_text(f"{done} Its process goes on by itself.")
+        return 0
+    if resume_now:
+        print_text(done)
+        return resume(run.run_id, changes=OptionChanges())
+    print_text(f"{done} Go on with: prefect-swarm resume {run.run_id}")
+    return 0

@@ -1,0 +1,135 @@
+"""Asking whoever sits at the terminal, while nothing of a run can go on without them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, redirect_stdout
+
+import typer
+
+from ...approvals.question import Answer, Question, Verdict
+from ...approvals.store import Approvals
+from ...approvals.waiting import RunWaitingError
+from ...errors import AnsweredError
+from ...flows.control import AskPerson
+from ...flows.edited.current import current_plan, options_of, rules_of
+from ...flows.edited.unchanged import read_compiled
+from ...runs import RunFolder
+from ...text import clean
+from ..output.plan import estimate_line, print_plan
+from ..output.printing import print_section, print_text
+from .editor import edited_by_hand
+
+__all__ = ["at_terminal", "is_at_terminal"]
+
+_CHUNK = 4096
+
+
+def is_at_terminal() -> bool:
+    """Say whether somebody can be asked: they see standard error, and type standard input."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def at_terminal(paused: Callable[[], AbstractContextManager[None]]) -> AskPerson:
+    """Return what asks at the terminal; `paused` holds the progress back meanwhile."""
+
+    async def ask(run: RunFolder, questions: tuple[Question, ...]) -> None:
+        if not questions:
+            raise RunWaitingError(run.run_id, questions)
+        with paused():
+            await _ask(run, questions[0])
+
+    return ask
+
+
+async def _ask(run: RunFolder, question: Question) -> None:
+    _show(run, question)
+    while True:
+        choice = (await _line(run, question, _prompt(question))).strip().casefold()
+        if choice in ("y", "yes"):
+            why = ""
+            if question.asked == "failure":
+                why = await _line(run, question, "What should the next attempt be told? ")
+            return _answer(run, question, "approved", why=why)
+        if choice in ("n", "no"):
+            why = await _line(run, question, "Why? ")
+            return _answer(run, question, "rejected", why=why)
+        if choice in ("e", "edit") and question.asked == "plan":
+            before = current_plan(run)
+            plan = await edited_by_hand(before, rules_of(run), _say)
+            if plan is not None:
+                data = plan.model_dump(mode="json", exclude={"inputs"})
+                return _answer(run, question, "edited", plan=data)
+            _say("The plan is as it was.")
+
+
+def _show(run: RunFolder, question: Question) -> None:
+    # Standard output has the answer of the run, or its events.
+    with redirect_stdout(sys.stderr):
+        compiled = read_compiled(run.read_json("plan.json"))
+        if question.asked == "plan" and compiled is not None:
+            print_plan(compiled)
+            print_text(estimate_line(compiled, options_of(run)))
+        else:
+            print_section(question.title)
+            print_text(question.text)
+
+
+def _prompt(question: Question) -> str:
+    edit = ", [e]dit" if question.asked == "plan" else ""
+    what = {"plan": "Run it?", "failure": "Try once more?"}.get(question.asked, "Go on?")
+    return f"{what} [y]es, [n]o{edit}: "
+
+
+def _answer(
+    run: RunFolder,
+    question: Question,
+    verdict: Verdict,
+    *,
+    why: str = "",
+    plan: dict[str, object] | None = None,
+) -> None:
+    answer = Answer(
+        question=question.id,
+        verdict=verdict,
+        why=why.strip(),
+        plan=plan,
+        by="terminal",
+        at=time.time(),
+    )
+    try:
+        Approvals(run).answer(answer)
+    except AnsweredError as error:
+        _say(str(error))
+
+
+async def _line(run: RunFolder, question: Question, prompt: str) -> str:
+    """Return what is typed in a line; another answer may come first and cancel it.
+
+    Raises:
+        RunWaitingError: Standard input has ended: nobody is there any more.
+    """
+    typer.echo(prompt, err=True, nl=False)
+    loop, came = asyncio.get_running_loop(), asyncio.Event()
+    typed = sys.stdin.fileno()
+    loop.add_reader(typed, came.set)
+    try:
+        await came.wait()
+    except asyncio.CancelledError:
+        _say("")
+        raise
+    finally:
+        loop.remove_reader(typed)
+    data = os.read(typed, _CHUNK)
+    if not data:
+        _say("")
+        raise RunWaitingError(run.run_id, (question,))
+    return data.decode("utf-8", "replace")
+
+
+def _say(text: str) -> None:
+    typer.echo(clean(text), err=True)

@@ -1,0 +1,1 @@
+"""A person in the loop: what a run asks, and what its answers come to."""

@@ -1,0 +1,182 @@
+"""What a run asks a person while it goes on: questions are written down, and answers looked for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ...approvals.question import Answer, Question, is_approval
+from ...approvals.store import Approvals
+from ...errors import RunDamagedError
+from ...events.kinds import AnsweredEvent, AskedEvent
+from ...pricing import price_of_name
+from ..bounds.estimate import estimate
+from ..context import RunContext
+from ..edited.unchanged import step_digests
+from ..events import Approved, Ask, Edited, Rejected
+from .questions import failure_question, plain_question, plan_question, step_question
+
+__all__ = ["LOOK_S", "Asking"]
+
+LOOK_S = 0.5
+"""Seconds between two looks for answers."""
+
+_logger = logging.getLogger("prefect_swarm.runs")
+
+
+async def _pause() -> None:
+    await asyncio.sleep(LOOK_S)
+
+
+@dataclass(slots=True)
+class Asking:
+    """What one run of one plan has asked and not been answered yet.
+
+    Attributes:
+        edits: How many edited plans had come when this one began.
+        pause: Passes the time until answers are looked for again.
+        rejection: Why the plan was rejected; "" if it wasn't.
+    """
+
+    context: RunContext
+    approvals: Approvals
+    edits: int = 0
+    pause: Callable[[], Awaitable[None]] = _pause
+    clock: Callable[[], float] = time.time
+    rejection: str = field(init=False, default="")
+    _digests: Mapping[str, str] = field(init=False)
+    _open: dict[str, tuple[str, ...]] = field(
+        init=False, default_factory=dict[str, tuple[str, ...]]
+    )
+    _damaged: set[str] = field(init=False, default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        self._digests = step_digests(self.context.plan)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is asked."""
+        return bool(self._open)
+
+    @property
+    def pending(self) -> tuple[Question, ...]:
+        """What is asked and not answered, in the order of the store."""
+        names = {name for asked in self._open.values() for name in asked}
+        return tuple(question for question in self.approvals.pending() if question.id in names)
+
+    def ask(self, command: Ask, begun: Sequence[str] = ()) -> None:
+        """Write down what is asked about a step or the plan, and tell of what isn't answered.
+
+        Args:
+            begun: Ids of what an attempt that waits in its middle has asked.
+
+        Raises:
+            StorageError: It can't be written down, so that nobody can answer.
+        """
+        asked = self._questions(command, begun)
+        self._open[command.step] = tuple(question.id for question in asked)
+        for question in asked:
+            if self._answer_to(question.id) is None:
+                event = AskedEvent(
+                    step=command.step,
+                    attempt=command.attempt,
+                    question=question.id,
+                    title=question.title,
+                )
+                self.context.tell(event)
+
+    def close(self) -> None:
+        """Ask nothing more: what there is to decide doesn't matter any more."""
+        self._open.clear()
+
+    def answers(self) -> list[Approved | Rejected | Edited]:
+        """Look for answers, and return what they come to; each is returned once."""
+        edits = self.approvals.edits()
+        if len(edits) > self.edits:
+            self.edits = len(edits)
+            self._open.clear()
+            self._tell("", edits[-1])
+            return [Edited()]
+        found: list[Approved | Rejected | Edited] = []
+        for step, names in list(self._open.items()):
+            answers = [answer for name in names if (answer := self._answer_to(name)) is not None]
+            refused = next((answer for answer in answers if not is_approval(answer)), None)
+            if refused is None and len(answers) < len(names):
+                continue
+            del self._open[step]
+            for answer in answers:
+                self._tell(step, answer)
+            if refused is None:
+                self._approve(step, answers)
+                found.append(Approved(step))
+            else:
+                self._reject(step, refused)
+                found.append(Rejected(step))
+        return found
+
+    def _questions(self, command: Ask, begun: Sequence[str]) -> tuple[Question, ...]:
+        at = self.clock()
+        if not command.step:
+            plan, options = self.context.plan, self.context.options
+            asked = plan_question(plan, estimate(plan, options, price_of_name), at)
+            return (self.approvals.ask(asked),)
+        record = self.context.records[command.step]
+        if command.begun:
+            names = begun or self._asked_in(command) or (f"{command.step}.{command.attempt}.waits",)
+            return tuple(
+                self.approvals.question(name)
+                or self.approvals.ask(plain_question(name, record, command.attempt, at))
+                for name in names
+            )
+        digest = self._digests[command.step]
+        if not record.attempts:
+            return (self.approvals.ask(step_question(record.step, digest, at)),)
+        again = self.context.begun_again.get(command.step, 0)
+        return (self.approvals.ask(failure_question(record, digest, again, at)),)
+
+    def _asked_in(self, command: Ask) -> tuple[str, ...]:
+        """Return the ids of what an attempt has written down, where it doesn't name them itself."""
+        asked = (
+            question.id
+            for question in self.approvals.questions()
+            if (question.step, question.attempt) == (command.step, command.attempt)
+            and question.asked in ("call", "uncertain_call")
+        )
+        answers = ((name, self.approvals.readable_answer(name)) for name in asked)
+        return tuple(name for name, answer in answers if answer is None or not answer.is_withdrawal)
+
+    def _approve(self, step: str, answers: Sequence[Answer]) -> None:
+        if step and (words := " ".join(answer.why for answer in answers if answer.why)):
+            self.context.records[step].advise(words)
+
+    def _reject(self, step: str, answer: Answer) -> None:
+        if not step:
+            self.rejection = f"The plan was rejected{f': {answer.why}' if answer.why else ''}."
+            return
+        record = self.context.records[step]
+        if record.attempts and record.reason:
+            record.add_reason(answer.words)
+        else:
+            record.end(answer.words)
+
+    def _tell(self, step: str, answer: Answer) -> None:
+        event = AnsweredEvent(
+            step=step,
+            question=answer.question,
+            verdict=answer.verdict,
+            why=answer.why,
+            by=answer.by,
+        )
+        self.context.tell(event)
+
+    def _answer_to(self, name: str) -> Answer | None:
+        try:
+            return self.approvals.answer_to(name)
+        except RunDamagedError as error:
+            if name not in self._damaged:
+                self._damaged.add(name)
+                _logger.warning("%s Until then nobody has answered.", error)
+            return None

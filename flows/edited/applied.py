@@ -1,0 +1,76 @@
+"""An edited plan takes the place of a run's: what stays of what was done, and what is done anew.
+
+All of it follows from the run's folder, and doing it again changes nothing: a process that is
+killed in its middle leaves what the next one needs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+
+from ...approvals.question import Answer
+from ...approvals.store import Approvals
+from ...errors import RunDamagedError
+from ...runs import RunFolder
+from ...task_ir import PlanRules
+from ...tasks.planner.task import Planned
+from ..compile import CompiledPlan
+from .plan_file import plan_from
+from .unchanged import read_compiled, step_digests, unchanged_steps
+
+__all__ = ["edited_source", "keep_unchanged"]
+
+_logger = logging.getLogger("prefect_swarm.runs")
+_EDITED = "edited by a person"
+
+
+def edited_source(source: Planned, edits: Sequence[Answer], rules: PlanRules) -> Planned:
+    """Return the plan that a person made of a run's, the last of several; it itself without any.
+
+    Raises:
+        PlanError: It breaks a rule.
+    """
+    if not edits:
+        return source
+    plan = source.plan
+    for edit in edits:
+        plan = plan_from(edit.plan or {}, plan, rules)
+    choice = "; ".join(filter(None, [source.planning.choice, _EDITED]))
+    return source.model_copy(
+        update={"plan": plan, "planning": source.planning.model_copy(update={"choice": choice})}
+    )
+
+
+def keep_unchanged(run: RunFolder, plan: CompiledPlan) -> None:
+    """Forget what was done of steps that a plan has changed, and what was asked about them.
+
+    Args:
+        plan: The plan that takes the place of the one that `plan.json` has.
+    """
+    finished = run.finished_steps()
+    before = _before(run)
+    kept = unchanged_steps(before, plan, finished) if before else frozenset[str]()
+    for name in finished:
+        if name not in kept:
+            # The step's record first: an output without one counts for nothing.
+            (run.folder / f"steps/{name}.json").unlink(missing_ok=True)
+            (run.folder / f"outputs/{name}.txt").unlink(missing_ok=True)
+    _withdraw(run, plan)
+
+
+def _withdraw(run: RunFolder, plan: CompiledPlan) -> None:
+    approvals, current = Approvals(run), set(step_digests(plan).values())
+    for question in approvals.pending():
+        if question.asked == "plan" or question.subject not in current:
+            approvals.withdraw(question)
+
+
+def _before(run: RunFolder) -> CompiledPlan | None:
+    with suppress(RunDamagedError):
+        if data := run.read_json("plan.json"):
+            if (found := read_compiled(data)) is not None:
+                return found
+            _logger.warning("%s is damaged. All steps are done anew.", run.folder / "plan.json")
+    return None
