@@ -36,19 +36,13 @@ async def plan_for(
     inputs: Mapping[str, str],
     tell: Tell,
     facts: PlanningFacts | None = None,
+    toolsets: frozenset[str] = frozenset(),
     read_plan: ReadPlan = lambda _: nullcontext(),
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
 
-    Args:
-        objective: What is wanted.
-        plan: The user's own, if there is one.
-        options: Which models plan.
-        flow_run_id: Prefect's id of the flow run.
-        inputs: Names and texts that the run is given.
-        tell: Hears that a model is asked.
-        facts: What the planner is shown besides.
-        read_plan: Reads a plan while it is written.
+    The agents of a user's plan may have any of the `toolsets`, those of a model's plan what the
+    facts offer. A model's plan is read by `read_plan` while it is written.
 
     Raises:
         ModelError: The planner can't be reached, or refuses.
@@ -56,10 +50,12 @@ async def plan_for(
         PlanError: The user's plan breaks a rule.
     """
     if plan is not None:
-        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), plan_rules(options))
+        own = plan_rules(options, toolsets)
+        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), own)
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []
-    rules = PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset(inputs))
+    offered = frozenset(fact.name for fact in facts.toolsets) if facts else frozenset[str]()
+    rules = PlanRules(options.max_steps, frozenset(gates()), frozenset(inputs), offered)
     state: State[Any] | None = None
     for tier in _distinct(options):
         request = PlanRequest(
@@ -113,9 +109,14 @@ async def _planned_on(
     return state, Planned(plan=reader.plan, planning=planning)
 
 
-def plan_rules(options: SwarmOptions) -> PlanRules:
-    """Return what bounds a plan that a person wrote and that has all its inputs."""
-    return PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset())
+def plan_rules(options: SwarmOptions, toolsets: frozenset[str] | None = None) -> PlanRules:
+    """Return what bounds a plan that a person wrote and that has all its inputs.
+
+    Args:
+        options: The run's options.
+        toolsets: Those that the run has; None leaves their names unchecked.
+    """
+    return PlanRules(options.max_steps, frozenset(gates()), frozenset(), toolsets)
 
 
 def _distinct(options: SwarmOptions) -> list[TierName]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ...gates import format_diagnostics
 from ...result import Attempt, Decision, StepResult
 from ...text import one_line, plural
+from .calls import calls_markdown
 from .glossary import legend
 from .markdown import bullets, plain, table
 
@@ -37,6 +38,7 @@ def attempts_markdown(steps: Sequence[StepResult]) -> list[str]:
         rows = [row for step in again for row in _attempt_rows(step)]
         parts.append(f"### Attempts and decisions\n\n{_bounded_table(_ATTEMPTS, rows)}")
         parts.append(legend(again))
+    parts += calls_markdown(steps)
     if gates := [row for step in steps for row in _gate_rows(step)]:
         parts.append("### Gates\n\n" + _bounded_table(_GATES, gates))
     return parts

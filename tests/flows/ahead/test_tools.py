@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
+from typing import Any
 
-from flow_runs import plan_of
-from prefect_swarm.flows.ahead.first_requests import FirstRequests
-from prefect_swarm.flows.bounds.budget import Budget
-from prefect_swarm.flows.bounds.ledger import Ledger
-from prefect_swarm.flows.bounds.limits import Models
-from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.runs import RunFolder
-from prefect_swarm.toolsets.catalogue import Catalogue, open_catalogue
-from prefect_swarm.toolsets.given import given_toolsets, override_toolsets
+import pytest
+from prefect_swarm import override_toolsets
+from provider_runs import planned, serving
 from pydantic_ai.toolsets import FunctionToolset
+from streamed_plans import AGENTS, LAST_PIECES, OBJECTIVE, TASKS, Streaming, kinds, steps_asked
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
 
-def test_only_steps_whose_agents_have_no_tools_are_asked_ahead(tmp_path: Path) -> None:
+def test_a_step_whose_agent_has_tools_is_not_asked_ahead() -> None:
     shopper = {"name": "Shopper", "system_prompt": "You look prices up.", "tools": ["shop"]}
-    reader = {"name": "Reader", "system_prompt": "You read closely."}
-    steps = ({"id": "S1", "agent": "Shopper"}, {"id": "S2"}, {"id": "S3", "depends_on": ["S2"]})
-    plan = plan_of(*steps, agents=[reader, shopper])
-    options, ledger = SwarmOptions(model="test", memory=False), Ledger(Budget(), 0.0)
-    first = FirstRequests(RunFolder(tmp_path), "run", options, Models(), ledger, {})
-    with override_toolsets(shop=FunctionToolset[None]()):
-        catalogue = Catalogue.of(given_toolsets().values())
-    with open_catalogue("run", catalogue):
-        requests = asyncio.run(first.of(plan))
-    assert [request.step for request in requests] == ["S2"]
+    tasks: list[dict[str, Any]] = [{**TASKS[0], "agent": "Shopper"}, *TASKS[1:]]
+    plan = {"create_subagent": [*AGENTS, shopper], "assign_task": tasks}
+    reply = Streaming(plan, waits_before=LAST_PIECES + 2)
+    with serving(reply) as server, override_toolsets(shop=FunctionToolset[None]()):
+        result = planned(server, OBJECTIVE)
+    assert result.status == "completed"
+    assert len(steps_asked(server.asked)) == len(TASKS)
+    happened = kinds(result)
+    assert happened.index(("started", "S2")) < happened.index(("planned", ""))
+    assert happened.index(("planned", "")) < happened.index(("started", "S1"))
