@@ -249,6 +249,11 @@ class Planning(Frozen):
     score: float | None = None
     candidates: int = 0
     choice: str = ""
+    broke_off: str = Field(
+        default="",
+        description="Why the plan ends early, if it does: its steps are those that were complete "
+        "when its stream broke for good.",
+    )
     adapter: str | None = Field(
         default=None, description="SHA-256 of the adapter that the model planned with, if any."
     )

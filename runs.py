@@ -42,6 +42,7 @@ class RunFolder:
 
     `run.json` names the flow run and objective, `inputs.json` has the texts that it was given,
     `facts.json` what its planner is shown besides, `planned.json` the plan and where it came from,
+    `ahead/` what was answered before the plan was there,
     `recall.json` what the memory made of it, `plan.json` the compiled plan, `outputs/S1.txt` a
     step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with
     its attempts so far, `artifacts/S1/1/NAME` a file that its first attempt left, `accounts.jsonl`

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any
 
@@ -28,7 +29,12 @@ from ..task_ir import TaskIR, check_objective, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
 from ..toolsets.catalogue import Catalogue
+from .ahead.accounting import accounted
+from .ahead.first_requests import FirstRequests
+from .ahead.listening import plan_reading
+from .ahead.requests import AheadRequests
 from .answer.answer_type import answer_check
+from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
 from .edited.applied import edited_source
@@ -46,6 +52,7 @@ from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.left_task_runs import no_task_run_left
 from .stored.facts import facts_for
+from .stored.ledger import book_plan, go_on, open_ledger
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .telling.recorded import recorded
 from .termination import terminable
@@ -154,43 +161,54 @@ async def _result(
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
-    started = time.time()
+    ledger = open_ledger(run, options, models.prices, time.time(), control.listener)
     store = await store_of(options)
-    gather = partial(
-        facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
-    )
-    names = toolsets.names
-    first, plan_state = await _planned(run, control, objective, plan, options, names, gather)
-    defaults = StepDefaults(options.max_attempts, options.gates)
-    while True:
-        edits = Approvals(run).edits()
-        chosen = edited_source(first, edits, plan_rules(options, names))
-        if edits:
-            models = await check_models(options, chosen.plan)
-        recalled, state = await _recalled(run, chosen.plan, options, store, plan_state, len(edits))
-        compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
-        await check_gates(compiled)
-        await check_toolsets(compiled, toolsets, run)
-        execution = Execution(
-            plan=compiled,
-            source=chosen,
-            options=options,
-            run=run,
-            flow_run_id=flow_run_id,
-            control=control,
-            plan_state=state,
-            started_at=started,
-            store=store,
-            recall=recalled,
-            models=models,
-            check_answer=answer_check(),
-            edits=len(edits),
+    limits = concurrency_limits(options, models)
+    requests = AheadRequests(run, ledger, limits, control.listener, options.stream_text)
+    async with aclosing(requests) as ahead:
+        first = FirstRequests(run, flow_run_id, options, models, ledger, stored_inputs(run))
+        gather = partial(
+            facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
         )
-        # Planning and the models' answers leave the time that a sandbox takes to start.
-        with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
-            result = await execution.run_to_end()
-        if result is not None:
-            return result
+        names = toolsets.names
+        planned, plan_state = await _planned(
+            run, control, objective, plan, options, names, gather, first, ahead
+        )
+        book_plan(ledger, planned)
+        defaults = StepDefaults(options.max_attempts, options.gates)
+        while True:
+            edits = Approvals(run).edits()
+            chosen = edited_source(planned, edits, plan_rules(options, names))
+            if edits:
+                models = await check_models(options, chosen.plan)
+                go_on(ledger, models.prices)
+            recalled, state = await _recalled(
+                run, chosen.plan, options, store, plan_state, len(edits)
+            )
+            compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
+            await check_gates(compiled)
+            await check_toolsets(compiled, toolsets, run)
+            execution = Execution(
+                plan=compiled,
+                source=chosen,
+                options=options,
+                run=run,
+                flow_run_id=flow_run_id,
+                control=control,
+                plan_state=state,
+                ledger=ledger,
+                ahead=ahead,
+                store=store,
+                recall=recalled,
+                models=models,
+                check_answer=answer_check(),
+                edits=len(edits),
+            )
+            # Planning and the models' answers leave the time that a sandbox takes to start.
+            with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
+                result = await execution.run_to_end()
+            if result is not None:
+                return result
 
 
 async def _planned(
@@ -201,6 +219,8 @@ async def _planned(
     options: SwarmOptions,
     toolsets: frozenset[str],
     gather: Callable[[], Awaitable[PlanningFacts | None]],
+    first: FirstRequests,
+    ahead: AheadRequests,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
@@ -215,8 +235,10 @@ async def _planned(
         control.listener,
         facts,
         toolsets,
+        plan_reading(objective, options, first, ahead),
     )
-    planned, state = await control.unless_cancelled(planning)
+    async with accounted(ahead):
+        planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))
     return planned, state
 

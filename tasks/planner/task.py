@@ -39,7 +39,8 @@ class PlanRequest(Frozen):
     """What the orchestrator is asked. `run` is the flow run it belongs to.
 
     `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read,
-    `facts` what the swarm has and has seen, for planners that were not trained without it.
+    `facts` what the swarm has and has seen, for planners that were not trained without it, `begun`
+    what was complete of a plan that broke off.
     """
 
     run: str
@@ -51,6 +52,7 @@ class PlanRequest(Frozen):
     adapter: bool = True
     inputs: tuple[InputNote, ...] = ()
     facts: PlanningFacts | None = None
+    begun: str = ""
 
 
 class Planned(Frozen):
@@ -64,9 +66,9 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
-    # Without inputs, facts and toolsets the key is the one that it was before there were any.
+    # Without these and toolsets the key is the one that it was before requests had them.
     left_out: dict[str, Any] = {
-        name: True for name in ("inputs", "facts") if not getattr(request, name)
+        name: True for name in ("inputs", "facts", "begun") if not getattr(request, name)
     }
     if request.facts and not request.facts.toolsets:
         left_out["facts"] = {"toolsets"}
@@ -111,7 +113,9 @@ async def plan_objective(request: PlanRequest) -> Planned:
     toolsets = _offered(request, planner)
     rules = PlanRules(request.max_steps, frozenset(gates()), names, toolsets)
     shown = _shown(request, model, planner)
-    context = PlanContext(rules, request.seed, inputs=request.inputs, facts=shown.text)
+    context = PlanContext(
+        rules, request.seed, inputs=request.inputs, facts=shown.text, begun=request.begun
+    )
     try:
         draft = await planner.plan(request.objective, context)
     except FallbackExceptionGroup as group:
