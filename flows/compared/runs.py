@@ -13,6 +13,9 @@ from .texts import TextDifference, compare_texts
 __all__ = ["ComparedRun", "ComparedStep", "RunDifference", "compare_runs"]
 
 
+Figure = int | float | None
+
+
 class ComparedRun(Frozen):
     """What is compared of a run.
 
@@ -61,8 +64,8 @@ class RunDifference(Frozen):
     plan: PlanDifference
     steps: tuple[ComparedStep, ...]
     answer: TextDifference | None
-    metrics: dict[str, tuple[float | None, float | None]]
-    cost: dict[str, tuple[float | None, float | None]]
+    metrics: dict[str, tuple[Figure, Figure]]
+    cost: dict[str, tuple[Figure, Figure]]
 
 
 def compare_runs(before: ComparedRun, after: ComparedRun) -> RunDifference:
@@ -120,6 +123,6 @@ def _seconds(step: StepResult | None) -> float:
 
 def _figures(
     kind: type[Metrics | Cost], before: Metrics | Cost | None, after: Metrics | Cost | None
-) -> dict[str, tuple[float | None, float | None]]:
+) -> dict[str, tuple[Figure, Figure]]:
     sides: list[dict[str, Any]] = [side.model_dump() if side else {} for side in (before, after)]
     return {name: (sides[0].get(name), sides[1].get(name)) for name in kind.model_fields}
