@@ -188,6 +188,11 @@ class TakenFrom(Frozen):
     run: str
     output_ref: str
 
+    @property
+    def words(self) -> str:
+        """It in words."""
+        return f"taken over from run {self.run}"
+
 
 class StepResult(Frozen):
     """How one step ended. `reason` says why it is not `succeeded`.

@@ -49,8 +49,7 @@ def dag_steps(
 
 
 def _reason(record: StepRecord) -> str:
-    taken = record.taken_from
-    return f"taken over from run {taken.run}" if taken else record.reason
+    return record.taken_from.words if record.taken_from else record.reason
 
 
 def _why(

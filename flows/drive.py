@@ -251,7 +251,7 @@ class Driver:
         """Tell of the attempts of a step that had succeeded in an earlier process or run."""
         record = self.context.records[step]
         if record.taken_from is not None:
-            self.tell(_ended("succeeded", step, None, f"taken over from {record.taken_from.run}"))
+            self.tell(_ended("succeeded", step, None, record.taken_from.words))
             return
         *failed, last = record.attempts
         for attempt in failed:

@@ -13,7 +13,7 @@ _SHOWN = 12
 
 def taken_words(step: StepResult) -> str:
     """Say whose a step is that was taken over; "" of any other."""
-    return f"taken over from run {step.taken_from.run}" if step.taken_from else ""
+    return step.taken_from.words if step.taken_from else ""
 
 
 def taken_line(steps: Sequence[StepResult]) -> str:

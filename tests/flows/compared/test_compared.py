@@ -72,9 +72,9 @@ class TestPlans:
     @given(st.sets(st.integers(1, 9), min_size=1), st.sets(st.integers(1, 9), min_size=1))
     def test_turned_round_what_was_added_was_removed(self, old: set[int], new: set[int]) -> None:
         before, after = (plan_of(*({"id": f"S{n}"} for n in sorted(ids))) for ids in (old, new))
-        there, back = compare_plans(before, after), compare_plans(after, before)
-        assert (there.added, there.removed) == (back.removed, back.added)
-        assert there.is_empty == (old == new)
+        forth, back = compare_plans(before, after), compare_plans(after, before)
+        assert (forth.added, forth.removed) == (back.removed, back.added)
+        assert forth.is_empty == (old == new)
 
 
 class TestTexts:

@@ -27,7 +27,7 @@ from prefect_swarm.flows.stored.paid_again import paid_again
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import RunFolder, find_run
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.task_ir import TaskIR
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -211,17 +211,18 @@ def test_the_memory_learns_from_a_step_once(script: Script) -> None:
 def test_a_fork_that_is_killed_in_its_middle_is_resumed_and_asks_nothing_twice(
     tmp_path: Path,
 ) -> None:
-    plan = parse_plan({**PLAN.model_dump(mode="json"), "objective": held_run.OBJECTIVE})
+    steps = ({**step, "prompt": f"do: {step['id']}"} for step in UNEVEN)
+    plan = plan_of(*steps).model_copy(update={"objective": held_run.OBJECTIVE})
     calls = tmp_path / "calls"
     name = asyncio.run(held_run.run(plan, calls, ())).run_id
     calls.write_text("", "utf-8")
-    with started(f"fork:{name}:S3", calls, "do S4") as process:
-        forked_name = heard(process, "succeeded S3", "called do S4")
-    assert calls.read_text("utf-8").splitlines() == ["do S3", "do S4"]
+    with started(f"fork:{name}:S3", calls, "S4") as process:
+        forked_name = heard(process, "succeeded S3", "called S4")
+    assert calls.read_text("utf-8").splitlines() == ["S3", "S4"]
     # The source isn't needed any more.
     shutil.rmtree(find_run(name).folder)
     result = asyncio.run(held_run.go_on(forked_name, calls))
-    assert calls.read_text("utf-8").splitlines() == ["do S3", "do S4", "do S4"]
+    assert calls.read_text("utf-8").splitlines() == ["S3", "S4", "S4"]
     assert result.status == "completed"
     assert [step.id for step in result.steps if step.taken_from] == ["S1", "S2"]
 
