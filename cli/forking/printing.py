@@ -57,7 +57,7 @@ def _print_answers(answer: TextDifference | None) -> None:
     elif answer.is_same:
         print_text("They are the same.")
     else:
-        print_text("\n".join(answer.lines))
+        print_text("\n".join(answer.lines) or "They differ in white space alone.")
         if answer.left_out:
             print_text(f"{answer.left_out:,} more lines differ.")
         if answer.is_cut:

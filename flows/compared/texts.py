@@ -15,14 +15,16 @@ MOST_LINES = 200
 """Lines that a comparison shows."""
 _MOST_COMPARED = 2000
 _COLUMNS = 100
+_MOST_CHARS = _MOST_COMPARED * _COLUMNS
 
 
 class TextDifference(Frozen):
-    """A unified diff of two texts; lines that are longer than 100 characters are broken first.
+    """A unified diff of two texts; lines of more than 100 characters are broken between words.
 
     Attributes:
         is_same: Whether the texts are the same, to the character.
-        lines: The diff, without the lines that name files; at most 200.
+        lines: The diff, without the lines that name files; at most 200. None where the texts
+            differ in white space alone, in long lines.
         left_out: Lines of the diff that are left out.
         is_cut: Whether the texts were compared in their first 2,000 lines alone.
     """
@@ -59,6 +61,4 @@ def _broken(text: str) -> Iterator[str]:
         if len(line) <= _COLUMNS:
             yield line
         else:
-            yield from textwrap.wrap(
-                line, _COLUMNS, drop_whitespace=False, replace_whitespace=False, expand_tabs=False
-            )
+            yield from textwrap.wrap(line[:_MOST_CHARS], _COLUMNS, break_on_hyphens=False) or [""]

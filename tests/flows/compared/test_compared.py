@@ -91,6 +91,10 @@ class TestTexts:
         assert any(line.startswith("-") and line.endswith("end") for line in found.lines)
         assert all(len(line) <= 101 for line in found.lines)
 
+    def test_white_space_in_a_long_line_is_a_difference_without_lines(self) -> None:
+        found = compare_texts("word " * 100, "word " * 100 + " ")
+        assert (found.is_same, found.lines) == (False, ())
+
     def test_it_is_bounded_and_says_so(self) -> None:
         found = compare_texts("\n".join("a" * 1500), "\n".join("b" * 1500))
         assert (len(found.lines), found.left_out, found.is_cut) == (MOST_LINES, 2801, False)
