@@ -44,7 +44,8 @@ class RunFolder:
     `facts.json` what its planner is shown besides, `planned.json` the plan and where it came from,
     `recall.json` what the memory made of it, `plan.json` the compiled plan, `outputs/S1.txt` a
     step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with
-    its attempts so far, or the run that it was taken over from, `accounts.jsonl` what calls took, `result.json` the result.
+    its attempts so far or the run that it was taken over from, `accounts.jsonl` what calls took,
+    `result.json` the result.
     """
 
     folder: Path
