@@ -254,8 +254,12 @@ class Driver:
                 self.tell(ReadyEvent(step=step))
 
     def _report_attempts(self, step: str) -> None:
-        """Tell of the attempts of a step that had succeeded in an earlier process."""
-        *failed, last = self.context.records[step].attempts
+        """Tell of the attempts of a step that had succeeded in an earlier process or run."""
+        record = self.context.records[step]
+        if record.taken_from is not None:
+            self.tell(_ended("succeeded", step, None, record.taken_from.words))
+            return
+        *failed, last = record.attempts
         for attempt in failed:
             self.tell(_ended("retrying", step, attempt))
         self.tell(_ended("succeeded", step, last))

@@ -118,7 +118,8 @@ class Execution:
             RunCancelledError: The run was cancelled; what had finished is kept.
             RunWaitingError: It is left until a person has answered.
         """
-        self.run.store("plan.json", self.plan.to_json())
+        edits = {"edits": self.edits} if self.edits else {}
+        self.run.store("plan.json", {**self.plan.to_json(), **edits})
         page = DagPage(
             self.plan,
             self._context.records,

@@ -133,7 +133,7 @@ class Memories:
         prompts = {agent.name: agent.system_prompt for agent in self.agents}
         invented = [
             InventedAgent(step.agent, prompts[step.agent], self._task_type(step), step.persona)
-            for step in (record.step for record in records if record.output is not None)
+            for step in (record.step for record in records if _was_done(record))
             if step.agent in prompts
         ]
         try:
@@ -172,3 +172,8 @@ class Memories:
             used=tuple(dict.fromkeys((*step.used, *shown_keys))),
             again=self.context.begun_again.get(step.id, 0),
         )
+
+
+def _was_done(record: StepRecord) -> bool:
+    """Whether a step succeeded in this run; of what was taken over, the other run has learned."""
+    return record.output is not None and record.taken_from is None

@@ -39,6 +39,8 @@ from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
 from .edited.applied import edited_source
 from .execute import Execution
+from .forking.beginning import begin_fork, fork_plan
+from .forking.choice import ForkSource
 from .given.inputs import keep_inputs, stored_inputs
 from .lock import exclusive
 from .options import SwarmOptions
@@ -81,6 +83,7 @@ async def swarm(
     plan: PlanParameter = None,
     inputs: Annotated[dict[str, str] | None, WITH_SCHEMAS] = None,
     options: Annotated[SwarmOptions, WITH_SCHEMAS] = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
+    fork: Annotated[ForkSource | None, WITH_SCHEMAS] = None,
 ) -> SwarmResult:
     """Run a swarm.
 
@@ -91,6 +94,7 @@ async def swarm(
         plan: A plan of your own; left empty, the orchestrator writes one.
         inputs: Texts to work on, by their names.
         options: Models and budgets.
+        fork: A run whose finished steps are taken over, and whose plan is where none is given.
 
     Raises:
         GateError: A gate that a step has to pass can't run here.
@@ -108,7 +112,9 @@ async def swarm(
     try:
         with exclusive(run):
             run.remove_temporary_files()
-            _begin(run, str(flow_run.id), objective, plan, inputs, options)
+            _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
+            if fork is not None:
+                plan = fork_plan(run, fork, plan, options)
             return await _execute(run, objective, plan, options)
     except RunWaitingError as error:
         # A run without a deployment can't be suspended: it is paused, and its process ends.
@@ -271,6 +277,7 @@ def _begin(
     plan: TaskIR | None,
     inputs: dict[str, str] | None,
     options: SwarmOptions,
+    fork: ForkSource | None,
 ) -> None:
     if not objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted.")
@@ -280,9 +287,20 @@ def _begin(
         if plan is not None:
             check_objective(plan, objective)
         keep_inputs(run, inputs)
+        if fork is not None:
+            _check_without_inputs(run)
+            begin_fork(run, objective, fork, plan, options)
         about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
         run.append(ACCOUNTS, about)
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
+
+
+def _check_without_inputs(run: RunFolder) -> None:
+    if given := stored_inputs(run):
+        raise InputError(
+            f"A fork was given the input {next(iter(given))!r} beside its plan.",
+            "Put it into the plan's own inputs.",
+        )
 
 
 async def _with_policy(options: SwarmOptions) -> SwarmOptions:

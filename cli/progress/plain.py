@@ -106,7 +106,7 @@ def _step_line(board: Board, event: StartedEvent | EndedEvent | WaitEvent) -> st
     if isinstance(event, WaitEvent):
         return f"{who}: {one_line(event.words, 300)}"
     parts = [f"{who}: {_VERBS[event.kind]}"]
-    if row and event.kind == "succeeded":
+    if row and event.kind == "succeeded" and not event.reason:
         parts.append(f"{duration(row.work_s(event.at))}, {plural(row.tokens, 'token')}")
     if isinstance(event, StartedEvent):
         parts.append(f"attempt {event.attempt} on {event.tier}")
