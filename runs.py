@@ -41,7 +41,8 @@ class RunFolder:
     """A run's folder.
 
     `run.json` names the flow run and objective, `inputs.json` has the texts that it was given,
-    `facts.json` what its planner is shown besides, `planned.json` the plan and where it came from,
+    `facts.json` what its planner is shown besides, `explored.json` what it looked at first,
+    `planned.json` the plan and where it came from,
     `recall.json` what the memory made of it, `plan.json` the compiled plan, `outputs/S1.txt` a
     step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with
     its attempts so far, `accounts.jsonl` what calls took, `result.json` the result.

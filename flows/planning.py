@@ -15,6 +15,7 @@ from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.given_inputs import notes_of
 from ..tasks.planner.task import Planned, PlanRequest, decompose
+from .exploring.looking import Explored
 from .given.merging import with_inputs
 from .options import SwarmOptions
 from .task_run import run_task
@@ -33,6 +34,7 @@ async def plan_for(
     inputs: Mapping[str, str],
     tell: Tell,
     facts: PlanningFacts | None = None,
+    explored: Explored | None = None,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
 
@@ -45,7 +47,7 @@ async def plan_for(
         checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), plan_rules(options))
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []
-    state: State[Any] | None = None
+    state = explored.state if explored else None
     for tier in _distinct(options):
         request = PlanRequest(
             run=flow_run_id,
@@ -57,6 +59,7 @@ async def plan_for(
             adapter=options.adapter,
             inputs=notes_of(inputs),
             facts=facts,
+            notes=explored.exploration.notes if explored else "",
         )
         tell(PlanningEvent(model=request.model, tier=tier))
         state, content = await run_task(decompose, request, name=f"Plan · {tier}", wait_for=[state])
@@ -65,10 +68,19 @@ async def plan_for(
         elif isinstance(content, Exception):
             raise content
         else:
-            planned = Planned.model_validate(content)
+            planned = _with_exploration(Planned.model_validate(content), explored)
             update = {"plan": with_inputs(planned.plan, inputs)}
             return planned.model_copy(update=update), state
     raise failures[0]
+
+
+def _with_exploration(planned: Planned, explored: Explored | None) -> Planned:
+    if explored is None:
+        return planned
+    found, planning = explored.exploration, planned.planning
+    usage = found.usage + planning.usage
+    update = {"planning": planning.model_copy(update={"explored": found, "usage": usage})}
+    return planned.model_copy(update=update)
 
 
 def plan_rules(options: SwarmOptions) -> PlanRules:

@@ -34,6 +34,7 @@ from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
 from .edited.applied import edited_source
 from .execute import Execution
+from .exploring.looking import Explored, explored_before
 from .given.inputs import keep_inputs, stored_inputs
 from .lock import exclusive
 from .options import SwarmOptions
@@ -87,8 +88,8 @@ async def swarm(
 
     Raises:
         GateError: A gate that a step has to pass can't run here.
-        InputError: The objective is empty or not the plan's, the plan breaks a rule, or an input
-            can't be taken.
+        InputError: The objective is empty or not the plan's, the plan breaks a rule, an input
+            can't be taken, or there is nothing to explore with.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
         PausedRun: It was left until a person has answered.
@@ -155,7 +156,19 @@ async def _result(
     started = time.time()
     store = await store_of(options)
     gather = partial(facts_for, run, flow_run_id, objective, options, models.prices.get, store)
-    first, plan_state = await _planned(run, control, objective, plan, options, gather)
+    look = partial(
+        explored_before,
+        run,
+        flow_run_id,
+        objective,
+        options,
+        stored_inputs(run),
+        models,
+        catalogue_of(flow_run_id),
+        started,
+        control.listener,
+    )
+    first, plan_state = await _planned(run, control, objective, plan, options, gather, look)
     defaults = StepDefaults(options.max_attempts, options.gates)
     while True:
         edits = Approvals(run).edits()
@@ -196,13 +209,22 @@ async def _planned(
     plan: TaskIR | None,
     options: SwarmOptions,
     gather: Callable[[], Awaitable[PlanningFacts | None]],
+    look: Callable[[], Awaitable[Explored | None]],
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
         return kept.planned, kept.state
     facts = await gather() if plan is None else None
+    explored = await control.unless_cancelled(look()) if plan is None else None
     planning = plan_for(
-        objective, plan, options, str(flow_run.id), stored_inputs(run), control.listener, facts
+        objective,
+        plan,
+        options,
+        str(flow_run.id),
+        stored_inputs(run),
+        control.listener,
+        facts,
+        explored,
     )
     planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))

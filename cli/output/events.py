@@ -13,6 +13,7 @@ from ...events.kinds import (
     CutEvent,
     DecisionEvent,
     EndedEvent,
+    ExploringEvent,
     FinishedEvent,
     GateEvent,
     PlannedEvent,
@@ -25,6 +26,7 @@ from ...events.kinds import (
     WaitEvent,
 )
 from ...events.line import to_line
+from ...tasks.report.calls import call_line
 from ...text import clean, dollars, one_line, plural
 
 __all__ = ["event_line", "print_events"]
@@ -51,7 +53,7 @@ def _words(event: RunEvent) -> str:
         case GateEvent():
             return f"{event.gate} {event.status}{f': {event.found}' if event.found else ''}"
         case ToolEvent():
-            return _call(event)
+            return call_line(event)
         case DecisionEvent():
             return f"{event.action}: {event.reason}"
         case EndedEvent():
@@ -64,18 +66,12 @@ def _words(event: RunEvent) -> str:
             return _words_of_run(event)
 
 
-def _call(event: ToolEvent) -> str:
-    call = f"{event.ordinal}. {event.tool}({event.arguments})"
-    if event.outcome == "started":
-        return call
-    took = f" after {event.seconds:.1f} s" if event.seconds else ""
-    return f"{call} {event.outcome}{took}: {event.result}"
-
-
 def _words_of_run(event: RunEvent) -> str:
     match event:
         case BeganEvent():
             return "once more" if event.resumed else ""
+        case ExploringEvent():
+            return f"{event.model}, at most {plural(event.calls, 'call')}"
         case PlanningEvent():
             return event.model
         case PlannedEvent():

@@ -27,6 +27,7 @@ from ...task_ir import PlanRules, StoredPlan, TierName
 from ..spans import plan_span
 from ..tags import tag_task_run
 from .context.facts import PlanningFacts
+from .context.notes import notes_text
 from .context.text import FactsText, facts_text, room_for
 from .given_inputs import InputNote
 from .planner import planner_for, reads_facts
@@ -39,7 +40,8 @@ class PlanRequest(Frozen):
     """What the orchestrator is asked. `run` is the flow run it belongs to.
 
     `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read,
-    `facts` what the swarm has and has seen, for planners that were not trained without it.
+    `facts` what the swarm has and has seen, for planners that were not trained without it, and
+    `notes` what the orchestrator found with tools before.
     """
 
     run: str
@@ -51,6 +53,7 @@ class PlanRequest(Frozen):
     adapter: bool = True
     inputs: tuple[InputNote, ...] = ()
     facts: PlanningFacts | None = None
+    notes: str = ""
 
 
 class Planned(Frozen):
@@ -65,7 +68,7 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
     # Without inputs and facts the key is the one that it was before requests had them.
-    left_out = {name for name in ("inputs", "facts") if not getattr(request, name)}
+    left_out = {name for name in ("inputs", "facts", "notes") if not getattr(request, name)}
     content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return f"{request.run}.plan.{digest}"
@@ -106,7 +109,13 @@ async def plan_objective(request: PlanRequest) -> Planned:
     rules = PlanRules(max_steps=request.max_steps, gates=frozenset(gates()), inputs=names)
     planner = planner_for(model, adapter=request.adapter)
     shown = _shown(request, model, planner)
-    context = PlanContext(rules, request.seed, inputs=request.inputs, facts=shown.text)
+    context = PlanContext(
+        rules,
+        request.seed,
+        inputs=request.inputs,
+        facts=shown.text,
+        notes=_notes(request, model, planner),
+    )
     try:
         draft = await planner.plan(request.objective, context)
     except FallbackExceptionGroup as group:
@@ -124,6 +133,12 @@ def _shown(request: PlanRequest, model: Model, planner: Planner) -> FactsText:
     if request.facts is None or not reads_facts(planner):
         return FactsText()
     return facts_text(request.facts, room_for(profile_of(model).context_tokens))
+
+
+def _notes(request: PlanRequest, model: Model, planner: Planner) -> str:
+    if not reads_facts(planner):
+        return ""
+    return notes_text(request.notes, room_for(profile_of(model).context_tokens))
 
 
 def _refused(model: Model, error: Exception) -> Exception:

@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import RunContext
+from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.usage import UsageLimits
 
 from ....errors import EmptyOutputError
@@ -22,6 +22,7 @@ from ....toolsets.calling.journaled import JournaledCalls
 from ....toolsets.calling.verdict import CallRules
 from ....toolsets.catalogue import Catalogue, catalogue_of
 from ....toolsets.journal.file import CallJournal
+from ....toolsets.marks import is_acting
 from ....toolsets.source import ToolsetUse
 from ....tracing import request_tracing
 from ...usage import usage_of
@@ -58,7 +59,7 @@ class ToolLoop:
             tag=f"{attempt}-{asked_hash}",
             journal=CallJournal(run, attempt, asked_hash),
             limits=limits,
-            rules=CallRules(limits.calls, asks=self._catalogue.asks),
+            rules=_rules(asked, self._catalogue),
             secrets=self._catalogue.secrets,
         )
 
@@ -83,7 +84,8 @@ class ToolLoop:
         self.messages = list(history)
         if history and not _calls_in(history[-1]):
             return _response(history[-1])
-        tools = AttemptTools(self._use(), asked.tools, self._catalogue, self._journaled)
+        only = _changes_nothing if asked.looks_around else _any
+        tools = AttemptTools(self._use(), asked.tools, self._catalogue, self._journaled, only)
         agent = Agent[None, str](
             self.model,
             deps_type=type(None),
@@ -130,7 +132,8 @@ class ToolLoop:
 
     def _use(self) -> ToolsetUse:
         asked = self.request
-        return ToolsetUse(RunFolder.of(asked.run), asked.step, _names(asked)[0])
+        step = "" if asked.looks_around else asked.step
+        return ToolsetUse(RunFolder.of(asked.run), step, _names(asked)[0])
 
     def _tokens(self, request: ModelRequest) -> int:
         """Tokens of what the next request reads, estimated from the last one's."""
@@ -139,6 +142,22 @@ class ToolLoop:
         read = before.input_tokens + before.output_tokens if before else 0
         new = "".join(str(getattr(part, "content", "")) for part in request.parts)
         return read + tokens_of(new)
+
+
+def _rules(request: SubagentRequest, catalogue: Catalogue) -> CallRules:
+    most = catalogue.limits.calls
+    if request.max_calls is not None:
+        most = min(most, request.max_calls)
+    # What changes nothing needs no person who agrees to it.
+    return CallRules(most, asks=catalogue.asks and not request.looks_around)
+
+
+def _any(_: ToolDefinition) -> bool:
+    return True
+
+
+def _changes_nothing(tool: ToolDefinition) -> bool:
+    return not is_acting(tool)
 
 
 def _names(request: SubagentRequest) -> tuple[str, str]:
