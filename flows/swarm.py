@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Annotated, Any
 
@@ -209,7 +209,7 @@ async def _planned(
     plan: TaskIR | None,
     options: SwarmOptions,
     gather: Callable[[], Awaitable[PlanningFacts | None]],
-    look: Callable[[], Awaitable[Explored | None]],
+    look: Callable[[], Coroutine[Any, Any, Explored | None]],
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):

@@ -36,7 +36,13 @@ pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 PLAN = {
     "create_subagent": [{"name": "Reader", "system_prompt": "You read."}],
     "assign_task": [
-        {"id": 1, "agent": "Reader", "prompt": "Read it", "depends_on": [], "output": "text"}
+        {
+            "id": 1,
+            "agent": "Reader",
+            "prompt": "Read it",
+            "depends_on": [],
+            "output": {"kind": "text"},
+        }
     ],
 }
 
@@ -92,8 +98,9 @@ def having(orchestrator: Orchestrator, **toolsets: FunctionToolset[None]) -> Gen
 
 
 def run(plan: TaskIR | None = None, **options: Any) -> SwarmResult:
-    given = SwarmOptions(**{"memory": False, **options})
-    return asyncio.run(swarm("Read the shelf", plan=plan, options=given))
+    objective = plan.objective if plan else "Read the shelf"
+    given = SwarmOptions(memory=False, **options)
+    return asyncio.run(swarm(objective, plan=plan, options=given))
 
 
 def test_it_makes_so_many_calls_and_plans_by_what_it_noted() -> None:
@@ -170,11 +177,9 @@ def test_without_tools_it_is_refused_before_a_model_is_asked() -> None:
 
 def test_a_plan_that_is_given_needs_no_look() -> None:
     orchestrator = Orchestrator()
-    plan = TaskIR.from_items("Read {item}", ["a"])
+    plan = TaskIR.from_items("Read {item}", ["a", "b"])
     with having(orchestrator, shelf=counting(three)):
-        result = asyncio.run(
-            swarm(plan.objective, plan=plan, options=SwarmOptions(explore=2, memory=False))
-        )
+        result = run(plan, explore=2)
     assert orchestrator.asked_to_look == 0
     assert result.planning.explored is None
 

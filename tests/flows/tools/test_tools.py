@@ -160,7 +160,7 @@ def test_a_model_that_calls_on_without_end_fails_its_attempt_and_says_why() -> N
     with override_models(worker=FunctionModel(answer)), override_toolsets(shop=priced(price)):
         result = ended(with_tools("shop"), tool_limits={"calls": 1}, max_attempts=1)
     attempt = result.steps[0].attempts[0]
-    assert attempt.category is Category.FORMAT
+    assert attempt.category is Category.FORMAT, attempt.error
     assert "came to no answer" in str(attempt.error)
     assert attempt.usage.requests > 1
 
