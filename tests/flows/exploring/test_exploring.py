@@ -180,7 +180,7 @@ def test_a_plan_that_is_given_needs_no_look() -> None:
     plan = TaskIR.from_items("Read {item}", ["a", "b"])
     with having(orchestrator, shelf=counting(three)):
         result = run(plan, explore=2)
-    assert orchestrator.asked_to_look == 0
+    assert orchestrator.offered == []
     assert result.planning.explored is None
 
 
