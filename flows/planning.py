@@ -34,9 +34,13 @@ async def plan_for(
     inputs: Mapping[str, str],
     tell: Tell,
     facts: PlanningFacts | None = None,
+    toolsets: frozenset[str] = frozenset(),
     explored: Explored | None = None,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
+
+    The agents of a user's plan may have any of the `toolsets`, those of a model's plan what the
+    facts offer.
 
     Raises:
         ModelError: The planner can't be reached, or refuses.
@@ -44,7 +48,8 @@ async def plan_for(
         PlanError: The user's plan breaks a rule.
     """
     if plan is not None:
-        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), plan_rules(options))
+        rules = plan_rules(options, toolsets)
+        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), rules)
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []
     state = explored.state if explored else None
@@ -83,9 +88,14 @@ def _with_exploration(planned: Planned, explored: Explored | None) -> Planned:
     return planned.model_copy(update=update)
 
 
-def plan_rules(options: SwarmOptions) -> PlanRules:
-    """Return what bounds a plan that a person wrote and that has all its inputs."""
-    return PlanRules(options.max_steps, frozenset(gates()), inputs=frozenset())
+def plan_rules(options: SwarmOptions, toolsets: frozenset[str] | None = None) -> PlanRules:
+    """Return what bounds a plan that a person wrote and that has all its inputs.
+
+    Args:
+        options: The run's options.
+        toolsets: Those that the run has; None leaves their names unchecked.
+    """
+    return PlanRules(options.max_steps, frozenset(gates()), frozenset(), toolsets)
 
 
 def _distinct(options: SwarmOptions) -> list[TierName]:

@@ -27,8 +27,7 @@ from ..runs import ACCOUNTS, RunFolder
 from ..task_ir import TaskIR, check_objective, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
-from ..toolsets.catalogue import Catalogue, catalogue_of, open_catalogue
-from ..toolsets.given import given_toolsets
+from ..toolsets.catalogue import Catalogue
 from .answer.answer_type import answer_check
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
@@ -42,6 +41,7 @@ from .planning import plan_for, plan_rules
 from .preflight.gates import check_gates
 from .preflight.models import check_models
 from .preflight.storage import check_storage
+from .preflight.toolsets import check_toolsets, toolsets_of_run
 from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
@@ -95,6 +95,7 @@ async def swarm(
         PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
         StorageError: There is no room for the run.
+        ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
     """
     check_storage()
     run = RunFolder.of(str(flow_run.id))
@@ -139,23 +140,26 @@ async def _heard(
 ) -> SwarmResult:
     """Return the result; whoever listens hears of waits for providers on the way."""
     heard = hear_waiting(waiting_listener(control.listener))
-    catalogue = Catalogue.of(
-        given_toolsets().values(), options.tool_limits, asks="tools" in options.approve
-    )
-    opened = open_catalogue(str(flow_run.id), catalogue)
-    with terminable(control), refused_providers(), heard, opened:
-        async with open_models():
-            return await _result(run, control, objective, plan, options)
+    with terminable(control), refused_providers(), heard:
+        async with open_models(), toolsets_of_run(str(flow_run.id), options) as toolsets:
+            return await _result(run, control, objective, plan, options, toolsets)
 
 
 async def _result(
-    run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder,
+    control: RunControl,
+    objective: str,
+    plan: TaskIR | None,
+    options: SwarmOptions,
+    toolsets: Catalogue,
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
     started = time.time()
     store = await store_of(options)
-    gather = partial(facts_for, run, flow_run_id, objective, options, models.prices.get, store)
+    gather = partial(
+        facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
+    )
     look = partial(
         explored_before,
         run,
@@ -164,22 +168,22 @@ async def _result(
         options,
         stored_inputs(run),
         models,
-        catalogue_of(flow_run_id),
+        toolsets,
         started,
         control.listener,
     )
-    first, plan_state = await _planned(run, control, objective, plan, options, gather, look)
+    names = toolsets.names
+    first, plan_state = await _planned(run, control, objective, plan, options, names, gather, look)
     defaults = StepDefaults(options.max_attempts, options.gates)
     while True:
         edits = Approvals(run).edits()
-        chosen = edited_source(first, edits, plan_rules(options))
+        chosen = edited_source(first, edits, plan_rules(options, names))
         if edits:
             models = await check_models(options, chosen.plan)
         recalled, state = await _recalled(run, chosen.plan, options, store, plan_state, len(edits))
-        compiled = compile_plan(
-            chosen.plan, defaults, recall=recalled, toolsets=catalogue_of(flow_run_id).names
-        )
+        compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
         await check_gates(compiled)
+        await check_toolsets(compiled, toolsets, run)
         execution = Execution(
             plan=compiled,
             source=chosen,
@@ -208,6 +212,7 @@ async def _planned(
     objective: str,
     plan: TaskIR | None,
     options: SwarmOptions,
+    toolsets: frozenset[str],
     gather: Callable[[], Awaitable[PlanningFacts | None]],
     look: Callable[[], Coroutine[Any, Any, Explored | None]],
 ) -> tuple[Planned, State[Any] | None]:
@@ -224,6 +229,7 @@ async def _planned(
         stored_inputs(run),
         control.listener,
         facts,
+        toolsets,
         explored,
     )
     planned, state = await control.unless_cancelled(planning)

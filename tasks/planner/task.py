@@ -67,8 +67,12 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
-    # Without inputs and facts the key is the one that it was before requests had them.
-    left_out = {name for name in ("inputs", "facts", "notes") if not getattr(request, name)}
+    # Without inputs, facts and toolsets the key is the one that it was before there were any.
+    left_out: dict[str, Any] = {
+        name: True for name in ("inputs", "facts", "notes") if not getattr(request, name)
+    }
+    if request.facts and not request.facts.toolsets:
+        left_out["facts"] = {"toolsets"}
     content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return f"{request.run}.plan.{digest}"
@@ -106,8 +110,9 @@ async def plan_objective(request: PlanRequest) -> Planned:
     """
     model = await resolve_model(request.model, request.tier)
     names = frozenset(note.name for note in request.inputs)
-    rules = PlanRules(max_steps=request.max_steps, gates=frozenset(gates()), inputs=names)
     planner = planner_for(model, adapter=request.adapter)
+    toolsets = _offered(request, planner)
+    rules = PlanRules(request.max_steps, frozenset(gates()), names, toolsets)
     shown = _shown(request, model, planner)
     context = PlanContext(
         rules,
@@ -126,6 +131,12 @@ async def plan_objective(request: PlanRequest) -> Planned:
         problem = f"{model.model_name} gave no usable answer when it was asked for a plan: {error}"
         raise NoPlanError(problem, "Ask another model, or give a plan.") from error
     return Planned(plan=draft.plan, planning=_planning(draft, model.model_name, shown))
+
+
+def _offered(request: PlanRequest, planner: Planner) -> frozenset[str]:
+    if request.facts is None or not reads_facts(planner):
+        return frozenset()
+    return frozenset(fact.name for fact in request.facts.toolsets)
 
 
 def _shown(request: PlanRequest, model: Model, planner: Planner) -> FactsText:

@@ -10,6 +10,7 @@ from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from prefect.states import Cancelled, Failed
+from prefect.transactions import get_transaction
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model
 
@@ -73,6 +74,7 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
         try:
             result = await run_in_race(asked.race, answer(asked))
         except ApprovalNeededError as error:
+            _keep_nothing()
             return Cancelled(name=WAITING, message=str(error))
         note_answer(span, result)
     if result is None:
@@ -83,6 +85,12 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     if result.category is None:
         return content
     return Failed(message=f"{result.category}: {result.error}", data=content)
+
+
+def _keep_nothing() -> None:
+    """Have Prefect keep no result of this task run, or it would be found when it is run again."""
+    if (transaction := get_transaction()) is not None:
+        transaction.write_on_commit = False
 
 
 async def answer(request: SubagentRequest) -> SubagentResult:

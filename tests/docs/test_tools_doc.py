@@ -1,82 +1,69 @@
-"""docs/tools.md says what the toolsets that come along do."""
+"""docs/tools.md shows configurations that can be read, and a server that has these tools."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import os
 import re
+import sysconfig
 from pathlib import Path
 
-from docs_pages import ROOT, blocks, rows, sections
-from prefect_swarm.inputs.limits import MAX_FILE_BYTES, size
-from prefect_swarm.task_ir import Agent
-from prefect_swarm.toolsets.documents.chunks import MAX_CHUNK
-from prefect_swarm.toolsets.documents.reading import MAX_DOCUMENTS
-from prefect_swarm.toolsets.documents.source import DocumentsSource
-from prefect_swarm.toolsets.sandboxed.job import LIMITS, MOST_FILES
-from prefect_swarm.toolsets.sandboxed.source import PythonSource
-from prefect_swarm.toolsets.source import ToolsetSource
-from prefect_swarm.toolsets.web.source import WebSource
-from toolset_calls import calls_of, in_loop, use_in
+import pytest
+from docs_pages import ROOT
+from prefect_swarm.cli.doctor.mcp_checks import check_mcp
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.toolsets.limits import ToolLimits
+from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, OwnMarks
+from prefect_swarm.toolsets.mcp.reading import servers_named
+from prefect_swarm.toolsets.mcp.toolset import McpToolset
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-PARTS = sections("tools.md")
-HARBOUR = DocumentsSource((str(ROOT / "examples" / "harbour"),))
-SOURCES: tuple[ToolsetSource, ...] = (HARBOUR, PythonSource(), WebSource())
-
-
-def test_an_agent_is_written_as_the_plan_language_has_it() -> None:
-    (written,) = blocks(PARTS[""], "json")
-    assert set(Agent.model_validate(json.loads(written)).tools) <= {s.name for s in SOURCES}
+PAGE = (ROOT / "docs" / "tools.md").read_text("utf-8")
+TIME, NOTES = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
 
 
-@in_loop
-async def test_the_toolsets_have_the_tools_that_the_page_names(tmp_path: Path) -> None:
-    named = {row[0]: set(re.findall(r"\w+", row[1])) for row in rows(PARTS[""])}
-    for source in SOURCES:
-        async with calls_of(source, use_in(tmp_path)) as tools:
-            assert named[source.name] == set(tools.definitions)
+@pytest.fixture(autouse=True)
+def scripts_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where packages put their commands, as in an environment that is activated."""
+    monkeypatch.setenv("PATH", f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("TZ", raising=False)
 
 
-@in_loop
-async def test_the_tools_take_what_the_page_says(tmp_path: Path) -> None:
-    for source, part in ((HARBOUR, "Documents"), (WebSource(), "The web")):
-        async with calls_of(source, use_in(tmp_path)) as tools:
-            for written, _ in rows(PARTS[part]):
-                name, arguments = re.fullmatch(r"(\w+)\((.*)\)", written).groups()  # pyright: ignore[reportOptionalMemberAccess]
-                taken = tools.definitions[name].parameters_json_schema["properties"]
-                assert [each.partition("=")[0].strip() for each in arguments.split(",")] == [*taken]
-                for each in arguments.split(","):
-                    argument, _, default = each.strip().partition("=")
-                    assert taken[argument].get("default") == (json.loads(default or "null"))
+def written(folder: Path, text: str) -> str:
+    path = folder / "tools.json"
+    path.write_text(text)
+    return str(path)
 
 
-@in_loop
-async def test_documents_answer_as_the_page_shows(tmp_path: Path) -> None:
-    searched, opened = blocks(PARTS["Documents"], "text")
-    async with calls_of(HARBOUR, use_in(tmp_path)) as tools:
-        query = "which berth costs most per day"
-        assert f'search("{query}", limit=1)' in PARTS["Documents"]
-        assert await tools.call("search", query=query, limit=1) == searched.strip()
-        assert await tools.call("open", name="berths.csv", lines=2) == opened.strip()
+def read(folder: Path, text: str) -> McpEndpoint:
+    [server] = asyncio.run(servers_named(written(folder, text)))
+    return server
 
 
-@in_loop
-async def test_python_answers_as_the_page_shows(tmp_path: Path) -> None:
-    (shown,) = blocks(PARTS["Python"], "text")
-    code = (
-        "fees = {'north mole': 420}\ndef total(names):\n"
-        "    return sum(fees[name] for name in names)\ntotal(['east mole'])"
-    )
-    async with calls_of(PythonSource(), use_in(tmp_path)) as tools:
-        answer = await tools.call("python", code=code)
-    assert all(line in answer.splitlines() for line in shown.splitlines())
+def test_doctor_finds_the_tools_that_the_page_shows(tmp_path: Path) -> None:
+    [check] = check_mcp(SwarmOptions(mcp=written(tmp_path, TIME)))
+    assert f"{check.status}    {check.name}         {check.detail}" in PAGE
 
 
-def test_the_bounds_are_those_of_the_program() -> None:
-    assert f"{MAX_DOCUMENTS:,} documents are looked through" in PARTS["Documents"]
-    assert f"none longer than {MAX_CHUNK:,} characters" in PARTS["Documents"]
-    assert f"files of more than {size(MAX_FILE_BYTES)}" in PARTS["Documents"]
-    assert f"up to {MOST_FILES} with 16 MiB together" in PARTS["Python"]
-    seconds = f"{LIMITS.wall_s:g} seconds, {LIMITS.cpu_s:g} of them computing"
-    assert f"{seconds}, 1 GiB of memory, {LIMITS.processes} processes" in PARTS["Python"]
-    assert LIMITS.memory_bytes == 1 << 30
-    assert f"A call takes {WebSource().patience_s:g} seconds" in PARTS["The web"]
+def test_marks_are_read_as_the_page_has_them(tmp_path: Path) -> None:
+    assert read(tmp_path, NOTES).marks == OwnMarks(idempotent=("search", "read"), acting=("send",))
+
+
+def test_an_agent_calls_the_server_and_reads_the_time(tmp_path: Path) -> None:
+    def ask(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        for part in messages[-1].parts:
+            if isinstance(part, ToolReturnPart):
+                return ModelResponse(parts=[TextPart(part.model_response_str())])
+        arguments = {
+            "source_timezone": "Europe/Berlin",
+            "time": "09:00",
+            "target_timezone": "Asia/Tokyo",
+        }
+        return ModelResponse(parts=[ToolCallPart("convert_time", arguments)])
+
+    toolset = McpToolset(read(tmp_path, TIME), ToolLimits())
+    agent = Agent[None, str](FunctionModel(ask), toolsets=[toolset], deps_type=type(None))
+    answer = asyncio.run(agent.run("What time is it in Tokyo when it is 9:00 in Berlin?")).output
+    assert re.search(r"T1[67]:00:00\+09:00", answer)

@@ -19,6 +19,7 @@ from ....result import ToolCall
 from ....runs import RunFolder
 from ....toolsets.calling.attempt_tools import AttemptTools
 from ....toolsets.calling.journaled import JournaledCalls
+from ....toolsets.calling.repeats import repeats
 from ....toolsets.calling.verdict import CallRules
 from ....toolsets.catalogue import Catalogue, catalogue_of
 from ....toolsets.journal.file import CallJournal
@@ -124,16 +125,18 @@ class ToolLoop:
         return _response(next(m for m in reversed(self.messages) if isinstance(m, ModelResponse)))
 
     def _settings(self, context: RunContext[None]) -> ModelSettings:
-        """Return the settings of the next request: one after the last call can't call."""
+        """Return the settings of the next request: after the last call it can't call."""
         settings = ModelSettings(**self.settings)
-        if _made(context.messages) >= self._journaled.rules.most:
+        if _made(context.messages) >= self._journaled.rules.most or _repeats(context.messages):
             settings["tool_choice"] = "none"
         return settings
 
     def _use(self) -> ToolsetUse:
         asked = self.request
+        attempt, asked_hash = _names(asked)
         step = "" if asked.looks_around else asked.step
-        return ToolsetUse(RunFolder.of(asked.run), step, _names(asked)[0])
+        texts = {text.name: text.text for text in asked.upstream}
+        return ToolsetUse(RunFolder.of(asked.run), step, attempt, asked_hash, texts)
 
     def _tokens(self, request: ModelRequest) -> int:
         """Tokens of what the next request reads, estimated from the last one's."""
@@ -174,6 +177,12 @@ def _made(messages: Sequence[ModelMessage]) -> int:
         if isinstance(message, ModelRequest)
         for part in message.parts
     )
+
+
+def _repeats(messages: Sequence[ModelMessage]) -> bool:
+    """Say whether the last answer made a call once more that it had been told of."""
+    answers = [n for n, message in enumerate(messages) if isinstance(message, ModelResponse)]
+    return bool(answers) and repeats(messages[: answers[-1] + 1]).advice == "take_away"
 
 
 def _calls_in(message: ModelMessage) -> bool:
