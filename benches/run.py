@@ -20,6 +20,7 @@ BENCHES = (
     "startup",
     "prefect_overhead",
     "langgraph_shapes",
+    "tools_table",
     "engine",
     "inference",
     "neighbour",
