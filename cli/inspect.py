@@ -18,7 +18,7 @@ from ..tasks.report.attempts import (
     left_out_line,
     outcome_line,
 )
-from ..tasks.report.calls import call_line
+from ..tasks.report.calls import call_lines
 from ..text import duration, one_line
 from ..toolsets.artifacts import artifacts_of
 from .command import AsJson
@@ -164,7 +164,7 @@ def _attempt_lines(attempt: Attempt) -> list[str]:
         lines.append(f"stopped early: {attempt.tokens_saved:,} tokens saved")
     if attempt.extraction and attempt.gates:
         lines.append(f"artifact: {attempt.extraction}")
-    lines += map(call_line, attempt.calls)
+    lines += call_lines(attempt.calls)
     lines += gate_line(attempt)
     if attempt.category is not None:
         lines.append(f"failed: {attempt.category}: {one_line(attempt.error or '', 300)}")

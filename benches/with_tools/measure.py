@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import sys
@@ -22,6 +21,7 @@ from prefect_swarm.tasks.subagent.text_budget import tokens_of
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
+
 from with_tools.clock import Turn, virtual_seconds
 from with_tools.reader import Reader, table_in, table_lines
 from with_tools.world import ATTRIBUTES, World, make_world

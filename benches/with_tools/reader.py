@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from prefect_swarm.tasks.subagent.text_budget import tokens_of
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelRequest,
     ModelResponse,
     TextPart,
     ToolCallPart,
@@ -18,6 +17,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo
 from pydantic_ai.usage import RequestUsage
+
 from with_tools.world import ATTRIBUTES, LATEST
 
 __all__ = ["Reader", "table_in", "table_lines"]

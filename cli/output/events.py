@@ -26,7 +26,6 @@ from ...events.kinds import (
     WaitEvent,
 )
 from ...events.line import to_line
-from ...tasks.report.calls import call_line
 from ...text import clean, dollars, one_line, plural
 
 __all__ = ["event_line", "print_events"]
@@ -53,7 +52,7 @@ def _words(event: RunEvent) -> str:
         case GateEvent():
             return f"{event.gate} {event.status}{f': {event.found}' if event.found else ''}"
         case ToolEvent():
-            return call_line(event)
+            return _call(event)
         case DecisionEvent():
             return f"{event.action}: {event.reason}"
         case EndedEvent():
@@ -64,6 +63,14 @@ def _words(event: RunEvent) -> str:
             return f"{event.question} {event.verdict}{f': {event.why}' if event.why else ''}"
         case _:
             return _words_of_run(event)
+
+
+def _call(event: ToolEvent) -> str:
+    call = f"{event.ordinal}. {event.tool}({event.arguments})"
+    if event.outcome == "started":
+        return call
+    took = f" after {event.seconds:.1f} s" if event.seconds else ""
+    return f"{call} {event.outcome}{took}: {event.result}"
 
 
 def _words_of_run(event: RunEvent) -> str:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from ...errors import RunDamagedError
 from ...result import Exploration
-from ...tasks.report.calls import call_line
+from ...tasks.report.calls import call_lines
 from ...text import plural
 from .printing import print_section, print_text
 
@@ -32,8 +32,8 @@ def print_exploration(explored: Exploration | None) -> None:
     if explored is None:
         return
     print_section(f"Looked around first, with {plural(len(explored.calls), 'call')}")
-    for call in explored.calls:
-        print_text(call_line(call))
+    for line in call_lines(explored.calls):
+        print_text(line)
     if explored.notes:
         print_text(f"Notes for the plan:\n{explored.notes}")
     if explored.problem:

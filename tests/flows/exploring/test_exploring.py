@@ -136,14 +136,14 @@ def test_its_calls_are_told_journaled_and_a_task_run_of_their_own() -> None:
     with having(Orchestrator(wanted=1), shelf=counting(three)):
         result = run(explore=3)
     folder = RunFolder.of(result.flow_run_id)
-    told = [line for line in folder.lines("events.jsonl") if line["kind"] in ("exploring", "tool")]
-    assert [(line["kind"], line.get("outcome")) for line in told] == [
+    heard = [line for line in folder.lines("events.jsonl") if line["kind"] in ("exploring", "tool")]
+    assert [(line["kind"], line.get("outcome")) for line in heard] == [
         ("exploring", None),
         ("tool", "started"),
         ("tool", "returned"),
     ]
     assert {(line["step"], line["attempt"]) for line in told} == {("", 0)}
-    assert told[0]["calls"] == 3
+    assert heard[0]["calls"] == 3
     (journal,) = (folder.folder / "calls").iterdir()
     assert journal.name.startswith("explore-")
     names = task_runs(result.flow_run_id, least=3)
@@ -157,7 +157,7 @@ def test_it_is_offered_only_tools_that_change_nothing() -> None:
         [Tool(three, name="count"), Tool(three, name="sell", metadata=marked(acting=True))]
     )
     with having(orchestrator, shelf=shelf):
-        run(explore=3)
+        run(explore=3, toolsets=("shelf",))
     assert orchestrator.offered == ["count"]
 
 
@@ -170,7 +170,7 @@ def test_a_person_is_not_asked_about_it() -> None:
 def test_without_tools_it_is_refused_before_a_model_is_asked() -> None:
     orchestrator = Orchestrator()
     with having(orchestrator), pytest.raises(InputError, match="no tools to explore with"):
-        run(explore=1)
+        run(explore=1, toolsets=())
     assert orchestrator.asked_to_look == 0
     assert orchestrator.read == []
 
