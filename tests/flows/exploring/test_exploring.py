@@ -142,7 +142,7 @@ def test_its_calls_are_told_journaled_and_a_task_run_of_their_own() -> None:
         ("tool", "started"),
         ("tool", "returned"),
     ]
-    assert {(line["step"], line["attempt"]) for line in told} == {("", 0)}
+    assert {(line["step"], line["attempt"]) for line in heard} == {("", 0)}
     assert heard[0]["calls"] == 3
     (journal,) = (folder.folder / "calls").iterdir()
     assert journal.name.startswith("explore-")
