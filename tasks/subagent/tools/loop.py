@@ -97,19 +97,21 @@ class ToolLoop:
             end_strategy="exhaustive",
         )
         agent.instrument = request_tracing()
-        async with agent.iter(
-            None if history else prompt_of(asked),
-            message_history=history or None,
-            model_settings=self._settings,
-            usage_limits=UsageLimits(request_limit=self._journaled.rules.most + _MORE_REQUESTS),
-        ) as run:
-            try:
+        most = self._journaled.rules.most + _MORE_REQUESTS
+        try:
+            async with agent.iter(
+                None if history else prompt_of(asked),
+                message_history=history or None,
+                model_settings=self._settings,
+                usage_limits=UsageLimits(request_limit=most),
+            ) as run:
                 return await self._turns(run)
-            except UsageLimitExceeded as error:
-                raise EmptyOutputError(
-                    f"{asked.step} came to no answer: {error}",
-                    "Ask for less, or raise the calls of --tool-limit.",
-                ) from error
+        except UsageLimitExceeded as error:
+            # Raised here, for leaving the run raises the error that ended it once more.
+            raise EmptyOutputError(
+                f"{asked.step} came to no answer: {error}",
+                "Ask for less, or raise the calls of --tool-limit.",
+            ) from error
 
     async def _turns(self, run: AgentRun[None, str]) -> ModelResponse:
         budget, before = current_budget(), len(self.messages)

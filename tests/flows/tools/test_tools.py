@@ -113,7 +113,7 @@ def test_an_unknown_toolset_is_an_error_before_any_model_is_asked() -> None:
 
     with override_models(worker=FunctionModel(answer)), pytest.raises(PlanError) as caught:
         run(with_tools("shop"))
-    assert "toolset 'shop', which this run doesn't have. There are none." in str(caught.value)
+    assert "unknown toolset 'shop'; there are python, web." in str(caught.value)
     assert asked == []
 
 
