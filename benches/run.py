@@ -21,6 +21,7 @@ BENCHES = (
     "prefect_overhead",
     "plan_stream",
     "langgraph_shapes",
+    "tools_table",
     "engine",
     "inference",
     "neighbour",

@@ -168,7 +168,7 @@ def _attempt_lines(attempt: Attempt) -> list[str]:
         lines.append(f"stopped early: {attempt.tokens_saved:,} tokens saved")
     if attempt.extraction and attempt.gates:
         lines.append(f"artifact: {attempt.extraction}")
-    lines += call_lines(attempt)
+    lines += call_lines(attempt.calls)
     lines += gate_line(attempt)
     if attempt.category is not None:
         lines.append(f"failed: {attempt.category}: {one_line(attempt.error or '', 300)}")

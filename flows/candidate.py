@@ -106,7 +106,7 @@ class Candidates:
         allowance = AttemptBudget(partial(self.context.ledger.extend, request.key))
         usage, is_exact = None, False
         try:
-            with allowed(allowance), told_calls(self.context, request):
+            with allowed(allowance), told_calls(self.context.tell, request):
                 state, result = await self._ask(step, request, wait_for, label)
             # The tokens that a model wrote before it was stopped from outside are not counted.
             is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()

@@ -18,6 +18,7 @@ from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.given_inputs import notes_of
 from ..tasks.planner.task import Planned, PlanRequest, decompose
 from .ahead.listening import PlanReader, ReadPlan
+from .exploring.looking import Explored
 from .given.merging import with_inputs
 from .options import SwarmOptions
 from .task_run import run_task
@@ -38,6 +39,7 @@ async def plan_for(
     facts: PlanningFacts | None = None,
     toolsets: frozenset[str] = frozenset(),
     read_plan: ReadPlan = lambda _: nullcontext(),
+    explored: Explored | None = None,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
 
@@ -56,7 +58,7 @@ async def plan_for(
     failures: list[NoPlanError] = []
     offered = frozenset(fact.name for fact in facts.toolsets) if facts else frozenset[str]()
     rules = PlanRules(options.max_steps, frozenset(gates()), frozenset(inputs), offered)
-    state: State[Any] | None = None
+    state: State[Any] | None = explored.state if explored else None
     for tier in _distinct(options):
         request = PlanRequest(
             run=flow_run_id,
@@ -68,6 +70,7 @@ async def plan_for(
             adapter=options.adapter,
             inputs=notes_of(inputs),
             facts=facts,
+            notes=explored.exploration.notes if explored else "",
         )
         tell(PlanningEvent(model=request.model, tier=tier))
         with read_plan(rules) as reader:
@@ -81,7 +84,7 @@ async def plan_for(
         elif isinstance(content, Exception):
             raise content
         else:
-            planned = Planned.model_validate(content)
+            planned = _with_exploration(Planned.model_validate(content), explored)
             update = {"plan": with_inputs(planned.plan, inputs)}
             return planned.model_copy(update=update), state
     raise failures[0]
@@ -107,6 +110,15 @@ async def _planned_on(
         broke_off=str(content),
     )
     return state, Planned(plan=reader.plan, planning=planning)
+
+
+def _with_exploration(planned: Planned, explored: Explored | None) -> Planned:
+    if explored is None:
+        return planned
+    found, planning = explored.exploration, planned.planning
+    usage = found.usage + planning.usage
+    update = {"planning": planning.model_copy(update={"explored": found, "usage": usage})}
+    return planned.model_copy(update=update)
 
 
 def plan_rules(options: SwarmOptions, toolsets: frozenset[str] | None = None) -> PlanRules:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any
@@ -39,6 +39,7 @@ from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
 from .edited.applied import edited_source
 from .execute import Execution
+from .exploring.looking import Explored, explored_before
 from .forking.beginning import begin_fork, fork_plan
 from .forking.choice import ForkSource
 from .given.inputs import keep_inputs, stored_inputs
@@ -98,8 +99,8 @@ async def swarm(
 
     Raises:
         GateError: A gate that a step has to pass can't run here.
-        InputError: The objective is empty or not the plan's, the plan breaks a rule, or an input
-            can't be taken.
+        InputError: The objective is empty or not the plan's, the plan breaks a rule, an input
+            can't be taken, or there is nothing to explore with.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
         PausedRun: It was left until a person has answered.
@@ -176,9 +177,21 @@ async def _result(
         gather = partial(
             facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
         )
+        look = partial(
+            explored_before,
+            run,
+            flow_run_id,
+            objective,
+            options,
+            stored_inputs(run),
+            models,
+            toolsets,
+            time.time(),
+            control.listener,
+        )
         names = toolsets.names
         planned, plan_state = await _planned(
-            run, control, objective, plan, options, names, gather, first, ahead
+            run, control, objective, plan, options, names, gather, look, first, ahead
         )
         book_plan(ledger, planned)
         defaults = StepDefaults(options.max_attempts, options.gates)
@@ -225,6 +238,7 @@ async def _planned(
     options: SwarmOptions,
     toolsets: frozenset[str],
     gather: Callable[[], Awaitable[PlanningFacts | None]],
+    look: Callable[[], Coroutine[Any, Any, Explored | None]],
     first: FirstRequests,
     ahead: AheadRequests,
 ) -> tuple[Planned, State[Any] | None]:
@@ -232,6 +246,7 @@ async def _planned(
     if kept := load(run, StoredPlanning):
         return kept.planned, kept.state
     facts = await gather() if plan is None else None
+    explored = await control.unless_cancelled(look()) if plan is None else None
     planning = plan_for(
         objective,
         plan,
@@ -242,6 +257,7 @@ async def _planned(
         facts,
         toolsets,
         plan_reading(objective, options, first, ahead),
+        explored,
     )
     async with accounted(ahead):
         planned, state = await control.unless_cancelled(planning)

@@ -18,7 +18,7 @@ from ..bounds.ledger import Ledger
 from ..options import SwarmOptions
 from .results import is_stored
 
-__all__ = ["book_plan", "go_on", "open_ledger"]
+__all__ = ["book_plan", "go_on", "open_ledger", "unbooked_ledger"]
 
 
 def open_ledger(
@@ -44,8 +44,7 @@ def open_ledger(
             tell(_spent(booking, accounts.usage))
 
     accounts = Accounts.of(run.lines(ACCOUNTS))
-    budget = Budget(options.max_tokens, options.max_usd, options.timeout_s)
-    ledger = Ledger(budget, started_at, accounts, prices, write=write)
+    ledger = Ledger(_budget(options), started_at, accounts, prices, write=write)
     if accounts.settled or accounts.left_open:
         ledger.is_stored = is_stored
     return ledger
@@ -63,6 +62,18 @@ def book_plan(ledger: Ledger, planned: Planned) -> None:
     key = f"plan.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if usage.requests and key not in ledger.accounts.settled:
         ledger.book(key, planned.planning.model or "", usage, step="plan")
+
+
+def unbooked_ledger(
+    run: RunFolder, options: SwarmOptions, prices: Mapping[str, Price], started_at: float
+) -> Ledger:
+    """Return what bounds calls before there is a plan; what they take is booked with the plan."""
+    accounts = Accounts.of(run.lines(ACCOUNTS))
+    return Ledger(_budget(options), started_at, accounts, prices, is_stored=is_stored)
+
+
+def _budget(options: SwarmOptions) -> Budget:
+    return Budget(options.max_tokens, options.max_usd, options.timeout_s)
 
 
 def _spent(booking: Booking, total: Usage) -> SpentEvent:

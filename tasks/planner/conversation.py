@@ -56,7 +56,7 @@ async def converse(
     Raises:
         NoPlanError: The model refuses, or the second plan can't be read either.
     """
-    parts = (objective, listing(context.inputs), context.facts)
+    parts = (objective, listing(context.inputs), context.facts, context.notes)
     asked = [_user_message("\n\n".join(filter(None, parts))), *_begun(context.begun)]
     answers = [await ask(asked)]
     try:

@@ -25,6 +25,7 @@ class PlanContext:
         facts: What the swarm has and has seen, bounded and quoted. The adapter's planner leaves it
             out: its prompt is the one that it was trained on.
         begun: What was complete of a plan that broke off; the adapter's planner leaves it out.
+        notes: What the orchestrator found with tools before, bounded and quoted; read like facts.
     """
 
     rules: PlanRules = field(default_factory=PlanRules)
@@ -33,6 +34,7 @@ class PlanContext:
     inputs: tuple[InputNote, ...] = ()
     facts: str = ""
     begun: str = ""
+    notes: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

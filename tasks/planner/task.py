@@ -27,6 +27,7 @@ from ...task_ir import PlanRules, StoredPlan, TierName
 from ..spans import plan_span
 from ..tags import tag_task_run
 from .context.facts import PlanningFacts
+from .context.notes import notes_text
 from .context.text import FactsText, facts_text, room_for
 from .given_inputs import InputNote
 from .planner import planner_for, reads_facts
@@ -40,7 +41,7 @@ class PlanRequest(Frozen):
 
     `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read,
     `facts` what the swarm has and has seen, for planners that were not trained without it, `begun`
-    what was complete of a plan that broke off.
+    what was complete of a plan that broke off, and `notes` what was found with tools before.
     """
 
     run: str
@@ -53,6 +54,7 @@ class PlanRequest(Frozen):
     inputs: tuple[InputNote, ...] = ()
     facts: PlanningFacts | None = None
     begun: str = ""
+    notes: str = ""
 
 
 class Planned(Frozen):
@@ -68,7 +70,7 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     adapter = planner_adapter_of(request.model) if request.adapter else None
     # Without these and toolsets the key is the one that it was before requests had them.
     left_out: dict[str, Any] = {
-        name: True for name in ("inputs", "facts", "begun") if not getattr(request, name)
+        name: True for name in ("inputs", "facts", "begun", "notes") if not getattr(request, name)
     }
     if request.facts and not request.facts.toolsets:
         left_out["facts"] = {"toolsets"}
@@ -114,7 +116,12 @@ async def plan_objective(request: PlanRequest) -> Planned:
     rules = PlanRules(request.max_steps, frozenset(gates()), names, toolsets)
     shown = _shown(request, model, planner)
     context = PlanContext(
-        rules, request.seed, inputs=request.inputs, facts=shown.text, begun=request.begun
+        rules,
+        request.seed,
+        inputs=request.inputs,
+        facts=shown.text,
+        begun=request.begun,
+        notes=_notes(request, model, planner),
     )
     try:
         draft = await planner.plan(request.objective, context)
@@ -139,6 +146,12 @@ def _shown(request: PlanRequest, model: Model, planner: Planner) -> FactsText:
     if request.facts is None or not reads_facts(planner):
         return FactsText()
     return facts_text(request.facts, room_for(profile_of(model).context_tokens))
+
+
+def _notes(request: PlanRequest, model: Model, planner: Planner) -> str:
+    if not reads_facts(planner):
+        return ""
+    return notes_text(request.notes, room_for(profile_of(model).context_tokens))
 
 
 def _refused(model: Model, error: Exception) -> Exception:

@@ -46,5 +46,5 @@ def test_more_calls_than_a_page_has_room_for_are_counted() -> None:
 
 
 def test_a_call_is_a_line_in_the_terminal() -> None:
-    (line,) = call_lines(attempt(CALL))
+    (line,) = call_lines(attempt(CALL).calls)
     assert line == 'call 2: price({"of": "tea | milk"}) returned in 1.2 s: 3 4'
