@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 from prefect.client.schemas.objects import State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
-from prefect.states import Cancelled, Completed, Paused
+from prefect.states import Cancelled, Completed
 from pydantic import BeforeValidator, WithJsonSchema
 
 from ..approvals.store import Approvals
@@ -30,6 +31,7 @@ from ..tasks.planner.task import Planned
 from ..toolsets.catalogue import Catalogue, catalogue_of, open_catalogue
 from ..toolsets.given import given_toolsets
 from .answer.answer_type import answer_check
+from .approving.forms.desk import FormDesk, desk_of
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
 from .edited.applied import edited_source
@@ -91,20 +93,24 @@ async def swarm(
             can't be taken.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
+        Pause: It is suspended until a person has answered; a worker goes on with it then.
         PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
         StorageError: There is no room for the run.
     """
     check_storage()
     run = RunFolder.of(str(flow_run.id))
+    desk = desk_of(run)
     try:
         with exclusive(run):
             run.remove_temporary_files()
             _begin(run, str(flow_run.id), objective, plan, inputs, options)
-            return await _execute(run, objective, plan, options)
-    except RunWaitingError as error:
-        # A run without a deployment can't be suspended: it is paused, and its process ends.
-        return _as(Paused(message=str(error)))
+            await desk.take_answers()
+            try:
+                return await _execute(run, desk, objective, plan, options)
+            except RunWaitingError as error:
+                waiting, paused = error, await desk.leave(error)
+        return _as(await desk.suspend(paused, waiting))
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:
@@ -113,7 +119,7 @@ async def swarm(
 
 
 async def _execute(
-    run: RunFolder, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder, desk: FormDesk, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     options = await _with_policy(options)
@@ -121,7 +127,7 @@ async def _execute(
         no_task_run_left(flow_run_id),
         cancelled_on_server(current_control(), flow_run_id) as own,
     ):
-        with recorded(own, run) as control:
+        with recorded(replace(own, ask_person=desk.asker(own)), run) as control:
             work = _heard(run, control, objective, plan, options)
             result = await traced_run(run, flow_run_id, objective, options, work)
     if result.status == "failed":
