@@ -32,6 +32,8 @@ from ..toolsets.catalogue import Catalogue, catalogue_of, open_catalogue
 from ..toolsets.given import given_toolsets
 from .answer.answer_type import answer_check
 from .approving.forms.desk import FormDesk, desk_of
+from .approving.forms.leaving import leave, suspend
+from .approving.forms.pausing import asker_of
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
 from .edited.applied import edited_source
@@ -109,8 +111,8 @@ async def swarm(
             try:
                 return await _execute(run, desk, objective, plan, options)
             except RunWaitingError as error:
-                waiting, paused = error, await desk.leave(error)
-        return _as(await desk.suspend(paused, waiting))
+                waiting, paused = error, await leave(desk, error)
+        return _as(await suspend(desk, paused, waiting))
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:
@@ -127,7 +129,7 @@ async def _execute(
         no_task_run_left(flow_run_id),
         cancelled_on_server(current_control(), flow_run_id) as own,
     ):
-        with recorded(replace(own, ask_person=desk.asker(own)), run) as control:
+        with recorded(replace(own, ask_person=asker_of(desk, own)), run) as control:
             work = _heard(run, control, objective, plan, options)
             result = await traced_run(run, flow_run_id, objective, options, work)
     if result.status == "failed":

@@ -1,4 +1,4 @@
-"""The form that a paused flow run has in the Prefect UI: its fields, and what stands above. Pure."""
+"""The form that a paused flow run has in the Prefect UI: its fields and its text. Pure."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from .fields import (
     PersonForm,
 )
 
-__all__ = ["BY", "FormReading", "ReadPlan", "plan_json", "read_response"]
+__all__ = ["BY", "FormReading", "ReadPlan", "read_response"]
 
 BY = "prefect"
 """Where answers of a form were given."""
@@ -52,12 +52,6 @@ class FormReading:
     plan_text: str = ""
 
 
-def plan_json(plan: TaskIR) -> str:
-    """Write a plan as JSON for a person to edit, without the texts of its inputs, which stay."""
-    data = plan.model_dump(mode="json", exclude_defaults=True, exclude={"inputs"}, by_alias=True)
-    return json.dumps(data, indent=2, ensure_ascii=False)
-
-
 def read_response(
     form: PersonForm, response: object, before: TaskIR | None, read_plan: ReadPlan, at: float
 ) -> FormReading:
@@ -82,7 +76,7 @@ def read_response(
         choice = _choice_of(given, field)
         data: dict[str, Any] | None = None
         if field == form.plan_field:
-            wrong, data = _edited(form, choice, given.get(PLAN_FIELD), before, read_plan)
+            wrong, data = _edited(choice, given.get(PLAN_FIELD), before, read_plan)
             if wrong:
                 problems += wrong
                 plan_text = _text(given.get(PLAN_FIELD))
@@ -107,25 +101,30 @@ def _choice_of(given: Mapping[str, Any], field: str) -> str:
 
 
 def _edited(
-    form: PersonForm, choice: str, plan: object, before: TaskIR | None, read_plan: ReadPlan
+    choice: str, plan: object, before: TaskIR | None, read_plan: ReadPlan
 ) -> tuple[tuple[str, ...], dict[str, Any] | None]:
     """Return what is wrong with a decision about the plan, and the edited plan as data, if any."""
     if choice == REJECT:
         return (), None
     text = _text(plan)
-    is_changed = bool(text.strip()) and text.strip() != form.plan_text.strip()
-    found = read_plan(text) if is_changed else before
-    is_changed = is_changed and found != before
+    found = read_plan(text) if text.strip() else before
+    is_changed = found != before
     if choice == EDIT:
         if not is_changed:
             return ("The plan is as it was. Approve it, or change it.",), None
         if not isinstance(found, TaskIR):
             return tuple(f"The edited plan: {problem}" for problem in found or ()), None
-        return (), found.model_dump(mode="json", exclude={"inputs"})
+        return (), _data(found, before)
     if is_changed:
         # Whoever changes a plan doesn't mean the plan that there was.
         return (f"The plan was changed, but the decision was {choice!r}, not {EDIT!r}.",), None
     return (), None
+
+
+def _data(plan: TaskIR, before: TaskIR | None) -> dict[str, Any]:
+    own = before.inputs if before is not None else {}
+    inputs = {name: text for name, text in plan.inputs.items() if own.get(name) != text}
+    return {**plan.model_dump(mode="json", exclude={"inputs"}), "inputs": inputs}
 
 
 def _text(plan: object) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import httpx
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import State
 from prefect.client.schemas.responses import SetStateStatus
@@ -16,8 +17,19 @@ from prefect.states import Paused, Running, Suspended
 from ....approvals.question import Question
 from .fields import PersonForm, description_of, schema_of
 
-__all__ = ["form_state", "is_shown", "put_form", "report", "response_of", "run_again", "wake"]
+__all__ = [
+    "SERVER_ERRORS",
+    "form_state",
+    "is_shown",
+    "put_form",
+    "report",
+    "response_of",
+    "run_again",
+    "wake",
+]
 
+SERVER_ERRORS = (httpx.HTTPError, RuntimeError)
+"""What Prefect's client raises where the server is away; a RuntimeError if it can't connect."""
 _NOT_FOUND = 404
 
 
@@ -67,8 +79,10 @@ async def run_again(client: PrefectClient, flow_run_id: UUID, form: PersonForm) 
 
 
 async def wake(client: PrefectClient, flow_run_id: UUID) -> bool:
-    """Have a suspended flow run be scheduled, without an answer; False if it isn't suspended."""
+    """Have a suspended flow run be scheduled, without an answer; say whether it is scheduled."""
     state = (await client.read_flow_run(flow_run_id)).state
+    if state is not None and state.is_scheduled():
+        return True
     if state is None or not (state.is_paused() and state.state_details.pause_reschedule):
         return False
     result = await client.resume_flow_run(flow_run_id)
