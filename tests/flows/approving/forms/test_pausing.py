@@ -15,7 +15,6 @@ from person_forms import folder_of, form_part, refusal, shown_state, submit
 from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
-from prefect.client.schemas.sorting import FlowRunSort
 from prefect.states import Cancelling, Running
 from prefect_swarm.approvals.question import Answer, Question, Verdict
 from prefect_swarm.approvals.store import Approvals
@@ -35,7 +34,6 @@ pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
 CHAIN = plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]})
 MARKED = plan_of({"id": "S1", "approval": True}, {"id": "S2", "approval": True})
-NEWEST = FlowRunSort.EXPECTED_START_TIME_DESC
 Person = Callable[[UUID], Awaitable[None]]
 
 
@@ -212,7 +210,7 @@ def test_what_is_not_decided_yet_is_asked_again_when_the_rest_has_run(script: Sc
         await submit(flow_run_id, decision_S2="approve")
 
     assert attended(person, MARKED, "steps").name == "Completed"
-    assert len(script.prompts) == 2
+    assert [prompt for prompt in script.prompts if prompt.startswith("do S")] == ["do S1", "do S2"]
 
 
 def test_an_answer_of_a_command_closes_the_form() -> None:
@@ -282,15 +280,21 @@ def test_a_subflow_waits_in_its_process_too() -> None:
     async def around() -> SwarmResult:
         return await swarm(CHAIN.objective, plan=CHAIN, options=options)
 
+    began: list[str] = []
+
     async def both() -> SwarmResult:
-        parent = asyncio.create_task(around())
-        async with get_client() as client:
-            while not (found := await client.read_flow_runs(sort=NEWEST, limit=1)) or (
-                found[0].parent_task_run_id is None
-            ):
-                await asyncio.sleep(0.05)
-        await shown_state(found[0].id)
-        await submit(found[0].id, decision_plan="approve")
+        asked = asyncio.Event()
+
+        def hear(event: RunEvent) -> None:
+            began.append(event.run)
+            asked.set()
+
+        with controlled(RunControl(listener=hear, waits=True)):
+            parent = asyncio.create_task(around())
+        await asked.wait()
+        flow_run_id = UUID(find_run(began[0]).about()["flow_run_id"])
+        await shown_state(flow_run_id)
+        await submit(flow_run_id, decision_plan="approve")
         return await parent
 
     options = SwarmOptions(approve=("plan",), memory=False)
