@@ -22,7 +22,7 @@ from ....runs import RunFolder
 from ....task_ir import TaskIR
 from ...edited.current import current_plan, rules_of
 from ...edited.plan_file import LineProblem
-from .fields import PersonForm, form_of
+from .fields import PersonForm, description_of, form_of, schema_of
 from .kept import forget_form, keep_form, kept_forms
 from .plan_box import plan_json, plan_of_text
 from .reading import read_response
@@ -78,10 +78,7 @@ class FormDesk:
 
     def new_form(self, questions: tuple[Question, ...], *, suspended: bool) -> PersonForm:
         """Return a form that asks some questions, under a key that no form had before."""
-        plan = self._plan_text
-        if not plan and (before := self._plan()) is not None:
-            plan = plan_json(before)
-        return form_of(questions, uuid4().hex, suspended=suspended, plan_text=plan)
+        return form_of(questions, uuid4().hex, suspended=suspended)
 
     async def put(
         self, client: PrefectClient, form: PersonForm, questions: tuple[Question, ...]
@@ -92,7 +89,9 @@ class FormDesk:
             StorageError: It can't be written down.
         """
         keep_form(self.run, form)
-        await put_form(client, self.flow_run.id, form, questions, self._problems)
+        schema = schema_of(form, questions)
+        text = description_of(questions, self._problems, self._plan_text or self._plan_json())
+        await put_form(client, self.flow_run.id, form, schema, text)
 
     def _take(self, form: PersonForm, response: object) -> bool:
         """Write down what was answered in a form, and say whether anything was."""
@@ -114,6 +113,10 @@ class FormDesk:
         self._problems, self._plan_text = tuple(problems), read.plan_text
         forget_form(self.run, form)
         return bool(read.answers)
+
+    def _plan_json(self) -> str:
+        plan = self._plan()
+        return "" if plan is None else plan_json(plan)
 
     def _plan(self) -> TaskIR | None:
         with suppress(InputError):

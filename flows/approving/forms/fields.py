@@ -33,7 +33,7 @@ UNDECIDED, APPROVE, REJECT, EDIT = "not decided yet", "approve", "reject", "edit
 EACH, APPROVE_ALL, REJECT_ALL = "each by itself", "approve all", "reject all"
 _TEXT_CHARS = 60_000
 """Characters that the texts of all questions may have together."""
-_TITLE_CHARS = 120
+_TITLE_CHARS, _LINE_CHARS = 120, 600
 _WHY = "Why something is rejected; or what the next attempt of a failed step is told."
 _PLAN = "The plan as JSON, for the decision 'edit' alone. YAML is taken, too."
 
@@ -46,14 +46,12 @@ class PersonForm(Frozen):
         suspended: Whether its flow run is suspended, so that a worker goes on with it.
         fields: The questions' ids by the fields that decide them.
         plan_field: The field that decides about the plan; "" if the plan isn't asked about.
-        plan_text: What stands in the field of the plan.
     """
 
     key: str
     suspended: bool
     fields: dict[str, str]
     plan_field: str = ""
-    plan_text: str = ""
 
     @property
     def base(self) -> str:
@@ -66,34 +64,30 @@ class PersonForm(Frozen):
         return {part: f"{self.base}-{part}" for part in ("description", "response", "schema")}
 
 
-def form_of(
-    questions: Sequence[Question], key: str, *, suspended: bool, plan_text: str = ""
-) -> PersonForm:
-    """Return the form that asks some questions; `plan_text` is used if the plan is asked about."""
+def form_of(questions: Sequence[Question], key: str, *, suspended: bool) -> PersonForm:
+    """Return the form that asks some questions."""
     names = _field_names(question.id for question in questions)
     fields = dict(zip(names, (question.id for question in questions), strict=True))
     asked = zip(names, questions, strict=True)
     plan_field = next((name for name, question in asked if question.asked == "plan"), "")
-    return PersonForm(
-        key=key,
-        suspended=suspended,
-        fields=fields,
-        plan_field=plan_field,
-        plan_text=plan_text if plan_field else "",
-    )
+    return PersonForm(key=key, suspended=suspended, fields=fields, plan_field=plan_field)
 
 
 def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]:
     """Return the JSON Schema that the UI draws a form from; each default decides nothing."""
-    titles = {question.id: question.title for question in questions}
+    asked = {question.id: question for question in questions}
     properties: dict[str, Any] = {}
     if len(form.fields) > 1:
         choices = (EACH, APPROVE_ALL, REJECT_ALL)
         properties[ALL_FIELD] = _choice("All that is not decided below", choices)
     for field, name in form.fields.items():
         edit = (EDIT,) if field == form.plan_field else ()
-        title = one_line(titles.get(name) or name, _TITLE_CHARS)
+        question = asked[name]
+        title = one_line(question.title, _TITLE_CHARS)
         properties[field] = _choice(title, (UNDECIDED, APPROVE, REJECT, *edit))
+        if len(form.fields) > 1:
+            # Where the fields need the window's height, the UI leaves the text above them none.
+            properties[field]["description"] = one_line(question.text, _LINE_CHARS)
     properties[WHY_FIELD] = {
         "title": "Why",
         "type": "string",
@@ -104,7 +98,7 @@ def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]
         properties[PLAN_FIELD] = {
             "title": "Edited plan",
             "description": _PLAN,
-            "default": form.plan_text,
+            "default": "",
             # The UI draws a code box for this kind of string alone, and may send what it holds.
             "anyOf": [
                 {"title": "JSON", "type": "string", "format": "json-string"},
@@ -123,19 +117,30 @@ def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]
     }
 
 
-def description_of(questions: Sequence[Question], problems: Sequence[str] = ()) -> str:
+def description_of(
+    questions: Sequence[Question], problems: Sequence[str] = (), plan: str = ""
+) -> str:
     """Return what stands above the fields, as Markdown: all that is asked.
 
     Args:
         problems: What was wrong with the answer before.
+        plan: The plan as text to copy, if it may be edited.
     """
     limit = _TEXT_CHARS // max(1, len(questions))
-    told_wrong = ["**The last answer was not taken:**", *(f"- {problem}" for problem in problems)]
-    parts = ["\n".join(told_wrong)] if problems else []
+    wrong = ["**The last answer was not taken:**", "", *(f"- {problem}" for problem in problems)]
+    parts = ["\n".join(wrong)] if problems else []
     for question in questions:
         title = f"### {one_line(question.title, _TITLE_CHARS)}"
         parts.append(f"{title}\n\n{excerpt(question.text, limit)}".rstrip())
+    if plan and any(question.asked == "plan" for question in questions):
+        parts.append(f"The plan, to copy and edit:\n\n{_fenced(excerpt(plan, _TEXT_CHARS))}")
     return "\n\n".join(parts)
+
+
+def _fenced(text: str) -> str:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}json\n{text}\n{fence}"
 
 
 def _choice(title: str, choices: Sequence[str]) -> dict[str, Any]:

@@ -40,7 +40,8 @@ def asker_of(desk: FormDesk, control: RunControl) -> AskPerson | None:
     async def ask(run: RunFolder, questions: tuple[Question, ...]) -> None:
         if control.ask_person is None:
             waiting = RunWaitingError(run.run_id, questions)
-            _logger.warning("%s\n  Or: answer in the Prefect UI", waiting)
+            go_on = "Answer in the Prefect UI, or with: prefect-swarm approve"
+            _logger.warning("%s %s %s", waiting.problem, go_on, run.run_id)
             await paused.ask(questions)
         else:
             await sooner_of(paused.ask(questions), control.ask_person(run, questions))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -14,8 +14,7 @@ from prefect.client.schemas.responses import SetStateStatus
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect.states import Paused, Running, Suspended
 
-from ....approvals.question import Question
-from .fields import PersonForm, description_of, schema_of
+from .fields import PersonForm
 
 __all__ = [
     "SERVER_ERRORS",
@@ -37,15 +36,11 @@ async def put_form(
     client: PrefectClient,
     flow_run_id: UUID,
     form: PersonForm,
-    questions: Sequence[Question],
-    problems: Sequence[str],
+    schema: Mapping[str, Any],
+    description: str,
 ) -> None:
     """Have the server keep a form, before a state names it: the UI shows it from then on."""
-    parts = {
-        "schema": schema_of(form, questions),
-        "description": description_of(questions, problems),
-    }
-    for part, value in parts.items():
+    for part, value in (("schema", schema), ("description", description)):
         await client.create_flow_run_input(
             flow_run_id=flow_run_id, key=form.keyset[part], value=json.dumps(value)
         )

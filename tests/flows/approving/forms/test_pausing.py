@@ -120,11 +120,11 @@ def test_the_plan_is_rejected_in_the_form(script: Script) -> None:
 def test_an_edited_plan_of_the_form_takes_the_place_of_the_first(script: Script) -> None:
     async def person(flow_run_id: UUID) -> None:
         shown = await shown_state(flow_run_id)
-        schema = await form_part(shown, flow_run_id, "schema")
-        plan = json.loads(schema["properties"]["plan"]["default"])
+        text = await form_part(shown, flow_run_id, "description")
+        plan = json.loads(text.partition("```json\n")[2].removesuffix("\n```"))
         plan["steps"] = [{**plan["steps"][0], "prompt": "do it otherwise"}]
-        text = {"__prefect_kind": "json", "value": json.dumps(plan)}
-        await submit(flow_run_id, decision_plan="edit", plan=text)
+        box = {"__prefect_kind": "json", "value": json.dumps(plan)}
+        await submit(flow_run_id, decision_plan="edit", plan=box)
 
     state = attended(person, CHAIN)
     assert answers_of(state) == {"plan": ("edited", "prefect")}

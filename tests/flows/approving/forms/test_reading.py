@@ -16,6 +16,7 @@ from prefect_swarm.flows.approving.forms.fields import (
     REJECT,
     REJECT_ALL,
     PersonForm,
+    description_of,
     form_of,
     schema_of,
 )
@@ -43,7 +44,7 @@ def questions_of(*ids: str) -> tuple[Question, ...]:
 
 
 def form(*ids: str) -> PersonForm:
-    return form_of(questions_of(*ids), "k", suspended=False, plan_text=plan_json(BEFORE))
+    return form_of(questions_of(*ids), "k", suspended=False)
 
 
 def read(form: PersonForm, response: object) -> FormReading:
@@ -113,9 +114,18 @@ def test_a_changed_plan_is_not_approved_by_whoever_means_the_first() -> None:
     reading = read(form("plan"), response)
     assert reading.answers == ()
     assert reading.plan_text == plan_json(EDITED)
-    # Nor is it when the same text stands in the next form.
-    again = form_of(questions_of("plan"), "l", suspended=False, plan_text=reading.plan_text)
-    assert read(again, response).answers == ()
+
+
+def test_the_plan_that_there_is_may_stand_in_its_field_when_it_is_approved() -> None:
+    response = {"decision_plan": APPROVE, "plan": plan_json(BEFORE)}
+    assert verdicts(read(form("plan"), response)) == {"plan": "approved"}
+
+
+def test_what_was_wrong_and_the_plan_stand_above_the_fields() -> None:
+    text = description_of(questions_of("plan"), ("no YAML",), "a ``` in it")
+    assert "- no YAML" in text
+    assert text.endswith("````json\na ``` in it\n````")
+    assert "json" not in description_of(questions_of("S1"), (), "a plan")
 
 
 def test_a_plan_is_rejected_whatever_stands_in_its_field() -> None:
