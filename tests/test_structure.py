@@ -44,7 +44,7 @@ LAYERS = (
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # flows/ is one idea, and stays flat: the flow, and what it is made of.
-CROWDED = {"flows": 25}
+CROWDED = {"flows": 25, ".": 21}
 # Names that don't say what they name.
 VAGUE = {"one", "told", "said", "nobody", "there"}
 
