@@ -17,6 +17,7 @@ __all__ = [
     "Attempt",
     "Cost",
     "Decision",
+    "Exploration",
     "Metrics",
     "Mitigation",
     "Planning",
@@ -262,14 +263,36 @@ class Cost(Frozen):
         )
 
 
+class Exploration(Frozen):
+    """What the orchestrator found with tools before it planned.
+
+    Attributes:
+        calls: Those that it made, in their order.
+        notes: What it wrote down for its plan; "" if it came to nothing.
+        usage: What its requests took, in all processes that worked on it.
+        problem: Why it came to nothing.
+    """
+
+    model: str
+    calls: tuple[ToolCall, ...] = ()
+    notes: str = ""
+    usage: Usage = Usage()
+    problem: str = ""
+
+
 class Planning(Frozen):
-    """Where the plan came from."""
+    """Where the plan came from. `usage` has what looking around before it took, too."""
 
     source: Literal["orchestrator", "user", "fork"]
     model: str | None = None
     score: float | None = None
     candidates: int = 0
     choice: str = ""
+    broke_off: str = Field(
+        default="",
+        description="Why the plan ends early, if it does: its steps are those that were complete "
+        "when its stream broke for good.",
+    )
     adapter: str | None = Field(
         default=None, description="SHA-256 of the adapter that the model planned with, if any."
     )
@@ -282,6 +305,9 @@ class Planning(Frozen):
     )
     shown_personas: tuple[str, ...] = Field(
         default=(), description="Names of the personas that the planner was shown."
+    )
+    explored: Exploration | None = Field(
+        default=None, description="What the orchestrator looked at first; None if it didn't."
     )
 
 

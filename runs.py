@@ -24,10 +24,10 @@ ACCOUNTS = "accounts.jsonl"
 """The file with what the run's calls took. Its first line says what `run.json` says."""
 
 M = TypeVar("M", bound=BaseModel)
-Content = str | BaseModel | dict[str, Any] | list[Any]
+Content = str | bytes | BaseModel | dict[str, Any] | list[Any]
 
 _logger = logging.getLogger("prefect_swarm.runs")
-_unstored: dict[Path, str] = {}
+_unstored: dict[Path, bytes] = {}
 """What a full disk had no room for, by path, until it has."""
 
 
@@ -41,11 +41,13 @@ class RunFolder:
     """A run's folder.
 
     `run.json` names the flow run and objective, `inputs.json` has the texts that it was given,
-    `facts.json` what its planner is shown besides, `planned.json` the plan and where it came from,
+    `facts.json` what its planner is shown besides, `explored.json` what it looked at first,
+    `planned.json` the plan and where it came from, `ahead/` what was answered before that,
     `recall.json` what the memory made of it, `plan.json` the compiled plan, `outputs/S1.txt` a
     step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with
-    its attempts so far or the run that it was taken over from, `accounts.jsonl` what calls took,
-    `result.json` the result.
+    its attempts so far or the run that it was taken over from, `artifacts/S1/1/NAME` a file that
+    its first attempt left, `calls/` the journals of calls of tools, `questions/` and `answers/`
+    what a person was asked and decided, `accounts.jsonl` what calls took, `result.json` the result.
     """
 
     folder: Path
@@ -70,12 +72,12 @@ class RunFolder:
         Raises:
             StorageError: It can't be written; what was there before stays.
         """
-        path, text = self.folder / name, _text(content)
+        path, data = self.folder / name, _data(content)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, text)
+            write_atomically(path, data)
         except OSError as error:
-            raise storage_error(path, len(text.encode()), error) from error
+            raise storage_error(path, len(data), error) from error
         _unstored.pop(path, None)
         return f"{self.run_id}/{name}"
 
@@ -90,7 +92,7 @@ class RunFolder:
         except StorageError as error:
             if not self.unstored():
                 _logger.warning("%s The run goes on, and tries again.", error)
-            _unstored[self.folder / name] = _text(content)
+            _unstored[self.folder / name] = _data(content)
             return f"{self.run_id}/{name}"
 
     def store_kept(self) -> tuple[str, ...]:
@@ -123,6 +125,18 @@ class RunFolder:
             append_line(path, line)
         except OSError as error:
             raise storage_error(path, len(line), error) from error
+
+    def read_bytes(self, name: str) -> bytes | None:
+        """Return what a file holds; None where there is none.
+
+        Raises:
+            RunDamagedError: It can't be read.
+        """
+        path = self.folder / name
+        try:
+            return path.read_bytes() if path.is_file() else None
+        except OSError as error:
+            raise self._damaged(name, error) from None
 
     def read(self, name: str) -> str | None:
         """Return a file's text; None where there is none.
@@ -280,9 +294,11 @@ def find_run(name: str) -> RunFolder:
 _ID_DIGITS = 32
 
 
-def _text(content: Content) -> str:
-    if isinstance(content, str):
+def _data(content: Content) -> bytes:
+    if isinstance(content, bytes):
         return content
+    if isinstance(content, str):
+        return content.encode()
     if isinstance(content, BaseModel):
-        return content.model_dump_json(indent=2)
-    return json.dumps(content, indent=2)
+        return content.model_dump_json(indent=2).encode()
+    return json.dumps(content, indent=2).encode()

@@ -1,8 +1,16 @@
-"""What a person configures: models and policies as Prefect blocks, and the names they go by."""
+"""What a person configures as Prefect blocks: models and their names, policies, servers."""
 
 from .failure_policy import FailurePolicy
 from .llama_cpp import LlamaCpp
+from .mcp_server import McpServer
 from .models import override_models, resolve_model
 from .provider import ModelProvider
 
-__all__ = ["FailurePolicy", "LlamaCpp", "ModelProvider", "override_models", "resolve_model"]
+__all__ = [
+    "FailurePolicy",
+    "LlamaCpp",
+    "McpServer",
+    "ModelProvider",
+    "override_models",
+    "resolve_model",
+]

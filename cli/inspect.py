@@ -18,11 +18,14 @@ from ..tasks.report.attempts import (
     left_out_line,
     outcome_line,
 )
+from ..tasks.report.calls import call_lines
 from ..tasks.report.taken import taken_words
 from ..text import duration, one_line
+from ..toolsets.artifacts import artifacts_of
 from .command import AsJson
 from .output.asked import print_questions
 from .output.events import print_events
+from .output.left import print_files
 from .output.printing import print_json, print_section, print_text
 from .output.summary import print_summary
 from .output.unfinished import print_unfinished, print_unfinished_json
@@ -81,6 +84,7 @@ def inspect(
         print_section(one_line(result.plan.objective, 200))
         print_summary(result)
         print_questions(run)
+        print_files(run, result.steps)
     return 0
 
 
@@ -108,7 +112,8 @@ def _show_step(run: RunFolder, result: SwarmResult | None, name: str, *, as_json
     output = run.read(f"outputs/{name}.txt")
     if as_json:
         record = step.model_dump(mode="json") if step else {"id": name, "status": "unfinished"}
-        print_json({**record, "prompt": prompt, "output": output})
+        files = {name: str(path) for name, path in artifacts_of(run, step).items()} if step else {}
+        print_json({**record, "prompt": prompt, "output": output, "files": files})
         return
     print_section(f"{name} {step.agent}: {step.status}" if step else name)
     print_text(prompt)
@@ -120,6 +125,8 @@ def _show_step(run: RunFolder, result: SwarmResult | None, name: str, *, as_json
         print_text(output)
     elif result is None:
         print_text("It has not finished.")
+    if step:
+        print_files(run, [step])
 
 
 def _prompt(run: RunFolder, name: str) -> str:
@@ -161,6 +168,7 @@ def _attempt_lines(attempt: Attempt) -> list[str]:
         lines.append(f"stopped early: {attempt.tokens_saved:,} tokens saved")
     if attempt.extraction and attempt.gates:
         lines.append(f"artifact: {attempt.extraction}")
+    lines += call_lines(attempt.calls)
     lines += gate_line(attempt)
     if attempt.category is not None:
         lines.append(f"failed: {attempt.category}: {one_line(attempt.error or '', 300)}")

@@ -59,7 +59,8 @@ def plan(
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
     defaults = StepDefaults(options.max_attempts, options.gates)
-    compiled = compile_plan(with_inputs(task_ir, source.inputs), defaults)
+    names = asyncio.run(_toolsets(options)) if any(each.tools for each in task_ir.agents) else None
+    compiled = compile_plan(with_inputs(task_ir, source.inputs), defaults, toolsets=names)
     if as_json:
         print_json(task_ir)
     elif as_mermaid:
@@ -77,9 +78,16 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
     ]
 
 
+async def _toolsets(options: SwarmOptions) -> frozenset[str]:
+    from ..flows.preflight.toolsets import catalogue_of_options
+
+    return (await catalogue_of_options(options)).names
+
+
 async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     from ..blocks.loop_models import open_models
     from ..blocks.models import resolve_model
+    from ..flows.preflight.toolsets import toolsets_of_run
     from ..flows.stored.facts import gather_facts
     from ..tasks.planner.given_inputs import notes_of
     from ..tasks.planner.task import PlanRequest, plan_objective
@@ -97,7 +105,10 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
         model = await resolve_model(request.model, "orchestrator")
         prepare_weights(model, planning=options.adapter)
         # As a run's planner is shown it, but for the memory, which a dry run doesn't open.
-        facts = await gather_facts(source.objective, options, price_of_name, None)
+        async with toolsets_of_run("plan", options) as toolsets:
+            facts = await gather_facts(
+                source.objective, options, price_of_name, None, toolsets=toolsets
+            )
         planned = await plan_objective(request.model_copy(update={"facts": facts}))
     say(_origin(planned.planning))
     return planned.plan

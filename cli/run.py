@@ -14,9 +14,10 @@ from ..result import SwarmResult
 from ..runs import RunFolder
 from ..task_ir import is_orchestrated
 from ..text import plural
+from ..toolsets.artifacts import artifacts_of
 from .command import AsEvents, AsJson
 from .models import check_models
-from .output.folder import artifact_files, check_folder, write_folder
+from .output.folder import artifact_files, check_folder, left_files, write_folder
 from .progress.session import check_output, run_and_report, say
 from .source import Files, ItemsFile, Join, Objective, PlanFile, RunSource, Template, read_source
 
@@ -79,6 +80,11 @@ def _write(folder: Path, result: SwarmResult, is_typed: bool) -> None:
     run = RunFolder.of(result.flow_run_id)
     stored = ((step.id, run.read(f"outputs/{step.id}.txt")) for step in result.steps)
     outputs = {name: text for name, text in stored if text is not None}
-    files = artifact_files(result, outputs, is_json=is_typed)
+    left = {
+        step.id: {name: path.read_bytes() for name, path in artifacts_of(run, step).items()}
+        for step in result.steps
+        if step.status == "succeeded"
+    }
+    files = artifact_files(result, outputs, is_json=is_typed) | left_files(result.steps, left)
     write_folder(folder, files, result.run_id)
     say(f"Wrote {plural(len(files), 'file')} into {folder}.")

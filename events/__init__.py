@@ -10,6 +10,7 @@ from .kinds import (
     CutEvent,
     DecisionEvent,
     EndedEvent,
+    ExploringEvent,
     FinishedEvent,
     GateEvent,
     OtherEvent,
@@ -21,6 +22,7 @@ from .kinds import (
     SpentEvent,
     StartedEvent,
     TextEvent,
+    ToolEvent,
     WaitEvent,
 )
 from .line import from_line, to_line
@@ -37,6 +39,7 @@ __all__ = [
     "DecisionEvent",
     "EndedEvent",
     "EventReader",
+    "ExploringEvent",
     "FinishedEvent",
     "GateEvent",
     "OtherEvent",
@@ -48,6 +51,7 @@ __all__ = [
     "SpentEvent",
     "StartedEvent",
     "TextEvent",
+    "ToolEvent",
     "WaitEvent",
     "follow_events",
     "from_line",

@@ -21,6 +21,7 @@ __all__ = [
     "CutEvent",
     "DecisionEvent",
     "EndedEvent",
+    "ExploringEvent",
     "FinishedEvent",
     "GateEvent",
     "OtherEvent",
@@ -80,6 +81,18 @@ class PlanningEvent(RunEvent, frozen=True):
     kind: Literal["planning"] = "planning"
     model: str = ""
     tier: str = ""
+
+
+class ExploringEvent(RunEvent, frozen=True):
+    """The orchestrator looks around with tools before it plans.
+
+    Attributes:
+        calls: How many it may make.
+    """
+
+    kind: Literal["exploring"] = "exploring"
+    model: str = ""
+    calls: int = 0
 
 
 class PlannedStep(BaseModel, frozen=True, extra="ignore"):

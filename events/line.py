@@ -15,6 +15,7 @@ from .kinds import (
     CutEvent,
     DecisionEvent,
     EndedEvent,
+    ExploringEvent,
     FinishedEvent,
     GateEvent,
     OtherEvent,
@@ -40,6 +41,7 @@ _KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
         | CutEvent
         | DecisionEvent
         | EndedEvent
+        | ExploringEvent
         | FinishedEvent
         | GateEvent
         | PlannedEvent

@@ -106,7 +106,7 @@ class Candidates:
         allowance = AttemptBudget(partial(self.context.ledger.extend, request.key))
         usage, is_exact = None, False
         try:
-            with allowed(allowance), told_calls(self.context, request):
+            with allowed(allowance), told_calls(self.context.tell, request):
                 state, result = await self._ask(step, request, wait_for, label)
             # The tokens that a model wrote before it was stopped from outside are not counted.
             is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()
@@ -141,7 +141,7 @@ class Candidates:
         started = self.clock()
         name = f"{step.id} · {step.agent} · {label}"
         event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
-        with told_text(self.context, event):
+        with told_text(self.context.tell, event, of_providers=self.context.options.stream_text):
             state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
         if state.name == WAITING:
             raise ApprovalNeededError(state.message or f"{step.id} waits for a person.")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any
 
@@ -27,13 +28,18 @@ from ..runs import ACCOUNTS, RunFolder
 from ..task_ir import TaskIR, check_objective, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
-from ..toolsets.catalogue import Catalogue, catalogue_of, open_catalogue
-from ..toolsets.given import given_toolsets
+from ..toolsets.catalogue import Catalogue
+from .ahead.accounting import accounted
+from .ahead.first_requests import FirstRequests
+from .ahead.listening import plan_reading
+from .ahead.requests import AheadRequests
 from .answer.answer_type import answer_check
+from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
 from .edited.applied import edited_source
 from .execute import Execution
+from .exploring.looking import Explored, explored_before
 from .forking.beginning import begin_fork, fork_plan
 from .forking.choice import ForkSource
 from .given.inputs import keep_inputs, stored_inputs
@@ -43,11 +49,13 @@ from .planning import plan_for, plan_rules
 from .preflight.gates import check_gates
 from .preflight.models import check_models
 from .preflight.storage import check_storage
+from .preflight.toolsets import check_toolsets, toolsets_of_run
 from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.left_task_runs import no_task_run_left
 from .stored.facts import facts_for
+from .stored.ledger import book_plan, go_on, open_ledger
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .telling.recorded import recorded
 from .termination import terminable
@@ -91,13 +99,14 @@ async def swarm(
 
     Raises:
         GateError: A gate that a step has to pass can't run here.
-        InputError: The objective is empty or not the plan's, the plan breaks a rule, or an input
-            can't be taken.
+        InputError: The objective is empty or not the plan's, the plan breaks a rule, an input
+            can't be taken, or there is nothing to explore with.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
         PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
         StorageError: There is no room for the run.
+        ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
     """
     check_storage()
     run = RunFolder.of(str(flow_run.id))
@@ -144,55 +153,81 @@ async def _heard(
 ) -> SwarmResult:
     """Return the result; whoever listens hears of waits for providers on the way."""
     heard = hear_waiting(waiting_listener(control.listener))
-    catalogue = Catalogue.of(
-        given_toolsets().values(), options.tool_limits, asks="tools" in options.approve
-    )
-    opened = open_catalogue(str(flow_run.id), catalogue)
-    with terminable(control), refused_providers(), heard, opened:
-        async with open_models():
-            return await _result(run, control, objective, plan, options)
+    with terminable(control), refused_providers(), heard:
+        async with open_models(), toolsets_of_run(str(flow_run.id), options) as toolsets:
+            return await _result(run, control, objective, plan, options, toolsets)
 
 
 async def _result(
-    run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder,
+    control: RunControl,
+    objective: str,
+    plan: TaskIR | None,
+    options: SwarmOptions,
+    toolsets: Catalogue,
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
-    started = time.time()
+    ledger = open_ledger(run, options, models.prices, time.time(), control.listener)
     store = await store_of(options)
-    gather = partial(facts_for, run, flow_run_id, objective, options, models.prices.get, store)
-    first, plan_state = await _planned(run, control, objective, plan, options, gather)
-    defaults = StepDefaults(options.max_attempts, options.gates)
-    while True:
-        edits = Approvals(run).edits()
-        chosen = edited_source(first, edits, plan_rules(options))
-        if edits:
-            models = await check_models(options, chosen.plan)
-        recalled, state = await _recalled(run, chosen.plan, options, store, plan_state, len(edits))
-        compiled = compile_plan(
-            chosen.plan, defaults, recall=recalled, toolsets=catalogue_of(flow_run_id).names
+    limits = concurrency_limits(options, models)
+    requests = AheadRequests(run, ledger, limits, control.listener, options.stream_text)
+    async with aclosing(requests) as ahead:
+        first = FirstRequests(run, flow_run_id, options, models, ledger, stored_inputs(run))
+        gather = partial(
+            facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
         )
-        await check_gates(compiled)
-        execution = Execution(
-            plan=compiled,
-            source=chosen,
-            options=options,
-            run=run,
-            flow_run_id=flow_run_id,
-            control=control,
-            plan_state=state,
-            started_at=started,
-            store=store,
-            recall=recalled,
-            models=models,
-            check_answer=answer_check(),
-            edits=len(edits),
+        look = partial(
+            explored_before,
+            run,
+            flow_run_id,
+            objective,
+            options,
+            stored_inputs(run),
+            models,
+            toolsets,
+            time.time(),
+            control.listener,
         )
-        # Planning and the models' answers leave the time that a sandbox takes to start.
-        with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
-            result = await execution.run_to_end()
-        if result is not None:
-            return result
+        names = toolsets.names
+        planned, plan_state = await _planned(
+            run, control, objective, plan, options, names, gather, look, first, ahead
+        )
+        book_plan(ledger, planned)
+        defaults = StepDefaults(options.max_attempts, options.gates)
+        while True:
+            edits = Approvals(run).edits()
+            chosen = edited_source(planned, edits, plan_rules(options, names))
+            if edits:
+                models = await check_models(options, chosen.plan)
+                go_on(ledger, models.prices)
+            recalled, state = await _recalled(
+                run, chosen.plan, options, store, plan_state, len(edits)
+            )
+            compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
+            await check_gates(compiled)
+            await check_toolsets(compiled, toolsets, run)
+            execution = Execution(
+                plan=compiled,
+                source=chosen,
+                options=options,
+                run=run,
+                flow_run_id=flow_run_id,
+                control=control,
+                plan_state=state,
+                ledger=ledger,
+                ahead=ahead,
+                store=store,
+                recall=recalled,
+                models=models,
+                check_answer=answer_check(),
+                edits=len(edits),
+            )
+            # Planning and the models' answers leave the time that a sandbox takes to start.
+            with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
+                result = await execution.run_to_end()
+            if result is not None:
+                return result
 
 
 async def _planned(
@@ -201,16 +236,31 @@ async def _planned(
     objective: str,
     plan: TaskIR | None,
     options: SwarmOptions,
+    toolsets: frozenset[str],
     gather: Callable[[], Awaitable[PlanningFacts | None]],
+    look: Callable[[], Coroutine[Any, Any, Explored | None]],
+    first: FirstRequests,
+    ahead: AheadRequests,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
         return kept.planned, kept.state
     facts = await gather() if plan is None else None
+    explored = await control.unless_cancelled(look()) if plan is None else None
     planning = plan_for(
-        objective, plan, options, str(flow_run.id), stored_inputs(run), control.listener, facts
+        objective,
+        plan,
+        options,
+        str(flow_run.id),
+        stored_inputs(run),
+        control.listener,
+        facts,
+        toolsets,
+        plan_reading(objective, options, first, ahead),
+        explored,
     )
-    planned, state = await control.unless_cancelled(planning)
+    async with accounted(ahead):
+        planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))
     return planned, state
 

@@ -14,18 +14,19 @@ __all__ = ["text_of"]
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
-def text_of(data: bytes, name: str) -> str:
+def text_of(data: bytes, name: str, noun: str = "input") -> str:
     """Return a file's text; of CSV and JSON as it stands, of a PDF its text layer.
 
     Args:
         data: The file.
         name: The file's name or path.
+        noun: What to call it in errors.
 
     Raises:
         InputError: It is empty, binary, not UTF-8 (says which byte), not JSON (says where), or a
             PDF without text.
     """
-    called = f"input {name}"
+    called = f"{noun} {name}"
     if not data:
         raise InputError(f"The {called} is empty.", "Leave it out.")
     kind = kind_of(name, data)

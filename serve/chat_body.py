@@ -104,6 +104,7 @@ class ChatBody(_Body):
     stop: Annotated[list[str] | None, BeforeValidator(_listed)] = None
     tools: list[_Tool] | None = None
     tool_choice: Literal["auto", "none", "required"] | _NamedTool | None = None
+    parallel_tool_calls: bool | None = None
     response_format: _ResponseFormat | None = None
     # What follows would change the answer and can't be had, so only what changes nothing is taken.
     n: Literal[1] | None = None

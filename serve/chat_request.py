@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ..blocks.llama import GenerateRequest, LocalTool, LocalToolCall, Message
 from ..blocks.llama.messages import ordered_turns
-from ..blocks.llama.tools import Style, call_grammar, schema_grammar
+from ..blocks.llama.schemas import schema_grammar
+from ..blocks.llama.tools import Style, turn_grammar
 from ..errors import InputError
 from .api_errors import ApiError
 from .chat_body import ChatBody, ChatBodyMessage
@@ -25,16 +26,13 @@ class ChatRequest:
         generate: The engine's request.
         stream: Whether the answer goes out while it is written.
         usage: Whether a stream ends with the tokens that it took.
+        names: The tools that the model may call.
     """
 
     generate: GenerateRequest
     stream: bool = False
     usage: bool = False
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The tools that the model was offered."""
-        return frozenset(tool.name for tool in self.generate.tools)
+    names: frozenset[str] = frozenset()
 
 
 def chat_request(body: ChatBody, *, max_tokens: int, style: Style) -> ChatRequest:
@@ -48,7 +46,16 @@ def chat_request(body: ChatBody, *, max_tokens: int, style: Style) -> ChatReques
     Raises:
         ApiError: A tool or a schema can't be used; says which field.
     """
-    tools, forced = _tools(body)
+    tools, names, forced = _tools(body)
+    several = body.parallel_tool_calls
+    turn = turn_grammar(
+        tools,
+        style,
+        callable_names=names,
+        forced=forced,
+        several=not forced if several is None else several,
+        answer=None if forced else _answer_grammar(body),
+    )
     asked = body.max_completion_tokens or body.max_tokens
     given: dict[str, Any] = {
         "temperature": body.temperature,
@@ -63,11 +70,12 @@ def chat_request(body: ChatBody, *, max_tokens: int, style: Style) -> ChatReques
         may_shorten=asked is None,
         stop=tuple(body.stop or ()),
         tools=tools,
-        grammar=_grammar(body, tools, style, forced=forced),
+        grammar=turn.grammar,
+        leaves_text=turn.leaves_text,
         **{name: value for name, value in given.items() if value is not None},
     )
     usage = body.stream_options is not None and body.stream_options.include_usage
-    return ChatRequest(generate, bool(body.stream), usage)
+    return ChatRequest(generate, bool(body.stream), usage, names)
 
 
 def _turns(messages: Iterable[ChatBodyMessage]) -> list[Message]:
@@ -89,8 +97,8 @@ def _turns(messages: Iterable[ChatBodyMessage]) -> list[Message]:
     return turns
 
 
-def _tools(body: ChatBody) -> tuple[tuple[LocalTool, ...], bool]:
-    """The tools that the model reads about, and whether it has to call one of them."""
+def _tools(body: ChatBody) -> tuple[tuple[LocalTool, ...], frozenset[str], bool]:
+    """The tools that the model reads about, those it may call, and whether it has to call any."""
     tools = tuple(
         LocalTool(
             tool.function.name,
@@ -99,37 +107,40 @@ def _tools(body: ChatBody) -> tuple[tuple[LocalTool, ...], bool]:
         )
         for tool in body.tools or ()
     )
+    names = frozenset(tool.name for tool in tools)
     choice = body.tool_choice
     if choice == "none":
-        return (), False
+        # A conversation that began with tools goes on from the same beginning.
+        return tools if any(turn.tool_calls for turn in body.messages) else (), frozenset(), False
     if choice is None or choice == "auto":
-        return tools, False
-    if choice == "required":
-        named = tools
-    else:
-        named = tuple(tool for tool in tools if tool.name == choice.function.name)
-    if not named:
-        names = ", ".join(tool.name for tool in tools) or "none"
+        return tools, names, False
+    if choice != "required":
+        names &= {choice.function.name}
+    if not names:
+        known = ", ".join(tool.name for tool in tools) or "none"
         asked = choice if isinstance(choice, str) else choice.function.name
         raise ApiError(
-            f"tool_choice is {asked!r}, but the tools are: {names}.",
+            f"tool_choice is {asked!r}, but the tools are: {known}.",
             "Name a tool of the request.",
             code="invalid_value",
             param="tool_choice",
         )
-    return named, True
+    return tools, names, True
 
 
-def _grammar(
-    body: ChatBody, tools: tuple[LocalTool, ...], style: Style, *, forced: bool
-) -> str | None:
-    if forced:
-        return _made("tools", lambda: call_grammar(tools, style))
+def _answer_grammar(body: ChatBody) -> str | None:
     schema = _schema(body)
-    # A model that may call a tool can't be held to the answer's schema: a call has another.
-    if schema is None or tools:
+    if schema is None:
         return None
-    return _made("response_format", lambda: schema_grammar(json.dumps(schema)))
+    try:
+        return schema_grammar(json.dumps(schema))
+    except InputError as error:
+        raise ApiError(
+            f"response_format: {error.problem}",
+            error.fix,
+            code="invalid_value",
+            param="response_format",
+        ) from None
 
 
 def _schema(body: ChatBody) -> dict[str, Any] | None:
@@ -146,12 +157,3 @@ def _schema(body: ChatBody) -> dict[str, Any] | None:
             param="response_format.json_schema",
         )
     return form.json_schema.schema_
-
-
-def _made(param: str, make: Callable[[], str]) -> str:
-    try:
-        return make()
-    except InputError as error:
-        raise ApiError(
-            f"{param}: {error.problem}", error.fix, code="invalid_value", param=param
-        ) from None

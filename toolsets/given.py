@@ -52,7 +52,7 @@ def override_toolsets(**toolsets: Toolset) -> Generator[None]:
         tools = FunctionToolset()
         tools.add_function(stock_of)
         with override_toolsets(stock=tools):
-            swarm("…")
+            asyncio.run(swarm("…"))
         ```
     """
     made = {name: GivenToolset(checked_name(name), given) for name, given in toolsets.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pydantic_ai.toolsets import AbstractToolset
@@ -23,11 +24,16 @@ class ToolsetUse:
         run: The run's folder.
         step: The step's id; "" for the orchestrator, which looks around before it plans.
         attempt: Names the attempt within the run, samples among it: `S1.1`, `S1.1.2`.
+        conversation: Tells its conversation from others of that attempt, which is asked anew where
+            its request has changed: what its journal is called by.
+        texts: What the step reads: outputs of earlier steps by their ids, and inputs by name.
     """
 
     run: RunFolder
     step: str
     attempt: str
+    conversation: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class ToolsetSource(Protocol):

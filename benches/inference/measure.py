@@ -16,6 +16,7 @@ from prefect_swarm.blocks.llama.requantised.prepared import weights_of
 from .engine_way import EngineWay
 from .lookup import lookup_section
 from .server_way import ServerWay
+from .turns import turns_section
 from .workload import (
     MODES,
     SHARED_PROMPTS,
@@ -94,7 +95,7 @@ def measure() -> str:
     )
     for weights, path in files.items():
         lines += _shared_rows(weights, path)
-    return "\n".join([*lines, lookup_section()])
+    return "\n".join([*lines, lookup_section(), turns_section()])
 
 
 def _weights() -> dict[str, Path]:

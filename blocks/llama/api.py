@@ -166,6 +166,8 @@ class GenerateRequest:
         stop: The text ends before the first of these.
         tools: Functions that the prompt describes to the model; only with messages.
         grammar: GBNF that the text obeys; its start rule is `root`.
+        leaves_text: Whether the grammar allows free text, which is then sampled like any, until the
+            grammar leads it on to something that can't end where it is.
         begun: The beginning of the answer, to be written on; it is no part of what is returned.
         watch: Called with the text so far every few tokens; returns why to stop, or "" to go on.
             It runs in the engine's thread, so it must be quick and must not raise.
@@ -191,6 +193,7 @@ class GenerateRequest:
     stop: tuple[str, ...] = ()
     tools: tuple[LocalTool, ...] = ()
     grammar: str | None = None
+    leaves_text: bool = False
     begun: str = ""
     watch: Callable[[str], str] | None = None
     priority: float = 0.0

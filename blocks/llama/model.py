@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -63,7 +63,6 @@ class LlamaCppModel(Model):
             "frequency_penalty",
             "logit_bias",
             "max_retries",
-            "parallel_tool_calls",
             "presence_penalty",
             "service_tier",
         }
@@ -153,11 +152,10 @@ class LlamaCppModel(Model):
         """
         self._refuse_native_tools(model_request_parameters)
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
-        request = self._to_request(messages, settings or {}, parameters)
+        request, names = self._to_request(messages, settings or {}, parameters)
         request = replace(request, on_text=hearing_from_thread())
         async with self._in_time(settings):
             done = await self._generate(request, settings)
-        names = {tool.name for tool in request.tools}
         return ModelResponse(
             parts=parts_of(done, names),
             usage=usage_of(done),
@@ -178,7 +176,7 @@ class LlamaCppModel(Model):
         """Answer one request while it is written; raises what `request` does."""
         self._refuse_native_tools(model_request_parameters)
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
-        request = self._to_request(messages, settings or {}, parameters)
+        request, names = self._to_request(messages, settings or {}, parameters)
 
         async def generate(request: GenerateRequest) -> GeneratedText:
             async with self._in_time(settings):
@@ -188,7 +186,7 @@ class LlamaCppModel(Model):
             yield LlamaCppStream(
                 parameters,
                 pieces=streamed.pieces,
-                names={tool.name for tool in request.tools},
+                names=names,
                 local_model_name=self.model_name,
                 stop=streamed.stop,
             )
@@ -224,15 +222,22 @@ class LlamaCppModel(Model):
         messages: list[ModelMessage],
         settings: ModelSettings,
         parameters: ModelRequestParameters,
-    ) -> GenerateRequest:
+    ) -> tuple[GenerateRequest, frozenset[str]]:
+        """The engine's request, and the names of the tools that may be called."""
         parts = self._get_instruction_parts(messages, parameters) or []
-        offered = offered_tools(settings, parameters)
+        has_called = any(message.tool_calls for message in _responses(messages))
+        offered = offered_tools(settings, parameters, has_called=has_called)
         style = style_of(chat_template_of(self._path)) if offered.tools else "plain"
         instructions = "\n\n".join(part.content for part in parts)
-        return to_request(
+        request = to_request(
             messages, instructions, settings, parameters, self._limits, offered, style
         )
+        return request, offered.names
 
     def _engine_config(self, settings: ModelSettings | None) -> EngineConfig:
         adapter = cast("LlamaCppSettings", settings or {}).get("llamacpp_adapter")
         return config_with(self._config, Path(adapter)) if adapter else self._config
+
+
+def _responses(messages: Sequence[ModelMessage]) -> list[ModelResponse]:
+    return [message for message in messages if isinstance(message, ModelResponse)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -23,10 +24,12 @@ from .library import lib
 from .residency.unloading import MemoryUse
 from .weights import lora_adapter, shared_model
 
-__all__ = ["BatchToken", "Logits", "Native"]
+__all__ = ["CALL_MARKS", "BatchToken", "Logits", "Native"]
 
 Logits = npt.NDArray[np.float32]
 
+CALL_MARKS = ("<tool_call>", "[TOOL_CALLS]")
+"""Texts that begin calls of tools; some vocabularies have special tokens for them."""
 _FLASH_WHERE_POSSIBLE, _PLAIN, _FLASH = -1, 0, 1
 _QUANTISED: dict[CacheType | None, int] = {
     "q8_0": lib.GGML_TYPE_Q8_0,
@@ -119,12 +122,24 @@ class Native:
         count = lib.llama_tokenize(self.vocab, data, len(data), tokens, size, add_special, True)
         return list(tokens[:count])
 
+    @cached_property
+    def _marks(self) -> frozenset[int]:
+        """Special tokens that begin calls of tools, in a vocabulary that has such."""
+        tokens = (lib.llama_token * 16)()
+        found: set[int] = set()
+        for mark in map(str.encode, CALL_MARKS):
+            if lib.llama_tokenize(self.vocab, mark, len(mark), tokens, 16, False, True) == 1:
+                found.add(tokens[0])
+        return frozenset(found)
+
     def piece(self, token: int) -> bytes:
-        """The bytes that a token represents; empty for a special token."""
+        """The bytes that a token represents; empty for a special token that begins no call."""
         size = 64
         while True:
             buffer = ctypes.create_string_buffer(size)
-            count = lib.llama_token_to_piece(self.vocab, token, buffer, size, 0, False)
+            count = lib.llama_token_to_piece(
+                self.vocab, token, buffer, size, 0, token in self._marks
+            )
             if count >= 0:
                 return buffer.raw[:count]
             size = -count

@@ -36,12 +36,20 @@ class Sampler:
             InputError: The grammar can't be parsed.
         """
         self._native = native
-        penalised = request.repeat_penalty != 1 and not request.grammar
+        is_text = not request.grammar or request.leaves_text
+        penalised = request.repeat_penalty != 1 and is_text
         self._plain_greedy = request.temperature == 0 and not penalised
         self._wanted = _tokens_wanted(request, penalised=penalised)
         with ExitStack() as closing:
-            self._chain = _make_chain(request, seed, native.n_vocab, penalised=penalised)
+            self._chain = self._text_chain = _make_chain(
+                request, seed, native.n_vocab, penalised=penalised
+            )
             closing.callback(lib.llama_sampler_free, self._chain)
+            self._form_chain = self._chain
+            self._end = int(lib.llama_vocab_eos(native.vocab))
+            if penalised and request.grammar and self._end >= 0:
+                self._form_chain = _make_chain(request, seed, native.n_vocab, penalised=False)
+                closing.callback(lib.llama_sampler_free, self._form_chain)
             self._grammar = _make_grammar(native, request.grammar) if request.grammar else None
             if self._grammar is not None:
                 closing.callback(lib.llama_sampler_free, self._grammar)
@@ -61,7 +69,12 @@ class Sampler:
                 token = self._choose_under(self._grammar, logits)
             lib.llama_sampler_accept(self._grammar, token)
         if not self._plain_greedy:
-            lib.llama_sampler_accept(self._chain, token)
+            lib.llama_sampler_accept(self._text_chain, token)
+        if self._grammar is not None and self._form_chain is not self._text_chain:
+            lib.llama_sampler_accept(self._form_chain, token)
+            # Free text may end anywhere; what may not is of a form that the grammar gives.
+            may_end = self._allows(self._grammar, self._end)
+            self._chain = self._text_chain if may_end else self._form_chain
         return token
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ from ...settings.data_folder import check_data_folder
 from ...task_ir import TIERS, TierName
 from .check import Check
 from .gate_checks import check_gates, check_sandbox
+from .mcp_checks import check_mcp
 from .memory_checks import check_model_memory
 from .slot_checks import check_slots, measure_again
 from .weight_checks import check_weights, planner_weights
@@ -45,6 +46,7 @@ def check_all(options: SwarmOptions, *, deep: bool) -> list[Check]:
         ("data", _data),
         ("memory", _memory),
         ("prefect", _prefect),
+        ("mcp", lambda: check_mcp(options)),
     ]
     return [check for name, part in parts for check in _guarded(name, part)]
 

@@ -13,6 +13,7 @@ from ...events.kinds import (
     CutEvent,
     DecisionEvent,
     EndedEvent,
+    ExploringEvent,
     FinishedEvent,
     GateEvent,
     PlannedEvent,
@@ -76,6 +77,8 @@ def _words_of_run(event: RunEvent) -> str:
     match event:
         case BeganEvent():
             return "once more" if event.resumed else ""
+        case ExploringEvent():
+            return f"{event.model}, at most {plural(event.calls, 'call')}"
         case PlanningEvent():
             return event.model
         case PlannedEvent():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from ...result import StepResult, SwarmResult
 from ...task_ir import final_step
 from ...text_files import file_problem
 
-__all__ = ["artifact_files", "check_folder", "write_folder"]
+__all__ = ["artifact_files", "check_folder", "left_files", "write_folder"]
 
 _SUFFIXES: Mapping[OutputKind, str] = MappingProxyType(
     {"text": ".md", "json": ".json", "python": ".py", "shell": ".sh", "files": ".md"}
@@ -70,9 +70,31 @@ def artifact_files(
     return files
 
 
-def _artifact(step: StepResult, kind: OutputKind, text: str) -> dict[str, str]:
+def left_files(
+    steps: Iterable[StepResult], left: Mapping[str, Mapping[str, bytes]]
+) -> dict[str, bytes]:
+    """Return the files that steps left with their tools, by their paths in the folder. Pure.
+
+    Those of a step lie in a folder that is named after its id and agent: `S1-physicist-files`.
+
+    Args:
+        steps: The steps of the run.
+        left: Files by their paths, by the ids of their steps.
+    """
+    return {
+        f"{_name(step)}-files/{path}": data
+        for step in steps
+        for path, data in left.get(step.id, {}).items()
+    }
+
+
+def _name(step: StepResult) -> str:
     words = _NOT_IN_NAMES.sub("-", step.agent.lower()).strip("-")[:_NAME_CHARS].rstrip("-")
-    name = f"{step.id}-{words}" if words else step.id
+    return f"{step.id}-{words}" if words else step.id
+
+
+def _artifact(step: StepResult, kind: OutputKind, text: str) -> dict[str, str]:
+    name = _name(step)
     if kind == "files":
         paths = {block.path: block.text for block in file_blocks(text).files}
         if paths and all(map(_is_inside, paths)):
@@ -85,12 +107,12 @@ def _is_inside(path: str) -> bool:
     return bool(path) and not parts.is_absolute() and ".." not in parts.parts
 
 
-def write_folder(folder: Path, files: Mapping[str, str], run_id: str) -> None:
+def write_folder(folder: Path, files: Mapping[str, str | bytes], run_id: str) -> None:
     """Write files into a folder, each whole or not at all; if one can't be, none stays.
 
     Args:
         folder: Where to; it is made if need be.
-        files: Texts by their paths in it.
+        files: Texts, which end with a newline then, and data, by their paths in it.
         run_id: The run that they are of, for errors.
 
     Raises:
@@ -100,10 +122,11 @@ def write_folder(folder: Path, files: Mapping[str, str], run_id: str) -> None:
     check_folder(folder)
     written: list[Path] = []
     try:
-        for name, text in files.items():
+        for name, content in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, text if text.endswith("\n") else f"{text}\n", mode=READABLE)
+            ends = isinstance(content, bytes) or content.endswith("\n")
+            write_atomically(path, content if ends else f"{content}\n", mode=READABLE)
             written.append(path)
     except OSError as error:
         _remove(folder, written)

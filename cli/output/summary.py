@@ -7,6 +7,7 @@ from ...tasks.report.memory import recalled_line, shown_line
 from ...tasks.report.taken import taken_line
 from ...tasks.report.timeline import LEGEND, timeline
 from ...text import dollars, duration, one_line, plural
+from .explored import print_exploration
 from .printing import console, print_section, print_table, print_text
 
 __all__ = ["asked", "example_step", "metrics_line", "print_summary"]
@@ -24,6 +25,7 @@ def print_summary(
         link: Its page in the Prefect UI.
         look_closer: Say how to see more of it; not where that is said elsewhere.
     """
+    print_exploration(result.planning.explored)
     print_section(f"Plan of {plural(len(result.steps), 'step')} ({_origin(result)})")
     _print_steps(result)
     if drawn := timeline(result.steps, console().width):

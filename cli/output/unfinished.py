@@ -10,6 +10,7 @@ from ...tasks.report.taken import taken_line
 from ...tasks.report.timeline import LEGEND, timeline
 from ...text import one_line, plural
 from .asked import question_records
+from .explored import exploration_of, print_exploration
 from .printing import console, print_json, print_section, print_table, print_text
 from .summary import asked
 
@@ -23,7 +24,7 @@ _COLUMNS = ("Step", "Agent", "Tier", "Needs", "Finished", "Tries", "Prompt or re
 
 def print_unfinished_json(run: RunFolder, plan: Mapping[str, Any]) -> None:
     """Print as JSON what there is: the plan, what is finished, and the steps that were begun."""
-    about = run.about()
+    about, explored = run.about(), exploration_of(run)
     print_json(
         {
             "run_id": run.run_id,
@@ -34,6 +35,7 @@ def print_unfinished_json(run: RunFolder, plan: Mapping[str, Any]) -> None:
             "finished_steps": list(run.finished_steps()),
             "steps": [step.model_dump(mode="json") for step in run.steps()],
             "questions": question_records(run),
+            "explored": explored.model_dump(mode="json") if explored else None,
         }
     )
 
@@ -42,6 +44,7 @@ def print_unfinished(run: RunFolder, plan: Mapping[str, Any]) -> None:
     """Print the plan with what became of each step so far, and the attempts on a time axis."""
     done, begun = set(run.finished_steps()), {step.id: step for step in run.steps()}
     print_section(one_line(str(run.about().get("objective", "")), 200))
+    print_exploration(exploration_of(run))
     if plan:
         rows = [_row(step, begun.get(step["id"]), step["id"] in done) for step in plan["steps"]]
         print_table(_COLUMNS, rows, right=frozenset({"Tries"}))

@@ -102,7 +102,7 @@ def _why(event: AnsweredEvent) -> str:
 
 def _step_line(board: Board, event: StartedEvent | EndedEvent | WaitEvent) -> str:
     row = board.rows.get(event.step)
-    who = f"{event.step} {one_line(row.agent, 40)}" if row else event.step
+    who = f"{event.step} {one_line(row.agent, 40)}".rstrip() if row else event.step
     if isinstance(event, WaitEvent):
         return f"{who}: {one_line(event.words, 300)}"
     parts = [f"{who}: {_VERBS[event.kind]}"]

@@ -51,6 +51,7 @@ class Asking:
     _open: dict[str, tuple[str, ...]] = field(
         init=False, default_factory=dict[str, tuple[str, ...]]
     )
+    _begun: set[str] = field(init=False, default_factory=set[str])
     _damaged: set[str] = field(init=False, default_factory=set[str])
 
     def __post_init__(self) -> None:
@@ -78,6 +79,10 @@ class Asking:
         """
         asked = self._questions(command, begun)
         self._open[command.step] = tuple(question.id for question in asked)
+        if command.begun:
+            self._begun.add(command.step)
+        else:
+            self._begun.discard(command.step)
         for question in asked:
             if self._answer_to(question.id) is None:
                 event = AskedEvent(
@@ -104,6 +109,10 @@ class Asking:
         for step, names in list(self._open.items()):
             answers = [answer for name in names if (answer := self._answer_to(name)) is not None]
             refused = next((answer for answer in answers if not is_approval(answer)), None)
+            if step in self._begun:
+                # The attempt goes on: its tools make what is approved, and tell the model of what
+                # isn't, in this process as in one that resumes the run.
+                refused = None
             if refused is None and len(answers) < len(names):
                 continue
             del self._open[step]

@@ -14,8 +14,10 @@ from ...pricing import Price
 from ...runs import RunFolder
 from ...tasks.planner.context.facts import PlanningFacts
 from ...tasks.planner.context.inventory import gate_facts, tier_facts
+from ...tasks.planner.context.offered import asked_toolsets
 from ...tasks.planner.context.remembered import persona_facts, similar_plans
 from ...tasks.planner.planner import planner_for, reads_facts
+from ...toolsets.catalogue import Catalogue
 from ..options import SwarmOptions
 from .planned import StoredFacts, load, save
 
@@ -31,6 +33,7 @@ async def facts_for(
     options: SwarmOptions,
     price_of: Callable[[str], Price | None],
     store: Store | None,
+    toolsets: Catalogue = Catalogue(),  # noqa: B008 - frozen
 ) -> PlanningFacts | None:
     """Return what the planner is shown, as an earlier process of the run gathered it, if it did.
 
@@ -38,10 +41,11 @@ async def facts_for(
 
     Raises:
         InputError: A persona of the user's is wrong.
+        ToolsetError: A toolset that it is offered doesn't say which tools it has.
     """
     if kept := load(run, StoredFacts):
         return kept.facts
-    facts = await gather_facts(objective, options, price_of, store, flow_run_id)
+    facts = await gather_facts(objective, options, price_of, store, flow_run_id, toolsets)
     save(run, StoredFacts(facts=facts))
     return facts
 
@@ -52,16 +56,25 @@ async def gather_facts(
     price_of: Callable[[str], Price | None],
     store: Store | None,
     flow_run_id: str = "",
+    toolsets: Catalogue = Catalogue(),  # noqa: B008 - frozen
 ) -> PlanningFacts | None:
     """Gather it; a memory that can't be read costs a warning and what it knew, nothing else.
 
+    Toolsets are offered whatever `plan_context` says: they are what agents may have.
+
     Raises:
         InputError: A persona of the user's is wrong.
+        ToolsetError: A toolset that it is offered doesn't say which tools it has.
     """
-    if not options.plan_context or not await _is_read(options):
+    if not await _is_read(options):
         return None
+    offered = await asked_toolsets(toolsets, RunFolder.of(flow_run_id or "plan"))
+    if not options.plan_context:
+        return PlanningFacts(toolsets=offered) if offered else None
     facts = PlanningFacts(
-        tiers=tier_facts(options.model_of, price_of), gates=gate_facts(gates().values())
+        tiers=tier_facts(options.model_of, price_of),
+        gates=gate_facts(gates().values()),
+        toolsets=offered,
     )
     if store is None:
         return facts

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from ...errors import RunDamagedError
 from ...runs import ACCOUNTS, RunFolder
+from ..ahead.stored import is_kept_ahead
 from ..bounds.accounts import Accounts, Booking
 from .planned import StoredPlanning, load
 from .restore import finished_step
@@ -29,6 +30,8 @@ async def paid_again(run: RunFolder) -> tuple[str, ...]:
         if booking.step in names or not booking.usage.requests:
             continue
         if not _is_current(booking, again) or _is_whole(run, booking.step):
+            continue
+        if is_kept_ahead(run, booking.key):
             continue
         if booking.step == PLAN or not await is_stored(booking.key):
             names[booking.step] = None

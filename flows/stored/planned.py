@@ -10,13 +10,21 @@ from pydantic import BaseModel, ValidationError
 
 from ...errors import RunDamagedError
 from ...frozen import Frozen
-from ...result import Recall
+from ...result import Exploration, Recall
 from ...runs import RunFolder
 from ...tasks.planner.context.facts import PlanningFacts
 from ...tasks.planner.task import Planned
 from .restore import state_of
 
-__all__ = ["StoredFacts", "StoredPlanning", "StoredRecall", "load", "save", "task_run_of"]
+__all__ = [
+    "StoredExploration",
+    "StoredFacts",
+    "StoredPlanning",
+    "StoredRecall",
+    "load",
+    "save",
+    "task_run_of",
+]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -38,6 +46,12 @@ class StoredPlanning(_WithState):
     planned: Planned
 
 
+class StoredExploration(_WithState):
+    """What the orchestrator found with tools before it planned."""
+
+    exploration: Exploration
+
+
 class StoredFacts(Frozen):
     """What the planner is shown; None if it is shown nothing."""
 
@@ -50,8 +64,10 @@ class StoredRecall(_WithState):
     recall: Recall | None
 
 
-K = TypeVar("K", StoredFacts, StoredPlanning, StoredRecall)
+K = TypeVar("K", StoredExploration, StoredFacts, StoredPlanning, StoredRecall)
+_Kept = StoredExploration | StoredFacts | StoredPlanning | StoredRecall
 _NAMES: dict[type[BaseModel], str] = {
+    StoredExploration: "explored.json",
     StoredFacts: "facts.json",
     StoredPlanning: "planned.json",
     StoredRecall: "recall.json",
@@ -75,7 +91,7 @@ def load(run: RunFolder, kind: type[K], edits: int = 0) -> K | None:
     return None
 
 
-def save(run: RunFolder, kept: StoredFacts | StoredPlanning | StoredRecall, edits: int = 0) -> None:
+def save(run: RunFolder, kept: _Kept, edits: int = 0) -> None:
     """Keep it; `edits` is how often the plan has been edited."""
     run.store(_name(type(kept), edits), kept)
 

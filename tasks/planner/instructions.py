@@ -33,9 +33,17 @@ it needs and no more. null is all of them for an assignment that depends on noth
 any other."""
 
 
+_TOOLSETS = """
+tools of a subagent: the toolsets that it works with, by name. Give each the fewest that its
+assignments can't do without; who writes, compares or joins what others found needs none.
+Toolsets there are: """
+
+
 def instructions(rules: PlanRules) -> str:
     """Return how to plan, with the limits that the plan has to keep."""
     text = f"{_TEXT}\nNo more than {rules.max_steps} assignments."
     if rules.gates:
         text += f" Gates there are: {', '.join(sorted(rules.gates))}."
-    return text + _INPUTS if rules.inputs else text
+    if rules.inputs:
+        text += _INPUTS
+    return f"{text}{_TOOLSETS}{', '.join(sorted(rules.toolsets))}." if rules.toolsets else text

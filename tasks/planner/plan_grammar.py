@@ -35,8 +35,12 @@ ws ::= ("\n" [ \t]{0,16} | " ")?
 
 def plan_shape(rules: PlanRules) -> str:
     """Return how a plan is written that obeys the grammar, for the model."""
-    last = 'At its end an assignment may have "inputs": ["…"].'
-    return f"{_SHAPE}\n{last}" if rules.inputs else _SHAPE
+    parts = [_SHAPE]
+    if rules.inputs:
+        parts.append('At its end an assignment may have "inputs": ["…"].')
+    if rules.toolsets:
+        parts.append('After `tier` a subagent may have "tools": ["…"].')
+    return "\n".join(parts)
 
 
 def plan_grammar(rules: PlanRules) -> str:
@@ -45,12 +49,13 @@ def plan_grammar(rules: PlanRules) -> str:
         rf'root ::= "{{" ws {_key("create_subagent")} "[" ws subagent (ws "," ws subagent)* ws "]"'
         rf' ws "," ws {_key("assign_task")} "[" ws task1 more1 ws "]" ws "}}"',
         rf'subagent ::= "{{" ws {_key("name")} name ws "," ws {_key("system_prompt")} string'
-        rf' (ws "," ws {_key("tier")} tier)? ws "}}"',
+        rf' (ws "," ws {_key("tier")} tier)?{" tools?" if rules.toolsets else ""} ws "}}"',
         f"tier ::= {_one_of(TIERS)}",
         *_tasks(rules.max_steps, " inputs?" if rules.inputs else ""),
         _output(),
         *_gates(rules.gates),
         *_inputs(rules.inputs),
+        *_toolsets(rules.toolsets),
     ]
     return "\n".join(lines) + _TEXTS
 
@@ -113,6 +118,12 @@ def _inputs(names: frozenset[str] | None) -> Iterable[str]:
         listed = '"[" ws input (ws "," ws input)* ws "]"'
         yield rf'inputs ::= ws "," ws {_key("inputs")} ("null" | "[" ws "]" | {listed})'
         yield f"input ::= {_one_of(sorted(names))}"
+
+
+def _toolsets(names: frozenset[str] | None) -> Iterable[str]:
+    if names:
+        yield rf'tools ::= ws "," ws {_key("tools")} "[" ws toolset (ws "," ws toolset)* ws "]"'
+        yield f"toolset ::= {_one_of(sorted(names))}"
 
 
 def _key(name: str) -> str:

@@ -19,6 +19,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from ...blocks.traced import tracing_of
+from ...task_ir import PlanRules
 from .conversation import checked_objective, converse
 from .instructions import instructions
 from .protocol import PlanContext, PlanDraft
@@ -35,8 +36,8 @@ _OTHERWISE_REJECTED = (
 """What is rejected for another reason than the form that the plan is asked for in."""
 
 
-def _by_tool(*, inputs: bool) -> ModelRequestParameters:
-    schema = plan_schema(inputs=inputs)
+def _by_tool(rules: PlanRules) -> ModelRequestParameters:
+    schema = plan_schema(inputs=bool(rules.inputs), toolsets=rules.toolsets or ())
     tool = ToolDefinition(
         name=PLAN_TOOL, description=_PURPOSE, parameters_json_schema=schema, kind="output"
     )
@@ -64,7 +65,7 @@ class StructuredPlanner:
             ModelAPIError: The model can't be asked.
             NoPlanError: The model refuses, or the second plan can't be read either.
         """
-        by_tool = _by_tool(inputs=bool(context.rules.inputs))
+        by_tool = _by_tool(context.rules)
         as_text = replace(by_tool, output_mode="prompted", output_tools=[], allow_text_output=True)
         parameters = by_tool
 

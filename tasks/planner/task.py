@@ -27,6 +27,7 @@ from ...task_ir import PlanRules, StoredPlan, TierName
 from ..spans import plan_span
 from ..tags import tag_task_run
 from .context.facts import PlanningFacts
+from .context.notes import notes_text
 from .context.text import FactsText, facts_text, room_for
 from .given_inputs import InputNote
 from .planner import planner_for, reads_facts
@@ -39,7 +40,8 @@ class PlanRequest(Frozen):
     """What the orchestrator is asked. `run` is the flow run it belongs to.
 
     `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read,
-    `facts` what the swarm has and has seen, for planners that were not trained without it.
+    `facts` what the swarm has and has seen, for planners that were not trained without it, `begun`
+    what was complete of a plan that broke off, and `notes` what was found with tools before.
     """
 
     run: str
@@ -51,6 +53,8 @@ class PlanRequest(Frozen):
     adapter: bool = True
     inputs: tuple[InputNote, ...] = ()
     facts: PlanningFacts | None = None
+    begun: str = ""
+    notes: str = ""
 
 
 class Planned(Frozen):
@@ -64,8 +68,12 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
-    # Without inputs and facts the key is the one that it was before requests had them.
-    left_out = {name for name in ("inputs", "facts") if not getattr(request, name)}
+    # Without these and toolsets the key is the one that it was before requests had them.
+    left_out: dict[str, Any] = {
+        name: True for name in ("inputs", "facts", "begun", "notes") if not getattr(request, name)
+    }
+    if request.facts and not request.facts.toolsets:
+        left_out["facts"] = {"toolsets"}
     content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return f"{request.run}.plan.{digest}"
@@ -103,10 +111,18 @@ async def plan_objective(request: PlanRequest) -> Planned:
     """
     model = await resolve_model(request.model, request.tier)
     names = frozenset(note.name for note in request.inputs)
-    rules = PlanRules(max_steps=request.max_steps, gates=frozenset(gates()), inputs=names)
     planner = planner_for(model, adapter=request.adapter)
+    toolsets = _offered(request, planner)
+    rules = PlanRules(request.max_steps, frozenset(gates()), names, toolsets)
     shown = _shown(request, model, planner)
-    context = PlanContext(rules, request.seed, inputs=request.inputs, facts=shown.text)
+    context = PlanContext(
+        rules,
+        request.seed,
+        inputs=request.inputs,
+        facts=shown.text,
+        begun=request.begun,
+        notes=_notes(request, model, planner),
+    )
     try:
         draft = await planner.plan(request.objective, context)
     except FallbackExceptionGroup as group:
@@ -119,11 +135,23 @@ async def plan_objective(request: PlanRequest) -> Planned:
     return Planned(plan=draft.plan, planning=_planning(draft, model.model_name, shown))
 
 
+def _offered(request: PlanRequest, planner: Planner) -> frozenset[str]:
+    if request.facts is None or not reads_facts(planner):
+        return frozenset()
+    return frozenset(fact.name for fact in request.facts.toolsets)
+
+
 def _shown(request: PlanRequest, model: Model, planner: Planner) -> FactsText:
     """Return what of the facts the planner is shown: as much as it has room for."""
     if request.facts is None or not reads_facts(planner):
         return FactsText()
     return facts_text(request.facts, room_for(profile_of(model).context_tokens))
+
+
+def _notes(request: PlanRequest, model: Model, planner: Planner) -> str:
+    if not reads_facts(planner):
+        return ""
+    return notes_text(request.notes, room_for(profile_of(model).context_tokens))
 
 
 def _refused(model: Model, error: Exception) -> Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
@@ -82,6 +83,10 @@ class Subagent(BaseModel):
     name: str
     system_prompt: str
     tier: Tier = "worker"
+    tools: list[str] = Field(
+        default_factory=list[str],
+        description="The toolsets that its assignments can't do without; most need none.",
+    )
 
 
 class PlannedTask(BaseModel):
@@ -141,13 +146,19 @@ class WrittenPlan(BaseModel):
         }
 
 
-def plan_schema(*, inputs: bool) -> dict[str, Any]:
+def plan_schema(*, inputs: bool, toolsets: Collection[str] = ()) -> dict[str, Any]:
     """Return the JSON Schema of a plan.
 
     Args:
         inputs: Whether there are inputs that an assignment may name.
+        toolsets: Names of the toolsets that a subagent may have.
     """
     schema = WrittenPlan.model_json_schema()
+    of_subagent = schema["$defs"]["Subagent"]["properties"]
+    if toolsets:
+        of_subagent["tools"]["items"]["enum"] = sorted(toolsets)
+    else:
+        del of_subagent["tools"]
     if not inputs:
         del schema["$defs"]["PlannedTask"]["properties"]["inputs"]
     return schema

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...gates import format_diagnostics
-from ...result import Attempt, Decision, StepResult
+from ...result import Attempt, Decision, Exploration, StepResult
 from ...text import one_line, plural
+from .calls import calls_markdown
 from .glossary import legend
 from .markdown import bullets, plain, table
 
@@ -25,8 +26,15 @@ _ATTEMPTS = ("Step", "Attempt", "Decision", "Rule", "Led to", "Result", "Why", "
 _GATES = ("Step", "Attempt", "Gate", "Verdict", "Took", "Found", "Tool")
 
 
-def attempts_markdown(steps: Sequence[StepResult]) -> list[str]:
-    """Write the parts of a run's page on decisions and gates, as far as there were any."""
+def attempts_markdown(
+    steps: Sequence[StepResult], explored: Exploration | None = None
+) -> list[str]:
+    """Write the parts of a run's page on decisions, gates and calls, as far as there were any.
+
+    Args:
+        steps: The steps of the run.
+        explored: What the orchestrator looked at before it planned.
+    """
     parts: list[str] = []
     if stories := [story for step in steps if (story := _story(step))]:
         parts.append("### Why steps ran again, or did not succeed\n\n" + _bounded_list(stories))
@@ -37,6 +45,7 @@ def attempts_markdown(steps: Sequence[StepResult]) -> list[str]:
         rows = [row for step in again for row in _attempt_rows(step)]
         parts.append(f"### Attempts and decisions\n\n{_bounded_table(_ATTEMPTS, rows)}")
         parts.append(legend(again))
+    parts += calls_markdown(steps, explored)
     if gates := [row for step in steps for row in _gate_rows(step)]:
         parts.append("### Gates\n\n" + _bounded_table(_GATES, gates))
     return parts

@@ -114,7 +114,7 @@ def timeline_markdown(result: SwarmResult) -> str:
     columns = ("Step", "Agent", "Status", "Start", "Work", "Waited", "Slack", "Tokens", "Model")
     rows = [_timeline_row(step, _origin(ran)) for step in result.steps]
     parts.append(table((*columns, "Critical"), rows))
-    parts += attempts_markdown(result.steps)
+    parts += attempts_markdown(result.steps, result.planning.explored)
     parts += memory_markdown(result)
     return "\n\n".join(parts)
 

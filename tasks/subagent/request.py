@@ -15,6 +15,7 @@ from ...task_ir import TierName
 from .text_budget import cut_tokens, shares, tokens_of
 
 __all__ = [
+    "EXPLORE",
     "CallLimits",
     "SubagentRequest",
     "SubagentResult",
@@ -32,6 +33,7 @@ class CallLimits(Frozen):
         temperature: Of sampling.
         seed: Of sampling, where the model is local; others are only sent one that a person set.
         timeout_s: Seconds of work that it may take; waits for the provider don't count.
+        max_calls: Calls of tools; where None, or more than that, what the run's limits say.
     """
 
     max_input_tokens: int | None = None
@@ -42,7 +44,11 @@ class CallLimits(Frozen):
     seed: int = 0
     seed_is_set: bool = False
     timeout_s: float = 600.0
+    max_calls: int | None = None
 
+
+EXPLORE = "explore"
+"""Stands in a step's place where the orchestrator looks around before it plans."""
 
 _NOT_THE_INPUT = {"key", "run", "race", "model", "priority", *CallLimits.model_fields}
 """What a finished attempt is found without: whoever resumes a run may name another model and other
@@ -86,16 +92,25 @@ class SubagentRequest(CallLimits):
     tools: tuple[str, ...] = Field(default=(), description="Toolsets that it works with.")
 
     @property
+    def looks_around(self) -> bool:
+        """Whether the orchestrator looks around before it plans: with tools that change nothing."""
+        return self.step == EXPLORE
+
+    @property
     def name(self) -> str:
         """Names it within its run: step and attempt, and the sample where there are several."""
         return f"{self.step}.{self.attempt}" + (f".{self.sample}" if self.sample else "")
 
     def cache_key(self) -> str:
         """Return the key that a finished attempt is found under: its name and its input's hash."""
-        # Without tools it has the key that it had before there were any.
+        return f"{self.key}.{self.content_hash()}"
+
+    def content_hash(self) -> str:
+        """Return the hash of what is asked, whichever plan it belongs to."""
+        # Without tools it has the hash that it had before there were any.
         without = _NOT_THE_INPUT if self.tools else {*_NOT_THE_INPUT, "tools"}
         text = self.model_dump_json(exclude=without)
-        return f"{self.key}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class SubagentResult(Frozen):

@@ -10,6 +10,7 @@ from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from prefect.states import Cancelled, Failed
+from prefect.transactions import get_transaction
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model
 
@@ -33,6 +34,7 @@ from ..race import run_in_race
 from ..spans import agent_span, note_answer
 from ..tags import tag_task_run
 from ..usage import usage_of
+from .answered_ahead import answer_ahead
 from .asking import ask, own_errors
 from .continuation import joined, resume_point
 from .extraction import extract
@@ -71,8 +73,9 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
     with agent_span(asked) as span:
         try:
-            result = await run_in_race(asked.race, answer(asked))
+            result = await run_in_race(asked.race, _answer(asked))
         except ApprovalNeededError as error:
+            _keep_nothing()
             return Cancelled(name=WAITING, message=str(error))
         note_answer(span, result)
     if result is None:
@@ -83,6 +86,16 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     if result.category is None:
         return content
     return Failed(message=f"{result.category}: {result.error}", data=content)
+
+
+async def _answer(request: SubagentRequest) -> SubagentResult:
+    return await answer_ahead(request) or await answer(request)
+
+
+def _keep_nothing() -> None:
+    """Have Prefect keep no result of this task run, or it would be found when it is run again."""
+    if (transaction := get_transaction()) is not None:
+        transaction.write_on_commit = False
 
 
 async def answer(request: SubagentRequest) -> SubagentResult:

@@ -8,7 +8,7 @@ import pytest
 from adapters import write_adapter
 from prefect.blocks.core import Block
 from prefect.testing.standard_test_suites.blocks import BlockStandardTestSuite
-from prefect_swarm.blocks import FailurePolicy, LlamaCpp, ModelProvider
+from prefect_swarm.blocks import FailurePolicy, LlamaCpp, McpServer, ModelProvider
 from prefect_swarm.blocks.llama import EngineConfig, demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.errors import InputError, ModelError
@@ -16,7 +16,7 @@ from pydantic import SecretStr, ValidationError
 from pydantic_ai.models.openai import OpenAIChatModel
 
 
-@pytest.mark.parametrize("block", [FailurePolicy, LlamaCpp, ModelProvider])
+@pytest.mark.parametrize("block", [FailurePolicy, LlamaCpp, McpServer, ModelProvider])
 class TestStandard(BlockStandardTestSuite):
     @pytest.fixture
     def block(self, request: pytest.FixtureRequest) -> type[Block]:

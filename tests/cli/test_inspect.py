@@ -20,6 +20,7 @@ from prefect_swarm.result import (
 )
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.task_ir import load_plan
+from prefect_swarm.toolsets.artifacts import keep_artifacts
 
 from .conftest import EXAMPLES, Invoke
 
@@ -157,6 +158,19 @@ def test_a_step_as_json_has_its_whole_output(ended: RunFolder, invoke: Invoke) -
     step = json.loads(invoke("inspect", "0123abcd0000", "--step", "S1", "--json").stdout)
     assert step["output"] == '{"name": "Blue", "seats": 4}'
     assert [attempt["number"] for attempt in step["attempts"]] == [1, 2]
+
+
+def test_files_that_a_step_left_are_named_and_not_shown(ended: RunFolder, invoke: Invoke) -> None:
+    last = RESULT.steps[0].attempts[-1].number
+    attempt = f"{RESULT.steps[0].id}.{last}"
+    keep_artifacts(ended, RESULT.steps[0].id, attempt, {"in/plot.png": b"\x89PNG" * 300})
+    place = ended.folder / "artifacts" / "S1" / str(last) / "in" / "plot.png"
+    for command in (("inspect", ended.run_id), ("inspect", ended.run_id, "--step", "S1")):
+        shown = invoke(*command).stdout
+        assert "S1 in/plot.png (1.2 KiB): " in shown
+        assert "PNG" not in shown
+    step = json.loads(invoke("inspect", ended.run_id, "--step", "S1", "--json").stdout)
+    assert step["files"] == {"in/plot.png": str(place)}
 
 
 def test_a_step_that_is_not_there_is_named(ended: RunFolder, invoke: Invoke) -> None:

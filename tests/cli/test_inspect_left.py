@@ -95,6 +95,7 @@ def test_inspect_as_json_has_the_attempts_of_a_cancelled_run(invoke: Invoke) -> 
     assert json.loads(invoke("inspect", left.run_id, "--step", "S1", "--json").stdout) == {
         **step,
         "output": None,
+        "files": {},
     }
 
 

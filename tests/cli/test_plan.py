@@ -31,6 +31,16 @@ def test_the_table_has_every_step_with_what_it_needs(invoke: Invoke) -> None:
     assert "5 steps, 2 can start at once, longest path 4 steps." in result.stdout
 
 
+def test_a_toolset_that_nothing_gives_is_an_error(tmp_path: Path, invoke: Invoke) -> None:
+    plan, servers = tmp_path / "plan.json", tmp_path / "tools.json"
+    agents = [{"name": "A", "system_prompt": "You look.", "tools": ["time"]}]
+    steps = [{"id": "S1", "agent": "A", "prompt": "Look"}]
+    plan.write_text(json.dumps({"objective": "Look", "agents": agents, "steps": steps}))
+    servers.write_text('{"mcpServers": {"time": {"command": "not-started"}}}')
+    assert "has the toolset 'time'" in invoke("plan", "--plan", plan).stderr
+    assert invoke("plan", "--plan", plan, "--mcp", servers).exit_code == 0
+
+
 def test_the_flowchart_has_every_edge(invoke: Invoke) -> None:
     lines = [
         line.strip() for line in invoke("plan", "--plan", UNEVEN, "--mermaid").stdout.split("\n")

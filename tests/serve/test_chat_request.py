@@ -45,7 +45,8 @@ def test_what_is_left_out_is_the_engines_own() -> None:
         ({"stop": ["x", "y"]}, "stop", ("x", "y")),
         ({"stop": None, "seed": None, "n": None, "user": "me", "store": True}, "stop", ()),
         ({"tools": TOOLS}, "tools", (ADD, NOW)),
-        ({"tools": TOOLS, "tool_choice": "auto"}, "grammar", None),
+        ({"tools": TOOLS, "tool_choice": "auto"}, "leaves_text", True),
+        ({"tools": TOOLS, "tool_choice": "required"}, "leaves_text", False),
         ({"tools": TOOLS, "tool_choice": "none"}, "tools", ()),
         (
             {
@@ -53,13 +54,53 @@ def test_what_is_left_out_is_the_engines_own() -> None:
                 "tool_choice": {"type": "function", "function": {"name": "now"}},
             },
             "tools",
-            (NOW,),
+            (ADD, NOW),
         ),
         ({"response_format": {"type": "text"}}, "grammar", None),
     ],
 )
 def test_each_field_has_its_place(fields: dict[str, Any], name: str, value: Any) -> None:
     assert getattr(read(**fields).generate, name) == value
+
+
+@pytest.mark.parametrize(
+    ("choice", "names"),
+    [
+        (None, {"add", "now"}),
+        ("auto", {"add", "now"}),
+        ("required", {"add", "now"}),
+        ({"type": "function", "function": {"name": "now"}}, {"now"}),
+        ("none", set[str]()),
+    ],
+)
+def test_a_choice_says_which_tools_may_be_called(choice: Any, names: set[str]) -> None:
+    assert read(tools=TOOLS, tool_choice=choice).names == names
+
+
+def test_tools_that_were_called_are_spoken_of_where_none_may_be() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    messages = [
+        USER,
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "2"},
+    ]
+    found = read(messages=messages, tools=TOOLS, tool_choice="none")
+    assert (found.generate.tools, found.names) == ((ADD, NOW), frozenset())
+
+
+def test_a_form_of_the_answer_does_not_forbid_calls() -> None:
+    found = read(tools=TOOLS, response_format={"type": "json_object"})
+    assert "answer-root |" in (found.generate.grammar or "")
+    assert not found.generate.leaves_text
+
+
+@pytest.mark.parametrize(("several", "more"), [(None, 7), (True, 7), (False, 0)])
+def test_a_turn_has_several_calls_unless_the_client_wants_a_single_call(
+    several: bool | None, more: int
+) -> None:
+    body = {"model": "demo", "messages": [USER], "tools": TOOLS, "parallel_tool_calls": several}
+    chat = chat_request(read_chat_body(json.dumps(body).encode()), max_tokens=9, style="tags")
+    assert f"{{0,{more}}}" in (chat.generate.grammar or "")
 
 
 @pytest.mark.parametrize(

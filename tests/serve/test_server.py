@@ -78,6 +78,15 @@ def test_a_required_tool_is_called(server: Served) -> None:
     assert json.loads(call["function"]["arguments"])["city"] in ("Rome", "Paris")
 
 
+def test_with_tools_an_answer_of_a_form_is_that_or_a_call(server: Served) -> None:
+    form = {"type": "json_schema", "json_schema": {"schema": {"const": {"sum": 3}}}}
+    asked = server.chat("1 + 2?", tools=[WEATHER], response_format=form, max_tokens=60)
+    message = choice(asked)["message"]
+    calls = [call["function"]["arguments"] for call in message.get("tool_calls", ())]
+    for text in calls or [message["content"]]:
+        assert json.loads(text).keys() <= {"sum", "city"}
+
+
 def test_a_named_tool_is_called_in_a_stream_and_no_text_comes(server: Served) -> None:
     named = {"type": "function", "function": {"name": "weather"}}
     body = server.body("Rome?", tools=[WEATHER], tool_choice=named, max_tokens=60, stream=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from pydantic_ai.tools import RunContext
+from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from ..catalogue import Catalogue
@@ -25,12 +25,14 @@ class AttemptTools(AbstractToolset[None]):
 
     Attributes:
         names: The toolsets' names.
+        only: Whether the attempt is offered a tool of theirs.
     """
 
     use: ToolsetUse
     names: Sequence[str]
     catalogue: Catalogue
     journaled: JournaledCalls
+    only: Callable[[ToolDefinition], bool]
     _toolsets: list[tuple[str, str, Toolset]] = field(
         default_factory=list[tuple[str, str, Toolset]]
     )
@@ -81,7 +83,8 @@ class AttemptTools(AbstractToolset[None]):
         """Return the tools of all toolsets, under names that differ."""
         listed = await asyncio.gather(*(each.get_tools(ctx) for _, _, each in self._toolsets))
         self._offered = offered_tools(
-            (*toolset, tools) for toolset, tools in zip(self._toolsets, listed, strict=True)
+            (*toolset, {name: tool for name, tool in tools.items() if self.only(tool.tool_def)})
+            for toolset, tools in zip(self._toolsets, listed, strict=True)
         )
         # A model that calls wrongly reads why, as often as it may call.
         most = self.journaled.rules.most

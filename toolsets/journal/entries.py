@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, Discriminator, Field, TypeAdapter, ValidationError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
 from ...frozen import Frozen
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-class CallKey(Frozen, frozen=True):
+class CallKey(BaseModel, frozen=True, extra="forbid"):
     """Names a call within its attempt, the same in every process that works on it.
 
     Attributes:

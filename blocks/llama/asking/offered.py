@@ -19,25 +19,37 @@ class OfferedTools:
     """The tools that the model reads about.
 
     Attributes:
-        tools: All of them.
-        forced: Whether the answer has to be a call of one of them.
+        tools: All of them, the same at each turn of a conversation: so its beginning stays what it
+            was, and isn't computed again when the choice is another.
+        names: Those that it may call.
+        forced: Whether the answer has to be a call of one of these.
     """
 
     tools: tuple[LocalTool, ...] = ()
+    names: frozenset[str] = frozenset()
     forced: bool = False
 
 
-def offered_tools(settings: ModelSettings, parameters: ModelRequestParameters) -> OfferedTools:
+def offered_tools(
+    settings: ModelSettings, parameters: ModelRequestParameters, *, has_called: bool = False
+) -> OfferedTools:
     """Decide by the setting `tool_choice` what is offered.
+
+    Args:
+        settings: The request's.
+        parameters: What tools there are.
+        has_called: Whether the conversation has calls: if so, what tools there are is told even
+            where none may be called.
 
     Raises:
         InputError: It asks for tools that the request doesn't have.
     """
     choice = settings.get("tool_choice")
     functions, outputs = parameters.declared_function_tools, parameters.output_tools
+    every = (*functions, *outputs)
     forced = not parameters.allow_text_output
     if choice == "required":
-        functions, outputs, forced = functions, [], True
+        outputs, forced = [], True
     elif isinstance(choice, ToolOrOutput):
         functions = [tool for tool in functions if tool.name in choice.function_tools]
     elif choice == "none" or choice == []:
@@ -46,14 +58,15 @@ def offered_tools(settings: ModelSettings, parameters: ModelRequestParameters) -
         functions = [tool for tool in functions if tool.name in choice]
         outputs = [tool for tool in outputs if tool.name in choice]
         forced = True
-    tools = tuple(_local_tool(tool) for tool in (*functions, *outputs))
-    if choice and choice not in ("none", "auto") and forced and not tools:
-        names = ", ".join(sorted(parameters.declared_tool_defs)) or "none"
+    names = frozenset(tool.name for tool in (*functions, *outputs))
+    if choice and choice not in ("none", "auto") and forced and not names:
+        known = ", ".join(sorted(parameters.declared_tool_defs)) or "none"
         raise InputError(
-            f"tool_choice is {choice!r}, but the tools of this request are: {names}.",
+            f"tool_choice is {choice!r}, but the tools of this request are: {known}.",
             "Name a tool that the agent has, or leave tool_choice out.",
         )
-    return OfferedTools(tools, forced and bool(tools))
+    tools = tuple(map(_local_tool, every)) if names or has_called else ()
+    return OfferedTools(tools, names, forced and bool(names))
 
 
 def _local_tool(tool: ToolDefinition) -> LocalTool:

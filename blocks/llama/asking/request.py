@@ -15,8 +15,9 @@ from ....errors import InputError
 from ...profile import Profile
 from ..api import GenerateRequest
 from ..messages import to_chat
-from ..tools.grammar import call_grammar, schema_grammar
+from ..schemas import schema_grammar
 from ..tools.render import Style
+from ..tools.turn import turn_grammar
 from .offered import OfferedTools
 from .settings import LlamaCppSettings
 
@@ -48,6 +49,16 @@ def to_request(
     """
     given = cast("LlamaCppSettings", settings)
     defaults = GenerateRequest
+    turn = turn_grammar(
+        offered.tools,
+        style,
+        callable_names=offered.names,
+        forced=offered.forced,
+        # A forced call is a single one unless somebody wants several.
+        several=given.get("parallel_tool_calls", not offered.forced),
+        answer=given.get("llamacpp_grammar") or _answer_grammar(given, parameters),
+        begun=given.get("llamacpp_begun", ""),
+    )
     return GenerateRequest(
         messages=to_chat(messages, instructions),
         tools=offered.tools,
@@ -59,7 +70,8 @@ def to_request(
         repeat_penalty=given.get("llamacpp_repeat_penalty", defaults.repeat_penalty),
         seed=given.get("seed"),
         stop=tuple(given.get("stop_sequences", ())),
-        grammar=given.get("llamacpp_grammar") or _grammar(given, parameters, offered, style),
+        grammar=turn.grammar,
+        leaves_text=turn.leaves_text,
         begun=given.get("llamacpp_begun", ""),
         watch=given.get("llamacpp_watch"),
         priority=given.get("llamacpp_priority", 0.0),
@@ -72,17 +84,9 @@ def _deadline(given: LlamaCppSettings) -> float | None:
     return time.monotonic() + seconds if isinstance(seconds, int | float) else None
 
 
-def _grammar(
-    given: LlamaCppSettings,
-    parameters: ModelRequestParameters,
-    offered: OfferedTools,
-    style: Style,
-) -> str | None:
-    """What the answer is held to; what it allows beyond a schema is for the caller to refuse."""
-    if offered.forced:
-        return call_grammar(offered.tools, style)
-    # A model that may call a tool can't be held to the output's schema: a call has another.
-    if parameters.output_object is not None and not offered.tools:
+def _answer_grammar(given: LlamaCppSettings, parameters: ModelRequestParameters) -> str | None:
+    """What an answer is held to; what it allows beyond a schema is for the caller to refuse."""
+    if parameters.output_object is not None:
         return schema_grammar(json.dumps(parameters.output_object.json_schema))
     if (schema := given.get("llamacpp_json_schema")) is None:
         return None

@@ -13,10 +13,12 @@ class LlamaCppSettings(ModelSettings, total=False):
     """Settings of a request to a local model, beside those every model has."""
 
     llamacpp_grammar: str
-    """GBNF that the answer obeys; its start rule is `root`."""
+    """GBNF that the answer obeys; its start rule is `root`. A call may be written instead where
+    the model has tools."""
 
     llamacpp_json_schema: str
-    """JSON Schema that the answer is to fit, as far as a grammar can say it; `{}` is any object."""
+    """JSON Schema that the answer is to fit, as far as a grammar can say it; `{}` is any object.
+    A call may be written instead where the model has tools."""
 
     llamacpp_repeat_penalty: float
     """Divides the logits of what was written lately; 1 is none. Free text alone is penalised."""

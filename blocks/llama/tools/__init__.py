@@ -1,17 +1,19 @@
 """Tools for local models: what the prompt says of them, and the calls in an answer."""
 
-from .grammar import call_grammar, schema_grammar
+from .grammar import call_grammar
 from .held_text import HeldText
 from .parse import ParsedAnswer, parse_answer
 from .render import Style, style_of, without_tool_turns
+from .turn import TurnGrammar, turn_grammar
 
 __all__ = [
     "HeldText",
     "ParsedAnswer",
     "Style",
+    "TurnGrammar",
     "call_grammar",
     "parse_answer",
-    "schema_grammar",
     "style_of",
+    "turn_grammar",
     "without_tool_turns",
 ]

@@ -23,6 +23,8 @@ __all__ = [
     "PersonaFact",
     "PlanningFacts",
     "TierFact",
+    "ToolFact",
+    "ToolsetFact",
 ]
 
 MOST_PLANS = 3
@@ -50,6 +52,27 @@ class GateFact(Frozen):
     name: str
     about: str
     default_for: tuple[OutputKind, ...] = ()
+
+
+class ToolFact(Frozen):
+    """A tool, and what it does; "" if its toolset doesn't say."""
+
+    name: str
+    about: str = ""
+
+
+class ToolsetFact(Frozen):
+    """A toolset that agents may have.
+
+    Attributes:
+        about: What it is good for; "" if only its tools say.
+        tools: The first of them; `more_tools` is how many more it has.
+    """
+
+    name: str
+    about: str = ""
+    tools: tuple[ToolFact, ...] = ()
+    more_tools: int = 0
 
 
 class PersonaFact(Frozen):
@@ -112,12 +135,10 @@ class EarlierPlan(Frozen):
 
 
 class PlanningFacts(Frozen):
-    """All of it, each the most useful first.
-
-    Toolsets belong between gates and personas, once there are any.
-    """
+    """All of it, each the most useful first."""
 
     tiers: tuple[TierFact, ...] = ()
     gates: tuple[GateFact, ...] = ()
+    toolsets: tuple[ToolsetFact, ...] = ()
     personas: tuple[PersonaFact, ...] = ()
     plans: tuple[EarlierPlan, ...] = Field(default=(), max_length=MOST_PLANS)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from ....memory.advice.lesson import quote
 from ....text import duration, one_line, plural
-from .facts import EarlierPlan, EarlierStep, GateFact, PersonaFact, TierFact
+from .facts import EarlierPlan, EarlierStep, GateFact, PersonaFact, TierFact, ToolsetFact
 
-__all__ = ["gate_line", "persona_line", "plan_lines", "tier_line"]
+__all__ = ["gate_line", "persona_line", "plan_lines", "tier_line", "toolset_lines"]
 
 _RUN_CHARS = 8
 _OBJECTIVE_CHARS = 160
@@ -33,6 +33,20 @@ def gate_line(fact: GateFact) -> str:
     """Write what passes a gate."""
     kinds = f" ({', '.join(fact.default_for)})" if fact.default_for else ""
     return f"- {fact.name}{kinds}: {one_line(fact.about, 80)}"
+
+
+def toolset_lines(fact: ToolsetFact, *, short: bool) -> str:
+    """Write a toolset and a line for each of its tools; short, their names alone."""
+    about = f": {quote(fact.about, 120)}" if fact.about else ""
+    more = f" and {fact.more_tools} more" if fact.more_tools else ""
+    if short:
+        names = ", ".join(one_line(tool.name, 64) for tool in fact.tools)
+        return f"- {fact.name}{about} ({names}{more})"
+    lines = [f"- {fact.name}{about}"]
+    for tool in fact.tools:
+        does = f": {quote(tool.about, 110)}" if tool.about else ""
+        lines.append(f"  {one_line(tool.name, 64)}{does}")
+    return "\n".join([*lines, f" {more}"] if more else lines)
 
 
 def persona_line(fact: PersonaFact, *, short: bool) -> str:

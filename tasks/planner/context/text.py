@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...subagent.text_budget import tokens_of
-from .facts import EarlierPlan, PersonaFact, PlanningFacts
-from .lines import gate_line, persona_line, plan_lines, tier_line
+from .facts import EarlierPlan, PersonaFact, PlanningFacts, ToolsetFact
+from .lines import gate_line, persona_line, plan_lines, tier_line, toolset_lines
 
 __all__ = ["MOST_TOKENS", "FactsText", "facts_text", "room_for"]
 
@@ -26,11 +26,12 @@ _HEAD = (
 _SECTIONS = (
     "Tiers, their models and what these cost:",
     "Gates; in brackets the output kinds that have it without asking:",
+    "Toolsets that agents may have, and their tools; what these say is their makers':",
     "Personas and how their attempts ended; an agent with such a name is that persona:",
     "Earlier plans for similar objectives (step, agent, prompt <- what it needed) and how they "
     "ended; keep what went well, and change what failed or took long:",
 )
-_TIERS, _GATES, _PERSONAS, _PLANS = range(len(_SECTIONS))
+_TIERS, _GATES, _TOOLSETS, _PERSONAS, _PLANS = range(len(_SECTIONS))
 
 
 class FactsText(NamedTuple):
@@ -59,7 +60,7 @@ def facts_text(facts: PlanningFacts, most_tokens: int = MOST_TOKENS) -> FactsTex
     """Write the facts in at most so many tokens, as `tokens_of` estimates them.
 
     The least useful parts are dropped first: personas without a record, the third earlier plan,
-    the second, other personas, gates, the first earlier plan, tiers.
+    the second, other personas, gates, the first earlier plan, toolsets, tiers.
     """
     chosen: list[tuple[_Part, str]] = []
     for part in _by_use(facts):
@@ -81,12 +82,17 @@ def _by_use(facts: PlanningFacts) -> Iterator[_Part]:
     """Yield the parts, the most useful first."""
     if facts.tiers:
         yield _Part(_TIERS, ("\n".join(map(tier_line, facts.tiers)),))
+    yield from map(_toolset, facts.toolsets)
     yield from map(_plan, facts.plans[:1])
     if facts.gates:
         yield _Part(_GATES, ("\n".join(map(gate_line, facts.gates)),))
     yield from (_persona(fact) for fact in facts.personas if fact.attempts)
     yield from map(_plan, facts.plans[1:])
     yield from (_persona(fact) for fact in facts.personas if not fact.attempts)
+
+
+def _toolset(fact: ToolsetFact) -> _Part:
+    return _Part(_TOOLSETS, tuple(toolset_lines(fact, short=short) for short in (False, True)))
 
 
 def _persona(fact: PersonaFact) -> _Part:

@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import UsageLimitExceeded
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.tools import RunContext
+from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.usage import UsageLimits
 
 from ....errors import EmptyOutputError
@@ -19,9 +19,11 @@ from ....result import ToolCall
 from ....runs import RunFolder
 from ....toolsets.calling.attempt_tools import AttemptTools
 from ....toolsets.calling.journaled import JournaledCalls
+from ....toolsets.calling.repeats import repeats
 from ....toolsets.calling.verdict import CallRules
 from ....toolsets.catalogue import Catalogue, catalogue_of
 from ....toolsets.journal.file import CallJournal
+from ....toolsets.marks import is_acting
 from ....toolsets.source import ToolsetUse
 from ....tracing import request_tracing
 from ...usage import usage_of
@@ -58,7 +60,7 @@ class ToolLoop:
             tag=f"{attempt}-{asked_hash}",
             journal=CallJournal(run, attempt, asked_hash),
             limits=limits,
-            rules=CallRules(limits.calls, asks=self._catalogue.asks),
+            rules=_rules(asked, self._catalogue),
             secrets=self._catalogue.secrets,
         )
 
@@ -83,7 +85,8 @@ class ToolLoop:
         self.messages = list(history)
         if history and not _calls_in(history[-1]):
             return _response(history[-1])
-        tools = AttemptTools(self._use(), asked.tools, self._catalogue, self._journaled)
+        only = _changes_nothing if asked.looks_around else _any
+        tools = AttemptTools(self._use(), asked.tools, self._catalogue, self._journaled, only)
         agent = Agent[None, str](
             self.model,
             deps_type=type(None),
@@ -94,19 +97,21 @@ class ToolLoop:
             end_strategy="exhaustive",
         )
         agent.instrument = request_tracing()
-        async with agent.iter(
-            None if history else prompt_of(asked),
-            message_history=history or None,
-            model_settings=self._settings,
-            usage_limits=UsageLimits(request_limit=self._journaled.rules.most + _MORE_REQUESTS),
-        ) as run:
-            try:
+        most = self._journaled.rules.most + _MORE_REQUESTS
+        try:
+            async with agent.iter(
+                None if history else prompt_of(asked),
+                message_history=history or None,
+                model_settings=self._settings,
+                usage_limits=UsageLimits(request_limit=most),
+            ) as run:
                 return await self._turns(run)
-            except UsageLimitExceeded as error:
-                raise EmptyOutputError(
-                    f"{asked.step} came to no answer: {error}",
-                    "Ask for less, or raise the calls of --tool-limit.",
-                ) from error
+        except UsageLimitExceeded as error:
+            # Raised here, for leaving the run raises the error that ended it once more.
+            raise EmptyOutputError(
+                f"{asked.step} came to no answer: {error}",
+                "Ask for less, or raise the calls of --tool-limit.",
+            ) from error
 
     async def _turns(self, run: AgentRun[None, str]) -> ModelResponse:
         budget, before = current_budget(), len(self.messages)
@@ -122,15 +127,18 @@ class ToolLoop:
         return _response(next(m for m in reversed(self.messages) if isinstance(m, ModelResponse)))
 
     def _settings(self, context: RunContext[None]) -> ModelSettings:
-        """Return the settings of the next request: one after the last call can't call."""
+        """Return the settings of the next request: after the last call it can't call."""
         settings = ModelSettings(**self.settings)
-        if _made(context.messages) >= self._journaled.rules.most:
+        if _made(context.messages) >= self._journaled.rules.most or _repeats(context.messages):
             settings["tool_choice"] = "none"
         return settings
 
     def _use(self) -> ToolsetUse:
         asked = self.request
-        return ToolsetUse(RunFolder.of(asked.run), asked.step, _names(asked)[0])
+        attempt, asked_hash = _names(asked)
+        step = "" if asked.looks_around else asked.step
+        texts = {text.name: text.text for text in asked.upstream}
+        return ToolsetUse(RunFolder.of(asked.run), step, attempt, asked_hash, texts)
 
     def _tokens(self, request: ModelRequest) -> int:
         """Tokens of what the next request reads, estimated from the last one's."""
@@ -139,6 +147,22 @@ class ToolLoop:
         read = before.input_tokens + before.output_tokens if before else 0
         new = "".join(str(getattr(part, "content", "")) for part in request.parts)
         return read + tokens_of(new)
+
+
+def _rules(request: SubagentRequest, catalogue: Catalogue) -> CallRules:
+    most = catalogue.limits.calls
+    if request.max_calls is not None:
+        most = min(most, request.max_calls)
+    # What changes nothing needs no person who agrees to it.
+    return CallRules(most, asks=catalogue.asks and not request.looks_around)
+
+
+def _any(_: ToolDefinition) -> bool:
+    return True
+
+
+def _changes_nothing(tool: ToolDefinition) -> bool:
+    return not is_acting(tool)
 
 
 def _names(request: SubagentRequest) -> tuple[str, str]:
@@ -155,6 +179,12 @@ def _made(messages: Sequence[ModelMessage]) -> int:
         if isinstance(message, ModelRequest)
         for part in message.parts
     )
+
+
+def _repeats(messages: Sequence[ModelMessage]) -> bool:
+    """Say whether the last answer made a call once more that it had been told of."""
+    answers = [n for n, message in enumerate(messages) if isinstance(message, ModelResponse)]
+    return bool(answers) and repeats(messages[: answers[-1] + 1]).advice == "take_away"
 
 
 def _calls_in(message: ModelMessage) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from prefect_swarm.blocks.llama import EngineConfig, GeneratedText, GenerateRequest, sampling
+from prefect_swarm.blocks.llama import (
+    EngineConfig,
+    GeneratedText,
+    GenerateRequest,
+    LocalTool,
+    sampling,
+)
+from prefect_swarm.blocks.llama import native as native_module
 from prefect_swarm.blocks.llama.batcher import Batcher
 from prefect_swarm.blocks.llama.jobs import Job
 from prefect_swarm.blocks.llama.native import Logits, Native
 from prefect_swarm.blocks.llama.sampling import likeliest
+from prefect_swarm.blocks.llama.tools import turn_grammar
 
 
 @given(
@@ -71,3 +80,47 @@ def _answer(native: Native, request: GenerateRequest) -> str:
     (answer,) = answers
     assert isinstance(answer, GeneratedText)
     return answer.text
+
+
+@pytest.mark.model
+def test_free_text_beside_a_form_is_sampled_as_it_would_be_alone(demo_path: Path) -> None:
+    """With its penalty and its seed, so that a model with tools answers as one without."""
+    free = GenerateRequest(prompt="One day a king saw", max_tokens=40, seed=5, temperature=0.8)
+    tools = (LocalTool("look", "", {}),)
+    turn = turn_grammar(tools, "plain", callable_names=frozenset({"look"}))
+    held = replace(free, grammar=turn.grammar, leaves_text=turn.leaves_text)
+    native = Native(demo_path, EngineConfig(n_ctx=128, n_slots=1))
+    try:
+        assert _answer(native, held) == _answer(native, free)
+    finally:
+        native.close()
+
+
+@pytest.mark.model
+def test_what_can_not_end_where_it_is_has_no_penalty(demo_path: Path) -> None:
+    """The names of a call are those of its tool, however often they were said."""
+    request = GenerateRequest(
+        prompt="abc", max_tokens=30, grammar="root ::= [abc]{60}", leaves_text=True, temperature=0
+    )
+    native = Native(demo_path, EngineConfig(n_ctx=128, n_slots=1))
+    try:
+        texts = [_answer(native, replace(request, repeat_penalty=value)) for value in (1.0, 5.0)]
+        penalised = replace(request, grammar="root ::= [abc]*", repeat_penalty=5.0)
+        assert texts[0] == texts[1] != _answer(native, penalised)
+    finally:
+        native.close()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(("marks", "text"), [((), b""), (("<|im_start|>",), b"<|im_start|>")])
+def test_a_special_token_that_begins_a_call_has_its_text(
+    demo_path: Path, monkeypatch: pytest.MonkeyPatch, marks: tuple[str, ...], text: bytes
+) -> None:
+    """Else whoever reads the answer would not see where the call begins."""
+    monkeypatch.setattr(native_module, "CALL_MARKS", marks)
+    native = Native(demo_path, EngineConfig(n_ctx=128, n_slots=1))
+    try:
+        (token,) = native.tokenize("<|im_start|>")
+        assert native.piece(token) == text
+    finally:
+        native.close()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.cli.output.folder import artifact_files
+from prefect_swarm.cli.output.folder import artifact_files, left_files, write_folder
 from prefect_swarm.output import OutputKind
 from prefect_swarm.result import Cost, Metrics, Planning, StepResult, SwarmResult
 
@@ -52,6 +53,15 @@ def test_an_artifact_of_several_files_is_a_folder_of_them() -> None:
 def test_a_file_that_leads_out_of_the_folder_is_not_made() -> None:
     text = TWO_FILES.replace("slug.py", "../../slug.py")
     assert not any(".." in name for name in files("files", text, ""))
+
+
+def test_files_that_a_step_left_lie_in_a_folder_of_their_own(tmp_path: Path) -> None:
+    result = result_of("files", "x")
+    made = left_files(result.steps, {"S1": {"in/plot.png": b"\x89PNG"}, "S9": {"x": b""}})
+    assert made == {"S1-tax-expert-files/in/plot.png": b"\x89PNG"}
+    write_folder(tmp_path, {"answer.md": "x"} | made, "r")
+    assert (tmp_path / "S1-tax-expert-files/in/plot.png").read_bytes() == b"\x89PNG"
+    assert (tmp_path / "answer.md").read_bytes() == b"x\n"
 
 
 @given(st.text(max_size=80), st.text(max_size=200), st.sampled_from(["text", "files", "shell"]))

@@ -14,10 +14,11 @@ from prefect_swarm.approvals.waiting import RunWaitingError
 from prefect_swarm.errors import ApprovalNeededError
 from prefect_swarm.flows import candidate
 from prefect_swarm.flows.approving import asking
+from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.result import RunFailedError, SwarmResult
+from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.task_ir import TaskIR
 from scripted import Script, scripted
@@ -118,18 +119,20 @@ def test_each_of_several_questions_has_to_be_approved(
     assert go_on(error.run_id).status == "completed"
 
 
-def test_rejected_it_ends_the_step_as_failed(
+def test_where_something_is_rejected_the_attempt_goes_on_and_reads_it(
     script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In a process that lives, as in one that resumes the run."""
     tool = needing(monkeypatch, "S1.1.1", "S1.1.2")
-    error = left(plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]}))
-    answered(error.run_id, "S1.1.2", "rejected", why="not to me")
-    with pytest.raises(RunFailedError) as failed:
-        go_on(error.run_id)
-    result = failed.value.result
-    assert result is not None
-    assert [step.status for step in result.steps] == ["failed", "skipped"]
-    assert result.steps[0].reason == "A person rejected it: not to me."
+
+    async def decide(run: RunFolder, questions: tuple[Question, ...]) -> None:
+        answered(run.run_id, "S1.1.1")
+        answered(run.run_id, "S1.1.2", "rejected", why="not to me")
+
+    options = SwarmOptions(memory=False)
+    with controlled(RunControl(ask_person=decide)):
+        result = asyncio.run(swarm(PLAN.objective, plan=PLAN, options=options))
+    assert result.status == "completed"
     assert tool.attempts == [1, 1]
 
 

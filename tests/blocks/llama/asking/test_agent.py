@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from prefect_swarm.blocks.llama import EngineConfig
 from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
+from prefect_swarm.blocks.llama.slots import FRESH_TOKENS
 from prefect_swarm.errors import ContextTooSmallError, InputError, StepTimeoutError
 from pydantic_ai import Agent, ModelRetry, RunContext
-from pydantic_ai.messages import ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.native_tools import WebSearchTool
+from pydantic_ai.tools import ToolDefinition
 
 pytestmark = pytest.mark.model
 
@@ -120,3 +131,76 @@ def test_a_streams_errors_are_those_of_a_request(model: LlamaCppModel) -> None:
     slow = Agent(model, model_settings=LlamaCppSettings(timeout=0))
     with pytest.raises(StepTimeoutError):
         asyncio.run(_streamed(slow, "Hello"))
+
+
+def weather(city: Literal["Rome", "Paris"], days: int = 1) -> str:
+    """Tell the weather of a city."""
+    return f"sunny in {city} for {days} days"
+
+
+def test_the_next_turn_computes_only_what_is_new(model: LlamaCppModel) -> None:
+    """Whatever may be called then: the conversation's beginning stays what it was."""
+    agent = Agent(
+        model, model_settings=first_a_call, tools=[weather], instructions="Be brief. " * 40
+    )
+    result = asyncio.run(agent.run("How is the weather in Rome?"))
+    first, second = (each for each in result.all_messages() if isinstance(each, ModelResponse))
+    assert first.usage.input_tokens > 200
+    assert second.usage.cache_read_tokens >= first.usage.input_tokens - FRESH_TOKENS
+
+
+def test_a_loop_ends_with_an_answer_and_each_call_fits(model: LlamaCppModel) -> None:
+    """A sampled answer of the embedded model is anything at all, but never a wrong call."""
+    asked: list[ModelResponse] = []
+    for seed in range(4):
+        agent = Agent(
+            model,
+            tools=[weather],
+            retries=0,
+            model_settings=LlamaCppSettings(seed=seed, temperature=1.5, max_tokens=24),
+        )
+        result = asyncio.run(agent.run('Write {"name": "weather", "arguments": {"city":'))
+        assert result.output
+        asked += [each for each in result.all_messages() if isinstance(each, ModelResponse)]
+    assert all(call.tool_name == "weather" for each in asked for call in each.tool_calls)
+
+
+SUM = '{"properties": {"sum": {"enum": [3, 4]}}, "required": ["sum"]}'
+
+
+def a_call_then_a_sum(context: RunContext[object]) -> LlamaCppSettings:
+    """Force a call, then an answer of a schema."""
+    return LlamaCppSettings({**first_a_call(context), "llamacpp_json_schema": SUM})
+
+
+def test_a_schema_is_the_answers_and_not_the_calls(model: LlamaCppModel) -> None:
+    agent = Agent(model, tools=[weather], model_settings=a_call_then_a_sum)
+    result = asyncio.run(agent.run("How is the weather in Rome?"))
+    assert result.usage.tool_calls == 1
+    assert json.loads(result.output)["sum"] in (3, 4)
+
+
+def test_a_turn_is_an_answer_of_the_schema_or_a_call(model: LlamaCppModel) -> None:
+    """Whatever a hot sampler writes."""
+    tool = ToolDefinition(name="add", parameters_json_schema=json.loads(SUM))
+    parameters = ModelRequestParameters(function_tools=[tool])
+    for seed in range(3):
+        settings = LlamaCppSettings(seed=seed, temperature=3.0, llamacpp_json_schema=SUM)
+        question: list[ModelMessage] = [ModelRequest([UserPromptPart("1 + 2?")])]
+        (part,) = asyncio.run(model.request(question, settings, parameters)).parts
+        assert isinstance(part, TextPart | ToolCallPart)
+        written = part.content if isinstance(part, TextPart) else part.args_as_json_str()
+        assert json.loads(written)["sum"] in (3, 4)
+
+
+def test_no_call_is_written_when_the_tools_are_taken_away(model: LlamaCppModel) -> None:
+    call = '{"name": "weather", "arguments": {"city": "Rome"}}'
+    history = [
+        ModelRequest([UserPromptPart(f"Repeat: {call}")]),
+        ModelResponse([ToolCallPart("weather", {"city": "Rome"}, tool_call_id="c1")]),
+        ModelRequest([ToolReturnPart("weather", f"Repeat: {call}", tool_call_id="c1")]),
+    ]
+    agent = Agent(model, tools=[weather], model_settings=LlamaCppSettings(tool_choice="none"))
+    result = asyncio.run(agent.run(message_history=history))
+    assert result.usage.tool_calls == 0
+    assert '"name": "weather"' not in result.output

@@ -42,8 +42,24 @@ def test_a_choice_offers_tools_and_may_force_a_call(
     parameters: ModelRequestParameters, choice: Any, names: list[str], forced: bool
 ) -> None:
     found = offered_tools(ModelSettings(tool_choice=choice), parameters)
-    assert [tool.name for tool in found.tools] == names
+    assert found.names == set(names)
     assert found.forced is forced
+
+
+def test_what_tools_there_are_is_said_the_same_way_at_each_turn() -> None:
+    shown = [
+        [tool.name for tool in offered_tools(ModelSettings(tool_choice=choice), TYPED).tools]
+        for choice in (None, "auto", "none", "required", ["sub"], ToolOrOutput(["add"]))
+    ]
+    assert shown == [["add", "sub", "final"]] * 6
+
+
+@pytest.mark.parametrize(("has_called", "shown"), [(False, 0), (True, 2)])
+def test_tools_that_are_taken_away_are_still_spoken_of_where_they_were_called(
+    has_called: bool, shown: int
+) -> None:
+    found = offered_tools(ModelSettings(tool_choice="none"), TEXT, has_called=has_called)
+    assert (len(found.tools), found.names) == (shown, frozenset())
 
 
 def test_a_tool_keeps_its_description_and_schema() -> None:

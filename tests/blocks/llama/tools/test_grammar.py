@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from grammar_reader import GrammarReader
 from prefect_swarm.blocks.llama import (
     EngineConfig,
     GenerateRequest,
@@ -15,9 +16,7 @@ from prefect_swarm.blocks.llama import (
     Message,
     get_engine,
 )
-from prefect_swarm.blocks.llama.tools import Style, call_grammar, parse_answer, schema_grammar
-from prefect_swarm.blocks.llama.tools.grammar import call_schema
-from prefect_swarm.errors import InputError
+from prefect_swarm.blocks.llama.tools import Style, call_grammar, parse_answer
 
 CITY: dict[str, Any] = {
     "type": "object",
@@ -26,27 +25,59 @@ CITY: dict[str, Any] = {
     "$defs": {"City": {"enum": ["Rome", "Paris"]}},
 }
 COLOUR: dict[str, Any] = {**CITY, "$defs": {"City": {"enum": ["red"]}}}
+STYLES: list[Style] = ["tags", "parameters", "list", "plain"]
 TOOLS = (LocalTool("weather", "", CITY), LocalTool("paint", "", COLOUR))
 
 
-def test_definitions_of_one_name_stay_apart() -> None:
-    schema = call_schema(TOOLS, "plain")
-    first, second = schema["anyOf"]
-    assert schema["$defs"] == {
-        "t0_City": {"enum": ["Rome", "Paris"]},
-        "t1_City": {"enum": ["red"]},
-    }
-    assert first["properties"]["arguments"]["properties"]["city"] == {"$ref": "#/$defs/t0_City"}
-    assert second["properties"]["name"] == {"const": "paint"}
+@pytest.fixture(scope="module")
+def reader() -> GrammarReader:
+    return GrammarReader()
 
 
-def test_a_schema_that_no_grammar_can_say_is_an_input_error() -> None:
-    with pytest.raises(InputError, match="No grammar can be made"):
-        schema_grammar('{"$ref": "#/$defs/missing"}')
+def written(style: Style, name: str, arguments: Any) -> str:
+    key = "parameters" if style == "parameters" else "arguments"
+    call = json.dumps({"name": name, key: arguments})
+    return {"tags": f"<tool_call>\n{call}\n</tool_call>", "list": f"[{call}]"}.get(style, call)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_a_call_is_held_to_its_own_tools_schema(reader: GrammarReader, style: Style) -> None:
+    grammar = call_grammar(TOOLS, style)
+    assert reader.accepts(grammar, written(style, "weather", {"city": "Rome"}))
+    # Both schemas call their definition City.
+    assert reader.accepts(grammar, written(style, "paint", {"city": "red"}))
+    assert not reader.accepts(grammar, written(style, "paint", {"city": "Rome"}))
+    assert not reader.accepts(grammar, written(style, "weather", {}))
+    assert not reader.accepts(grammar, written(style, "repaint", {"city": "red"}))
+
+
+def test_a_tool_whose_schema_has_no_grammar_takes_any_object(reader: GrammarReader) -> None:
+    odd = LocalTool(
+        "odd", "", {"properties": {"a": {"$ref": "#/$defs/missing"}}, "required": ["a"]}
+    )
+    grammar = call_grammar((*TOOLS, odd), "plain")
+    assert reader.accepts(grammar, written("plain", "odd", {"a": [1]}))
+    assert not reader.accepts(grammar, written("plain", "odd", [1]))
+    assert not reader.accepts(grammar, written("plain", "paint", {"city": "Rome"}))
+
+
+@pytest.mark.parametrize(("style", "between"), [("tags", "\n"), ("list", None)])
+def test_several_calls_may_be_written_where_the_style_has_them(
+    reader: GrammarReader, style: Style, between: str | None
+) -> None:
+    call = written(style, "weather", {"city": "Rome"})
+    two = f"{call}\n{call}" if between else f"{call[:-1]}, {call[1:]}"
+    assert reader.accepts(call_grammar(TOOLS, style, several=True), two)
+    assert not reader.accepts(call_grammar(TOOLS, style), two)
+
+
+def test_a_list_may_have_its_mark(reader: GrammarReader) -> None:
+    call = written("list", "weather", {"city": "Rome"})
+    assert reader.accepts(call_grammar(TOOLS, "list"), f"[TOOL_CALLS] {call}")
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("style", ["tags", "parameters", "list", "plain"])
+@pytest.mark.parametrize("style", STYLES)
 def test_the_model_can_write_nothing_but_a_call(
     demo_path: Path, config: EngineConfig, style: Style
 ) -> None:

@@ -1,0 +1,27 @@
+"""What a command shows of the files that steps left with their tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...inputs.limits import size
+from ...result import StepResult
+from ...runs import RunFolder
+from ...toolsets.artifacts import artifacts_of
+from .printing import print_section
+
+__all__ = ["print_files"]
+
+
+def print_files(run: RunFolder, steps: Iterable[StepResult]) -> None:
+    """Print the files of each step with their sizes and where they lie; nothing if there are none.
+
+    Texts that were kept in files are not shown: models wrote them, and they may be anything.
+    """
+    lines = [
+        f"{step.id} {name} ({size(path.stat().st_size)}): {path}"
+        for step in steps
+        for name, path in artifacts_of(run, step).items()
+    ]
+    if lines:
+        print_section("Files", lines)

@@ -1,0 +1,1 @@
+"""What the orchestrator looks at with tools before it plans."""

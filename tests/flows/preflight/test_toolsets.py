@@ -1,0 +1,128 @@
+"""A run's toolsets are found from its options, and it is known which of them planners may give."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flow_runs import plan_of
+from prefect_swarm import override_toolsets
+from prefect_swarm.errors import InputError, ToolsetError
+from prefect_swarm.flows.compile import compile_plan
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.preflight import toolsets
+from prefect_swarm.flows.preflight.toolsets import (
+    catalogue_of_options,
+    check_toolsets,
+    toolsets_of_run,
+)
+from prefect_swarm.runs import RunFolder
+from prefect_swarm.toolsets.catalogue import Catalogue, catalogue_of
+from prefect_swarm.toolsets.given import GivenToolset
+from prefect_swarm.toolsets.limits import ToolLimits
+from prefect_swarm.toolsets.mcp.source import McpSource
+from prefect_swarm.toolsets.source import ToolsetUse
+from pydantic_ai.toolsets import FunctionToolset
+from raw_servers import context, entry, is_running
+
+pytestmark = pytest.mark.usefixtures("swarm_home")
+
+tools: FunctionToolset[None] = FunctionToolset()
+
+
+def written(folder: Path, **servers: Any) -> str:
+    path = folder / "tools.json"
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return str(path)
+
+
+def catalogue(**options: Any) -> Catalogue:
+    return asyncio.run(catalogue_of_options(SwarmOptions(**options)))
+
+
+@pytest.fixture
+def others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Toolsets of another package and built-in ones, `web` among these."""
+    registered = {name: GivenToolset(name, tools, "registered") for name in ("a", "b", "theirs")}
+    monkeypatch.setattr(toolsets, "registered_toolsets", lambda: registered)
+
+    def maker(name: str) -> Any:
+        def make(options: SwarmOptions) -> GivenToolset | None:
+            return GivenToolset(name, tools, "built in") if name else None
+
+        return make
+
+    made = (maker("theirs"), maker("web"), maker(""))
+    monkeypatch.setattr(toolsets, "_BUILT_IN", made)
+
+
+def test_without_options_a_run_has_what_is_registered_alone() -> None:
+    assert catalogue().names == frozenset()
+
+
+def test_what_is_given_comes_first_then_servers_then_packages_then_what_is_built_in(
+    tmp_path: Path, others: None
+) -> None:
+    mcp = written(tmp_path, a=entry(), b=entry())
+    with override_toolsets(a=tools):
+        found = catalogue(mcp=mcp, tool_limits=ToolLimits(at_once=7))
+    assert found.sources["a"] == GivenToolset("a", tools)
+    assert isinstance(found.sources["b"], McpSource)
+    assert found.sources["theirs"].about == "registered"
+    assert found.sources["web"].about == "built in"
+    assert found.limits.at_once == found.sources["b"].limits.at_once == 7
+
+
+def test_planners_are_offered_all_but_web_or_what_the_user_names(others: None) -> None:
+    assert catalogue().offered == {"a", "b", "theirs"}
+    assert catalogue(toolsets=("web", "a")).offered == {"web", "a"}
+    assert catalogue(toolsets=()).offered == frozenset()
+    assert catalogue(toolsets=()).names == {"a", "b", "theirs", "web"}
+
+
+def test_a_name_that_the_run_does_not_have_is_refused(others: None) -> None:
+    with pytest.raises(InputError, match=r"no toolset 'x'\. There are a, b, theirs, web\."):
+        catalogue(toolsets=("a", "x"))
+
+
+def test_task_runs_find_the_toolsets_and_servers_end_with_the_run(tmp_path: Path) -> None:
+    options = SwarmOptions(mcp=written(tmp_path, raw=entry()))
+
+    async def pid() -> str:
+        # As an attempt has it: two after another share the server.
+        toolset = (
+            catalogue_of("run").source("raw").toolset(ToolsetUse(RunFolder.of("run"), "S1", "S1.1"))
+        )
+        async with toolset:
+            listed = await toolset.get_tools(context())
+            return await toolset.call_tool("pid", {}, context(), listed["pid"])
+
+    async def main() -> tuple[str, str, bool]:
+        async with toolsets_of_run("run", options):
+            first, second = await pid(), await pid()
+            return first, second, is_running(first)
+
+    first, second, was_running = asyncio.run(main())
+    assert first == second
+    assert was_running
+    assert not is_running(first)
+    assert catalogue_of("run").names == frozenset()
+
+
+def test_a_toolset_that_can_not_be_had_is_told_with_the_steps_that_need_it(tmp_path: Path) -> None:
+    found = catalogue(mcp=written(tmp_path, gone={"command": "no-such-server"}))
+    agents = [{"name": "Reader", "system_prompt": "You read.", "tools": ["gone"]}]
+    plan = compile_plan(plan_of({"id": "S1"}, {"id": "S2"}, agents=agents), toolsets=found.names)
+    with pytest.raises(ToolsetError) as caught:
+        asyncio.run(check_toolsets(plan, found, RunFolder.of("run")))
+    assert caught.value.problem.startswith(
+        "The tools of S1, S2: The MCP server gone can't be started: "
+    )
+
+
+def test_toolsets_that_no_step_has_are_not_asked(tmp_path: Path) -> None:
+    found = catalogue(mcp=written(tmp_path, gone={"command": "no-such-server"}))
+    asyncio.run(check_toolsets(compile_plan(plan_of({"id": "S1"})), found, RunFolder.of("run")))

@@ -1,0 +1,138 @@
+"""A run's plan may give its agents the toolsets that the run has, and no others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flow_runs import plan_of, run
+from prefect_swarm import override_toolsets
+from prefect_swarm.blocks.models import override_models
+from prefect_swarm.errors import InputError, PlanError, ToolsetError
+from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.result import SwarmResult
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
+from raw_servers import entry, is_running
+from scripted import Script, scripted
+
+pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
+
+AGENT = {"name": "Reader", "system_prompt": "You read.", "tools": ["raw"]}
+
+
+def written(folder: Path, **servers: Any) -> str:
+    path = folder / "tools.json"
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return str(path)
+
+
+@contextmanager
+def planning() -> Generator[list[dict[str, Any]]]:
+    """Let a planner give its agent the first toolset that it may; yield what it is asked with."""
+    seen: list[dict[str, Any]] = []
+
+    def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        [tool] = info.output_tools
+        subagent = tool.parameters_json_schema["$defs"]["Subagent"]["properties"]
+        parts = [str(getattr(part, "content", "")) for each in messages for part in each.parts]
+        names = subagent.get("tools", {}).get("items", {}).get("enum", [])
+        seen.append({"names": names, "text": "\n".join(parts), "how": info.instructions})
+        arguments = {
+            "create_subagent": [{"name": "A", "system_prompt": "You look.", "tools": names[:1]}],
+            "assign_task": [{"agent": "A", "prompt": "Look what time it is", "depends_on": []}],
+        }
+        return ModelResponse(parts=[ToolCallPart(tool.name, arguments)])
+
+    model = Script().model()
+    planner = FunctionModel(plan, model_name="far")
+    with override_models(worker=model, coder=model, architect=model, orchestrator=planner):
+        yield seen
+
+
+def planned(**options: Any) -> SwarmResult:
+    return asyncio.run(swarm("Say what time it is", options=SwarmOptions(**options)))
+
+
+def test_the_planner_is_shown_the_tools_and_gives_an_agent_what_it_needs(tmp_path: Path) -> None:
+    with planning() as seen:
+        result = planned(mcp=written(tmp_path, raw=entry(), other=entry()))
+    assert seen[0]["names"] == ["other", "raw"]
+    assert "- raw\n  echo: “Give the text back.”" in seen[0]["text"]
+    assert "Give each the fewest" in seen[0]["how"]
+    assert result.plan.agents[0].tools == ("other",)
+
+
+def test_the_planner_is_offered_what_the_user_says_alone(tmp_path: Path) -> None:
+    tools: FunctionToolset[None] = FunctionToolset()
+    with planning() as seen, override_toolsets(stock=tools):
+        planned(mcp=written(tmp_path, raw=entry()), toolsets=("stock",), plan_context=False)
+    assert seen[0]["names"] == ["stock"]
+    assert "echo" not in seen[0]["text"]
+
+
+def test_without_toolsets_the_planner_hears_nothing_of_them() -> None:
+    with planning() as seen:
+        planned()
+    assert seen[0]["names"] == []
+    assert "oolset" not in seen[0]["text"] + seen[0]["how"]
+
+
+def test_a_server_that_can_not_be_had_is_told_before_any_model_is_asked(tmp_path: Path) -> None:
+    mcp = written(tmp_path, gone={"command": "no-such-server"})
+    with planning() as seen, pytest.raises(ToolsetError, match="The MCP server gone can't be star"):
+        planned(mcp=mcp)
+    assert seen == []
+    plan = plan_of({"id": "S1"}, agents=[{**AGENT, "tools": ["gone"]}])
+    with scripted(Script()) as script, pytest.raises(ToolsetError, match="The tools of S1: "):
+        run(plan, mcp=mcp)
+    assert script.prompts == []
+
+
+def test_a_users_plan_may_name_what_planners_are_not_offered(tmp_path: Path) -> None:
+    plan = plan_of({"id": "S1"}, agents=[AGENT])
+    with scripted(Script()):
+        result = run(plan, mcp=written(tmp_path, raw=entry()), toolsets=())
+    assert result.status == "completed"
+
+
+def test_agents_call_the_server_which_ends_with_the_run(tmp_path: Path) -> None:
+    pids: list[str] = []
+
+    def work(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        answered = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
+        if answered:
+            pids.append(str(answered[0].content))
+            return ModelResponse(parts=[TextPart("It is known.")])
+        assert "pid" in [tool.name for tool in info.function_tools]
+        return ModelResponse(parts=[ToolCallPart("pid", {})])
+
+    notes = tmp_path / "notes"
+    plan = plan_of(*({"id": f"S{n}"} for n in (1, 2, 3)), agents=[AGENT])
+    model = FunctionModel(work)
+    with override_models(worker=model, coder=model, architect=model, orchestrator=Script().model()):
+        result = run(plan, mcp=written(tmp_path, raw=entry(notes)))
+    [pid] = notes.read_text().split()
+    assert result.status == "completed"
+    assert pids == [pid] * 3
+    assert not is_running(pid)
+
+
+def test_a_toolset_that_the_run_does_not_have_is_an_error_of_the_plan() -> None:
+    plan = plan_of({"id": "S1"}, agents=[AGENT])
+    with scripted(Script()) as script, pytest.raises(PlanError, match="unknown toolset 'raw'"):
+        run(plan)
+    assert script.prompts == []
+
+
+def test_a_wrong_configuration_is_told_before_any_model_is_asked(tmp_path: Path) -> None:
+    with planning() as seen, pytest.raises(InputError, match="neither command nor url"):
+        planned(mcp=written(tmp_path, raw={}))
+    assert seen == []

@@ -1,0 +1,20 @@
+"""Has a server in the midst of a call, and tells its process id: `killed_mcp_user.py TOOL`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from prefect_swarm.toolsets.mcp.owners import owned
+from raw_servers import raw_server
+
+
+async def main(tool: str) -> None:
+    async with owned(raw_server(), 4) as server:
+        sys.stdout.write(f"{await server.call('pid', {}, 60)}\n")
+        sys.stdout.flush()
+        await server.call(tool, {}, 3600)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,92 @@
+"""A real MCP server over streamable HTTP on this machine, and some that are no such servers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from starlette.requests import Request
+
+__all__ = ["FLOOD_BYTES", "Heard", "http_server", "served_app"]
+
+FLOOD_BYTES = 50_000_000
+
+
+class Heard:
+    """What a server was asked with.
+
+    Attributes:
+        authorizations: The header of each request, "" without.
+        hanging: Set when a call of `hang` has begun.
+    """
+
+    def __init__(self) -> None:
+        self.authorizations: list[str] = []
+        self.hanging = threading.Event()
+
+
+def _server(heard: Heard) -> MCPServer:
+    server: MCPServer = MCPServer("shop")
+
+    @server.tool()
+    def stock(item: str) -> int:
+        """Say how many of an item there are."""
+        if item == "unicorn":
+            raise ToolError("no such item")
+        return len(item)
+
+    @server.tool()
+    async def hang() -> str:
+        """Never answer."""
+        import anyio
+
+        heard.hanging.set()
+        await anyio.sleep_forever()
+        return ""
+
+    @server.tool()
+    def flood() -> str:
+        """Give 50 MB."""
+        return "x" * FLOOD_BYTES
+
+    return server
+
+
+@contextmanager
+def http_server(*, json_response: bool = False, port: int = 0) -> Generator[tuple[str, Heard]]:
+    """Serve the tools `stock`, `hang` and `flood`; yield the address and what is heard.
+
+    Without a port it is any that is free.
+    """
+    heard = Heard()
+    app: Any = _server(heard).streamable_http_app(json_response=json_response)
+
+    async def noting(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            heard.authorizations.append(Request(scope).headers.get("authorization", ""))
+        await app(scope, receive, send)
+
+    with served_app(noting, port) as address:
+        yield f"{address}/mcp", heard
+
+
+@contextmanager
+def served_app(app: Any, port: int = 0) -> Generator[str]:
+    """Serve an application in a thread; yield its address."""
+    listening = socket.create_server(("127.0.0.1", port))
+    config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=30)
+        listening.close()

@@ -1,0 +1,163 @@
+"""An MCP server on standard input and output, of the standard library alone, with faults to order.
+
+`python raw_mcp_server.py [NOTES]`: a line goes into the file NOTES when it starts. Each tool is a
+function below: it returns its result's text, or None if it has none yet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FLOOD_BYTES", "SERVER"]
+
+SERVER = Path(__file__)
+FLOOD_BYTES = 50_000_000
+
+held: list[int] = []
+most_held = 0
+cancelled: list[int] = []
+
+
+def echo(number: int, text: str = "") -> str:
+    """Give the text back."""
+    return text
+
+
+def pid(number: int) -> str:
+    """Give the process id."""
+    return str(os.getpid())
+
+
+def variable(number: int, name: str) -> str:
+    """Give an environment variable."""
+    return os.environ.get(name, "")
+
+
+def fail(number: int) -> None:
+    """Report an error that has a variable in it."""
+    text = f"no such thing, {os.environ.get('TOKEN', '')}"
+    send({"id": number, "result": {"content": [{"type": "text", "text": text}], "isError": True}})
+
+
+def hold(number: int, until: int = 0, announce: str = "") -> None:
+    """Answer when `release` is called, or so many are held; a named pipe is told of it."""
+    global most_held
+    held.append(number)
+    most_held = max(most_held, len(held))
+    if announce:
+        Path(announce).write_text("held")
+    if len(held) == until:
+        release(number)
+
+
+def release(number: int) -> str:
+    """Answer all that is held; give the most that were held at once."""
+    while held:
+        answer(held.pop(0), "released")
+    return str(most_held)
+
+
+def cancellations(number: int) -> str:
+    """Give how many requests were taken back."""
+    return str(len(cancelled))
+
+
+def hang(number: int) -> None:
+    """Never answer, and go on reading."""
+
+
+def block(number: int) -> None:
+    """Never answer, and read nothing any more."""
+    while True:
+        signal.pause()
+
+
+def die(number: int) -> None:
+    """End in the midst of the call."""
+    sys.stderr.write(f"out of luck, {os.environ.get('TOKEN', '')}\n")
+    os._exit(3)
+
+
+def flood(number: int) -> str:
+    """Give 50 MB."""
+    return "x" * FLOOD_BYTES
+
+
+def strange(number: int) -> None:
+    """Write what is no message, and then a result of the wrong form."""
+    sys.stdout.write("Starting up … 100 %\n")
+    send({"id": number, "result": {"content": 7}})
+
+
+def chatter(number: int) -> str:
+    """Write much to standard error."""
+    for line in range(20_000):
+        sys.stderr.write(f"line {line} {'.' * 100}\n")
+    return "done"
+
+
+TOOLS: dict[str, Callable[..., str | None]] = {
+    tool.__name__: tool
+    for tool in (
+        echo, pid, variable, fail, hold, release, cancellations, hang, block, die, flood, strange,
+        chatter,
+    )
+}  # fmt: skip
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def answer(number: int, text: str) -> None:
+    send({"id": number, "result": {"content": [{"type": "text", "text": text}]}})
+
+
+def listed(name: str, tool: Callable[..., str | None]) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": name,
+        "description": tool.__doc__,
+        "inputSchema": {"type": "object"},
+    }
+    return entry | {"annotations": {"readOnlyHint": True}} if name == "pid" else entry
+
+
+def take(message: dict[str, Any]) -> None:
+    method, number, given = message.get("method"), message.get("id", 0), message.get("params") or {}
+    match method:
+        case "initialize":
+            server = {"name": "raw", "version": "1"}
+            result = {"protocolVersion": given["protocolVersion"], "capabilities": {"tools": {}}}
+            send({"id": number, "result": {**result, "serverInfo": server}})
+        case "tools/list":
+            tools = [listed(name, tool) for name, tool in TOOLS.items()]
+            send({"id": number, "result": {"tools": tools}})
+        case "tools/call":
+            text = TOOLS[given["name"]](number, **given.get("arguments") or {})
+            if text is not None:
+                answer(number, text)
+        case "notifications/cancelled":
+            cancelled.append(given["requestId"])
+        case _ if "id" in message:
+            send({"id": number, "error": {"code": -32601, "message": f"no {method}"}})
+        case _:
+            pass
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        with Path(sys.argv[1]).open("a") as notes:
+            notes.write(f"{os.getpid()}\n")
+    for line in sys.stdin:
+        take(json.loads(line))
+
+
+if __name__ == "__main__":
+    main()

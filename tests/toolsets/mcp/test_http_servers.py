@@ -1,0 +1,134 @@
+"""Servers over streamable HTTP: the SDK's own, and what happens when one fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Generator
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any
+
+import httpx2
+import pytest
+from mcp_http_server import Heard, http_server, served_app
+from prefect_swarm.errors import ToolsetError
+from prefect_swarm.toolsets.mcp import connection
+from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint
+from prefect_swarm.toolsets.mcp.owners import owned
+from pydantic_ai.exceptions import ToolFailed
+from raw_servers import opened
+
+pytestmark = pytest.mark.anyio
+
+LONG_S = 60.0
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def shop() -> Generator[tuple[str, Heard]]:
+    with http_server() as served:
+        yield served
+
+
+def endpoint(url: str, **headers: str) -> McpEndpoint:
+    return McpEndpoint(name="shop", how=HttpServer(url=url, headers=headers))
+
+
+async def test_its_tools_are_called_with_the_headers_of_the_configuration(
+    shop: tuple[str, Heard],
+) -> None:
+    url, heard = shop
+    async with opened(endpoint(url, Authorization="Bearer abcdef")) as tools:
+        assert sorted(tools.tools) == ["flood", "hang", "stock"]
+        assert await tools.call("stock", item="apple") == 5
+    assert set(heard.authorizations[-3:]) == {"Bearer abcdef"}
+
+
+async def test_an_error_of_a_tool_is_for_the_model(shop: tuple[str, Heard]) -> None:
+    async with opened(endpoint(shop[0])) as tools:
+        with pytest.raises(ToolFailed, match="no such item"):
+            await tools.call("stock", item="unicorn")
+        with pytest.raises(ToolFailed, match="item"):
+            await tools.call("stock", number=1)
+        assert await tools.call("stock", item="pear") == 4
+
+
+async def test_a_call_that_is_never_answered_is_given_up_while_others_go_on(
+    shop: tuple[str, Heard],
+) -> None:
+    url, heard = shop
+    async with owned(endpoint(url), 4) as server:
+        hung = asyncio.create_task(server.call("hang", {}, 1.0))
+        assert await asyncio.to_thread(heard.hanging.wait, LONG_S)
+        assert await server.call("stock", {"item": "fig"}, LONG_S) == 3
+        with pytest.raises(ToolFailed, match="gave no answer within 1 s"):
+            await hung
+        assert await server.call("stock", {"item": "fig"}, LONG_S) == 3
+
+
+@pytest.mark.parametrize("json_response", [False, True])
+async def test_a_flood_costs_one_error(*, json_response: bool, capfd: Any) -> None:
+    with http_server(json_response=json_response) as (url, _):
+        async with opened(endpoint(url)) as tools:
+            with pytest.raises(ToolFailed) as caught:
+                await tools.call("flood")
+            assert "8388608" in caught.value.message.replace(",", "")
+            assert await tools.call("stock", item="fig") == 3
+    assert capfd.readouterr() == ("", "")
+
+
+async def test_a_server_that_went_away_and_came_back_is_reached_again() -> None:
+    async with AsyncExitStack() as stack:
+        with http_server() as (url, _):
+            server = await stack.enter_async_context(owned(endpoint(url), 4))
+            assert await server.call("stock", {"item": "fig"}, LONG_S) == 3
+        for _ in range(5):
+            with pytest.raises(ToolFailed, match="The MCP server shop "):
+                await server.call("stock", {"item": "fig"}, LONG_S)
+        with http_server(port=httpx2.URL(url).port or 0):
+            assert await server.call("stock", {"item": "fig"}, LONG_S) == 3
+
+
+async def test_a_server_that_forgot_the_session_gets_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As servers of the protocol's earlier versions are spoken to.
+    monkeypatch.setattr(connection, "Client", partial(connection.Client, mode="legacy"))
+    async with AsyncExitStack() as stack:
+        with http_server() as (url, _):
+            server = await stack.enter_async_context(owned(endpoint(url), 4))
+            assert await server.call("stock", {"item": "fig"}, LONG_S) == 3
+        with http_server(port=httpx2.URL(url).port or 0):
+            with pytest.raises(ToolFailed, match="ended before it answered"):
+                await server.call("stock", {"item": "fig"}, LONG_S)
+            assert await server.call("stock", {"item": "fig"}, LONG_S) == 3
+
+
+async def test_an_address_where_nothing_is_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO), pytest.raises(ToolsetError) as caught:
+        async with opened(endpoint("http://127.0.0.1:9/mcp", Authorization="Bearer abcdef")):
+            pass
+    assert caught.value.problem.startswith("The MCP server shop can't be reached: ")
+    assert "abcdef" not in caught.value.problem
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+async def plain(scope: Any, receive: Any, send: Any) -> None:
+    """Answer everything with a page."""
+    if scope["type"] == "lifespan":
+        return
+    headers = [(b"content-type", b"text/html")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b"<h1>Welcome</h1>"})
+
+
+async def test_an_address_of_something_else_is_told() -> None:
+    with served_app(plain) as url, pytest.raises(ToolsetError) as caught:
+        async with opened(endpoint(url)):
+            pass
+    assert "text/html" in caught.value.problem

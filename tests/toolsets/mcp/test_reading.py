@@ -1,0 +1,104 @@
+"""The servers of a run come from files and from Prefect blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from prefect_swarm.blocks import McpServer
+from prefect_swarm.errors import InputError
+from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint, OwnMarks, StdioServer
+from prefect_swarm.toolsets.mcp.reading import servers_named
+from pydantic import SecretStr
+
+
+def named(text: str | None, **variables: str) -> tuple[McpEndpoint, ...]:
+    return asyncio.run(servers_named(text, variables))
+
+
+def written(path: Path, *names: str) -> Path:
+    servers = {name: {"command": "${RUN:-x}"} for name in names}
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return path
+
+
+def refused(text: str) -> InputError:
+    with pytest.raises(InputError) as caught:
+        named(text)
+    return caught.value
+
+
+def test_no_name_is_no_server() -> None:
+    assert named(None) == named("") == ()
+
+
+def test_several_files_are_read_in_their_order(tmp_path: Path) -> None:
+    first, second = written(tmp_path / "a.json", "b", "a"), written(tmp_path / "b.json", "c")
+    found = named(f"{first}, {second}", RUN="y")
+    assert [server.name for server in found] == ["b", "a", "c"]
+    assert found[0].how == StdioServer(command="y")
+
+
+def test_variables_are_those_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RUN", "z")
+    [server] = asyncio.run(servers_named(str(written(tmp_path / "a.json", "a"))))
+    assert server.how == StdioServer(command="z")
+
+
+def test_two_servers_of_a_name_are_refused(tmp_path: Path) -> None:
+    files = f"{written(tmp_path / 'a.json', 'a')},{written(tmp_path / 'b.json', 'a')}"
+    assert "Two MCP servers are named 'a'" in refused(files).problem
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    assert "MCP configuration" in refused(str(tmp_path / "gone.json")).problem
+
+
+@pytest.mark.parametrize("name", ["block:mcp-server/", "block:llama-cpp/x", "block:x"])
+def test_a_name_of_another_block_is_refused(name: str) -> None:
+    assert refused(name).fix == "Write block:mcp-server/NAME."
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_block_keeps_its_values_secret_and_gives_them_to_the_server() -> None:
+    block = McpServer(
+        url="https://x.org/mcp",
+        headers={"Authorization": SecretStr("Bearer ${not-expanded}")},
+        idempotent=["get"],
+        description="Notes of the team.",
+    )
+    block.save("notes", overwrite=True)
+    assert "not-expanded" not in block.model_dump_json()
+    [server] = named("block:mcp-server/notes")
+    assert server == McpEndpoint(
+        name="notes",
+        how=HttpServer(
+            url="https://x.org/mcp", headers={"Authorization": "Bearer ${not-expanded}"}
+        ),
+        marks=OwnMarks(idempotent=("get",)),
+        about="Notes of the team.",
+    )
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_block_of_a_process_has_its_environment() -> None:
+    block = McpServer(command="serve", args=["--all"], env={"KEY": SecretStr("abc")}, cwd="/tmp")  # noqa: S108
+    block.save("served", overwrite=True)
+    [server] = named("block:mcp-server/served")
+    assert server.how == StdioServer(
+        command="serve",
+        args=("--all",),
+        env={"KEY": "abc"},
+        cwd="/tmp",  # noqa: S108
+    )
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_block_that_is_not_there_is_told() -> None:
+    error = refused("block:mcp-server/gone")
+    assert "There is no block of an MCP server 'gone'" in error.problem
+    assert "Prefect UI" in error.fix

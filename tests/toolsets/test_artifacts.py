@@ -1,0 +1,49 @@
+"""Files that attempts leave lie under their names, and people are shown those of the last one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect_swarm.result import Attempt, StepResult
+from prefect_swarm.runs import RunFolder
+from prefect_swarm.toolsets.artifacts import artifacts_of, keep_artifacts
+
+
+def step(attempts: int) -> StepResult:
+    tried = [
+        Attempt(number=n, tier="worker", model="m", started_at=0, ended_at=1)
+        for n in range(1, attempts + 1)
+    ]
+    return StepResult(id="S1", agent="Analyst", status="succeeded", attempts=tuple(tried))
+
+
+def test_the_last_attempts_files_are_shown(tmp_path: Path) -> None:
+    keep_artifacts(RunFolder(tmp_path), "S1", "S1.1", {"old.txt": b"1"})
+    keep_artifacts(RunFolder(tmp_path), "S1", "S1.2", {"in/new.txt": b"2", "b.bin": b"\xff"})
+    keep_artifacts(RunFolder(tmp_path), "S11", "S11.2", {"other.txt": b"3"})
+    found = artifacts_of(RunFolder(tmp_path), step(2))
+    assert {name: path.read_bytes() for name, path in found.items()} == {
+        "b.bin": b"\xff",
+        "in/new.txt": b"2",
+    }
+    assert artifacts_of(RunFolder(tmp_path), step(3)) == {}
+    assert artifacts_of(RunFolder(tmp_path), step(0)) == {}
+
+
+def test_files_of_several_samples_are_told_apart(tmp_path: Path) -> None:
+    keep_artifacts(RunFolder(tmp_path), "S1", "S1.1.2", {"a.txt": b"2"})
+    assert list(artifacts_of(RunFolder(tmp_path), step(1))) == ["a.txt"]
+    keep_artifacts(RunFolder(tmp_path), "S1", "S1.1.1", {"a.txt": b"1"})
+    assert list(artifacts_of(RunFolder(tmp_path), step(1))) == ["1.1/a.txt", "1.2/a.txt"]
+
+
+def test_what_is_no_longer_left_goes(tmp_path: Path) -> None:
+    keep_artifacts(RunFolder(tmp_path), "S1", "S1.1", {"a/b/c.txt": b"1", "d": b"2"})
+    keep_artifacts(RunFolder(tmp_path), "S1", "S1.1", {"a": b"3", "d/e": b"4"})
+    found = artifacts_of(RunFolder(tmp_path), step(1))
+    assert {name: path.read_bytes() for name, path in found.items()} == {"a": b"3", "d/e": b"4"}
+
+
+def test_what_the_orchestrator_leaves_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    keep_artifacts(RunFolder(tmp_path), "", "plan", {"a": b"1"})
+    assert (tmp_path / "artifacts" / "plan" / "plan" / "a").read_bytes() == b"1"

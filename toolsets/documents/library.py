@@ -1,0 +1,159 @@
+"""What is searched: parts of documents, found by meaning and by their words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
+
+import numpy as np
+
+from ...errors import InputError
+from ...memory.embedding.factory import make_embedder
+from ...memory.protocols import Embedder, Vectors
+from .chunks import Chunk, chunks_of
+from .lexical import LexicalIndex, Postings, joined_postings, postings_of
+from .reading import DocumentFolders
+from .records import Document, Hit, SearchResult
+from .words import word_numbers
+
+__all__ = ["Library", "library_of"]
+
+_MAX_CHARACTERS = 32 << 20
+"""Characters of all documents that are searched; they are kept in memory."""
+_MAX_VECTOR_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Indexed:
+    """A document as it is searched; `unread` says why it isn't."""
+
+    chunks: Sequence[Chunk] = ()
+    vectors: Vectors = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+    postings: Postings = field(default_factory=lambda: postings_of([]))
+    characters: int = 0
+    unread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """All documents as they were at some time. It doesn't change; a newer one takes its place."""
+
+    documents: tuple[Document, ...]
+    complete: bool
+    indexed: Mapping[Document, _Indexed]
+    names: Sequence[str]
+    chunks: Sequence[Chunk]
+    vectors: Vectors
+    lexical: LexicalIndex
+
+
+class Library:
+    """The documents of some folders. What has changed is read again at the next search.
+
+    Safe from any number of threads; calls block.
+    """
+
+    def __init__(self, folders: Sequence[Path], embedder: Embedder) -> None:
+        """Take resolved folders; nothing is read yet."""
+        self.folders = DocumentFolders(folders)
+        self._embedder = embedder
+        self._lock = Lock()
+        self._index = self._joined((), True, {})
+
+    def search(self, query: str, limit: int) -> SearchResult:
+        """Return the parts that fit a question best.
+
+        Raises:
+            InputError: A folder can't be read.
+            MemoryStoreError: The embedder fails.
+        """
+        index = self._current()
+        scores = self._scores(index, query)
+        best = [int(n) for n in np.argsort(-scores, kind="stable")[:limit]]
+        hits = [Hit(index.names[n], index.chunks[n], float(scores[n])) for n in best]
+        unread = {d.name: i.unread for d, i in index.indexed.items() if i.unread}
+        left_out = len(index.documents) - len(index.indexed)
+        return SearchResult(tuple(hits), MappingProxyType(unread), left_out, index.complete)
+
+    def _scores(self, index: _Index, query: str) -> Vectors:
+        lexical = index.lexical.scores(word_numbers(query))
+        if not len(index.chunks):
+            return lexical
+        return lexical + index.vectors @ self._embedder.embed([query])[0]
+
+    def _current(self) -> _Index:
+        """Return the index of the documents as they are now; what stayed isn't read again."""
+        now = self.folders.documents()
+        if (index := self._index) and (index.documents, index.complete) == now:
+            return index
+        with self._lock:
+            documents, complete = self.folders.documents()
+            if (self._index.documents, self._index.complete) != (documents, complete):
+                self._index = self._joined(documents, complete, self._read(documents))
+            return self._index
+
+    def _read(self, documents: Sequence[Document]) -> dict[Document, _Indexed]:
+        before, found = self._index.indexed, dict[Document, _Indexed]()
+        characters, rows = 0, 0
+        most_rows = _MAX_VECTOR_BYTES // (4 * self._embedder.dimension)
+        for document in documents:
+            indexed = before.get(document)
+            if indexed is None and characters + document.state.size > _MAX_CHARACTERS:
+                continue  # A smaller one may fit.
+            indexed = indexed or self._indexed(document)
+            if characters + indexed.characters > _MAX_CHARACTERS:
+                continue
+            if rows + len(indexed.chunks) > most_rows:
+                break
+            characters += indexed.characters
+            rows += len(indexed.chunks)
+            found[document] = indexed
+        return found
+
+    def _indexed(self, document: Document) -> _Indexed:
+        try:
+            chunks = chunks_of(self.folders.lines(document))
+        except InputError as error:
+            return _Indexed(unread=error.problem)
+        # A document is found by what it is called, too.
+        texts = [chunk.text for chunk in chunks]
+        words = [word_numbers(text) for text in texts]
+        for number in word_numbers(document.name):
+            for counts in words:
+                counts.setdefault(number, 1)
+        return _Indexed(
+            chunks, self._embedder.embed(texts), postings_of(words), sum(map(len, texts))
+        )
+
+    def _joined(
+        self,
+        documents: tuple[Document, ...],
+        complete: bool,
+        indexed: Mapping[Document, _Indexed],
+    ) -> _Index:
+        searched = [each for each in indexed.values() if each.chunks]
+        return _Index(
+            documents,
+            complete,
+            indexed,
+            [document.name for document, each in indexed.items() for _ in each.chunks],
+            [chunk for each in searched for chunk in each.chunks],
+            np.concatenate([each.vectors for each in searched])
+            if searched
+            else np.zeros((0, 0), dtype=np.float32),
+            LexicalIndex(joined_postings([each.postings for each in searched])),
+        )
+
+
+@lru_cache(maxsize=4)
+def library_of(folders: tuple[Path, ...], embedder: str) -> Library:
+    """Return the library of some resolved folders, which all attempts of the process share.
+
+    Raises:
+        InputError: There is no embedder of that name.
+    """
+    return Library(folders, make_embedder(embedder))

@@ -1,0 +1,140 @@
+"""An open session with a server. Its owner's task alone opens and closes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from fastmcp.client import Client
+from fastmcp.client.logging import LogMessage
+from mcp import MCPError
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, Tool
+from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.mcp import MCPToolset
+
+from ...text import one_line
+from ..calling.masking import mask
+from .configuration import McpEndpoint, StdioServer
+from .described import ToolList, described
+from .process import ProcessTransport
+
+__all__ = ["MOST_BYTES", "Connection"]
+
+MOST_BYTES = 8 * 1024 * 1024
+"""The largest message of a server that is read."""
+_FORGOTTEN = (INVALID_REQUEST, -32001)
+"""What servers at an address answer that don't know the session, as after a start of theirs."""
+
+
+class Connection:
+    """A session with a server, with what is known of how it ended."""
+
+    def __init__(self, endpoint: McpEndpoint) -> None:
+        """Take a server."""
+        self._endpoint = endpoint
+        self._given_up = False
+        self._process: ProcessTransport | None = None
+        if isinstance(endpoint.how, StdioServer):
+            transport = ProcessTransport(endpoint, endpoint.how, MOST_BYTES)
+            self._process = transport
+        else:
+            # Importing it takes what only servers at an address need.
+            from .address import address_transport
+
+            transport = address_transport(endpoint.how, MOST_BYTES)
+        self._client = Client(transport, log_handler=_pass_over, init_timeout=0)
+        self._toolset: MCPToolset[None] = MCPToolset(
+            self._client, id=endpoint.name, tool_error_behavior="failed", max_retries=0
+        )
+
+    async def open(self) -> None:
+        """Start the server or reach it, and agree with it on the protocol.
+
+        Raises:
+            Exception: It can't be had, whatever the libraries make of that.
+        """
+        await self._toolset.__aenter__()
+
+    async def close(self) -> None:
+        """End the session, and the server if it is a process; takes seconds at most."""
+        if self._toolset.is_running:
+            # What a session ends with that has ended was told to those who used it.
+            with suppress(Exception):
+                await self._toolset.__aexit__(None, None, None)
+        if self._process is not None:
+            await self._process.left.wait()
+
+    def give_up(self) -> None:
+        """Ask it nothing more."""
+        self._given_up = True
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether another request makes sense."""
+        has_ended = self._process is not None and self._process.ended
+        return self._client.is_connected() and not has_ended and not self._given_up
+
+    async def tools(self) -> ToolList:
+        """Ask which tools it has."""
+        listed: list[Tool] = await self._toolset.list_tools()
+        return described(self._endpoint, listed)
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
+        """Call a tool by its server's name for it, and return what it gave.
+
+        Raises:
+            ToolFailed: The tool reports an error.
+            ConnectionError: The session ended before there was an answer.
+            Exception: The answer can't be read.
+        """
+        try:
+            return await self._toolset.direct_call_tool(tool, dict(arguments))
+        except ModelRetry as error:
+            cause = error.__cause__
+            if isinstance(cause, MCPError) and self._has_ended(cause):
+                self._given_up = True
+                raise ConnectionError(str(cause)) from error
+            raise ToolFailed(self.shown(error.message)) from error
+        except ToolFailed as error:
+            raise ToolFailed(self.shown(error.message, None)) from error
+
+    async def answers(self) -> bool:
+        """Say whether it answers at all, however long that takes.
+
+        Raises:
+            Exception: What it says can't be read.
+        """
+        try:
+            # Each version of the protocol has this request.
+            await self._client.list_tools()
+        except MCPError as error:
+            return error.code != CONNECTION_CLOSED
+        return True
+
+    def _has_ended(self, error: MCPError) -> bool:
+        is_forgotten = self._process is None and error.code in _FORGOTTEN
+        return is_forgotten or error.code == CONNECTION_CLOSED
+
+    def shown(self, text: str, most: int | None = 600) -> str:
+        """Return a text of the server without secrets, in one line of so many characters."""
+        text = mask(text, self._endpoint.secrets)
+        return text if most is None else one_line(text, most)
+
+    def trace(self) -> str:
+        """Return what the server left behind: how it ended, and its last words; "" for nothing."""
+        if (process := self._process) is None:
+            return ""
+        parts = [process.strange]
+        if process.ended:
+            code = "" if process.exit_code is None else f" with code {process.exit_code}"
+            parts.insert(0, f"its process ended{code}")
+        if process.heard:
+            parts.append(f"its last words: {' / '.join(process.heard)}")
+        # What was told belongs to this fault, not to the next.
+        process.strange = ""
+        return self.shown("; ".join(filter(None, parts)))
+
+
+async def _pass_over(message: LogMessage) -> None:
+    """Leave out what a server wants logged: results are what it is asked for."""

@@ -1,0 +1,249 @@
+"""The owner of a server: the task that opens its session, and closes it.
+
+Whoever uses the server puts a request into a queue and waits for its outcome. So no session is
+opened in a task and closed in another, and a caller that is cancelled takes nothing along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import ValidationError
+from pydantic_ai.exceptions import ToolFailed
+
+from ...errors import ToolsetError
+from .configuration import McpEndpoint, StdioServer
+from .described import ToolList
+from .requests import CallRequest, ListRequest, ServerRequest, refuse, resolve
+
+if TYPE_CHECKING:
+    from .connection import Connection
+
+__all__ = ["PING_S", "START_S", "ServerOwner"]
+
+START_S = 30.0
+"""Seconds that a server may take to start, or to be reached."""
+_STARTS = 3
+"""Times that a server is started without having answered anything, before that is given up."""
+PING_S = 5.0
+
+
+class ServerOwner:
+    """Has one server of one event loop, from the first request until it is closed."""
+
+    def __init__(
+        self,
+        endpoint: McpEndpoint,
+        at_once: int,
+        start_s: float = START_S,
+    ) -> None:
+        """Take a server, how many calls it gets at once, and the seconds it may take to start."""
+        self._endpoint, self._start_s = endpoint, start_s
+        self._is_process = isinstance(endpoint.how, StdioServer)
+        self._free = asyncio.Semaphore(at_once)
+        self._queue: asyncio.Queue[ServerRequest] = asyncio.Queue()
+        self._serving: dict[asyncio.Task[None], ServerRequest] = {}
+        self._connection: Connection | None = None
+        self._check: asyncio.Task[None] | None = None
+        self._starts = 0
+        self._problem = ""
+        # Of its own: spans and runs of whoever asked first end before the server does.
+        self._task = asyncio.get_running_loop().create_task(
+            self._own(), name=f"MCP server {endpoint.name}", context=contextvars.Context()
+        )
+
+    async def tools(self, seconds: float) -> ToolList:
+        """Ask the server for its tools.
+
+        Raises:
+            ToolsetError: It can't be had, or doesn't answer in time.
+        """
+        try:
+            return await self._asked(ListRequest(seconds))
+        except ToolFailed as error:
+            raise ToolsetError(error.message, _FIX) from error
+
+    async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> Any:
+        """Have the server call a tool, and return what that gives.
+
+        Args:
+            tool: The server's name for it.
+            arguments: What it is called with.
+            seconds: How long it may take, from when the server gets it.
+
+        Raises:
+            ToolFailed: It can't be called, failed, or took too long; says which, for a model.
+        """
+        return await self._asked(CallRequest(seconds, tool=tool, arguments=arguments))
+
+    async def close(self) -> None:
+        """End the server, and all that is asked of it; returns when nothing of it is left."""
+        self._task.cancel()
+        await asyncio.shield(asyncio.wait([self._task]))
+
+    async def _asked(self, request: ServerRequest) -> Any:
+        if self._task.done():
+            raise ToolFailed(f"{self._title} was closed.")
+        self._queue.put_nowait(request)
+        return await request.outcome
+
+    @property
+    def _title(self) -> str:
+        return f"The MCP server {self._endpoint.name}"
+
+    async def _own(self) -> None:
+        try:
+            while True:
+                await self._begin(await self._queue.get())
+        finally:
+            await self._end()
+
+    async def _begin(self, request: ServerRequest) -> None:
+        """Begin to serve a request; waits for a session and for its turn, not for its end."""
+        await self._free.acquire()
+        try:
+            # Whoever was cancelled before its turn needs no session.
+            connection = None if request.outcome.done() else await self._session()
+        except ToolFailed as error:
+            refuse(request, error)
+            connection = None
+        if connection is None:
+            self._free.release()
+            return
+        task = asyncio.create_task(self._serve(connection, request))
+        self._serving[task] = request
+        task.add_done_callback(self._over)
+        request.outcome.add_done_callback(lambda outcome: outcome.cancelled() and task.cancel())
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        del self._serving[task]
+        self._free.release()
+
+    async def _session(self) -> Connection:
+        """Return a session that is open; opens one if there is none, or if it has ended."""
+        if self._check is not None:
+            await asyncio.wait([self._check])
+        if self._connection is not None and self._connection.is_alive:
+            return self._connection
+        await self._leave()
+        if self._is_process and self._starts >= _STARTS:
+            raise ToolFailed(f"{self._title} isn't started again: {self._problem}")
+        self._starts += 1
+        # Importing fastmcp takes seconds, in which others of this loop go on.
+        module = await asyncio.to_thread(import_module, ".connection", __package__)
+        connection: Connection = module.Connection(self._endpoint)
+        try:
+            async with asyncio.timeout(self._start_s):
+                await connection.open()
+        except BaseException as error:
+            await connection.close()
+            if not isinstance(error, Exception):
+                raise
+            raise self._not_opened(connection, error) from error
+        self._connection = connection
+        return connection
+
+    def _not_opened(self, connection: Connection, error: Exception) -> ToolFailed:
+        late = f"it gave no answer within {self._start_s:g} s"
+        why = late if isinstance(error, TimeoutError) else connection.shown(_why(error))
+        self._problem = "; ".join(filter(None, (why, connection.trace())))
+        how = "started" if self._is_process else "reached"
+        return ToolFailed(f"{self._title} can't be {how}: {self._problem}.")
+
+    async def _serve(self, connection: Connection, request: ServerRequest) -> None:
+        try:
+            async with asyncio.timeout(request.seconds):
+                value = await _served(connection, request)
+        except asyncio.CancelledError:
+            if not request.outcome.cancelled():
+                raise
+            # Its caller took it back, maybe since it took too long.
+            self._suspect(connection)
+        except ToolFailed as error:
+            self._starts = 0
+            refuse(request, error)
+        except TimeoutError:
+            late = f"gave no answer within {request.seconds:g} s"
+            refuse(request, self._fault(connection, request, late))
+            self._suspect(connection)
+        except ConnectionError:
+            refuse(request, self._fault(connection, request, "ended before it answered"))
+        except Exception as error:  # noqa: BLE001 - whatever the libraries make of nonsense
+            why = f"gave no answer that can be read: {connection.shown(_why(error))}"
+            refuse(request, self._fault(connection, request, why))
+        else:
+            self._starts = 0
+            resolve(request, value)
+
+    def _fault(self, connection: Connection, request: ServerRequest, what: str) -> ToolFailed:
+        trace = connection.trace()
+        self._problem = f"it {what}{f' ({trace})' if trace else ''}"
+        is_call = isinstance(request, CallRequest)
+        unsure = " Whether the call was carried out isn't known." if is_call else ""
+        return ToolFailed(f"{self._title} {self._problem[3:]}.{unsure}")
+
+    def _suspect(self, connection: Connection) -> None:
+        """Look whether a process that owes an answer answers at all; what comes next waits for it.
+
+        While it works on other calls it may have no time to answer.
+        """
+        is_alone = len(self._serving) == 1
+        if is_alone and self._is_process and connection.is_alive:
+            self._check = asyncio.create_task(_end_if_stuck(connection))
+
+    async def _leave(self) -> None:
+        """Close the session that has ended, after those that still wait for it have heard."""
+        if (connection := self._connection) is None:
+            return
+        self._connection = None
+        if tasks := list(self._serving):
+            _, late = await asyncio.wait(tasks, timeout=PING_S)
+            for task in late:
+                task.cancel()
+        await connection.close()
+
+    async def _end(self) -> None:
+        """Refuse what is left, and close the session."""
+        error = ToolFailed(f"{self._title} was closed.")
+        while not self._queue.empty():
+            refuse(self._queue.get_nowait(), error)
+        for task, request in list(self._serving.items()):
+            refuse(request, error)
+            task.cancel()
+        if self._check is not None:
+            self._check.cancel()
+        await self._leave()
+
+
+async def _end_if_stuck(connection: Connection) -> None:
+    """Give a process up that answers nobody: the next request starts another one."""
+    try:
+        async with asyncio.timeout(PING_S):
+            answers = await connection.answers()
+    except Exception:  # noqa: BLE001 - late or strange: either is no answer
+        answers = False
+    if not answers:
+        connection.give_up()
+
+
+async def _served(connection: Connection, request: ServerRequest) -> Any:
+    if isinstance(request, CallRequest):
+        return await connection.call(request.tool, request.arguments)
+    return await connection.tools()
+
+
+def _why(error: BaseException) -> str:
+    """Return what an error says, or the first of a group of errors."""
+    if isinstance(error, BaseExceptionGroup):
+        return _why(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    if isinstance(error, ValidationError):
+        problems = error.errors(include_url=False, include_input=False, include_context=False)
+        return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problems)
+    return str(error).rstrip(".") or type(error).__name__
+
+
+_FIX = "Look at its configuration; prefect-swarm doctor --mcp FILE tries each server."

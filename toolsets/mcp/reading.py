@@ -1,0 +1,59 @@
+"""Reading the servers that a run's options name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...blocks import McpServer
+from ...errors import InputError
+from ...text_files import read_text
+from .configuration import McpEndpoint, read_servers, server_of
+
+__all__ = ["servers_named"]
+
+_BLOCK = "block:"
+_SLUG = "mcp-server"
+
+
+async def servers_named(
+    named: str | None, variables: Mapping[str, str] | None = None
+) -> tuple[McpEndpoint, ...]:
+    """Return the servers of files and blocks.
+
+    Args:
+        named: Files in the `mcpServers` form and `block:mcp-server/NAME`, with commas between.
+        variables: What `${NAME}` in files stands for; the environment, if left out.
+
+    Raises:
+        InputError: A file or block can't be read, is wrong, or two servers have a name.
+    """
+    variables = os.environ if variables is None else variables
+    found: dict[str, McpEndpoint] = {}
+    for name in filter(None, (part.strip() for part in (named or "").split(","))):
+        for server in await _servers(name, variables):
+            if server.name in found:
+                raise InputError(
+                    f"Two MCP servers are named {server.name!r}; the second is of {name}.",
+                    "Rename one of them: agents are given tools by that name.",
+                )
+            found[server.name] = server
+    return tuple(found.values())
+
+
+async def _servers(name: str, variables: Mapping[str, str]) -> tuple[McpEndpoint, ...]:
+    if not name.startswith(_BLOCK):
+        return read_servers(read_text(Path(name), "MCP configuration"), variables, name)
+    slug, _, block_name = name.removeprefix(_BLOCK).partition("/")
+    if slug != _SLUG or not block_name:
+        raise InputError(f"{name} is no block of an MCP server.", "Write block:mcp-server/NAME.")
+    try:
+        block = await McpServer.aload(block_name)
+    except ValueError as error:
+        raise InputError(
+            f"There is no block of an MCP server {block_name!r}: {error}.",
+            "Create it in the Prefect UI, or see `prefect block ls`.",
+        ) from None
+    # The user wrote its values into a form, where no variable of this process is meant.
+    return (server_of(block_name, block.get_entry(), None, name),)

@@ -1,0 +1,91 @@
+"""The toolset that agents have of a server: each request goes to the server's owner."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import Any, Self
+
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.tools import RunContext
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_core import SchemaValidator, core_schema
+
+from ...errors import ToolsetError
+from ..limits import ToolLimits
+from .configuration import McpEndpoint
+from .described import ToolList
+from .owner import ServerOwner
+from .owners import owned
+
+__all__ = ["McpToolset"]
+
+# Whether arguments fit a tool's schema is its server's to say.
+_ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
+
+
+class McpToolset(AbstractToolset[None]):
+    """The tools of a server, for an agent. It may be entered and left by any task."""
+
+    def __init__(self, endpoint: McpEndpoint, limits: ToolLimits) -> None:
+        """Take a server, and what bounds its calls."""
+        self._endpoint, self._limits = endpoint, limits
+        self._stack = AsyncExitStack()
+        self._owner: ServerOwner | None = None
+        self._tools = ToolList()
+
+    @property
+    def id(self) -> str:
+        """The server's name."""
+        return self._endpoint.name
+
+    async def __aenter__(self) -> Self:
+        """Share the server; it starts with the first request."""
+        shared = owned(self._endpoint, self._limits.at_once)
+        self._owner = await self._stack.enter_async_context(shared)
+        return self
+
+    async def __aexit__(self, *args: object) -> bool | None:
+        """Leave the server; it ends with its last user."""
+        await self._stack.aclose()
+        self._owner = None
+        return None
+
+    async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
+        """Return the server's tools.
+
+        Raises:
+            ToolsetError: The server can't be had, or gives none in time.
+        """
+        self._tools = await self._entered().tools(self._limits.seconds)
+        return {
+            name: ToolsetTool(
+                toolset=self,
+                tool_def=definition,
+                max_retries=ctx.max_retries,
+                args_validator=_ANY_ARGUMENTS,
+            )
+            for name, definition in self._tools.definitions.items()
+        }
+
+    async def call_tool(
+        self,
+        name: str,
+        tool_args: dict[str, Any],
+        ctx: RunContext[None],
+        tool: ToolsetTool[None],  # noqa: ARG002 - the name says it all
+    ) -> Any:
+        """Have the server call a tool.
+
+        Raises:
+            ToolFailed: It can't be called, failed, or took too long; the run goes on.
+        """
+        if not self._tools.own_names:
+            await self.get_tools(ctx)
+        if (own := self._tools.own_names.get(name)) is None:
+            raise ToolFailed(f"The MCP server {self.id} has no tool {name!r}.")
+        return await self._entered().call(own, tool_args, self._limits.seconds)
+
+    def _entered(self) -> ServerOwner:
+        if self._owner is None:
+            raise ToolsetError(f"The toolset {self.id} isn't open.", "Use it within async with.")
+        return self._owner
