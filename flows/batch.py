@@ -19,7 +19,7 @@ from ..result import RunFailedError
 from ..text_files import read_text
 from .approving.left import left_waiting
 from .batch_line import BatchLine, read_line
-from .control import controlled, current_control
+from .control import controlled, current_control, not_waiting
 from .options import SwarmOptions
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
@@ -81,9 +81,10 @@ async def _run_line(
             return BatchLine(number=number, error="The batch was cancelled before this line.")
         try:
             job = read_line(text, options)
-            result = await swarm(
-                job.objective, plan=job.plan, inputs=job.inputs or None, options=job.options
-            )
+            with not_waiting():
+                result = await swarm(
+                    job.objective, plan=job.plan, inputs=job.inputs or None, options=job.options
+                )
         except RunFailedError as error:
             return BatchLine(number=number, result=error.result, error=str(error))
         except SwarmError as error:

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     # The command line hears of progress before it needs Prefect, which blocks import.
     from ..blocks.limiter.waiting import Waiting
 
-__all__ = ["AskPerson", "RunControl", "controlled", "current_control", "waiting_listener"]
+__all__ = [
+    "AskPerson",
+    "RunControl",
+    "controlled",
+    "current_control",
+    "not_waiting",
+    "waiting_listener",
+]
 
 T = TypeVar("T")
 
@@ -34,13 +41,14 @@ It is cancelled when somebody else has answered. A `RunWaitingError` of it leave
 class RunControl:
     """Hears of events through `listener`; set `cancel` to stop the run cleanly.
 
-    `ask_person` is awaited when nothing of a run can go on before a person answers; where it is
-    None, the run is left then.
+    `ask_person` is awaited when nothing of a run can go on before a person answers. Where it is
+    None, the run is left then; or it stays and waits for what is answered elsewhere, if it `waits`.
     """
 
     listener: Tell = unheard
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     ask_person: AskPerson | None = None
+    waits: bool = False
 
     async def unless_cancelled(self, work: Coroutine[Any, Any, T]) -> T:
         """Await some work, and stop it when the run is cancelled.
@@ -92,6 +100,19 @@ def controlled(control: RunControl) -> Generator[RunControl]:
         _control.reset(token)
 
 
+@contextmanager
+def not_waiting() -> Generator[None]:
+    """Leave the runs that start inside when they wait for a person, unless a control says more."""
+    if _control.get() is None:
+        with controlled(RunControl()):
+            yield
+    else:
+        yield
+
+
 def current_control() -> RunControl:
-    """Return the control around this run; an unused one if there is none."""
-    return _control.get() or RunControl()
+    """Return the control around this run; where there is none, that of a flow of its own.
+
+    Such a flow was called as Prefect's flows are, and waits as they do when they are paused.
+    """
+    return _control.get() or RunControl(waits=True)

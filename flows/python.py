@@ -18,6 +18,7 @@ from ..result import SwarmResult
 from ..task_ir import TaskIR
 from .answer.answer_type import answer_check, answer_problem, answered_as
 from .approving.left import left_waiting
+from .control import not_waiting
 from .given.inputs import inputs_given
 from .options import SwarmOptions
 from .swarm import swarm as swarm_flow
@@ -87,7 +88,7 @@ async def swarm(
     chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
     texts = {} if inputs is None else await asyncio.to_thread(read_given, inputs)
-    with inputs_given(texts), answered_as(asked and asked.adapter):
+    with inputs_given(texts), answered_as(asked and asked.adapter), not_waiting():
         try:
             result = await run(objective, plan=plan, options=chosen)
         except PausedRun as error:

@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun
-from prefect.exceptions import CancelledRun, ObjectNotFound, PausedRun
+from prefect.exceptions import CancelledRun, ObjectNotFound, Pause, PausedRun
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
 
@@ -27,6 +27,7 @@ from ..runs import RunFolder, find_run
 from ..task_ir import stored_plan
 from ..tracing.prefect_spans import without_prefect_spans
 from .approving.left import left_waiting
+from .control import not_waiting
 from .lock import exclusive
 from .options import SwarmOptions, stored_options
 from .stored.changes import changed_options, goes_on, steps_to_begin_again
@@ -143,9 +144,9 @@ async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
         "options": stored_options(given.get("options")),
     }
     try:
-        with without_prefect_spans():
+        with without_prefect_spans(), not_waiting():
             result = await run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
-    except PausedRun as error:
+    except (Pause, PausedRun) as error:
         raise left_waiting(error) from None
     except CancelledRun:
         raise RunCancelledError(

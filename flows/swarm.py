@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
 from prefect.client.schemas.objects import State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
-from prefect.states import Cancelled, Completed, Paused
+from prefect.states import Cancelled, Completed
 from pydantic import BeforeValidator, WithJsonSchema
 
 from ..approvals.store import Approvals
@@ -34,6 +35,9 @@ from .ahead.first_requests import FirstRequests
 from .ahead.listening import plan_reading
 from .ahead.requests import AheadRequests
 from .answer.answer_type import answer_check
+from .approving.forms.desk import FormDesk, desk_of
+from .approving.forms.leaving import leave, suspend
+from .approving.forms.pausing import asker_of
 from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
@@ -103,6 +107,7 @@ async def swarm(
             can't be taken, or there is nothing to explore with.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
+        Pause: It is suspended until a person has answered; a worker goes on with it then.
         PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
         StorageError: There is no room for the run.
@@ -110,16 +115,19 @@ async def swarm(
     """
     check_storage()
     run = RunFolder.of(str(flow_run.id))
+    desk = desk_of(run)
     try:
         with exclusive(run):
             run.remove_temporary_files()
             _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
-            return await _execute(run, objective, plan, options)
-    except RunWaitingError as error:
-        # A run without a deployment can't be suspended: it is paused, and its process ends.
-        return _as(Paused(message=str(error)))
+            await desk.take_answers()
+            try:
+                return await _execute(run, desk, objective, plan, options)
+            except RunWaitingError as error:
+                waiting, paused = error, await leave(desk, error)
+        return _as(await suspend(desk, paused, waiting))
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:
@@ -128,7 +136,7 @@ async def swarm(
 
 
 async def _execute(
-    run: RunFolder, objective: str, plan: TaskIR | None, options: SwarmOptions
+    run: RunFolder, desk: FormDesk, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     options = await _with_policy(options)
@@ -136,7 +144,7 @@ async def _execute(
         no_task_run_left(flow_run_id),
         cancelled_on_server(current_control(), flow_run_id) as own,
     ):
-        with recorded(own, run) as control:
+        with recorded(replace(own, ask_person=asker_of(desk, own)), run) as control:
             work = _heard(run, control, objective, plan, options)
             result = await traced_run(run, flow_run_id, objective, options, work)
     if result.status == "failed":

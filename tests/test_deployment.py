@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from uuid import UUID
 
 import pytest
+from deployments import deploy_all, prefect_command, run_worker, start_deployment
 from prefect.client.orchestration import PrefectClient, get_client
-from prefect.deployments import run_deployment
 from prefect.exceptions import PrefectHTTPStatusError
-from prefect.settings import get_current_settings
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.runs import find_run
 
 T = TypeVar("T")
-ROOT = Path(__file__).parents[1]
 PLAN: dict[str, Any] = {
     "objective": "Be polite",
     "agents": [{"name": "Greeter", "system_prompt": "You greet."}],
@@ -39,23 +33,6 @@ pytestmark = [
 ]
 
 
-def _prefect(*arguments: str) -> str:
-    """Run a command of Prefect's in the repository, as a person would, and return what it says."""
-    api = get_current_settings().api.url
-    assert api is not None
-    done = subprocess.run(
-        [sys.executable, "-m", "prefect", "--no-prompt", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PREFECT_API_URL": api, "COLUMNS": "400"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def _ask(question: Callable[[PrefectClient], Awaitable[T]]) -> T:
     async def ask() -> T:
         async with get_client() as client:
@@ -64,23 +41,9 @@ def _ask(question: Callable[[PrefectClient], Awaitable[T]]) -> T:
     return asyncio.run(ask())
 
 
-def _start(deployment: str, parameters: dict[str, Any]) -> UUID:
-    async def start() -> UUID:
-        run = await run_deployment(deployment, parameters=parameters, timeout=0)  # pyright: ignore
-        return run.id
-
-    return asyncio.run(start())
-
-
 @pytest.fixture(scope="module", autouse=True)
 def deploy(prefect_server: None) -> None:
-    _prefect("work-pool", "create", "swarm", "--type", "process", "--overwrite")
-    _prefect("deploy", "--all")
-
-
-def _run_worker() -> None:
-    """Let a worker run what is due; it ends by itself."""
-    _prefect("worker", "start", "--pool", "swarm", "--run-once")
+    deploy_all()
 
 
 def test_the_form_has_a_field_for_each_option() -> None:
@@ -111,7 +74,7 @@ def test_the_batch_has_a_schedule_that_is_off() -> None:
 )
 def test_what_the_form_sends_is_let_in(plan: object) -> None:
     parameters = {"objective": "Be polite", "plan": plan, "options": OPTIONS}
-    run = _start("swarm/swarm", parameters)
+    run = start_deployment("swarm/swarm", parameters)
     _ask(lambda client: client.delete_flow_run(run))
 
 
@@ -120,7 +83,7 @@ def test_what_the_form_sends_is_let_in(plan: object) -> None:
 )
 def test_what_is_wrong_is_refused_before_a_run_is_made(wrong: dict[str, Any]) -> None:
     with pytest.raises(PrefectHTTPStatusError, match="Validation failed"):
-        _start("swarm/swarm", {"objective": "Be polite", **wrong})
+        start_deployment("swarm/swarm", {"objective": "Be polite", **wrong})
 
 
 def test_a_worker_runs_them(tmp_path: Path) -> None:
@@ -128,7 +91,7 @@ def test_a_worker_runs_them(tmp_path: Path) -> None:
     jobs.write_text(
         "\n".join([json.dumps({"objective": "Be polite", "plan": PLAN}), "", "{", '"Name a bee"'])
     )
-    _prefect(
+    prefect_command(
         "deployment",
         "run",
         "swarm/swarm",
@@ -140,13 +103,15 @@ def test_a_worker_runs_them(tmp_path: Path) -> None:
         f"options={json.dumps(OPTIONS)}",
     )
     plan = json.dumps({**PLAN, "objective": "Be it"})
-    second_run = _start("swarm/swarm", {"objective": "Be it", "plan": plan, "options": OPTIONS})
-    batch = _start(
+    second_run = start_deployment(
+        "swarm/swarm", {"objective": "Be it", "plan": plan, "options": OPTIONS}
+    )
+    batch = start_deployment(
         "swarm-batch/swarm-batch",
         {"input_path": str(jobs), "output_path": str(results), "options": OPTIONS},
     )
 
-    _run_worker()
+    run_worker()
 
     runs = _ask(lambda client: client.read_flow_runs())
     # Other tests share the server, and may have asked for the same.

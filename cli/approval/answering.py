@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...approvals.question import Answer, Verdict
+from ...flows.approving.forms.kept import is_suspended
 from ..options import OptionChanges
 from ..output.printing import print_text
 from ..resume import RunName, resume
@@ -74,5 +75,14 @@ def go_on(run: RunFolder, done: str, resume_now: bool) -> int:
     if resume_now:
         print_text(done)
         return resume(run.run_id, changes=OptionChanges())
+    if is_suspended(run) and _is_woken(run):
+        print_text(f"{done} A worker goes on with it.")
+        return 0
     print_text(f"{done} Go on with: prefect-swarm resume {run.run_id}")
     return 0
+
+
+def _is_woken(run: RunFolder) -> bool:
+    from ...flows.approving.forms.leaving import wake_suspended
+
+    return wake_suspended(run)

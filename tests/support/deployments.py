@@ -1,0 +1,53 @@
+"""The deployments of `prefect.yaml` on the tests' server, and a worker that runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from prefect.deployments import run_deployment
+from prefect.settings import get_current_settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def prefect_command(*arguments: str) -> str:
+    """Run a command of Prefect's in the repository, as a person would, and return what it says."""
+    api = get_current_settings().api.url
+    assert api is not None
+    done = subprocess.run(
+        [sys.executable, "-m", "prefect", "--no-prompt", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PREFECT_API_URL": api, "COLUMNS": "400"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def deploy_all() -> None:
+    prefect_command("work-pool", "create", "swarm", "--type", "process", "--overwrite")
+    prefect_command("deploy", "--all")
+
+
+def run_worker() -> None:
+    """Let a worker run what is due; it ends by itself."""
+    prefect_command("worker", "start", "--pool", "swarm", "--run-once")
+
+
+def start_deployment(deployment: str, parameters: dict[str, Any]) -> UUID:
+    """Create a flow run that a worker will run, and return its id."""
+
+    async def start() -> UUID:
+        run = await run_deployment(deployment, parameters=parameters, timeout=0)  # pyright: ignore
+        return run.id
+
+    return asyncio.run(start())
