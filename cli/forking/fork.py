@@ -99,6 +99,4 @@ def _what_it_takes(prepared: PreparedFork) -> str:
     steps, taken = len(prepared.plan.steps), len(prepared.taken)
     if not taken:
         return f"Nothing of run {prepared.source.run} is taken over: all is done anew."
-    left = steps - taken
-    rest = f"{plural(left, 'step')} {'is' if left == 1 else 'are'} done" if left else "none is left"
-    return f"{taken} of {plural(steps, 'step')} are taken over; {rest}."
+    return f"{taken} of {plural(steps, 'step')} taken over, {steps - taken} left to do."
