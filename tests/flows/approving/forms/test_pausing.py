@@ -18,12 +18,15 @@ from prefect.client.schemas.objects import State
 from prefect.states import Cancelling, Running
 from prefect_swarm.approvals.question import Answer, Question, Verdict
 from prefect_swarm.approvals.store import Approvals
+from prefect_swarm.approvals.waiting import RunWaitingError
 from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.approving import asking
 from prefect_swarm.flows.approving.forms import pausing
 from prefect_swarm.flows.approving.forms.kept import kept_forms
 from prefect_swarm.flows.control import AskPerson, RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.python import swarm as swarm_in_python
+from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import RunFolder, find_run
@@ -299,3 +302,22 @@ def test_a_subflow_waits_in_its_process_too() -> None:
 
     options = SwarmOptions(approve=("plan",), memory=False)
     assert asyncio.run(asyncio.wait_for(both(), 60)).status == "completed"
+
+
+def test_a_run_that_was_left_takes_the_answer_of_its_form_when_it_is_resumed(
+    script: Script,
+) -> None:
+    async def left() -> tuple[str, UUID]:
+        options = SwarmOptions(approve=("plan",), memory=False)
+        with pytest.raises(RunWaitingError) as caught:
+            await swarm_in_python(CHAIN.objective, plan=CHAIN, options=options)
+        run_id = caught.value.run_id
+        return run_id, UUID(find_run(run_id).about()["flow_run_id"])
+
+    run_id, flow_run_id = asyncio.run(left())
+    state = asyncio.run(shown_state(flow_run_id))
+    assert (state.name, state.state_details.pause_timeout) == ("Paused", None)
+    asyncio.run(submit(flow_run_id, decision_plan="approve"))
+    assert script.prompts == []
+    assert asyncio.run(resume(run_id)).status == "completed"
+    assert kept_forms(find_run(run_id)) == ()
