@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .flows.batch import swarm_batch
     from .flows.compile import CompiledPlan, compile_plan
     from .flows.control import RunControl, controlled
+    from .flows.forking.python import fork
     from .flows.options import SwarmOptions
     from .flows.python import swarm
     from .flows.resume import resume
@@ -44,6 +45,7 @@ __all__ = [
     "compile_plan",
     "controlled",
     "forget",
+    "fork",
     "load_plan",
     "override_models",
     "override_toolsets",
@@ -63,6 +65,7 @@ _HOMES = {
     "flows.batch": ("swarm_batch",),
     "flows.compile": ("CompiledPlan", "compile_plan"),
     "flows.control": ("RunControl", "controlled"),
+    "flows.forking.python": ("fork",),
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("resume",),
     "flows.python": ("swarm",),

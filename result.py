@@ -28,6 +28,7 @@ __all__ = [
     "StepRecall",
     "StepResult",
     "SwarmResult",
+    "TakenFrom",
     "ToolCall",
     "Usage",
     "Use",
@@ -177,6 +178,23 @@ class Attempt(Frozen):
         return max(0.0, self.ended_at - self.started_at - self.queue_s)
 
 
+class TakenFrom(Frozen):
+    """Where a step was done that a fork of a run takes over.
+
+    Attributes:
+        run: The run that did it, and counts what it took.
+        output_ref: Where that run has the whole output.
+    """
+
+    run: str
+    output_ref: str
+
+    @property
+    def words(self) -> str:
+        """It in words."""
+        return f"taken over from run {self.run}"
+
+
 class StepResult(Frozen):
     """How one step ended. `reason` says why it is not `succeeded`.
 
@@ -204,6 +222,9 @@ class StepResult(Frozen):
         default=None, description="Seconds it could have taken longer; None if it never ran."
     )
     critical: bool = False
+    taken_from: TakenFrom | None = Field(
+        default=None, description="The run that did it, where it was taken over; no attempts then."
+    )
 
 
 class Metrics(Frozen):
@@ -262,15 +283,23 @@ class Exploration(Frozen):
 class Planning(Frozen):
     """Where the plan came from. `usage` has what looking around before it took, too."""
 
-    source: Literal["orchestrator", "user"]
+    source: Literal["orchestrator", "user", "fork"]
     model: str | None = None
     score: float | None = None
     candidates: int = 0
     choice: str = ""
+    broke_off: str = Field(
+        default="",
+        description="Why the plan ends early, if it does: its steps are those that were complete "
+        "when its stream broke for good.",
+    )
     adapter: str | None = Field(
         default=None, description="SHA-256 of the adapter that the model planned with, if any."
     )
     usage: Usage = Usage()
+    forked_from: str = Field(
+        default="", description="The run that the plan, or what it was edited from, is of."
+    )
     shown_runs: tuple[str, ...] = Field(
         default=(), description="Flow run ids of the earlier plans that the planner was shown."
     )

@@ -42,11 +42,12 @@ class RunFolder:
 
     `run.json` names the flow run and objective, `inputs.json` has the texts that it was given,
     `facts.json` what its planner is shown besides, `explored.json` what it looked at first,
-    `planned.json` the plan and where it came from,
+    `planned.json` the plan and where it came from, `ahead/` what was answered before that,
     `recall.json` what the memory made of it, `plan.json` the compiled plan, `outputs/S1.txt` a
     step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with
-    its attempts so far, `artifacts/S1/1/NAME` a file that its first attempt left, `accounts.jsonl`
-    what calls took, `result.json` the result.
+    its attempts so far or the run that it was taken over from, `artifacts/S1/1/NAME` a file that
+    its first attempt left, `calls/` the journals of calls of tools, `questions/` and `answers/`
+    what a person was asked and decided, `accounts.jsonl` what calls took, `result.json` the result.
     """
 
     folder: Path

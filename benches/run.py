@@ -19,6 +19,7 @@ BENCHES = (
     "scheduler_cost",
     "startup",
     "prefect_overhead",
+    "plan_stream",
     "langgraph_shapes",
     "tools_table",
     "engine",

@@ -12,7 +12,14 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
-from pydantic_ai.exceptions import AgentRunError, ModelAPIError
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelNotFoundError,
+    ModelRequestRejectedError,
+)
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -21,6 +28,8 @@ from pydantic_ai.messages import (
     PartStartEvent,
     TextPart,
     TextPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
@@ -28,6 +37,14 @@ from pydantic_ai.settings import ModelSettings
 from ..errors import SwarmError
 
 __all__ = ["TextListener", "hear_text", "heard_request", "hearing_from_thread"]
+
+
+_OTHERWISE_REJECTED = (
+    ModelAuthenticationError,
+    ModelContextWindowExceededError,
+    ModelNotFoundError,
+)
+"""What is rejected for another reason than the form of the request."""
 
 
 class TextListener(Protocol):
@@ -41,6 +58,7 @@ class TextListener(Protocol):
 class _Hearing:
     listener: TextListener
     of_providers: bool
+    of_calls: bool
 
 
 # `hear_text` sets it around the requests of an attempt; models find it, which no request hands
@@ -49,15 +67,19 @@ _hearing: ContextVar[_Hearing | None] = ContextVar("text_listener", default=None
 
 
 @contextmanager
-def hear_text(listener: TextListener, *, of_providers: bool) -> Generator[None]:
+def hear_text(
+    listener: TextListener, *, of_providers: bool, of_calls: bool = False
+) -> Generator[None]:
     """Let a listener hear what models write inside.
 
     Args:
         listener: Is called in the thread of the event loop.
         of_providers: Whether providers are asked to stream, which is another request to them; what
             model files write is heard in any case.
+        of_calls: Whether the arguments of tool calls are heard, too; each call begins anew. A
+            provider that rejects such a request as a stream is asked once without.
     """
-    token = _hearing.set(_Hearing(listener, of_providers))
+    token = _hearing.set(_Hearing(listener, of_providers, of_calls))
     try:
         yield
     finally:
@@ -104,8 +126,13 @@ async def heard_request(
             begun = True
             hearing.listener.begin()
             async for event in stream:
-                hearing.listener.add(_text_of(event))
+                _pass_on(event, hearing)
             return stream.get()
+    except ModelRequestRejectedError as error:
+        # Some servers take tools, and streams, but not both.
+        if begun or not hearing.of_calls or isinstance(error, _OTHERWISE_REJECTED):
+            raise
+        return await model.request(messages, settings, parameters)
     except (SwarmError, AgentRunError):
         raise
     except (NotImplementedError, AssertionError):
@@ -121,11 +148,19 @@ async def heard_request(
         raise ModelAPIError(model.model_name, broke_off) from error
 
 
-def _text_of(event: ModelResponseStreamEvent) -> str:
+def _pass_on(event: ModelResponseStreamEvent, hearing: _Hearing) -> None:
+    listener = hearing.listener
     match event:
         case PartStartEvent(part=TextPart(content=text)):
-            return text
+            listener.add(text)
         case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            return text
+            listener.add(text)
+        case PartStartEvent(part=ToolCallPart() as call) if hearing.of_calls:
+            listener.begin()
+            # A piece of JSON, or all of it as an object.
+            args = call.args or ""
+            listener.add(args if isinstance(args, str) else call.args_as_json_str())
+        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str() as text)) if hearing.of_calls:
+            listener.add(text)
         case _:
-            return ""
+            pass

@@ -33,6 +33,8 @@ _COMMANDS = {
     "batch": _Place("batch", "batch", "write"),
     "eval": _Place("evals.command", "evaluate", "write"),
     "resume": _Place("resume", "resume", "write"),
+    "fork": _Place("forking.fork", "fork", "write"),
+    "diff": _Place("forking.diff", "diff", "read"),
     "waiting": _Place("approval.waiting", "waiting", "read"),
     "approve": _Place("approval.answering", "approve", "write"),
     "reject": _Place("approval.answering", "reject", "write"),

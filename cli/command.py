@@ -41,7 +41,8 @@ def command(function: Callable[..., int], data: FolderUse | None = None) -> Call
     """Make a command of a function that returns its exit code.
 
     The parameter `options`, a `SwarmOptions`, becomes one option for each of its fields, the
-    parameter `changes` one for each that a resumed run may change. Where the command has
+    parameter `changes` one for each that a resumed run may change, and `overrides` one for each
+    field, of which those that are given count. Where the command has
     `as_json`, a failure is written to stdout as JSON as well.
 
     Args:
@@ -50,13 +51,12 @@ def command(function: Callable[..., int], data: FolderUse | None = None) -> Call
     parameters: list[inspect.Parameter] = []
     readers: dict[str, Callable[[dict[str, Any]], Any]] = {}
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if parameter.name in ("options", "changes"):
+        if parameter.name in ("options", "changes", "overrides"):
             # Here and not above: a command that runs nothing must not wait for what a run needs.
             from . import options
 
             is_new = parameter.name == "options"
-            made = options.option_parameters() if is_new else options.change_parameters()
-            parameters += map(as_written, made)
+            parameters += map(as_written, options.PARAMETERS[parameter.name]())
             readers[parameter.name] = options.options_from if is_new else options.changes_from
         else:
             keyword = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)

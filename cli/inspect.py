@@ -19,6 +19,7 @@ from ..tasks.report.attempts import (
     outcome_line,
 )
 from ..tasks.report.calls import call_lines
+from ..tasks.report.taken import taken_words
 from ..text import duration, one_line
 from ..toolsets.artifacts import artifacts_of
 from .command import AsJson
@@ -142,6 +143,9 @@ def _print_attempts(step: StepResult) -> None:
         print_text(f"Changed: {change_line(step.change, step.planned)}")
     if step.reason:
         print_text(f"Reason: {step.reason}")
+    if step.taken_from is not None:
+        look = f"prefect-swarm inspect {step.taken_from.run} --step {step.id}"
+        print_text(f"It was {taken_words(step)}, which has its attempts: {look}")
     for attempt in step.attempts:
         agent = f" · {attempt.agent}" if attempt.agent else ""
         print_section(f"Attempt {attempt.number}{agent}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args, get_origin
 
@@ -18,12 +19,14 @@ from ..toolsets.limits import ToolLimits
 
 __all__ = [
     "NOT_HERE",
+    "PARAMETERS",
     "OptionChanges",
     "change_parameters",
     "changes_from",
     "flag_of",
     "option_parameters",
     "options_from",
+    "override_parameters",
 ]
 
 _MODELS = frozenset({"model", "worker", "coder", "architect", "orchestrator", "adapter", "key_env"})
@@ -69,6 +72,11 @@ def change_parameters() -> list[inspect.Parameter]:
     """Return a parameter for each field that a run that has begun can be given anew."""
     fields = SwarmOptions.model_fields
     return [_parameter(name, fields[name]).replace(default=None) for name in CHANGEABLE]
+
+
+def override_parameters() -> list[inspect.Parameter]:
+    """Return a parameter for each field of a run's options; what isn't given stays as it was."""
+    return [parameter.replace(default=None) for parameter in option_parameters()]
 
 
 def options_from(given: dict[str, Any]) -> SwarmOptions:
@@ -183,3 +191,11 @@ def _problem(error: ValidationError) -> str:
         bound = ".".join(str(part) for part in first["loc"][1:] if part != "[key]")
         return f"--tier {bound} got {first['input']!r}: {first['msg']}."
     return f"{flag_of(where)} got {first['input']!r}: {first['msg']}."
+
+
+PARAMETERS: Mapping[str, Callable[[], list[inspect.Parameter]]] = {
+    "options": option_parameters,
+    "changes": change_parameters,
+    "overrides": override_parameters,
+}
+"""The options that a parameter of a command's function becomes, by the parameter's name."""

@@ -247,7 +247,7 @@ class EndedEvent(RunEvent, frozen=True):
     """An attempt ended, and the step with it unless it is `retrying`; or a step never ran.
 
     Attributes:
-        reason: Why it isn't `succeeded`.
+        reason: Why it isn't `succeeded`; or the run that it was taken over from.
         category: The kind of failure.
         attempt: The last attempt that came to an end; one that was refused before it began is
             told by the attempt before.

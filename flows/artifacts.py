@@ -39,13 +39,17 @@ def dag_steps(
             prompt=record.step.prompt,
             upstream=record.step.upstream,
             status=statuses[name],
-            why=_why(record.step.upstream, statuses, statuses[name], record.reason),
+            why=_why(record.step.upstream, statuses, statuses[name], _reason(record)),
             critical=name in critical,
             change=record.change,
             planned=record.before,
         )
         for name, record in records.items()
     )
+
+
+def _reason(record: StepRecord) -> str:
+    return record.taken_from.words if record.taken_from else record.reason
 
 
 def _why(

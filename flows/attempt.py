@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -20,15 +19,12 @@ from ..errors import (
     SwarmError,
 )
 from ..events.kinds import DecisionEvent
-from ..result import Action, Attempt, Decision, Usage, excerpt
+from ..result import Attempt, Decision, Usage, excerpt
 from ..task_ir import Tier
-from ..tasks.failure_router import Bounds, Failure, feedback, route
+from ..tasks.failure_router import Bounds, route
 from ..tasks.race import race
 from ..tasks.subagent.continuation import cut_mark
-from ..tasks.subagent.form_grammar import form_grammar
-from ..tasks.subagent.output_requirements import output_requirements
 from ..tasks.subagent.request import SubagentRequest
-from .bounds.limits import call_limits
 from .bounds.summaries import Summaries
 from .candidate import Candidate, Candidates
 from .context import RunContext
@@ -36,6 +32,7 @@ from .control import waiting_listener
 from .events import AttemptFinished, Launch
 from .records import StepRecord, save_step
 from .replanning import Replacements
+from .request import attempt_request, failures_of
 from .run_memory import Memories
 from .traced.steps import StepSpans
 
@@ -43,7 +40,6 @@ __all__ = ["Attempts"]
 
 _DIFF_CHARS = 2000
 _NOT_DRAWN = (BudgetExceededError, ApprovalNeededError)
-_SEEDS_APART = 1000
 
 
 @dataclass(slots=True)
@@ -118,16 +114,21 @@ class Attempts:
     ) -> list[Candidate]:
         """Return all candidates of an attempt that came to an end, the one that counts first."""
         number = decision.samples if decision else 1
-        fitting = await self.summaries.fitting(self._request(record, launch, decision), record)
+        fitting = await self.summaries.fitting(
+            attempt_request(self.context, record, launch, decision), record
+        )
         if number == 1:
-            request = await self.context.ledger.reserve(fitting)
+            taken = decision is None and self._take_ahead(fitting)
+            request = fitting if taken else await self.context.ledger.reserve(fitting)
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
         # The samples are task runs, which take no event: they look the race up by this name.
         name = f"{self.context.key}.{launch.step}.{launch.attempt}"
         with race(name) as won:
 
             async def draw(n: int) -> Candidate:
-                sample = self._request(record, launch, decision, sample=n, race_name=name)
+                sample = attempt_request(
+                    self.context, record, launch, decision, sample=n, race_name=name
+                )
                 read = {"upstream": fitting.upstream, "summarised": fitting.summarised}
                 request = await self.context.ledger.reserve(sample.model_copy(update=read))
                 label = f"attempt {launch.attempt} · sample {n} of {number}"
@@ -147,70 +148,33 @@ class Attempts:
             raise broken[0]
         return sorted(made, key=lambda made: (made.category is None, made.progress), reverse=True)
 
+    async def settle_ahead(self, done: Collection[str]) -> None:
+        """Withdraw what was asked ahead of the plan and isn't a first request of its steps.
+
+        Args:
+            done: The steps that are over already.
+        """
+        if (ahead := self.context.ahead) is None:
+            return
+        roots = [step for step in self.context.plan.steps if not step.upstream]
+        await ahead.settle_on(
+            attempt_request(self.context, self.context.records[step.id], launch, None)
+            for step in roots
+            if step.id not in done
+            for launch in (Launch(step.id, 1, step.tier),)
+        )
+
+    def _take_ahead(self, request: SubagentRequest) -> bool:
+        """Whether its answer was asked for ahead of the plan; not for a step that begins again."""
+        ahead = self.context.ahead
+        if ahead is None or self.context.begun_again.get(request.step):
+            return False
+        return ahead.take(request)
+
     async def _candidate(
         self, record: StepRecord, request: SubagentRequest, label: str
     ) -> Candidate:
         return await self._candidates.make(record.step, request, self._edges(record), label)
-
-    def _request(
-        self,
-        record: StepRecord,
-        launch: Launch,
-        decision: Decision | None,
-        *,
-        sample: int = 0,
-        race_name: str = "",
-    ) -> SubagentRequest:
-        step, options, policy = record.step, self.context.options, self.context.options.policy
-        tier = cast("Tier", launch.tier)
-        schema = step.output.json_schema
-        again = self.context.begun_again.get(step.id, 0)
-        key = f"{self.context.key}.{step.id}{f'-{again}' if again else ''}.{launch.attempt}"
-        action = decision.action if decision else None
-        # A step that climbs leaves the model that its plan names.
-        own = options.named(step.model) if step.model and tier == step.tier else ""
-        model = own or options.model_of(tier)
-        profile = self.context.models.profile(model)
-        limits = call_limits(options, tier, profile, step.settings, step.timeout_s)
-        temperature, room = limits.temperature, limits.max_output_tokens
-        if action in ("SAMPLE", "THINK_HARDER"):
-            temperature = policy.sample_temperature or profile.sample_temperature or temperature
-        # A form or a schema is written under a grammar, which has to begin at the beginning.
-        # So is an answer that came of calls: what they came to would be lacking.
-        is_formed = bool(schema or step.output.form or step.tools)
-        continues = action == "CONTINUE" and not is_formed
-        if room and (action == "THINK_HARDER" or (action == "CONTINUE" and is_formed)):
-            room = int(room * policy.harder_tokens)
-        changes = {
-            "max_output_tokens": room,
-            "temperature": temperature,
-            "seed": limits.seed + launch.attempt - 1 + sample * _SEEDS_APART,
-        }
-        return SubagentRequest(
-            key=f"{key}.{sample}" if sample else key,
-            run=self.context.flow_run_id,
-            step=step.id,
-            agent=step.agent,
-            attempt=launch.attempt,
-            tier=tier,
-            model=model,
-            instructions=step.instructions,
-            prompt=step.prompt,
-            lesson=step.lesson,
-            upstream=self.context.upstream_of(step),
-            feedback=_feedback(record, decision, profile.feedback_chars),
-            begun=record.begun if continues else "",
-            previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
-            sample=sample,
-            race=race_name,
-            priority=step.priority,
-            output=step.output.kind,
-            output_requirements=output_requirements(step.output),
-            tools=step.tools,
-            grammar=form_grammar(step.output),
-            output_schema=json.dumps(schema, sort_keys=True) if schema else "",
-            **dict(limits.model_copy(update=changes)),
-        )
 
     def _edges(self, record: StepRecord) -> list[State[Any] | None]:
         upstream = record.step.upstream
@@ -289,19 +253,9 @@ class Attempts:
             can_keep=record.step.output.kind == "text" and not record.step.output.form,
             known=self.memories.mitigations,
         )
-        *before, last = _failures(record, attempt)
+        *before, last = failures_of(record, attempt)
         symptom = self.memories.symptom(record, attempt)
         return route([*before, replace(last, symptom=symptom)], policy, bounds)
-
-
-def _feedback(record: StepRecord, decision: Decision | None, limit: int) -> str:
-    if decision is None or decision.action in ("SAMPLE", "CONTINUE"):
-        return ""
-    failures = [failure for failure in _failures(record) if failure.revision == record.revision]
-    text = feedback(failures, limit)
-    if decision.action == "ASK" and record.advice:
-        text = f"{text}\nA person says: {excerpt(record.advice, limit)}"
-    return f"{text}\n{decision.example.text}" if decision.example else text
 
 
 def _require_no_person(made: Sequence[Candidate], broken: Sequence[BaseException]) -> None:
@@ -315,17 +269,6 @@ def _require_no_person(made: Sequence[Candidate], broken: Sequence[BaseException
         return
     names = dict.fromkeys(name for error in waiting for name in error.questions)
     raise ApprovalNeededError(waiting[0].problem, waiting[0].fix, tuple(names))
-
-
-def _failures(record: StepRecord, last: Attempt | None = None) -> list[Failure]:
-    attempts = [*record.attempts, *([last] if last else [])]
-    led_to: list[Action | None] = [None]
-    led_to.extend(attempt.decision.action if attempt.decision else None for attempt in attempts)
-    return [
-        Failure(attempt.category, attempt.tier, attempt.error or "", action, attempt.revision)
-        for attempt, action in zip(attempts, led_to, strict=False)
-        if attempt.category is not None
-    ]
 
 
 def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]) -> Attempt:

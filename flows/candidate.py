@@ -141,7 +141,7 @@ class Candidates:
         started = self.clock()
         name = f"{step.id} · {step.agent} · {label}"
         event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
-        with told_text(self.context, event):
+        with told_text(self.context.tell, event, of_providers=self.context.options.stream_text):
             state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
         if state.name == WAITING:
             raise ApprovalNeededError(state.message or f"{step.id} waits for a person.")

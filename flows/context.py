@@ -12,6 +12,7 @@ from ..events.kinds import Tell, unheard
 from ..output import StepOutput
 from ..runs import RunFolder
 from ..tasks.subagent.request import CallLimits
+from .ahead.requests import AheadRequests
 from .bounds.ledger import Ledger
 from .bounds.limits import Models, call_limits
 from .compile import CompiledPlan, CompiledStep
@@ -34,6 +35,7 @@ class RunContext:
             `RunFolder.begin_again`.
         models: What is known of the models.
         tell: Hears of what happens in the run.
+        ahead: What was asked ahead of the plan, if anything could be.
     """
 
     plan: CompiledPlan
@@ -46,6 +48,7 @@ class RunContext:
     begun_again: Mapping[str, int] = field(default_factory=dict[str, int])
     models: Models = field(default_factory=Models)
     tell: Tell = unheard
+    ahead: AheadRequests | None = None
 
     @property
     def key(self) -> str:

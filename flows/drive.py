@@ -56,6 +56,7 @@ class Driver:
     Attributes:
         asking: What a person is asked.
         restored: Ids of the steps that had succeeded in an earlier process.
+        begun: Ids of the steps whose first attempt has been told to have started.
     """
 
     context: RunContext
@@ -64,6 +65,7 @@ class Driver:
     tell: Tell
     asking: Asking
     restored: frozenset[str] = frozenset()
+    begun: frozenset[str] = frozenset()
     _schedule: Schedule = field(init=False)
     _running: dict[str, asyncio.Task[AttemptFinished]] = field(
         init=False, default_factory=dict[str, "asyncio.Task[AttemptFinished]"]
@@ -76,6 +78,7 @@ class Driver:
     def __post_init__(self) -> None:
         limits = concurrency_limits(self.context.options, self.context.models)
         self._schedule = Schedule(limits)
+        self._ready.update(self.begun)
 
     @property
     def statuses(self) -> dict[str, StepStatus]:
@@ -117,9 +120,11 @@ class Driver:
         wanted = self.context.options.approve
         steps = self.context.plan.steps
         marked = frozenset(step.id for step in steps if step.approval)
+        ahead = self.context.ahead
         return PlanExtended(
             steps,
             self.restored,
+            under_way=ahead.under_way if ahead else frozenset(),
             approval=marked if "steps" in wanted else frozenset(),
             # A plan that a person wrote themselves needs nobody's approval.
             asked="plan" in wanted and not self.asking.edits,
@@ -210,7 +215,8 @@ class Driver:
         for command in commands:
             match command:
                 case Launch(step, attempt, tier):
-                    self.tell(StartedEvent(step=step, attempt=attempt, tier=tier))
+                    if attempt > 1 or step not in self.begun:
+                        self.tell(StartedEvent(step=step, attempt=attempt, tier=tier))
                     self._running[step] = asyncio.create_task(self.attempts.run_attempt(command))
                     # Or steps that start together would all ask their models after the last one.
                     await asyncio.sleep(0)
@@ -248,8 +254,12 @@ class Driver:
                 self.tell(ReadyEvent(step=step))
 
     def _report_attempts(self, step: str) -> None:
-        """Tell of the attempts of a step that had succeeded in an earlier process."""
-        *failed, last = self.context.records[step].attempts
+        """Tell of the attempts of a step that had succeeded in an earlier process or run."""
+        record = self.context.records[step]
+        if record.taken_from is not None:
+            self.tell(_ended("succeeded", step, None, record.taken_from.words))
+            return
+        *failed, last = record.attempts
         for attempt in failed:
             self.tell(_ended("retrying", step, attempt))
         self.tell(_ended("succeeded", step, last))

@@ -68,12 +68,14 @@ class PlanExtended:
 
     Attributes:
         done: Ids of those that had succeeded before; they are never launched.
+        under_way: Ids of those whose work is under way already; they are launched first.
         approval: Ids of those that a person is asked about when their inputs are there.
         asked: Whether a person is asked about the plan; until then nothing is launched.
     """
 
     steps: tuple[Schedulable, ...]
     done: frozenset[str] = frozenset()
+    under_way: frozenset[str] = frozenset()
     approval: frozenset[str] = frozenset()
     asked: bool = False
 

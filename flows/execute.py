@@ -20,10 +20,12 @@ from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import RunFolder
 from ..tasks.planner.task import Planned
 from ..tasks.report.memory import shown_line
+from .ahead.requests import AheadRequests
 from .answer.answering import Answering
 from .approving.asking import Asking
 from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
+from .bounds.ledger import Ledger
 from .bounds.limits import Models
 from .compile import CompiledPlan
 from .context import RunContext
@@ -35,7 +37,6 @@ from .options import SwarmOptions
 from .records import StepRecord, frontier, save_step, step_results, step_runs
 from .replanning import Replacements
 from .run_memory import Memories
-from .stored.ledger import open_ledger
 from .stored.restore import restore_steps
 
 __all__ = ["Execution"]
@@ -50,6 +51,8 @@ class Execution:
 
     Attributes:
         plan_state: The Prefect state that the first steps wait for.
+        ledger: The run's accounts; what the plan took is in them.
+        ahead: What was asked ahead of the plan, if anything could be.
         store: The memory that the run has, if any, and what it made of the plan.
         models: What is known of the models.
         check_answer: Says what is wrong with an answer in JSON; "" if nothing is.
@@ -63,7 +66,8 @@ class Execution:
     flow_run_id: str
     control: RunControl
     plan_state: State[Any] | None
-    started_at: float
+    ledger: Ledger
+    ahead: AheadRequests | None = None
     store: Store | None = None
     recall: Recall | None = None
     models: Models = field(default_factory=Models)
@@ -78,14 +82,6 @@ class Execution:
     _restored: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        ledger = open_ledger(
-            self.run,
-            self.options,
-            self.source,
-            self.models.prices,
-            self.started_at,
-            self.control.listener,
-        )
         records = {step.id: StepRecord(step) for step in self.plan.steps}
         if self.edits:
             keep_unchanged(self.run, self.plan)
@@ -96,11 +92,12 @@ class Execution:
             self.flow_run_id,
             self.options,
             records,
-            ledger,
+            self.ledger,
             self.plan_state,
             self.run.begun_again(),
             self.models,
             self._tell,
+            self.ahead,
         )
         replaced = sum(record.revision for record in records.values())
         left = max(0, self.options.policy.replans - replaced)
@@ -121,7 +118,8 @@ class Execution:
             RunCancelledError: The run was cancelled; what had finished is kept.
             RunWaitingError: It is left until a person has answered.
         """
-        self.run.store("plan.json", self.plan.to_json())
+        edits = {"edits": self.edits} if self.edits else {}
+        self.run.store("plan.json", {**self.plan.to_json(), **edits})
         page = DagPage(
             self.plan,
             self._context.records,
@@ -130,6 +128,7 @@ class Execution:
             shown_line(self.source.planning),
         )
         self._page = page
+        await self._attempts.settle_ahead(self._restored)
         driver = Driver(
             self._context,
             self._attempts,
@@ -137,6 +136,7 @@ class Execution:
             self._tell,
             self._asking,
             restored=self._restored,
+            begun=self.ahead.begun if self.ahead else frozenset(),
         )
         page.start()
         self._tell(_planned(self.plan))
@@ -191,7 +191,8 @@ class Execution:
             self._context, self.control, self.source.plan.definition_of_done, self.check_answer
         )
         answer = await answering.answer(last)
-        if answer.trouble and status == "completed":
+        broke_off = self.source.planning.broke_off
+        if (answer.trouble or broke_off) and status == "completed":
             status = "partial"
         records = list(self._context.records.values())
         problems = [
@@ -202,7 +203,13 @@ class Execution:
         taught = await self._memories.conclude(records)
         stopped = any(record.category is Category.BUDGET for record in records)
         advice = f"{_RAISE} prefect-swarm resume {self.run.run_id} --max-tokens N"
-        parts = [self._asking.rejection, *problems, answer.trouble, advice if stopped else ""]
+        parts = [
+            self._asking.rejection,
+            _broken(broke_off),
+            *problems,
+            answer.trouble,
+            advice if stopped else "",
+        ]
         problem = excerpt(" ".join(filter(None, parts)), 2000)
         return self._result(
             status,
@@ -243,6 +250,10 @@ class Execution:
             taught=taught,
             problem=problem,
         )
+
+
+def _broken(why: str) -> str:
+    return f"The plan broke off; what was complete of it was run. {why}" if why else ""
 
 
 def _planned(plan: CompiledPlan) -> PlannedEvent:

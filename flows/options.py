@@ -167,6 +167,11 @@ class SwarmOptions(CallBounds):
         description="Whether providers are asked to stream, so that the text of running steps is "
         "among the events; what local models write always is.",
     )
+    stream_plan: bool = Field(
+        default=True,
+        description="Whether the orchestrator is asked to stream its plan, so that steps start "
+        "while it is written; not where tokens or money are bounded.",
+    )
     mcp: str | None = Field(
         default=None,
         description="MCP servers whose tools agents may have: a file in the usual mcpServers form, "

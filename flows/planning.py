@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from prefect.client.schemas.objects import State
 
-from ..errors import NoPlanError
+from ..errors import ModelError, NoPlanError
 from ..events.kinds import PlanningEvent, Tell
 from ..gates import gates
+from ..model_names import model_names, without_place
 from ..result import Planning
 from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.given_inputs import notes_of
 from ..tasks.planner.task import Planned, PlanRequest, decompose
+from .ahead.listening import PlanReader, ReadPlan
 from .exploring.looking import Explored
 from .given.merging import with_inputs
 from .options import SwarmOptions
@@ -35,12 +38,13 @@ async def plan_for(
     tell: Tell,
     facts: PlanningFacts | None = None,
     toolsets: frozenset[str] = frozenset(),
+    read_plan: ReadPlan = lambda _: nullcontext(),
     explored: Explored | None = None,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan with what the run is given, and the Prefect state of what wrote it.
 
     The agents of a user's plan may have any of the `toolsets`, those of a model's plan what the
-    facts offer.
+    facts offer. A model's plan is read by `read_plan` while it is written.
 
     Raises:
         ModelError: The planner can't be reached, or refuses.
@@ -48,11 +52,13 @@ async def plan_for(
         PlanError: The user's plan breaks a rule.
     """
     if plan is not None:
-        rules = plan_rules(options, toolsets)
-        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), rules)
+        own = plan_rules(options, toolsets)
+        checked = parse_plan(with_inputs(plan, inputs).model_dump(mode="json"), own)
         return Planned(plan=checked, planning=Planning(source="user")), None
     failures: list[NoPlanError] = []
-    state = explored.state if explored else None
+    offered = frozenset(fact.name for fact in facts.toolsets) if facts else frozenset[str]()
+    rules = PlanRules(options.max_steps, frozenset(gates()), frozenset(inputs), offered)
+    state: State[Any] | None = explored.state if explored else None
     for tier in _distinct(options):
         request = PlanRequest(
             run=flow_run_id,
@@ -67,7 +73,12 @@ async def plan_for(
             notes=explored.exploration.notes if explored else "",
         )
         tell(PlanningEvent(model=request.model, tier=tier))
-        state, content = await run_task(decompose, request, name=f"Plan · {tier}", wait_for=[state])
+        with read_plan(rules) as reader:
+            state, content = await run_task(
+                decompose, request, name=f"Plan · {tier}", wait_for=[state]
+            )
+        if reader and reader.has_heard and isinstance(content, ModelError):
+            state, content = await _planned_on(request, reader, state)
         if isinstance(content, NoPlanError):
             failures.append(content)
         elif isinstance(content, Exception):
@@ -77,6 +88,28 @@ async def plan_for(
             update = {"plan": with_inputs(planned.plan, inputs)}
             return planned.model_copy(update=update), state
     raise failures[0]
+
+
+async def _planned_on(
+    request: PlanRequest, reader: PlanReader, state: State[Any]
+) -> tuple[State[Any], Any]:
+    """Ask again, without a stream, for a plan whose stream broke for good.
+
+    If that fails as well, the plan is what was complete of it; an error if nothing was.
+    """
+    again = request.model_copy(update={"begun": reader.text})
+    state, content = await run_task(
+        decompose, again, name=f"Plan · {request.tier} · once more", wait_for=[state]
+    )
+    if not isinstance(content, ModelError | NoPlanError) or reader.plan is None:
+        return state, content
+    planning = Planning(
+        source="orchestrator",
+        model=", ".join(map(without_place, model_names(request.model))),
+        choice="as far as the model wrote it",
+        broke_off=str(content),
+    )
+    return state, Planned(plan=reader.plan, planning=planning)
 
 
 def _with_exploration(planned: Planned, explored: Explored | None) -> Planned:

@@ -11,7 +11,7 @@ from prefect.client.schemas.objects import State
 from ..errors import Category
 from ..output import StepOutput
 from ..parl.metrics import StepRun, critical_path, slacks
-from ..result import Attempt, Decision, StepResult, Usage, excerpt
+from ..result import Attempt, Decision, StepResult, TakenFrom, Usage, excerpt
 from ..runs import RunFolder
 from .compile import CompiledPlan, CompiledStep
 from .events import StepStatus
@@ -37,6 +37,7 @@ class StepRecord:
         states: The Prefect states that whatever comes next waits for.
         advice: What a person says to whoever makes the next attempt.
         prepared: The number of the attempt for which the last decision was carried out.
+        taken_from: Where it was done, if it was taken over from another run.
     """
 
     step: CompiledStep
@@ -54,6 +55,8 @@ class StepRecord:
     advice: str = field(init=False, default="")
     prepared: int = field(init=False, default=0)
     planned: CompiledStep = field(init=False)
+    taken_from: TakenFrom | None = field(init=False, default=None)
+    _taken_change: tuple[str, str] = field(init=False, default=("", ""))
 
     def __post_init__(self) -> None:
         self.planned = self.step
@@ -61,6 +64,8 @@ class StepRecord:
     @property
     def change(self) -> str:
         """How it became another step than planned, in words; "" if it didn't."""
+        if self.taken_from is not None:
+            return self._taken_change[0]
         current = [attempt for attempt in self.attempts if attempt.revision == self.revision]
         delegated = any(attempt.agent != self.step.agent for attempt in current)
         changes = ["replaced"] if self.revision else []
@@ -69,6 +74,8 @@ class StepRecord:
     @property
     def before(self) -> str:
         """Who was to do what before it changed; "" if it didn't."""
+        if self.taken_from is not None:
+            return self._taken_change[1]
         planned = self.planned
         return excerpt(f"{planned.agent}: {planned.prompt}") if self.change else ""
 
@@ -98,9 +105,14 @@ class StepRecord:
         self.category, self.reason = None, ""
 
     def restore(self, stored: StepResult, artifact: str, states: Sequence[State[Any]]) -> None:
-        """Take what an earlier process wrote down of the step, which had succeeded."""
+        """Take what an earlier process, or another run, wrote down of the step.
+
+        It had succeeded. What it took in another run isn't this one's, so it has no attempts.
+        """
         self.attempts.extend(stored.attempts)
-        self.revision = stored.attempts[-1].revision
+        self.taken_from = stored.taken_from
+        self._taken_change = (stored.change, stored.planned)
+        self.revision = stored.attempts[-1].revision if stored.attempts else 0
         self.step = replace(self.step, agent=stored.agent, prompt=stored.prompt)
         self.truncated = stored.truncated
         self._take(artifact, stored.output_ref or "", states)
@@ -242,6 +254,7 @@ def step_result(
         excerpt=excerpt(record.output.text if record.output else ""),
         slack_s=slack_s,
         critical=critical,
+        taken_from=record.taken_from,
     )
 
 

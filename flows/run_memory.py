@@ -18,7 +18,7 @@ from ..memory.graph.rows import symptom_text
 from ..memory.store import Store, open_store
 from ..result import Attempt, Mitigation, Recall, ShownAttempt
 from ..task_ir import Agent, TaskIR, Tier
-from ..tasks.recall import recall, recall_request
+from ..tasks.recall import RecallRequest, recall, recall_request
 from ..tasks.remember import AttemptContext, episode_of, task_type_of
 from .compile import CompiledStep
 from .context import RunContext
@@ -26,7 +26,7 @@ from .options import SwarmOptions
 from .records import StepRecord
 from .task_run import run_task
 
-__all__ = ["Memories", "recall_for", "store_of"]
+__all__ = ["Memories", "recall_for", "recall_request_of", "store_of"]
 
 _logger = logging.getLogger("prefect_swarm.memory")
 
@@ -43,6 +43,25 @@ async def store_of(options: SwarmOptions) -> Store | None:
     except MemoryStoreError as error:
         _logger.warning("Nothing is recalled or remembered: %s", error)
         return None
+
+
+def recall_request_of(
+    plan: TaskIR, options: SwarmOptions, store: Store, flow_run_id: str
+) -> RecallRequest:
+    """Return what a plan's steps ask of the memory."""
+
+    def ladder(tier: Tier) -> tuple[Tier, ...]:
+        return options.ladder(plan.escalation.max_tier, plan.task_type, tier)
+
+    return recall_request(
+        plan,
+        ladder,
+        run=flow_run_id,
+        # The recall task finds the store, which `store_of` has opened in this process, by its key.
+        place=store.place.key,
+        namespace=options.namespace,
+        seed=options.seed or 0,
+    )
 
 
 async def recall_for(
@@ -62,18 +81,7 @@ async def recall_for(
     if store is None:
         return None, plan_state
 
-    def ladder(tier: Tier) -> tuple[Tier, ...]:
-        return options.ladder(plan.escalation.max_tier, plan.task_type, tier)
-
-    request = recall_request(
-        plan,
-        ladder,
-        run=flow_run_id,
-        # The recall task finds the store, which `store_of` has opened in this process, by its key.
-        place=store.place.key,
-        namespace=options.namespace,
-        seed=options.seed or 0,
-    )
+    request = recall_request_of(plan, options, store, flow_run_id)
     state, content = await run_task(recall, request, name="Recall", wait_for=[plan_state])
     if isinstance(content, dict):
         return Recall.model_validate(content), state
@@ -125,7 +133,7 @@ class Memories:
         prompts = {agent.name: agent.system_prompt for agent in self.agents}
         invented = [
             InventedAgent(step.agent, prompts[step.agent], self._task_type(step), step.persona)
-            for step in (record.step for record in records if record.output is not None)
+            for step in (record.step for record in records if _was_done(record))
             if step.agent in prompts
         ]
         try:
@@ -164,3 +172,8 @@ class Memories:
             used=tuple(dict.fromkeys((*step.used, *shown_keys))),
             again=self.context.begun_again.get(step.id, 0),
         )
+
+
+def _was_done(record: StepRecord) -> bool:
+    """Whether a step succeeded in this run; of what was taken over, the other run has learned."""
+    return record.output is not None and record.taken_from is None

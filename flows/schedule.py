@@ -50,6 +50,7 @@ class _Node:
     pending: int
     status: StepStatus = "waiting"
     attempts: int = 0
+    under_way: bool = False
     asks: bool = False
     begun: bool = False
     waived: bool = False
@@ -62,7 +63,7 @@ class Schedule:
     def __init__(self, limits: ConcurrencyLimits) -> None:
         self._limits = limits
         self._nodes: dict[str, _Node] = {}
-        self._ready: dict[str, list[tuple[float, int, str]]] = {}
+        self._ready: dict[str, list[tuple[bool, float, int, str]]] = {}
         self._running: dict[str, int] = {}
         self._unfinished = 0
         self._cancelled = False
@@ -126,7 +127,7 @@ class Schedule:
                     step, len(self._nodes), step.tier, pending=0, status="succeeded"
                 )
             else:
-                self._add(step, step.id in plan.approval, commands)
+                self._add(step, plan, commands)
 
     def _check(self, steps: Iterable[Schedulable]) -> None:
         known = set(self._nodes)
@@ -137,10 +138,16 @@ class Schedule:
                 raise ValueError(f"step {step.id} depends on {missing[0]}, which is not there")
             known.add(step.id)
 
-    def _add(self, step: Schedulable, asks: bool, commands: list[Command]) -> None:
+    def _add(self, step: Schedulable, plan: PlanExtended, commands: list[Command]) -> None:
         above = [self._nodes[needed] for needed in step.upstream]
-        pending = sum(node.status not in _OVER for node in above)
-        node = _Node(step, len(self._nodes), step.tier, pending, asks=asks)
+        node = _Node(
+            step,
+            len(self._nodes),
+            step.tier,
+            pending=sum(node.status not in _OVER for node in above),
+            under_way=step.id in plan.under_way,
+            asks=step.id in plan.approval,
+        )
         self._nodes[step.id] = node
         self._unfinished += 1
         for upper in above:
@@ -153,7 +160,7 @@ class Schedule:
         elif blocked := next((n for n in above if _blocks(n)), None):
             commands.append(Skip(step.id, blocked.step.id))
             self._end(node, "skipped", commands)
-        elif pending == 0:
+        elif node.pending == 0:
             self._admit(node, commands)
 
     def _attempt_finished(self, event: AttemptFinished, commands: list[Command]) -> None:
@@ -237,7 +244,8 @@ class Schedule:
 
     def _queue(self, node: _Node) -> None:
         node.status = "ready"
-        entry = (-node.step.priority, node.order, node.step.id)
+        # What runs already is launched before anything else may take its room.
+        entry = (not node.under_way, -node.step.priority, node.order, node.step.id)
         heapq.heappush(self._ready.setdefault(node.tier, []), entry)
 
     def _end(self, node: _Node, status: StepStatus, commands: list[Command]) -> None:
@@ -263,7 +271,7 @@ class Schedule:
     def _launch(self, commands: list[Command]) -> None:
         free = self._limits.max_concurrency - sum(self._running.values())
         while free > 0 and (tier := self._next_tier()) is not None:
-            _, _, name = heapq.heappop(self._ready[tier])
+            *_, name = heapq.heappop(self._ready[tier])
             node = self._nodes[name]
             node.status = "running"
             node.attempts += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any
 
@@ -28,12 +29,19 @@ from ..task_ir import TaskIR, check_objective, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
 from ..toolsets.catalogue import Catalogue
+from .ahead.accounting import accounted
+from .ahead.first_requests import FirstRequests
+from .ahead.listening import plan_reading
+from .ahead.requests import AheadRequests
 from .answer.answer_type import answer_check
+from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
 from .edited.applied import edited_source
 from .execute import Execution
 from .exploring.looking import Explored, explored_before
+from .forking.beginning import begin_fork, fork_plan
+from .forking.choice import ForkSource
 from .given.inputs import keep_inputs, stored_inputs
 from .lock import exclusive
 from .options import SwarmOptions
@@ -47,6 +55,7 @@ from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.left_task_runs import no_task_run_left
 from .stored.facts import facts_for
+from .stored.ledger import book_plan, go_on, open_ledger
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .telling.recorded import recorded
 from .termination import terminable
@@ -75,6 +84,7 @@ async def swarm(
     plan: PlanParameter = None,
     inputs: Annotated[dict[str, str] | None, WITH_SCHEMAS] = None,
     options: Annotated[SwarmOptions, WITH_SCHEMAS] = SwarmOptions(),  # noqa: B008 - frozen; Prefect makes the form from it
+    fork: Annotated[ForkSource | None, WITH_SCHEMAS] = None,
 ) -> SwarmResult:
     """Run a swarm.
 
@@ -85,6 +95,7 @@ async def swarm(
         plan: A plan of your own; left empty, the orchestrator writes one.
         inputs: Texts to work on, by their names.
         options: Models and budgets.
+        fork: A run whose finished steps are taken over, and whose plan is where none is given.
 
     Raises:
         GateError: A gate that a step has to pass can't run here.
@@ -102,7 +113,9 @@ async def swarm(
     try:
         with exclusive(run):
             run.remove_temporary_files()
-            _begin(run, str(flow_run.id), objective, plan, inputs, options)
+            _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
+            if fork is not None:
+                plan = fork_plan(run, fork, plan, options)
             return await _execute(run, objective, plan, options)
     except RunWaitingError as error:
         # A run without a deployment can't be suspended: it is paused, and its process ends.
@@ -155,55 +168,66 @@ async def _result(
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
-    started = time.time()
+    ledger = open_ledger(run, options, models.prices, time.time(), control.listener)
     store = await store_of(options)
-    gather = partial(
-        facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
-    )
-    look = partial(
-        explored_before,
-        run,
-        flow_run_id,
-        objective,
-        options,
-        stored_inputs(run),
-        models,
-        toolsets,
-        started,
-        control.listener,
-    )
-    names = toolsets.names
-    first, plan_state = await _planned(run, control, objective, plan, options, names, gather, look)
-    defaults = StepDefaults(options.max_attempts, options.gates)
-    while True:
-        edits = Approvals(run).edits()
-        chosen = edited_source(first, edits, plan_rules(options, names))
-        if edits:
-            models = await check_models(options, chosen.plan)
-        recalled, state = await _recalled(run, chosen.plan, options, store, plan_state, len(edits))
-        compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
-        await check_gates(compiled)
-        await check_toolsets(compiled, toolsets, run)
-        execution = Execution(
-            plan=compiled,
-            source=chosen,
-            options=options,
-            run=run,
-            flow_run_id=flow_run_id,
-            control=control,
-            plan_state=state,
-            started_at=started,
-            store=store,
-            recall=recalled,
-            models=models,
-            check_answer=answer_check(),
-            edits=len(edits),
+    limits = concurrency_limits(options, models)
+    requests = AheadRequests(run, ledger, limits, control.listener, options.stream_text)
+    async with aclosing(requests) as ahead:
+        first = FirstRequests(run, flow_run_id, options, models, ledger, stored_inputs(run))
+        gather = partial(
+            facts_for, run, flow_run_id, objective, options, models.prices.get, store, toolsets
         )
-        # Planning and the models' answers leave the time that a sandbox takes to start.
-        with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
-            result = await execution.run_to_end()
-        if result is not None:
-            return result
+        look = partial(
+            explored_before,
+            run,
+            flow_run_id,
+            objective,
+            options,
+            stored_inputs(run),
+            models,
+            toolsets,
+            time.time(),
+            control.listener,
+        )
+        names = toolsets.names
+        planned, plan_state = await _planned(
+            run, control, objective, plan, options, names, gather, look, first, ahead
+        )
+        book_plan(ledger, planned)
+        defaults = StepDefaults(options.max_attempts, options.gates)
+        while True:
+            edits = Approvals(run).edits()
+            chosen = edited_source(planned, edits, plan_rules(options, names))
+            if edits:
+                models = await check_models(options, chosen.plan)
+                go_on(ledger, models.prices)
+            recalled, state = await _recalled(
+                run, chosen.plan, options, store, plan_state, len(edits)
+            )
+            compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
+            await check_gates(compiled)
+            await check_toolsets(compiled, toolsets, run)
+            execution = Execution(
+                plan=compiled,
+                source=chosen,
+                options=options,
+                run=run,
+                flow_run_id=flow_run_id,
+                control=control,
+                plan_state=state,
+                ledger=ledger,
+                ahead=ahead,
+                store=store,
+                recall=recalled,
+                models=models,
+                check_answer=answer_check(),
+                edits=len(edits),
+            )
+            # Planning and the models' answers leave the time that a sandbox takes to start.
+            with ready_for(gate_name(gate) for step in compiled.steps for gate in step.gates):
+                result = await execution.run_to_end()
+            if result is not None:
+                return result
 
 
 async def _planned(
@@ -215,6 +239,8 @@ async def _planned(
     toolsets: frozenset[str],
     gather: Callable[[], Awaitable[PlanningFacts | None]],
     look: Callable[[], Coroutine[Any, Any, Explored | None]],
+    first: FirstRequests,
+    ahead: AheadRequests,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
@@ -230,9 +256,11 @@ async def _planned(
         control.listener,
         facts,
         toolsets,
+        plan_reading(objective, options, first, ahead),
         explored,
     )
-    planned, state = await control.unless_cancelled(planning)
+    async with accounted(ahead):
+        planned, state = await control.unless_cancelled(planning)
     save(run, StoredPlanning(planned=planned, task_run=task_run_of(state)))
     return planned, state
 
@@ -265,6 +293,7 @@ def _begin(
     plan: TaskIR | None,
     inputs: dict[str, str] | None,
     options: SwarmOptions,
+    fork: ForkSource | None,
 ) -> None:
     if not objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted.")
@@ -274,9 +303,20 @@ def _begin(
         if plan is not None:
             check_objective(plan, objective)
         keep_inputs(run, inputs)
+        if fork is not None:
+            _check_without_inputs(run)
+            begin_fork(run, objective, fork, plan, options)
         about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
         run.append(ACCOUNTS, about)
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
+
+
+def _check_without_inputs(run: RunFolder) -> None:
+    if given := stored_inputs(run):
+        raise InputError(
+            f"A fork was given the input {next(iter(given))!r} beside its plan.",
+            "Put it into the plan's own inputs.",
+        )
 
 
 async def _with_policy(options: SwarmOptions) -> SwarmOptions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from prefect import task
@@ -16,11 +16,11 @@ from ..memory.advice.advise import StepQuestion, advise, anticipate_agents
 from ..memory.advice.precedents import precedents
 from ..memory.learning.config import DEFAULTS
 from ..memory.store import Store, find_open_store
-from ..result import Recall
+from ..result import Recall, StepRecall
 from ..task_ir import TaskIR, Tier
 from .remember import task_type_of
 
-__all__ = ["RecallRequest", "recall", "recall_request"]
+__all__ = ["RecallRequest", "advise_on", "recall", "recall_request"]
 
 
 class RecallRequest(Frozen):
@@ -89,9 +89,25 @@ def _ask(request: RecallRequest) -> Recall:
     # A task run is given no open database, only its key; the flow opened it in this process.
     store = find_open_store(request.place)
     episodes = store.log.count(request.namespace)
+    return Recall(
+        episodes=episodes,
+        steps=advise_on(request, {question.step for question in request.questions}),
+        mitigations=precedents(store, request.namespace) if episodes else (),
+        note=_note(store) if episodes else "",
+    )
+
+
+def advise_on(request: RecallRequest, steps: Collection[str]) -> tuple[StepRecall, ...]:
+    """Return what the memory says of some of the steps that are asked about.
+
+    Raises:
+        MemoryStoreError: It can't be read.
+    """
+    store = find_open_store(request.place)
+    episodes = store.log.count(request.namespace)
     registry = anticipate_agents(request.questions, store.personas.registry(request.namespace))
     beliefs = store.beliefs(request.namespace)
-    steps = tuple(
+    return tuple(
         advise(
             question,
             store.similar(request.namespace, question.prompt, DEFAULTS.neighbours)
@@ -104,12 +120,7 @@ def _ask(request: RecallRequest) -> Recall:
             seed=request.seed,
         )
         for question in request.questions
-    )
-    return Recall(
-        episodes=episodes,
-        steps=steps,
-        mitigations=precedents(store, request.namespace) if episodes else (),
-        note=_note(store) if episodes else "",
+        if question.step in steps
     )
 
 

@@ -11,7 +11,7 @@ import typer
 
 from ...approvals.question import PLAN_QUESTION, Answer, Question
 from ...errors import InputError, PlanError
-from ...task_ir import TaskIR
+from ...task_ir import PlanRules, TaskIR
 from ...text_files import read_text
 from ..output.printing import print_text
 from ..resume import RunName
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...approvals.store import Approvals
     from ...runs import RunFolder
 
-__all__ = ["edit"]
+__all__ = ["edit", "read_edited"]
 
 PlanYaml = Annotated[
     Path | None,
@@ -40,7 +40,7 @@ def edit(
     not done again; all others are.
     """
     from ...approvals.store import Approvals
-    from ...flows.edited.current import current_plan
+    from ...flows.edited.current import current_plan, rules_of
     from ...flows.edited.plan_file import plan_text
     from ...runs import find_run
 
@@ -50,7 +50,7 @@ def edit(
         print_text(plan_text(before).rstrip())
         return 0
     _require_open(run)
-    changed = _read(run, plan, before)
+    changed = read_edited(run, plan, before, rules_of(run))
     if changed == before:
         raise InputError(f"{plan} is the plan that run {run.run_id} has.", "Change something.")
     given = changed.inputs.items()
@@ -65,15 +65,19 @@ def _require_open(run: RunFolder) -> None:
     if result is not None and result.status != "failed":
         raise InputError(
             f"Run {run.run_id} is {result.status}: its plan can't be changed any more.",
-            "Run the edited plan as a run of its own: prefect-swarm run --plan FILE",
+            f"Fork it with the edited plan: prefect-swarm fork {run.run_id} --plan FILE",
         )
 
 
-def _read(run: RunFolder, path: Path, before: TaskIR) -> TaskIR:
-    from ...flows.edited.current import rules_of
+def read_edited(run: RunFolder, path: Path, before: TaskIR, rules: PlanRules) -> TaskIR:
+    """Read a plan as YAML or JSON that takes the place of a run's.
+
+    Raises:
+        PlanError: It can't be taken; says each problem with its line.
+    """
     from ...flows.edited.plan_file import problems_of
 
-    found = problems_of(read_text(path, "plan"), before, rules_of(run))
+    found = problems_of(read_text(path, "plan"), before, rules)
     if isinstance(found, TaskIR):
         return found
     problems = "; ".join(map(str, found))

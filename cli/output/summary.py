@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...result import Metrics, StepResult, SwarmResult
 from ...tasks.report.memory import recalled_line, shown_line
+from ...tasks.report.taken import taken_line
 from ...tasks.report.timeline import LEGEND, timeline
 from ...text import dollars, duration, one_line, plural
 from .explored import print_exploration
@@ -37,6 +38,8 @@ def print_summary(
         print_text(result.problem)
     print_section(f"Run {result.run_id} is {result.status}.")
     print_text(metrics_line(result))
+    if taken := taken_line(result.steps):
+        print_text(taken)
     if shown := shown_line(result.planning):
         print_text(shown)
     if recalled := recalled_line(result):
@@ -75,6 +78,8 @@ def _origin(result: SwarmResult) -> str:
     planning = result.planning
     if planning.source == "user":
         return "given"
+    if planning.source == "fork":
+        return f"that of run {planning.forked_from}{planning.choice and ', '}{planning.choice}"
     score = "" if planning.score is None else f", score {planning.score:.2f}"
     return f"by {planning.model}{score}"
 

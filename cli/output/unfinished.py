@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...result import StepResult
+from ...tasks.report.taken import taken_line
 from ...tasks.report.timeline import LEGEND, timeline
 from ...text import one_line, plural
 from .asked import question_records
@@ -48,6 +49,8 @@ def print_unfinished(run: RunFolder, plan: Mapping[str, Any]) -> None:
         rows = [_row(step, begun.get(step["id"]), step["id"] in done) for step in plan["steps"]]
         print_table(_COLUMNS, rows, right=frozenset({"Tries"}))
         print_text(f"{len(done)} of {plural(len(rows), 'step')} finished.")
+        if taken := taken_line(list(begun.values())):
+            print_text(taken)
     else:
         print_text("It had no plan yet.")
     if drawn := timeline(list(begun.values()), console().width):

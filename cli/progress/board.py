@@ -121,7 +121,8 @@ def reduce(board: Board, event: RunEvent) -> Board:
         case BeganEvent():
             return replace(board, run_id=event.run, started_at=event.at, phase="planning", rows={})
         case PlannedEvent():
-            return _with_ready(replace(board, phase="running", rows=_rows(event)))
+            rows = _rows(event, board.rows)
+            return _with_ready(replace(board, phase="running", rows=rows))
         case AnsweringEvent():
             return replace(board, phase="answering")
         case SpentEvent():
@@ -130,6 +131,9 @@ def reduce(board: Board, event: RunEvent) -> Board:
             return replace(board, phase="finished")
         case _:
             row = board.rows.get(event.step)
+            if row is None and board.phase == "planning" and isinstance(event, StartedEvent):
+                # It is complete in a plan that is still being written.
+                row = BoardRow(event.step, agent="", upstream=())
             if row is None:
                 return board
             rows = {**board.rows, row.id: _changed(row, event)}
@@ -144,10 +148,18 @@ def running_path(board: Board, now: float) -> Path:
     return Path(steps, sum(board.rows[name].work_s(now) for name in steps))
 
 
-def _rows(event: PlannedEvent) -> dict[str, BoardRow]:
-    return {
+def _rows(event: PlannedEvent, before: Mapping[str, BoardRow]) -> dict[str, BoardRow]:
+    """Return the rows of a plan; steps that started before it was there go on."""
+    rows = {
         step.id: BoardRow(step.id, step.agent, step.upstream, step.optional) for step in event.steps
     }
+    for name, row in before.items():
+        if name in rows and row.status == "running":
+            planned = rows[name]
+            rows[name] = replace(
+                row, agent=planned.agent, upstream=planned.upstream, optional=planned.optional
+            )
+    return rows
 
 
 def _with_ready(board: Board) -> Board:

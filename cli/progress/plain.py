@@ -102,11 +102,11 @@ def _why(event: AnsweredEvent) -> str:
 
 def _step_line(board: Board, event: StartedEvent | EndedEvent | WaitEvent) -> str:
     row = board.rows.get(event.step)
-    who = f"{event.step} {one_line(row.agent, 40)}" if row else event.step
+    who = f"{event.step} {one_line(row.agent, 40)}".rstrip() if row else event.step
     if isinstance(event, WaitEvent):
         return f"{who}: {one_line(event.words, 300)}"
     parts = [f"{who}: {_VERBS[event.kind]}"]
-    if row and event.kind == "succeeded":
+    if row and event.kind == "succeeded" and not event.reason:
         parts.append(f"{duration(row.work_s(event.at))}, {plural(row.tokens, 'token')}")
     if isinstance(event, StartedEvent):
         parts.append(f"attempt {event.attempt} on {event.tier}")

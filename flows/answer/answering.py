@@ -157,7 +157,8 @@ class Answering:
                 name=f"Answer · orchestrator{again}",
                 wait_for=[state for record in last for state in record.states],
             )
-            with told_text(self.context, TextEvent(attempt=request.attempt)):
+            event = TextEvent(attempt=request.attempt)
+            with told_text(self.context.tell, event, of_providers=self.context.options.stream_text):
                 _, content = await self.control.unless_cancelled(asking)
             if (result := result_in(content)) is None:
                 return f"The answer could not be written: {content!r}"

@@ -29,11 +29,13 @@ async def _never(_: str) -> bool:
 class _Reservation:
     """A call that is under way; nothing is reserved for a result that is there already.
 
-    `room` is how many tokens each of its requests may write; None where nobody bounds that.
+    `is_paid` says that it is paid for under another key. `room` is how many tokens each of its
+    requests may write; None where nobody bounds that.
     """
 
     booking: Booking
-    is_stored: bool
+    is_stored: bool = False
+    is_paid: bool = False
     room: int | None = None
 
 
@@ -98,6 +100,10 @@ class Ledger:
         left = self.budget.timeout_s - self._elapsed_s
         return request.model_copy(update={"timeout_s": min(request.timeout_s, left)})
 
+    def take_over(self, request: SubagentRequest) -> None:
+        """Begin a call that is paid for under another key: it takes nothing when it is settled."""
+        self._begin(request, request.cache_key(), Amount(), is_paid=True)
+
     async def extend(self, key: str, taken: Usage, input_tokens: int) -> None:
         """Let a call that is under way send another request, once the run can afford it.
 
@@ -142,7 +148,9 @@ class Ledger:
         """
         under_way = self._under_way.pop(key)
         reserved = under_way.booking
-        if not (under_way.is_stored and reserved.key in self.accounts.settled):
+        if under_way.is_paid:
+            self.book(reserved.key, reserved.model, Usage(), step=reserved.step)
+        elif not (under_way.is_stored and reserved.key in self.accounts.settled):
             is_exact = is_exact and usage is not None
             amount = None if is_exact else reserved.amount
             self.book(reserved.key, reserved.model, usage or Usage(), amount, step=reserved.step)
@@ -179,6 +187,7 @@ class Ledger:
         needed: Amount,
         *,
         is_stored: bool = False,
+        is_paid: bool = False,
         room: int | None = None,
     ) -> Booking:
         booking = Booking(
@@ -189,7 +198,7 @@ class Ledger:
             usd=needed.usd,
             elapsed_s=self._elapsed_s,
         )
-        self._under_way[request.key] = _Reservation(booking, is_stored, room)
+        self._under_way[request.key] = _Reservation(booking, is_stored, is_paid, room)
         return booking
 
     @property

@@ -12,7 +12,7 @@ from ...result import StepResult, SwarmResult
 from ...tasks.failure_router import ATTEMPTS_SPENT, counts
 from ..options import SwarmOptions
 
-__all__ = ["CHANGEABLE", "changed_options", "goes_on", "steps_to_begin_again"]
+__all__ = ["CHANGEABLE", "changed_options", "goes_on", "steps_to_begin_again", "with_changes"]
 
 CHANGEABLE = (
     "model",
@@ -46,7 +46,18 @@ def changed_options(stored: SwarmOptions, changes: Mapping[str, Any]) -> SwarmOp
             f"{unknown[0]} can't be changed in a run that has begun.",
             f"These can: {', '.join(CHANGEABLE)}.",
         )
+    return with_changes(stored, changes)
+
+
+def with_changes(stored: SwarmOptions, changes: Mapping[str, Any]) -> SwarmOptions:
+    """Return options with some of them changed; bounds of tiers and tools are changed each alone.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
     values = {**stored.model_dump(mode="json"), **changes}
+    if limits := changes.get("tool_limits"):
+        values["tool_limits"] = {**stored.tool_limits.model_dump(mode="json"), **dict(limits)}
     if tiers := cast("Mapping[str, Mapping[str, Any]] | None", changes.get("tiers")):
         before = stored.model_dump(mode="json", exclude_none=True)["tiers"]
         values["tiers"] = before | {

@@ -18,18 +18,17 @@ from ..bounds.ledger import Ledger
 from ..options import SwarmOptions
 from .results import is_stored
 
-__all__ = ["open_ledger", "unbooked_ledger"]
+__all__ = ["book_plan", "go_on", "open_ledger", "unbooked_ledger"]
 
 
 def open_ledger(
     run: RunFolder,
     options: SwarmOptions,
-    planned: Planned,
     prices: Mapping[str, Price],
     started_at: float,
     tell: Tell,
 ) -> Ledger:
-    """Open a run's accounts; what the plan took is in them.
+    """Open a run's accounts, with what its earlier processes took.
 
     Args:
         started_at: When this process began to work on the run.
@@ -40,18 +39,29 @@ def open_ledger(
         # A full disk costs later processes of the run this line, not the call its answer.
         with suppress(StorageError):
             run.append(ACCOUNTS, booking)
-        if booking.is_settled:
+        # What was paid for under another key has been told of.
+        if booking.is_settled and (booking.usage.requests or booking.tokens):
             tell(_spent(booking, accounts.usage))
 
     accounts = Accounts.of(run.lines(ACCOUNTS))
     ledger = Ledger(_budget(options), started_at, accounts, prices, write=write)
     if accounts.settled or accounts.left_open:
         ledger.is_stored = is_stored
+    return ledger
+
+
+def go_on(ledger: Ledger, prices: Mapping[str, Price]) -> None:
+    """Let a run's accounts go on under another plan, whose calls may have been made before."""
+    ledger.prices = prices
+    ledger.is_stored = is_stored
+
+
+def book_plan(ledger: Ledger, planned: Planned) -> None:
+    """Book what a plan took, once in all processes of its run."""
     usage, text = planned.planning.usage, planned.model_dump_json()
     key = f"plan.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    if usage.requests and key not in accounts.settled:
+    if usage.requests and key not in ledger.accounts.settled:
         ledger.book(key, planned.planning.model or "", usage, step="plan")
-    return ledger
 
 
 def unbooked_ledger(

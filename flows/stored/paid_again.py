@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from ...errors import RunDamagedError
 from ...runs import ACCOUNTS, RunFolder
+from ..ahead.stored import is_kept_ahead
 from ..bounds.accounts import Accounts, Booking
 from .planned import StoredPlanning, load
 from .restore import finished_step
@@ -30,9 +31,20 @@ async def paid_again(run: RunFolder) -> tuple[str, ...]:
             continue
         if not _is_current(booking, again) or _is_whole(run, booking.step):
             continue
+        if is_kept_ahead(run, booking.key):
+            continue
         if booking.step == PLAN or not await is_stored(booking.key):
             names[booking.step] = None
-    return tuple(names)
+    return (*_taken_over_and_gone(run), *names)
+
+
+def _taken_over_and_gone(run: RunFolder) -> list[str]:
+    """Return the steps that another run had done and whose outputs neither has any more."""
+    with suppress(RunDamagedError):
+        if run.result() is None:
+            taken = [step.id for step in run.steps() if step.taken_from is not None]
+            return [name for name in taken if not _is_whole(run, name)]
+    return []
 
 
 def _is_current(booking: Booking, again: dict[str, int]) -> bool:

@@ -10,7 +10,7 @@ from uuid import UUID
 from prefect.client.schemas.objects import State, StateDetails, StateType
 
 from ...errors import RunDamagedError
-from ...result import StepResult
+from ...result import StepResult, TakenFrom
 from ...runs import RunFolder
 from ..compile import CompiledStep
 from ..records import StepRecord
@@ -38,13 +38,25 @@ def finished_step(run: RunFolder, name: str) -> tuple[StepResult, str] | None:
         RunDamagedError: One of them can't be read.
     """
     step, artifact = run.step(name), run.read(f"outputs/{name}.txt")
-    if step is None or artifact is None or step.status != "succeeded" or not step.attempts:
+    if artifact is None and step is not None and step.taken_from is not None:
+        artifact = _fetched(run, name, step.taken_from)
+    if step is None or artifact is None or step.status != "succeeded":
+        return None
+    if not step.attempts and step.taken_from is None:
         return None
     return step, artifact
 
 
+def _fetched(run: RunFolder, name: str, origin: TakenFrom) -> str | None:
+    """Return an output that was taken over and is gone, from the run that made it."""
+    text = RunFolder(run.folder.parent / origin.run).read(f"outputs/{name}.txt")
+    if text is not None:
+        run.store(f"outputs/{name}.txt", text)
+    return text
+
+
 def _planned_step(run: RunFolder, planned: CompiledStep) -> tuple[StepResult, str] | None:
-    """Return a step that had succeeded as it is planned, or as it was changed in the run."""
+    """Return a step that had succeeded as it is planned, as it was changed, or in another run."""
     try:
         found = finished_step(run, planned.id)
     except RunDamagedError as error:
@@ -54,7 +66,7 @@ def _planned_step(run: RunFolder, planned: CompiledStep) -> tuple[StepResult, st
         return None
     step, _ = found
     is_as_planned = (step.agent, step.prompt) == (planned.agent, planned.prompt)
-    return found if is_as_planned or step.change else None
+    return found if is_as_planned or step.change or step.taken_from else None
 
 
 def state_of(task_run: str) -> State[Any]:

@@ -7,17 +7,19 @@ from contextlib import contextmanager
 
 from ...blocks.hearing import hear_text
 from ...events.joining import TextJoiner
-from ...events.kinds import TextEvent
-from ..context import RunContext
+from ...events.kinds import Tell, TextEvent
 
 __all__ = ["told_text"]
 
 
 @contextmanager
-def told_text(context: RunContext, event: TextEvent) -> Generator[None]:
-    """Tell what models write inside; `event` is what all events of it have in common."""
-    joiner = TextJoiner(context.tell, event)
-    with hear_text(joiner, of_providers=context.options.stream_text):
+def told_text(tell: Tell, event: TextEvent, *, of_providers: bool) -> Generator[None]:
+    """Tell what models write inside; `event` is what all events of it have in common.
+
+    `of_providers` says whether providers are asked to stream.
+    """
+    joiner = TextJoiner(tell, event)
+    with hear_text(joiner, of_providers=of_providers):
         try:
             yield
         finally:

@@ -24,6 +24,10 @@ __all__ = ["EXCERPT", "checked_objective", "converse"]
 
 EXCERPT = 2000
 """Characters that are kept of what a model wrote."""
+_BROKE_OFF = (
+    "Your plan broke off after that. Write the whole plan again; the agents and assignments that "
+    "you have written stay first and the same, word for word."
+)
 
 
 def checked_objective(objective: str) -> str:
@@ -53,8 +57,8 @@ async def converse(
         NoPlanError: The model refuses, or the second plan can't be read either.
     """
     parts = (objective, listing(context.inputs), context.facts, context.notes)
-    asked = _user_message("\n\n".join(filter(None, parts)))
-    answers = [await ask([asked])]
+    asked = [_user_message("\n\n".join(filter(None, parts))), *_begun(context.begun)]
+    answers = [await ask(asked)]
     try:
         return _draft(answers, objective, context, "as the model wrote it")
     except NoPlanError:
@@ -63,12 +67,17 @@ async def converse(
         problem = error
     repair = f"{problem} Write the whole plan again, correctly."
     answered = ModelResponse([TextPart(_shown(answers[0]) or "(nothing)")])
-    answers.append(await ask([asked, answered, _user_message(repair)]))
+    answers.append(await ask([*asked, answered, _user_message(repair)]))
     try:
         return _draft(answers, objective, context, f"after one repair: {problem.problem}")
     except PlanError as error:
         text = written_text(answers[-1])[:EXCERPT]
         raise NoPlanError(error.problem, "Ask another model, or give a plan.", text) from error
+
+
+def _begun(text: str) -> list[ModelMessage]:
+    """What was written of a plan that broke off, and that it is to be written again."""
+    return [ModelResponse([TextPart(text)]), _user_message(_BROKE_OFF)] if text else []
 
 
 def _shown(answer: ModelResponse) -> str:

@@ -24,6 +24,7 @@ class PlanContext:
         inputs: What is given to read; the rules have the names.
         facts: What the swarm has and has seen, bounded and quoted. The adapter's planner leaves it
             out: its prompt is the one that it was trained on.
+        begun: What was complete of a plan that broke off; the adapter's planner leaves it out.
         notes: What the orchestrator found with tools before, bounded and quoted; read like facts.
     """
 
@@ -32,6 +33,7 @@ class PlanContext:
     max_tokens: int | None = None
     inputs: tuple[InputNote, ...] = ()
     facts: str = ""
+    begun: str = ""
     notes: str = ""
 
 

@@ -40,8 +40,8 @@ class PlanRequest(Frozen):
     """What the orchestrator is asked. `run` is the flow run it belongs to.
 
     `adapter` says whether the adapter of a local model is applied, `inputs` what is given to read,
-    `facts` what the swarm has and has seen, for planners that were not trained without it, and
-    `notes` what the orchestrator found with tools before.
+    `facts` what the swarm has and has seen, for planners that were not trained without it, `begun`
+    what was complete of a plan that broke off, and `notes` what was found with tools before.
     """
 
     run: str
@@ -53,6 +53,7 @@ class PlanRequest(Frozen):
     adapter: bool = True
     inputs: tuple[InputNote, ...] = ()
     facts: PlanningFacts | None = None
+    begun: str = ""
     notes: str = ""
 
 
@@ -67,9 +68,9 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
-    # Without inputs, facts and toolsets the key is the one that it was before there were any.
+    # Without these and toolsets the key is the one that it was before requests had them.
     left_out: dict[str, Any] = {
-        name: True for name in ("inputs", "facts", "notes") if not getattr(request, name)
+        name: True for name in ("inputs", "facts", "begun", "notes") if not getattr(request, name)
     }
     if request.facts and not request.facts.toolsets:
         left_out["facts"] = {"toolsets"}
@@ -119,6 +120,7 @@ async def plan_objective(request: PlanRequest) -> Planned:
         request.seed,
         inputs=request.inputs,
         facts=shown.text,
+        begun=request.begun,
         notes=_notes(request, model, planner),
     )
     try:

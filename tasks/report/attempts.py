@@ -111,8 +111,10 @@ def _more(all_of: Sequence[object], shown: int) -> str:
 
 
 def _story(step: StepResult) -> str:
-    """Tell a step's way to its end; empty if it succeeded at once."""
+    """Tell a step's way to its end; empty if it succeeded at once, or in another run."""
     if len(step.attempts) == 1 and step.status == "succeeded":
+        return ""
+    if step.taken_from is not None:
         return ""
     if not step.attempts:
         return f"**{step.id}** did not run. {plain(step.reason or step.status, 400)}"

@@ -10,6 +10,7 @@ from ...text import dollars, one_line
 from .attempts import attempts_markdown, change_line
 from .markdown import label, plain, table
 from .memory import memory_markdown
+from .taken import taken_line, taken_words
 from .timeline import LEGEND, timeline
 
 __all__ = ["DagStep", "dag_markdown", "mermaid", "timeline_markdown"]
@@ -105,6 +106,8 @@ def timeline_markdown(result: SwarmResult) -> str:
     parts = [f"Run `{result.run_id}` is **{result.status}**. Critical path: **{path}**."]
     if result.problem:
         parts.append(plain(result.problem, 600))
+    if taken := taken_line(result.steps):
+        parts.append(plain(taken, 600))
     if ran and len(ran) <= _MOST_NODES:
         parts.append("\n".join(["```", *timeline(ran, _WIDTH, figures=False), "", LEGEND, "```"]))
     parts.append(table(("Figure", "Value"), figures))
@@ -118,7 +121,7 @@ def timeline_markdown(result: SwarmResult) -> str:
 
 def _timeline_row(step: StepResult, origin: float) -> tuple[str, ...]:
     if not step.attempts:
-        return (step.id, step.agent, step.status, "", "", "", "", "", "", "")
+        return (step.id, step.agent, step.status, *[""] * 5, taken_words(step), "")
     tries = step.attempts
     return (
         step.id,

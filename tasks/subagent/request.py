@@ -103,10 +103,14 @@ class SubagentRequest(CallLimits):
 
     def cache_key(self) -> str:
         """Return the key that a finished attempt is found under: its name and its input's hash."""
-        # Without tools it has the key that it had before there were any.
+        return f"{self.key}.{self.content_hash()}"
+
+    def content_hash(self) -> str:
+        """Return the hash of what is asked, whichever plan it belongs to."""
+        # Without tools it has the hash that it had before there were any.
         without = _NOT_THE_INPUT if self.tools else {*_NOT_THE_INPUT, "tools"}
         text = self.model_dump_json(exclude=without)
-        return f"{self.key}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class SubagentResult(Frozen):

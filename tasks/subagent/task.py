@@ -34,6 +34,7 @@ from ..race import run_in_race
 from ..spans import agent_span, note_answer
 from ..tags import tag_task_run
 from ..usage import usage_of
+from .answered_ahead import answer_ahead
 from .asking import ask, own_errors
 from .continuation import joined, resume_point
 from .extraction import extract
@@ -72,7 +73,7 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     # `flows/attempt.py` opened the race, if any, in this process; it is found by its name.
     with agent_span(asked) as span:
         try:
-            result = await run_in_race(asked.race, answer(asked))
+            result = await run_in_race(asked.race, _answer(asked))
         except ApprovalNeededError as error:
             _keep_nothing()
             return Cancelled(name=WAITING, message=str(error))
@@ -85,6 +86,10 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     if result.category is None:
         return content
     return Failed(message=f"{result.category}: {result.error}", data=content)
+
+
+async def _answer(request: SubagentRequest) -> SubagentResult:
+    return await answer_ahead(request) or await answer(request)
 
 
 def _keep_nothing() -> None:

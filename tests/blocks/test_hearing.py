@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from prefect_swarm.blocks.hearing import hear_text, heard_request, hearing_from_thread
 from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from pydantic_ai.direct import model_request
-from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
+from pydantic_ai.exceptions import ModelAPIError, ModelRequestRejectedError, UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart
 from pydantic_ai.models import Model, ModelRequestParameters
-from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
 ASKED: list[ModelMessage] = [ModelRequest.user_text_prompt("Say something.")]
 
@@ -54,6 +55,38 @@ def breaking(error: Exception) -> FunctionModel:
         raise error
 
     return FunctionModel(plain, stream_function=break_off)
+
+
+def heard_plan(stream: Callable[..., AsyncIterator[Any]]) -> tuple[ModelResponse, Listener]:
+    """What a model that calls a tool answers, and what is heard of it."""
+    listener, model = Listener(), FunctionModel(plain, stream_function=stream)
+
+    async def ask() -> ModelResponse:
+        with hear_text(listener, of_providers=True, of_calls=True):
+            return await heard_request(model, ASKED, None, ModelRequestParameters())
+
+    return asyncio.run(ask()), listener
+
+
+def test_the_arguments_of_a_call_are_heard_apart_from_the_text_before() -> None:
+    async def call(_: list[ModelMessage], __: AgentInfo) -> AsyncIterator[Any]:
+        yield "Sure: "
+        yield {1: DeltaToolCall(name="plan", json_args='{"a"')}
+        yield {1: DeltaToolCall(json_args=": 1}")}
+
+    response, listener = heard_plan(call)
+    assert listener.requests == ["Sure: ", '{"a": 1}']
+    assert response.tool_calls[0].args_as_dict() == {"a": 1}
+
+
+def test_a_stream_that_is_rejected_is_asked_once_without() -> None:
+    async def reject(_: list[ModelMessage], __: AgentInfo) -> AsyncIterator[Any]:
+        raise ModelRequestRejectedError("test", "no tools in streams")
+        yield ""
+
+    response, listener = heard_plan(reject)
+    assert response.text == "all at once"
+    assert listener.requests == []
 
 
 def test_a_stream_is_heard_and_its_whole_text_is_the_answer() -> None:

@@ -1,5 +1,7 @@
 """A run in a process of its own, for tests to kill: `held_run.py PLAN|LINES.jsonl|- CALLS HELD…`.
 
+`fork:RUN:STEP` in the plan's place forks a run, of which that step is done anew.
+
 Its model notes each call in the file CALLS and never answers a call whose name is among HELD; in a
 call that is there as `SIGTERM NAME` it gets that signal, as `SIGTERM after NAME` right after. What
 happens is printed line by line, so that whoever reads it knows when to kill.
@@ -20,6 +22,7 @@ from prefect_swarm.blocks.models import override_models
 from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.batch import BatchSummary, swarm_batch
 from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.flows.forking.python import fork
 from prefect_swarm.flows.options import SwarmOptions, TierOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
@@ -103,6 +106,15 @@ async def run(plan: TaskIR | None, calls: Path, held: Collection[str]) -> SwarmR
         return await swarm(OBJECTIVE, plan=plan, options=OPTIONS)
 
 
+async def run_fork(name: str, again: str, calls: Path, held: Collection[str]) -> SwarmResult:
+    """Fork a run, of which a step is done anew."""
+    held_model = model(calls, held)
+    with override_models(
+        worker=held_model, coder=held_model, architect=held_model, orchestrator=held_model
+    ):
+        return await fork(name, again=[again])
+
+
 async def run_batch(lines: Path, calls: Path, held: Collection[str]) -> BatchSummary:
     """Start a batch; its output goes beside its input."""
     held_model = model(calls, held)
@@ -140,6 +152,9 @@ async def _main(plan: str, calls: str, *held: str) -> None:
     with controlled(RunControl(listener=_say)):
         if plan.endswith(".jsonl"):
             await run_batch(Path(plan), Path(calls), held)
+        elif plan.startswith("fork:"):
+            _, name, again = plan.split(":")
+            await run_fork(name, again, Path(calls), held)
         else:
             await run(None if plan == "-" else load_plan(Path(plan)), Path(calls), held)
 

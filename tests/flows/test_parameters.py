@@ -54,7 +54,7 @@ class TestForm:
 
     def test_it_is_json_whatever_python_may_give(self, form: dict[str, Any]) -> None:
         assert json.loads(json.dumps(form)) == form
-        assert set(form["properties"]) == {"objective", "plan", "inputs", "options"}
+        assert set(form["properties"]) == {"objective", "plan", "inputs", "options", "fork"}
 
     def test_a_model_is_a_text(self, fields: dict[str, Any]) -> None:
         assert fields["model"]["type"] == "string"

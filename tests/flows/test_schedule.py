@@ -268,6 +268,13 @@ def test_what_depends_on_a_waived_step_goes_on_and_the_plan_is_complete() -> Non
     assert schedule.advance(done("S2")) == [Finish("completed")]
 
 
+def test_what_is_under_way_is_launched_before_longer_paths() -> None:
+    schedule = Schedule(ConcurrencyLimits(2))
+    jobs = (Job("S1", priority=1), Job("S2", priority=9), Job("S3", priority=2))
+    commands = schedule.advance(PlanExtended(jobs, under_way=frozenset({"S1"})))
+    assert commands == [launch("S1"), launch("S2")]
+
+
 # --- waiting for a person -------------------------------------------------------------------------
 
 

@@ -119,11 +119,10 @@ class Driver(RuleBasedStateMachine):
         retries = outcome == "retry"
         self.end(AttemptFinished(step, outcome, tier if retries else None, asks and retries))
 
-    @precondition(lambda self: self.plan_asked or self.asked())
+    @precondition(lambda self: self.open)
     @rule(data=st.data(), approved=st.booleans())
     def a_person_answers(self, data: st.DataObject, approved: bool) -> None:
-        subjects = ["", *self.asked()] if self.plan_asked else self.asked()
-        self.answer(data.draw(st.sampled_from(subjects)), approved)
+        self.answer(data.draw(st.sampled_from(sorted(self.open))), approved)
 
     @precondition(lambda self: len(self.history) > 8 and not self.edited)
     @rule()

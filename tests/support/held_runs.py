@@ -39,12 +39,14 @@ __all__ = [
 
 
 @contextmanager
-def started(*arguments: object, **variables: str) -> Generator[subprocess.Popen[str]]:
-    """Start the script against this test's server; it is killed at the end, if it still runs."""
+def started(
+    *arguments: object, script: Path = SCRIPT, **variables: str
+) -> Generator[subprocess.Popen[str]]:
+    """Start a script against this test's server; it is killed at the end, if it still runs."""
     api = get_current_settings().api.url
     assert api is not None
     process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), *map(str, arguments)],
+        [sys.executable, str(script), *map(str, arguments)],
         env={**os.environ, "PREFECT_API_URL": api, **variables},
         stdout=subprocess.PIPE,
         text=True,

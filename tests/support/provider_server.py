@@ -60,6 +60,9 @@ class Reply:
         raw: The body as it is, with status 200.
         cut: The connection ends in the middle of the body.
         hold: The answer waits until it is set, at most 30 seconds.
+        piece: Characters that an event of a stream has.
+        before_piece: Called before each event of a stream is sent, with its number from 0; what it
+            raises ends the connection there.
     """
 
     text: str = ""
@@ -73,6 +76,8 @@ class Reply:
     raw: bytes | None = None
     cut: bool = False
     hold: threading.Event | None = None
+    piece: int = _PIECE
+    before_piece: Callable[[int], None] | None = None
     input_tokens: int = 100
     output_tokens: int = 50
 
@@ -217,7 +222,11 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         asked = Asked(self.path, headers, body)
         reply = self._provider.answer(asked)
-        self._send(_written(asked, reply), reply.headers, cut=reply.cut)
+        written = _written(asked, reply)
+        if reply.before_piece is None or not written.is_stream:
+            self._send(written, reply.headers, cut=reply.cut)
+        else:
+            self._stream(written, reply.before_piece)
 
     def do_GET(self) -> None:
         models, status = self._provider.models, self._provider.models_status
@@ -239,14 +248,26 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(
         self, written: _Written, headers: Mapping[str, str] | None = None, *, cut: bool = False
     ) -> None:
+        self._send_head(written, headers or {})
+        self.wfile.write(written.body[: len(written.body) // 2] if cut else written.body)
+        self.close_connection = self.close_connection or cut
+
+    def _send_head(self, written: _Written, headers: Mapping[str, str]) -> None:
         self.send_response(written.status)
         self.send_header("content-type", written.kind)
         self.send_header("content-length", str(len(written.body)))
-        for name, value in (headers or {}).items():
+        for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(written.body[: len(written.body) // 2] if cut else written.body)
-        self.close_connection = self.close_connection or cut
+
+    def _stream(self, written: _Written, before_piece: Callable[[int], None]) -> None:
+        self._send_head(written, {})
+        try:
+            for number, event in enumerate(written.body.split(b"\n\n")[:-1]):
+                before_piece(number)
+                self.wfile.write(event + b"\n\n")
+        except ConnectionError:
+            self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         pass
@@ -259,6 +280,11 @@ class _Written:
     body: bytes
     status: int = 200
     kind: str = "application/json"
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is sent event by event."""
+        return self.kind == "text/event-stream"
 
 
 def _written(asked: Asked, reply: Reply) -> _Written:
@@ -295,12 +321,12 @@ def _chunks(asked: Asked, reply: Reply) -> Iterator[dict[str, Any]]:
 
     yield chunk({"role": "assistant"})
     for name in ("content", "refusal"):
-        yield from (chunk({name: piece}) for piece in _pieces(answer[name] or ""))
+        yield from (chunk({name: piece}) for piece in _pieces(answer[name] or "", reply.piece))
     for call in answer.get("tool_calls", []):
         function = call["function"]
         opened = {**call, "index": 0, "function": {**function, "arguments": ""}}
         yield chunk({"tool_calls": [opened]})
-        for piece in _pieces(function["arguments"]):
+        for piece in _pieces(function["arguments"], reply.piece):
             yield chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]})
     yield chunk({}, _finish_reason(answer, reply))
     if (asked.body.get("stream_options") or {}).get("include_usage"):
@@ -348,8 +374,8 @@ def _json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-def _pieces(text: str) -> list[str]:
-    return [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+def _pieces(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def _text(content: object) -> str:

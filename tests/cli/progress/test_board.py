@@ -241,6 +241,23 @@ def test_the_cost_so_far_is_the_last_that_was_told() -> None:
     assert after((*BEGIN, SpentEvent(cost_usd=0.5), SpentEvent(cost_usd=0.7))).cost_usd == 0.7
 
 
+def test_a_step_that_starts_before_the_plan_is_there_goes_on_in_it() -> None:
+    board = Board("Compare")
+    before = (
+        BEGIN[0],
+        StartedEvent(at=100.5, step="S1", attempt=1, tier="worker"),
+        StartedEvent(at=100.6, step="S9", attempt=1, tier="worker"),
+        EndedEvent(kind="cancelled", at=100.8, step="S9", attempt=1),
+    )
+    for event in before:
+        board = reduce(board, event)
+    assert board.count("running") == 1
+    board = reduce(board, BEGIN[1])
+    assert [*board.rows] == ["S1", "S2", "S3"]
+    assert (board.rows["S1"].status, board.rows["S1"].agent) == ("running", "Ann")
+    assert board.rows["S1"].work_s(102.5) == 2.0
+
+
 # --- waiting for a person -------------------------------------------------------------------------
 
 ASKED = AskedEvent(at=103.0, step="S1", attempt=1, question="S1", title="S1 Ann, before it begins")

@@ -93,7 +93,8 @@ def test_a_plan_that_stays_broken_says_what_is_wrong(broken: Reply, words: str) 
     with serving(steps_work(InTurn([broken]))) as server, pytest.raises(NoPlanError) as caught:
         planned(server, "Measure the harbours")
     assert words in str(caught.value)
-    assert len(server.asked) == 2
+    # Steps may have started while the plan was being written.
+    assert len(plans(server.asked)) == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Steps of a plan that is still being written: their first requests are made ahead of it."""

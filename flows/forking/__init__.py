@@ -1,0 +1,1 @@
+"""Forks: a new run that takes over what another one has finished."""
