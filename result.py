@@ -10,6 +10,7 @@ from .errors import Category, SwarmError
 from .frozen import Frozen
 from .gates import GateResult
 from .task_ir import StoredPlan, Tier
+from .tool_call import ToolCall
 
 __all__ = [
     "EXCERPT_CHARS",
@@ -120,30 +121,6 @@ class LeftOut(Frozen):
     tokens: int
     of: int
     summarised: bool = False
-
-
-class ToolCall(Frozen):
-    """A call of a tool, as it is shown: texts are cut, and secrets masked.
-
-    Attributes:
-        ordinal: Its number among the calls of its attempt, from 1.
-        toolset: The toolset that the tool is of; "" where the model named no tool that there is.
-        arguments: As JSON.
-        outcome: `started` while it runs; `returned`; `refused` if it failed, or was not made, and
-            the model reads why; `stored` if an earlier process made it.
-        result: What the model reads.
-        characters: Those of the whole result.
-        seconds: How long it took; 0 while it runs.
-    """
-
-    ordinal: int
-    tool: str
-    toolset: str = ""
-    arguments: str = ""
-    outcome: Literal["started", "returned", "refused", "stored"] = "started"
-    result: str = ""
-    characters: int = 0
-    seconds: float = 0.0
 
 
 class Attempt(Frozen):

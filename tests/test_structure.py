@@ -29,7 +29,7 @@ LAYERS = (
         "openmp",
         "pricing",
     },
-    {"output", "plan_rules", "step_settings", "task_ir"},
+    {"output", "plan_rules", "step_settings", "task_ir", "tool_call"},
     {"gates"},
     {"result"},
     {"failure_policy", "runs"},

@@ -57,19 +57,19 @@ def test_the_newest_value_of_each_cell_is_the_right_one() -> None:
 
 
 def test_a_reader_knows_only_what_it_has_read() -> None:
-    said = conversation(part("reader").Reader(), *["nothing"] * 12)
-    assert said[-1].text == "Nothing was found."  # type: ignore[union-attr]
+    heard = conversation(part("reader").Reader(), *["nothing"] * 12)
+    assert heard[-1].text == "Nothing was found."  # type: ignore[union-attr]
 
 
 def test_a_reader_takes_the_newest_value_and_goes_on_with_the_next_cell() -> None:
-    said = conversation(
+    heard = conversation(
         part("reader").Reader(),
         "At the end of 2021, Karvel Works had 7 employees.",
         "Karvel Works employed 8 people at the end of 2025.",
         "Karvel Works delivered 9 tonnes in 2025.",
         "Karvel Works was founded in 1850.",
     )
-    assert said[-1].text == (  # type: ignore[union-attr]
+    assert heard[-1].text == (  # type: ignore[union-attr]
         "Karvel Works | staff | 8 | 2025\n"
         "Karvel Works | output | 9 | 2025\n"
         "Karvel Works | founded | 1850 | 2025"
@@ -82,10 +82,10 @@ def test_a_reader_with_a_small_context_forgets_what_it_read_first() -> None:
         "Karvel Works delivered 9 tonnes in 2025. " + "word " * 60,
         "Karvel Works was founded in 1850.",
     )
-    said = conversation(part("reader").Reader(context=150), *results)
-    assert "founded | 1850" in said[-1].text  # type: ignore[union-attr]
-    assert "staff" not in said[-1].text  # type: ignore[union-attr]
-    usage = said[-1].usage  # type: ignore[union-attr]
+    heard = conversation(part("reader").Reader(context=150), *results)
+    assert "founded | 1850" in heard[-1].text  # type: ignore[union-attr]
+    assert "staff" not in heard[-1].text  # type: ignore[union-attr]
+    usage = heard[-1].usage  # type: ignore[union-attr]
     assert usage.input_tokens < 200
 
 

@@ -31,7 +31,7 @@ from .masking import mask
 from .repeats import repeats
 from .result_text import cut, result_text
 from .turns import turn_at
-from .verdict import CallRules, CallVerdict, WantedCall, question_about, verdict_on
+from .verdict import AttemptRules, CallVerdict, WantedCall, question_about, verdict_on
 
 __all__ = ["JournaledCalls"]
 
@@ -58,7 +58,7 @@ class JournaledCalls:
     tag: str
     journal: CallJournal
     limits: ToolLimits
-    rules: CallRules
+    rules: AttemptRules
     secrets: frozenset[str] = frozenset()
     clock: Callable[[], float] = time.time
     calls: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])

@@ -12,7 +12,7 @@ from ...approvals.question import Answer, Question
 from ..journal.entries import CallKey, JournalState
 from ..marks import is_acting, is_idempotent
 
-__all__ = ["CallRules", "CallVerdict", "WantedCall", "question_about", "verdict_on"]
+__all__ = ["AttemptRules", "CallVerdict", "WantedCall", "question_about", "verdict_on"]
 
 CallVerdict = Literal["make", "stored", "over", "ask", "rejected", "uncertain"]
 """`make` it; take what is `stored`; it is `over` the bound of calls; `ask` a person; a person
@@ -20,7 +20,7 @@ CallVerdict = Literal["make", "stored", "over", "ask", "rejected", "uncertain"]
 
 
 @dataclass(frozen=True, slots=True)
-class CallRules:
+class AttemptRules:
     """What an attempt's calls keep to.
 
     Attributes:
@@ -49,7 +49,7 @@ class WantedCall:
 
 
 def verdict_on(
-    wanted: WantedCall, state: JournalState, rules: CallRules, answer: Answer | None
+    wanted: WantedCall, state: JournalState, rules: AttemptRules, answer: Answer | None
 ) -> CallVerdict:
     """Say what is done about a call.
 

@@ -20,7 +20,7 @@ from ....runs import RunFolder
 from ....toolsets.calling.attempt_tools import AttemptTools
 from ....toolsets.calling.journaled import JournaledCalls
 from ....toolsets.calling.repeats import repeats
-from ....toolsets.calling.verdict import CallRules
+from ....toolsets.calling.verdict import AttemptRules
 from ....toolsets.catalogue import Catalogue, catalogue_of
 from ....toolsets.journal.file import CallJournal
 from ....toolsets.marks import is_acting
@@ -149,12 +149,12 @@ class ToolLoop:
         return read + tokens_of(new)
 
 
-def _rules(request: SubagentRequest, catalogue: Catalogue) -> CallRules:
+def _rules(request: SubagentRequest, catalogue: Catalogue) -> AttemptRules:
     most = catalogue.limits.calls
     if request.max_calls is not None:
         most = min(most, request.max_calls)
     # What changes nothing needs no person who agrees to it.
-    return CallRules(most, asks=catalogue.asks and not request.looks_around)
+    return AttemptRules(most, asks=catalogue.asks and not request.looks_around)
 
 
 def _any(_: ToolDefinition) -> bool:
