@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo
 
 BENCHES = Path(__file__).parents[2] / "benches"
-INFO: Any = None
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,15 @@ def part(name: str) -> Any:
 
 def conversation(reader: Any, *results: str) -> list[ModelMessage]:
     """What a reader says to the results that it is given, one after another."""
-    info = AgentInfo([], True, [], None, INFO, None)
+    parameters = ModelRequestParameters()
+    info = AgentInfo(
+        function_tools=[],
+        allow_text_output=True,
+        output_tools=[],
+        model_settings=None,
+        model_request_parameters=parameters,
+        instructions=None,
+    )
     messages: list[ModelMessage] = [ModelRequest([UserPromptPart("Of these:\n- Karvel Works")])]
     for result in results:
         answer = reader(messages, info)
@@ -49,19 +57,19 @@ def test_the_newest_value_of_each_cell_is_the_right_one() -> None:
 
 
 def test_a_reader_knows_only_what_it_has_read() -> None:
-    spoken = conversation(part("reader").Reader(), *["nothing"] * 12)
-    assert spoken[-1].text == "Nothing was found."  # type: ignore[union-attr]
+    heard = conversation(part("reader").Reader(), *["nothing"] * 12)
+    assert heard[-1].text == "Nothing was found."  # type: ignore[union-attr]
 
 
 def test_a_reader_takes_the_newest_value_and_goes_on_with_the_next_cell() -> None:
-    spoken = conversation(
+    heard = conversation(
         part("reader").Reader(),
         "At the end of 2021, Karvel Works had 7 employees.",
         "Karvel Works employed 8 people at the end of 2025.",
         "Karvel Works delivered 9 tonnes in 2025.",
         "Karvel Works was founded in 1850.",
     )
-    assert spoken[-1].text == (  # type: ignore[union-attr]
+    assert heard[-1].text == (  # type: ignore[union-attr]
         "Karvel Works | staff | 8 | 2025\n"
         "Karvel Works | output | 9 | 2025\n"
         "Karvel Works | founded | 1850 | 2025"
@@ -71,13 +79,14 @@ def test_a_reader_takes_the_newest_value_and_goes_on_with_the_next_cell() -> Non
 def test_a_reader_with_a_small_context_forgets_what_it_read_first() -> None:
     results = (
         "Karvel Works employed 8 people at the end of 2025.",
-        "Karvel Works delivered 9 tonnes in 2025. " + "word " * 300,
+        "Karvel Works delivered 9 tonnes in 2025. " + "word " * 60,
         "Karvel Works was founded in 1850.",
     )
-    spoken = conversation(part("reader").Reader(context=100), *results)
-    assert spoken[-1].text == "Karvel Works | founded | 1850 | 2025"  # type: ignore[union-attr]
-    usage = spoken[-1].usage  # type: ignore[union-attr]
-    assert usage.input_tokens < 150
+    heard = conversation(part("reader").Reader(context=150), *results)
+    assert "founded | 1850" in heard[-1].text  # type: ignore[union-attr]
+    assert "staff" not in heard[-1].text  # type: ignore[union-attr]
+    usage = heard[-1].usage  # type: ignore[union-attr]
+    assert usage.input_tokens < 200
 
 
 def test_pages_wait_for_one_another_where_only_so_many_are_looked_up_at_once() -> None:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from flow_runs import task_runs
 from prefect_swarm import override_models, override_toolsets
-from prefect_swarm.errors import InputError
+from prefect_swarm.errors import InputError, NoPlanError
 from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import RunFolder
@@ -209,6 +210,33 @@ def test_a_look_that_the_budget_has_no_room_for_is_not_made() -> None:
     with having(orchestrator, shelf=counting(three)), pytest.raises(Exception, match="tokens"):
         run(explore=1, max_tokens=20)
     assert orchestrator.asked_to_look == 0
+
+
+def test_a_run_that_is_resumed_after_its_look_makes_no_second_one() -> None:
+    made: list[str] = []
+
+    def count(what: str) -> str:
+        made.append(what)
+        return f"3 of {what}"
+
+    class Refusing(Orchestrator):
+        def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+            if info.output_tools and not self.read:
+                self.read.append("")
+                return ModelResponse([TextPart("I can't help with that.")])
+            return super().__call__(messages, info)
+
+    orchestrator = Refusing(wanted=1)
+    with having(orchestrator, shelf=counting(count)):
+        with pytest.raises(NoPlanError):
+            run(explore=1)
+        (folder,) = RunFolder.of("x").folder.parent.iterdir()
+        result = asyncio.run(resume(folder.name))
+    assert made == ["kind 0"]
+    assert orchestrator.asked_to_look == 2
+    assert result.planning.explored
+    assert result.planning.explored.notes == "There are ['3 of kind 0']."
+    assert "There are" in orchestrator.read[1]
 
 
 def test_what_was_found_is_kept_before_the_plan_is_asked_for() -> None:
