@@ -23,7 +23,7 @@ WATER = TASKS[2]["prompt"]
 
 
 def test_nothing_that_was_answered_is_asked_twice_and_nothing_is_lost() -> None:
-    killed = threading.Event()
+    killed, held = threading.Event(), threading.Event()
 
     def hold(number: int) -> None:
         if number == LAST_PIECES:
@@ -33,11 +33,15 @@ def test_nothing_that_was_answered_is_asked_twice_and_nothing_is_lost() -> None:
         if asked.is_plan:
             return Reply(tool_args=PLAN, before_piece=hold)
         is_held = WATER in asked.prompt and not killed.is_set()
+        if is_held:
+            held.set()
         return Reply("too late", hold=killed) if is_held else finding(asked)
 
     with serving(answer) as server:
         with started(server.name(), OBJECTIVE, script=SCRIPT) as process:
             run = heard(process, "spent S1", "spent S2", "started S3")
+            # The event tells of an attempt; its request may be still on its way.
+            assert held.wait(60)
             process.send_signal(signal.SIGKILL)
             process.wait()
         before = [line["key"] for line in find_run(run).lines(ACCOUNTS) if line.get("is_settled")]

@@ -196,7 +196,8 @@ def test_thirty_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
             heard(started, ("began", "planned", "asked S2")[kill % 3])
         assert approvals.edits() == (edit,)
         assert calls.read_text("utf-8") == "do S1\n"
-        assert [q.id for q in approvals.pending()] in (["S2"], ["S2#2"])
+        # Between the old question, which is withdrawn, and the new one nothing is asked.
+        assert [q.id for q in approvals.pending()] in (["S2"], [], ["S2#2"])
     with process("resume", calls, run_id) as started:
         heard(started, "asked S2")
         approvals.answer(Answer(question="S2#2", verdict="approved"))
