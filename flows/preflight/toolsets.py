@@ -107,7 +107,9 @@ def _built_in(options: SwarmOptions) -> Iterator[ToolsetSource]:
 
 def _offered(options: SwarmOptions, names: frozenset[str]) -> frozenset[str]:
     if options.toolsets is None:
-        return names - _UNLESS_NAMED
+        # Whoever wants a planner to be shown nothing means what nobody configured, too.
+        held_back = _UNLESS_NAMED if options.plan_context else {*_UNLESS_NAMED, "python"}
+        return names - held_back
     if unknown := sorted(set(options.toolsets) - names):
         has = f"There are {', '.join(sorted(names))}." if names else "There are none."
         raise InputError(

@@ -64,7 +64,7 @@ def planned(**options: Any) -> SwarmResult:
 def test_the_planner_is_shown_the_tools_and_gives_an_agent_what_it_needs(tmp_path: Path) -> None:
     with planning() as seen:
         result = planned(mcp=written(tmp_path, raw=entry(), other=entry()))
-    assert seen[0]["names"] == ["other", "raw"]
+    assert seen[0]["names"] == ["other", "python", "raw"]
     assert "- raw\n  echo: “Give the text back.”" in seen[0]["text"]
     assert "Give each the fewest" in seen[0]["how"]
     assert result.plan.agents[0].tools == ("other",)
@@ -80,7 +80,7 @@ def test_the_planner_is_offered_what_the_user_says_alone(tmp_path: Path) -> None
 
 def test_without_toolsets_the_planner_hears_nothing_of_them() -> None:
     with planning() as seen:
-        planned()
+        planned(toolsets=())
     assert seen[0]["names"] == []
     assert "oolset" not in seen[0]["text"] + seen[0]["how"]
 

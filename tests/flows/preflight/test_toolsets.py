@@ -48,19 +48,31 @@ def others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Toolsets of another package and built-in ones, `web` among these."""
     registered = {name: GivenToolset(name, tools, "registered") for name in ("a", "b", "theirs")}
     monkeypatch.setattr(toolsets, "registered_toolsets", lambda: registered)
+    built_in = [GivenToolset(name, tools, "built in") for name in ("theirs", "web")]
 
-    def maker(name: str) -> Any:
-        def make(options: SwarmOptions) -> GivenToolset | None:
-            return GivenToolset(name, tools, "built in") if name else None
+    def make(_: SwarmOptions) -> list[GivenToolset]:
+        return built_in
 
-        return make
-
-    made = (maker("theirs"), maker("web"), maker(""))
-    monkeypatch.setattr(toolsets, "_BUILT_IN", made)
+    monkeypatch.setattr(toolsets, "_built_in", make)
 
 
-def test_without_options_a_run_has_what_is_registered_alone() -> None:
-    assert catalogue().names == frozenset()
+def test_without_options_a_run_has_what_comes_along_and_documents_only_with_folders(
+    tmp_path: Path,
+) -> None:
+    assert catalogue().names == {"python", "web"}
+    assert catalogue(documents=(str(tmp_path),)).names == {"documents", "python", "web"}
+
+
+def test_a_folder_of_documents_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ToolsetError, match="gone"):
+        catalogue(documents=(str(tmp_path / "gone"),))
+
+
+def test_a_planner_that_is_shown_no_context_is_offered_only_what_is_configured() -> None:
+    assert catalogue().offered == {"python"}
+    assert catalogue(plan_context=False).offered == frozenset()
+    with override_toolsets(stock=tools):
+        assert catalogue(plan_context=False).offered == {"stock"}
 
 
 def test_what_is_given_comes_first_then_servers_then_packages_then_what_is_built_in(
