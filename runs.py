@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ from .files import append_line, storage_error, write_atomically
 from .result import StepResult, SwarmResult
 from .settings import home
 
-__all__ = ["ACCOUNTS", "RunFolder", "find_run", "run_id_of"]
+__all__ = ["ACCOUNTS", "UNFINISHED", "RunFolder", "find_run", "run_id_of"]
 
+UNFINISHED = ".new"
+"""How files end that a process just writes; their names begin with its number and a hyphen."""
 ACCOUNTS = "accounts.jsonl"
 """The file with what the run's calls took. Its first line says what `run.json` says."""
 
@@ -111,6 +114,10 @@ class RunFolder:
         """Remove what a process left that was killed while it wrote; the run's lock is held."""
         for path in self.folder.rglob(".*"):
             path.unlink(missing_ok=True)
+        # Answers are written without the lock: those that are just being written stay.
+        for path in self.folder.rglob(f"*{UNFINISHED}"):
+            if not _is_being_written(path):
+                path.unlink(missing_ok=True)
 
     def append(self, name: str, content: BaseModel | dict[str, Any]) -> None:
         """Add a line of JSON to a file.
@@ -292,6 +299,17 @@ def find_run(name: str) -> RunFolder:
 
 
 _ID_DIGITS = 32
+
+
+def _is_being_written(path: Path) -> bool:
+    """Say whether the process lives that an unfinished file's name begins with."""
+    try:
+        os.kill(int(path.name.partition("-")[0]), 0)
+    except (ProcessLookupError, ValueError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _data(content: Content) -> bytes:

@@ -14,9 +14,9 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
-from ..errors import AnsweredError, RunDamagedError, StorageError
-from ..files import storage_error, write_atomically
-from ..runs import RunFolder
+from ..errors import AnsweredError, RunDamagedError
+from ..files import OWNER_ONLY, storage_error
+from ..runs import UNFINISHED, RunFolder
 from .question import WITHDRAWN, Answer, Question, number_of, numbered
 
 __all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
@@ -24,7 +24,6 @@ __all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
 ANSWERS, QUESTIONS = "answers", "questions"
 """The folders of a run that have them."""
 _NAME_CHARS = 120
-_TRIES = 100
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -150,25 +149,20 @@ class Approvals:
         """Write a file that must not be there yet: whole, and only the first of several."""
         path = self._path(folder, name)
         text = content.model_dump_json(indent=2)
-        for _ in range(_TRIES):
-            own = path.with_name(f".{os.getpid()}-{os.urandom(8).hex()}")
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(own, text)
-                # A link fails where a rename would put the second file in the first one's place.
-                os.link(own, path)
-                return
-            except FileNotFoundError:
-                # A run that begins removes temporary files, this one among them.
-                continue
-            except FileExistsError:
-                raise
-            except OSError as error:
-                raise storage_error(path, len(text), error) from error
-            finally:
-                with suppress(OSError):
-                    own.unlink(missing_ok=True)
-        raise StorageError(f"{path} can't be written: it is removed each time.", "Try again.")
+        # No hidden name: a run that begins removes hidden files, whoever is just writing them.
+        own = path.with_name(f"{os.getpid()}-{os.urandom(8).hex()}{UNFINISHED}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_new(own, text)
+            # A link fails where a rename would put the second file in the first one's place.
+            os.link(own, path)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise storage_error(path, len(text), error) from error
+        finally:
+            with suppress(OSError):
+                own.unlink(missing_ok=True)
 
     def _path(self, folder: str, name: str) -> Path:
         file = quote(name, safe="#")
@@ -192,3 +186,11 @@ def _damaged(path: Path, what: str) -> RunDamagedError:
     return RunDamagedError(
         f"{path} is damaged: {what}.", "Remove the file; then the question can be answered again."
     )
+
+
+def _write_new(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
