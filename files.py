@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import StorageError
@@ -16,8 +16,12 @@ __all__ = [
     "HOME_VARIABLE",
     "OWNER_ONLY",
     "READABLE",
+    "UNFINISHED",
     "append_bytes",
     "append_line",
+    "create_once",
+    "is_left_unfinished",
+    "process_lives",
     "replace_atomically",
     "require_room",
     "storage_error",
@@ -27,6 +31,8 @@ __all__ = [
 
 HOME_VARIABLE = "PREFECT_INTEGRATIONS_SWARM_HOME"
 """Names the folder that runs and memory lie in."""
+UNFINISHED = ".new"
+"""How files end that a process is just creating; their names begin with its number and a hyphen."""
 OWNER_ONLY = 0o600
 READABLE = 0o644
 
@@ -64,6 +70,47 @@ def replace_atomically(path: Path, *, mode: int = OWNER_ONLY) -> Generator[Path]
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def create_once(path: Path, text: str) -> None:
+    """Write a file that isn't there yet: whole, and of several processes the first one alone.
+
+    Unlike a temporary file, what is just being written has no hidden name: whoever removes hidden
+    files takes none from another process. See `is_left_unfinished` for what a kill leaves.
+
+    Raises:
+        FileExistsError: It is there.
+        OSError: It can't be written.
+    """
+    own = path.with_name(f"{os.getpid()}-{os.urandom(8).hex()}{UNFINISHED}")
+    try:
+        descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        # A link fails where a rename would put the second file in the first one's place.
+        os.link(own, path)
+    finally:
+        with suppress(OSError):
+            own.unlink(missing_ok=True)
+
+
+def is_left_unfinished(path: Path) -> bool:
+    """Say whether the process is gone that an unfinished file's name begins with."""
+    number = path.name.partition("-")[0]
+    return not number.isdecimal() or not process_lives(int(number))
+
+
+def process_lives(number: int) -> bool:
+    """Say whether this machine has a process of that number; another user's is one too."""
+    try:
+        os.kill(number, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def append_line(path: Path, line: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,14 +14,12 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from .errors import RunDamagedError, RunNotFoundError, StorageError
-from .files import append_line, storage_error, write_atomically
+from .files import UNFINISHED, append_line, is_left_unfinished, storage_error, write_atomically
 from .result import StepResult, SwarmResult
 from .settings import home
 
-__all__ = ["ACCOUNTS", "UNFINISHED", "RunFolder", "find_run", "run_id_of"]
+__all__ = ["ACCOUNTS", "RunFolder", "find_run", "run_id_of"]
 
-UNFINISHED = ".new"
-"""How files end that a process just writes; their names begin with its number and a hyphen."""
 ACCOUNTS = "accounts.jsonl"
 """The file with what the run's calls took. Its first line says what `run.json` says."""
 
@@ -116,7 +113,7 @@ class RunFolder:
             path.unlink(missing_ok=True)
         # Answers are written without the lock: those that are just being written stay.
         for path in self.folder.rglob(f"*{UNFINISHED}"):
-            if not _is_being_written(path):
+            if is_left_unfinished(path):
                 path.unlink(missing_ok=True)
 
     def append(self, name: str, content: BaseModel | dict[str, Any]) -> None:
@@ -299,17 +296,6 @@ def find_run(name: str) -> RunFolder:
 
 
 _ID_DIGITS = 32
-
-
-def _is_being_written(path: Path) -> bool:
-    """Say whether the process lives that an unfinished file's name begins with."""
-    try:
-        os.kill(int(path.name.partition("-")[0]), 0)
-    except (ProcessLookupError, ValueError):
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _data(content: Content) -> bytes:

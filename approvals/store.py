@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -15,8 +14,8 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from ..errors import AnsweredError, RunDamagedError
-from ..files import OWNER_ONLY, storage_error
-from ..runs import UNFINISHED, RunFolder
+from ..files import create_once, storage_error
+from ..runs import RunFolder
 from .question import WITHDRAWN, Answer, Question, number_of, numbered
 
 __all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
@@ -149,20 +148,13 @@ class Approvals:
         """Write a file that must not be there yet: whole, and only the first of several."""
         path = self._path(folder, name)
         text = content.model_dump_json(indent=2)
-        # No hidden name: a run that begins removes hidden files, whoever is just writing them.
-        own = path.with_name(f"{os.getpid()}-{os.urandom(8).hex()}{UNFINISHED}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_new(own, text)
-            # A link fails where a rename would put the second file in the first one's place.
-            os.link(own, path)
+            create_once(path, text)
         except FileExistsError:
             raise
         except OSError as error:
             raise storage_error(path, len(text), error) from error
-        finally:
-            with suppress(OSError):
-                own.unlink(missing_ok=True)
 
     def _path(self, folder: str, name: str) -> Path:
         file = quote(name, safe="#")
@@ -186,11 +178,3 @@ def _damaged(path: Path, what: str) -> RunDamagedError:
     return RunDamagedError(
         f"{path} is damaged: {what}.", "Remove the file; then the question can be answered again."
     )
-
-
-def _write_new(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())

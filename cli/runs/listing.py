@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from ...files import process_lives
+
 __all__ = ["STATUSES", "ListedRun", "RunStatus", "is_executed", "list_runs"]
 
 RunStatus = Literal["completed", "partial", "failed", "running", "waiting", "stopped", "damaged"]
@@ -184,10 +186,10 @@ def is_executed(folder: Path) -> bool:
     """Whether a process of this machine executes the run, by the lock that dies with it."""
     path = folder / "lock"
     try:
-        os.kill(int(path.read_text("ascii")), 0)
-    except PermissionError:
-        pass  # Another user's.
-    except (OSError, ValueError, OverflowError):
+        number = int(path.read_text("ascii"))
+    except (OSError, ValueError):
+        return False
+    if not process_lives(number):
         return False
     # The number may be another process's by now. Only such runs are tried, since for the moment
     # that the lock is held here nothing could begin them.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ....files import OWNER_ONLY, write_atomically
+from ....files import OWNER_ONLY, process_lives, write_atomically
 from ....frozen import Frozen
 from ..api import EngineConfig
 
@@ -102,7 +102,7 @@ def find_record(folder: Path, path: Path, config: EngineConfig) -> ServedRecord 
         record = _read(file)
         if record is None or record.machine != _machine() or record.pid == os.getpid():
             continue
-        if not _alive(record.pid):
+        if not process_lives(record.pid):
             file.unlink(missing_ok=True)
         elif record.serves(path, config):
             return record
@@ -117,16 +117,6 @@ def _read(file: Path) -> ServedRecord | None:
         return ServedRecord.model_validate_json(file.read_bytes())
     except (OSError, ValidationError):
         return None
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _machine() -> str:
