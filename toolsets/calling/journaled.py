@@ -122,7 +122,7 @@ class JournaledCalls:
                 why = f" {answer.why}" if answer and answer.why else ""
                 raise self._refusal(shown, f"{_REJECTED}{why}")
             case _:
-                found = repeats(_to_last_answer(messages))
+                found = repeats(messages)
                 if call_id in found.calls:
                     raise self._refusal(shown, found.text)
                 return await self._make(key, shown, server, part, make)
@@ -243,11 +243,6 @@ class JournaledCalls:
     def _question(self, key: CallKey) -> str:
         begun = self._before.reserved[key]
         return f"{self.tag}.{key.ordinal}" + (f".again{begun}" if begun else "")
-
-
-def _to_last_answer(messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
-    last = max(n for n, message in enumerate(messages) if isinstance(message, ModelResponse))
-    return messages[: last + 1]
 
 
 def _calls_of(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:

@@ -53,7 +53,9 @@ class Repeats:
 
 
 def repeats(messages: Sequence[ModelMessage]) -> Repeats:
-    """Say what to do about the calls of a conversation's last answer, before they are made.
+    """Say what to do about the calls of a conversation's last answer.
+
+    It is the same before they are made and after: their own results don't count.
 
     A call is too much if the same tool was called with the same arguments twice before, and the
     last two results were the same: a tool whose results change, such as a page that is waited for,

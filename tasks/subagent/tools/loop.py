@@ -129,7 +129,9 @@ class ToolLoop:
     def _settings(self, context: RunContext[None]) -> ModelSettings:
         """Return the settings of the next request: after the last call it can't call."""
         settings = ModelSettings(**self.settings)
-        if _made(context.messages) >= self._journaled.rules.most or _repeats(context.messages):
+        messages = context.messages
+        goes_on = repeats(messages).advice != "take_away"
+        if _made(messages) >= self._journaled.rules.most or not goes_on:
             settings["tool_choice"] = "none"
         return settings
 
@@ -179,12 +181,6 @@ def _made(messages: Sequence[ModelMessage]) -> int:
         if isinstance(message, ModelRequest)
         for part in message.parts
     )
-
-
-def _repeats(messages: Sequence[ModelMessage]) -> bool:
-    """Say whether the last answer made a call once more that it had been told of."""
-    answers = [n for n, message in enumerate(messages) if isinstance(message, ModelResponse)]
-    return bool(answers) and repeats(messages[: answers[-1] + 1]).advice == "take_away"
 
 
 def _calls_in(message: ModelMessage) -> bool:

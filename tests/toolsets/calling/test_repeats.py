@@ -137,3 +137,12 @@ def test_a_loop_ends_unless_its_calls_or_results_are_news(calls: list[tuple[str,
         made += 1
         talk.returns(found.text or name + argument)
     assert made <= 4 * (MOST_ALIKE - 1) + 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["sunny", "rain"])), max_size=12))
+def test_what_the_last_calls_came_to_changes_nothing(made: list[tuple[str, str]]) -> None:
+    talk = Talk()
+    for name, result in made:
+        before = talk.answer((name, {}))
+        talk.returns(before.text or result)
+        assert repeats(talk.messages) == before
