@@ -24,7 +24,7 @@ from .text.length import Length
 from .text.repetition import Repetition
 from .text.sections import Sections
 
-__all__ = ["GROUP", "find_gate", "gates"]
+__all__ = ["GROUP", "find_gate", "gates", "package_of"]
 
 GROUP = "prefect_swarm.gates"
 """The entry point group in which other packages register gates."""
@@ -57,7 +57,9 @@ def gates() -> Mapping[str, Gate]:
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         gate = _load(point)
         if gate.name in found:
-            raise InputError(f"Two gates are named {gate.name}.", f"Rename that of {_of(point)}.")
+            raise InputError(
+                f"Two gates are named {gate.name}.", f"Rename that of {package_of(point)}."
+            )
         found[gate.name] = gate
     return MappingProxyType(found)
 
@@ -81,16 +83,17 @@ def _load(point: EntryPoint) -> Gate:
         fits = fits and callable(gate.check) and callable(gate.version)
     except Exception as error:
         raise InputError(
-            f"The gate {point.name} of {_of(point)} can't be loaded: {error!r}.",
+            f"The gate {point.name} of {package_of(point)} can't be loaded: {error!r}.",
             "Fix or uninstall that package.",
         ) from error
     if not fits:
         raise InputError(
-            f"The gate {point.name} of {_of(point)} is not a gate.",
+            f"The gate {point.name} of {package_of(point)} is not a gate.",
             "Give it the attributes of prefect_swarm.gates.Gate.",
         )
     return gate
 
 
-def _of(point: EntryPoint) -> str:
+def package_of(point: EntryPoint) -> str:
+    """Return the name of the package that registers an entry point."""
     return point.dist.name if point.dist is not None else point.value

@@ -11,6 +11,7 @@ from typing import Any, cast
 from pydantic_ai.toolsets import AbstractToolset
 
 from ..errors import InputError
+from ..gates.registry import package_of
 from .given import GivenToolset
 from .names import checked_name
 from .source import ToolsetSource
@@ -35,7 +36,7 @@ def registered_toolsets() -> Mapping[str, ToolsetSource]:
         source = _load(point)
         if source.name in found:
             raise InputError(
-                f"Two toolsets are named {source.name}.", f"Rename that of {_of(point)}."
+                f"Two toolsets are named {source.name}.", f"Rename that of {package_of(point)}."
             )
         found[source.name] = source
     return MappingProxyType(found)
@@ -51,12 +52,12 @@ def _load(point: EntryPoint) -> ToolsetSource:
         fits = _is_source(made) and bool(checked_name(made.name))
     except Exception as error:
         raise InputError(
-            f"The toolset {point.name} of {_of(point)} can't be loaded: {error!r}.",
+            f"The toolset {point.name} of {package_of(point)} can't be loaded: {error!r}.",
             "Fix or uninstall that package.",
         ) from error
     if not fits:
         raise InputError(
-            f"The toolset {point.name} of {_of(point)} is no toolset.",
+            f"The toolset {point.name} of {package_of(point)} is no toolset.",
             "Give a pydantic-ai toolset, or the attributes of "
             "prefect_swarm.toolsets.source.ToolsetSource.",
         )
@@ -70,7 +71,3 @@ def _is_any(made: Any) -> bool:
 def _is_source(made: Any) -> bool:
     texts = (getattr(made, name, None) for name in ("name", "about", "server"))
     return all(isinstance(text, str) for text in texts) and callable(getattr(made, "toolset", None))
-
-
-def _of(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else point.value
