@@ -6,16 +6,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections import Counter
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flow_runs import plan_of
-from prefect.settings import get_current_settings
+from held_runs import started as started_script
 from prefect_swarm.approvals.question import Answer
 from prefect_swarm.approvals.store import Approvals
 from prefect_swarm.flows.compile import CompiledPlan, compile_plan
@@ -23,7 +22,7 @@ from prefect_swarm.flows.edited.applied import keep_unchanged
 from prefect_swarm.result import Attempt, StepResult
 from prefect_swarm.runs import RunFolder, find_run
 
-SCRIPT = Path(__file__).with_name("waiting_run.py")
+process = partial(started_script, script=Path(__file__).with_name("waiting_run.py"))
 PLAN: dict[str, Any] = {
     "objective": "Find out",
     "agents": [{"name": "Reader", "system_prompt": "You read closely."}],
@@ -32,23 +31,6 @@ PLAN: dict[str, Any] = {
         {"id": "S2", "agent": "Reader", "prompt": "do S2", "depends_on": ["S1"], "approval": True},
     ],
 }
-
-
-@contextmanager
-def process(*arguments: object) -> Generator[subprocess.Popen[str]]:
-    api = get_current_settings().api.url
-    assert api is not None
-    started = subprocess.Popen(
-        [sys.executable, str(SCRIPT), *map(str, arguments)],
-        env={**os.environ, "PREFECT_API_URL": api},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield started
-    finally:
-        started.send_signal(signal.SIGKILL)
-        started.communicate()
 
 
 def heard(started: subprocess.Popen[str], *until: str) -> list[str]:

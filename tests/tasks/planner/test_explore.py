@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
+from forked import told_by_fork
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.tasks.planner.explore import exploration_request, notes_in
 from prefect_swarm.tasks.planner.given_inputs import notes_of
@@ -72,29 +74,21 @@ def answers(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
 
 def killed_in_call(run: str, number: int) -> list[str]:
     """Look around in a process that is killed in a call; return what it wrote down."""
-    reading, writing = os.pipe()
-    if (child := os.fork()) == 0:
-        try:
-            os.close(reading)
 
-            async def count(n: int) -> str:
-                os.write(writing, f"call {n}\n".encode())
-                if n == number:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return f"<{n}>"
+    def work(tell: Callable[[str], None]) -> None:
+        async def count(n: int) -> str:
+            tell(f"call {n}")
+            if n == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return f"<{n}>"
 
-            tools = FunctionToolset[None]()
-            tools.add_function(count, metadata=marked(idempotent=True))
-            with open_catalogue(run, Catalogue.of([GivenToolset("shelf", tools)])):
-                loop = ToolLoop(FunctionModel(answers), request(run), ModelSettings())
-                os.write(writing, f"{asyncio.run(loop.run()).text}\n".encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    os.waitpid(child, 0)
-    return lines
+        tools = FunctionToolset[None]()
+        tools.add_function(count, metadata=marked(idempotent=True))
+        with open_catalogue(run, Catalogue.of([GivenToolset("shelf", tools)])):
+            loop = ToolLoop(FunctionModel(answers), request(run), ModelSettings())
+            tell(asyncio.run(loop.run()).text or "")
+
+    return told_by_fork(work)
 
 
 @pytest.mark.usefixtures("swarm_home")

@@ -6,10 +6,12 @@ import asyncio
 import os
 import signal
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from forked import told_by_fork
 from prefect_swarm.errors import UncertainCallError
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.tasks.subagent.request import SubagentRequest
@@ -85,29 +87,22 @@ async def attempt(run_id: str, tell: Any, *, idempotent: bool) -> str:
 
 def killed_after(run_id: str, messages: int, *, idempotent: bool) -> list[str]:
     """Run the attempt in a process that is killed after so many messages; return what it told."""
-    reading, writing = os.pipe()
-    if (child := os.fork()) == 0:
+    left = messages
+
+    def work(write: Callable[[str], None]) -> None:
+        def tell(text: str) -> None:
+            nonlocal left
+            write(text)
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
         try:
-            os.close(reading)
-            left = messages
-
-            def tell(text: str) -> None:
-                nonlocal left
-                os.write(writing, f"{text}\n".encode())
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
             tell(f"answer {asyncio.run(attempt(run_id, tell, idempotent=idempotent))}")
         except UncertainCallError as error:
-            os.write(writing, f"uncertain {error}\n".encode())
-        finally:
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading, encoding="utf-8") as file:
-        lines = file.read().splitlines()
-    os.waitpid(child, 0)
-    return lines
+            write(f"uncertain {error}")
+
+    return told_by_fork(work)
 
 
 def committed(run_id: str) -> set[int]:
