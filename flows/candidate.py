@@ -103,19 +103,19 @@ class Candidates:
             request: Within the budget already, under its key.
             label: Names the task runs, such as `attempt 2`.
         """
-        allowance = AttemptBudget(partial(self.context.ledger.extend, request.key))
+        budget = AttemptBudget(partial(self.context.ledger.extend, request.key))
         usage, is_exact = None, False
         try:
-            with allowed(allowance), told_calls(self.context.tell, request):
+            with allowed(budget), told_calls(self.context.tell, request):
                 state, result = await self._ask(step, request, wait_for, label)
             # The tokens that a model wrote before it was stopped from outside are not counted.
             is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()
             usage = result.usage
             if request.tools:
                 # Another process, or this one before it waited for a person, has paid for the rest.
-                usage = allowance.taken
+                usage = budget.taken
         except ApprovalNeededError:
-            usage, is_exact = allowance.taken, True
+            usage, is_exact = budget.taken, True
             raise
         finally:
             self.context.ledger.settle(request.key, usage, is_exact=is_exact)

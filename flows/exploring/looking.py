@@ -116,8 +116,8 @@ async def _look(
         request = await ledger.reserve(request)
     except BudgetExceededError as error:
         return None, failed(category=Category.BUDGET, error=str(error))
-    allowance = AttemptBudget(partial(ledger.extend, request.key))
-    with allowed(allowance), told_calls(tell, request):
+    budget = AttemptBudget(partial(ledger.extend, request.key))
+    with allowed(budget), told_calls(tell, request):
         state, content = await run_task(explore, request, name="Orchestrator · explore")
     if (found := result_in(content)) is not None:
         return state, found

@@ -31,13 +31,13 @@ class AttemptBudget:
     taken: Usage = field(default_factory=Usage)
 
 
-_current: ContextVar[AttemptBudget | None] = ContextVar("allowance", default=None)
+_current: ContextVar[AttemptBudget | None] = ContextVar("attempt_budget", default=None)
 
 
 @contextmanager
-def allowed(allowance: AttemptBudget) -> Generator[None]:
-    """Let the attempt inside spend by an allowance."""
-    token = _current.set(allowance)
+def allowed(budget: AttemptBudget) -> Generator[None]:
+    """Let the attempt inside spend by a budget."""
+    token = _current.set(budget)
     try:
         yield
     finally:
@@ -45,5 +45,5 @@ def allowed(allowance: AttemptBudget) -> Generator[None]:
 
 
 def current_budget() -> AttemptBudget:
-    """Return the allowance of the attempt that runs here; one without bounds if there is none."""
+    """Return the budget of the attempt that runs here; one without bounds if there is none."""
     return _current.get() or AttemptBudget()
