@@ -87,6 +87,20 @@ class Approvals:
             raise _damaged(path, f"it answers {answer.question}")
         return answer
 
+    def decision(self, name: str) -> Answer | None:
+        """Return what a person decided about the questions of a name; None if nothing yet.
+
+        One that an edited plan took back is no decision: `ask` asks it anew, with the next number.
+
+        Raises:
+            RunDamagedError: As `answer_to` has it.
+        """
+        for number in count(1):
+            answer = self.answer_to(numbered(name, number))
+            if answer is None or not answer.is_withdrawal:
+                return answer
+        raise AssertionError("unreachable")
+
     def readable_answer(self, question: str) -> Answer | None:
         """Return the answer to a question; None if there is none that can be read."""
         with suppress(RunDamagedError):

@@ -118,7 +118,7 @@ class JournaledCalls:
             case "over":
                 raise self._refusal(shown, _OVER)
             case "rejected":
-                answer = Approvals(self.run).answer_to(self._question(key))
+                answer = Approvals(self.run).decision(self._question(key))
                 why = f" {answer.why}" if answer and answer.why else ""
                 raise self._refusal(shown, f"{_REJECTED}{why}")
             case _:
@@ -140,7 +140,7 @@ class JournaledCalls:
         ]
         approvals = Approvals(self.run)
         verdicts: dict[CallKey, CallVerdict] = {
-            call.key: verdict_on(call, self._before, self.rules, approvals.answer_to(call.question))
+            call.key: verdict_on(call, self._before, self.rules, approvals.decision(call.question))
             for call in wanted
         }
         questions = [
@@ -148,13 +148,12 @@ class JournaledCalls:
             for call in wanted
             if verdicts[call.key] == "ask"
         ]
-        for question in questions:
-            approvals.ask(question.model_copy(update={"at": self.clock()}))
-        if questions:
+        asked = [approvals.ask(q.model_copy(update={"at": self.clock()})) for q in questions]
+        if asked:
             raise ApprovalNeededError(
-                f"{self.step} waits for a person: {'; '.join(q.title for q in questions)}",
+                f"{self.step} waits for a person: {'; '.join(q.title for q in asked)}",
                 f"Decide with: prefect-swarm approve {self.run.run_id} {self.step}",
-                tuple(question.id for question in questions),
+                tuple(question.id for question in asked),
             )
         for call in wanted:
             if verdicts[call.key] == "uncertain":
