@@ -1,0 +1,87 @@
+"""The document: head, ways to its parts, pages, and steps that open. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ..drawn import costs_svg, graph_svg, timeline_svg
+from ..drawn.labels import safe
+from ..drawn.look import DARK, LIGHT, SIGNS
+from ..page import Page
+from ..view import RunView
+from .bounded import cut_pages
+from .coloured import coloured
+from .prose import prose
+from .summary import facts_of, sign_of, step_line
+
+__all__ = ["fragment_html", "report_html"]
+
+_BUDGET, _LONGEST = 4_000_000, 100_000
+_SMALL_BUDGET, _SMALL_LONGEST = 200_000, 20_000
+
+
+def report_html(view: RunView, pages: Sequence[Page]) -> str:
+    """Write a whole document, of some megabytes at most, that a browser shows without a network.
+
+    Args:
+        view: The run, without secrets.
+        pages: Its pages; those that are named after a step become steps that open.
+    """
+    return _rendered("report.html.j2", view, cut_pages(pages, _BUDGET, _LONGEST), "page-")
+
+
+def fragment_html(view: RunView, pages: Sequence[Page]) -> str:
+    """Write the same, smaller, as a part of another document: a notebook."""
+    small = cut_pages(pages, _SMALL_BUDGET, _SMALL_LONGEST)
+    return _rendered("fragment.html.j2", view, small, f"run-{view.run_id}-")
+
+
+def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) -> str:
+    steps = {step.id: step for step in view.steps}
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            view=view,
+            pages=[page for page in pages if page.name not in steps],
+            steps=[(steps[page.name], page) for page in pages if page.name in steps],
+            names={page.name for page in pages},
+            anchor=anchor,
+            facts=facts_of(view),
+            drawing=lambda kind: _drawing(kind, view, anchor),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+            light=LIGHT,
+            dark=DARK,
+            signs=SIGNS,
+        )
+    )
+
+
+def _drawing(kind: str, view: RunView, anchor: str) -> Markup:
+    drawn = {
+        "graph": lambda: graph_svg(view, anchor=anchor),
+        "timeline": lambda: timeline_svg(view, anchor=anchor),
+        "costs": lambda: costs_svg(view),
+    }
+    return Markup(drawn[kind]())  # noqa: S704 - made by templates that escape
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__name__.rpartition(".")[0]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["kind"] = lambda block: type(block).__name__  # pyright: ignore[reportUnknownLambdaType]
+    environment.filters["prose"] = prose
+    environment.filters["coloured"] = coloured
+    environment.filters["safe_text"] = safe
+    environment.filters["sign_of"] = sign_of
+    environment.filters["step_line"] = step_line
+    return environment
