@@ -15,9 +15,23 @@ from prefect_swarm.result import (
     StepResult,
     Usage,
 )
+from prefect_swarm.tasks.report.page import (
+    Block,
+    Bullets,
+    Drawing,
+    Figure,
+    Figures,
+    Page,
+    Paragraph,
+    Quoted,
+    Ref,
+    Section,
+    Strong,
+    Table,
+)
 from prefect_swarm.tasks.report.view import AttemptView, RunView, StepView
 
-__all__ = ["HOSTILE", "busy_view", "large_view", "view_of_steps"]
+__all__ = ["HOSTILE", "busy_view", "large_view", "pages_of_all_blocks", "view_of_steps"]
 
 HOSTILE = (
     "</textarea></script></style></svg><script>document.title='ran'</script>"
@@ -34,7 +48,9 @@ def attempt(number: int, start: float, end: float, **fields: Any) -> Attempt:
         "started_at": 1000.0 + start,
         "ended_at": 1000.0 + end,
         "queue_s": min(0.4, (end - start) / 4),
-        "usage": Usage(requests=1, input_tokens=900 + 40 * number, output_tokens=300, cost_usd=0.002),
+        "usage": Usage(
+            requests=1, input_tokens=900 + 40 * number, output_tokens=300, cost_usd=0.002
+        ),
     }
     return Attempt(**given | fields)
 
@@ -208,3 +224,26 @@ def large_view(count: int = 300, output: str = "Long output. " * 40) -> RunView:
         step(f"S{count}", "Writer", attempt(1, 60, 70), upstream=ends, critical=True, output=output)
     )
     return view_of_steps(*steps, answer=ANSWER)
+
+
+def pages_of_all_blocks(text: str = "Some words") -> list[Page]:
+    """Pages that have every kind of block, with a text of somebody's in each place."""
+    blocks: list[Block] = [
+        Paragraph((text, Ref("S1", text), Ref("no such page", text), Strong(text))),
+        Bullets(((text,), (Ref("plan", text), text))),
+        Table((text, "Long"), ((text, "word " * 40), (Strong(text), Ref("S3", text))), more=3),
+        Figures((Figure(text, "12.5 s", text),)),
+        Quoted(text, left_out=12),
+        Quoted(text, "markdown"),
+        Quoted(f"-{text}\n+{text}", "diff"),
+        Quoted(f'{{"a": 1, "b": "{text}"}}', "json"),
+        Quoted(f"def f(): return 1  # {text}", "python"),
+        Quoted(text, text),
+    ]
+    drawings = [Drawing("graph", text), Drawing("timeline", text), Drawing("costs", text)]
+    sections = [Section(text, blocks), Section(text, blocks, folded=True)]
+    return [
+        Page("answer", text, blocks, [Section("Answer", [Quoted(ANSWER, "markdown")]), *sections]),
+        Page("plan", text, [], [Section("Drawings", drawings)]),
+        *(Page(f"S{number}", text, [Paragraph((text,))], sections) for number in range(1, 10)),
+    ]

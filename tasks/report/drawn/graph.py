@@ -205,6 +205,8 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
     path = f"M{x:.0f} {y:.0f}"
     for next_x, next_y in rest:
         half = (next_x - x) / 2
-        path += f"C{x + half:.0f} {y:.0f} {next_x - half:.0f} {next_y:.0f} {next_x:.0f} {next_y:.0f}"
+        path += (
+            f"C{x + half:.0f} {y:.0f} {next_x - half:.0f} {next_y:.0f} {next_x:.0f} {next_y:.0f}"
+        )
         x, y = next_x, next_y
     return path

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from unicodedata import combining, east_asian_width
 
-from ....text import one_line
+from ....text import clean, one_line
 
-__all__ = ["amount", "fitted", "safe", "seconds"]
+__all__ = ["amount", "fitted", "harmless", "safe", "seconds"]
 
 # One of these makes a whole drawing unreadable for a browser.
 _NOT_IN_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -16,6 +16,11 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 def safe(text: str, limit: int = 400) -> str:
     """Write a text in one line that may stand in XML, once it is escaped."""
     return _NOT_IN_XML.sub("", one_line(text, limit))
+
+
+def harmless(text: str) -> str:
+    """Take out of a text what may not stand in XML or HTML, and what steers how it is shown."""
+    return _NOT_IN_XML.sub("", clean(text))
 
 
 def fitted(text: str, room: int) -> str:

@@ -62,9 +62,7 @@ class _Sugiyama(SugiyamaLayout):  # pyright: ignore[reportUntypedBaseClass]
         self.conflicts = frozenset(self.conflicts)
 
 
-def lay_out(
-    sizes: Mapping[str, tuple[float, float]], arrows: Sequence[tuple[str, str]]
-) -> Layout:
+def lay_out(sizes: Mapping[str, tuple[float, float]], arrows: Sequence[tuple[str, str]]) -> Layout:
     """Place boxes of these widths and heights; arrows lead from left to right.
 
     Args:

@@ -11,7 +11,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from ....text import clean
+from ..drawn.labels import harmless
 
 __all__ = ["coloured"]
 
@@ -21,7 +21,7 @@ _LINES = {"+": "added", "-": "removed", "@": "place"}
 
 def coloured(text: str, language: str) -> Markup:
     """Return a text as HTML for a `pre`; a language that isn't known is plain."""
-    text = clean(text)
+    text = harmless(text)
     if language == "diff":
         return Markup("\n").join(map(_line, text.split("\n")))
     if not language or len(text) > _MOST:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..drawn import costs_svg, graph_svg, timeline_svg
-from ..drawn.labels import safe
+from ..drawn.costs import costs_says
+from ..drawn.labels import harmless, safe
 from ..drawn.look import DARK, LIGHT, SIGNS
-from ..page import Page
+from ..page import Block, Drawing, Page, Paragraph, Ref, Section
 from ..view import RunView
 from .bounded import cut_pages
 from .coloured import coloured
@@ -42,6 +44,7 @@ def fragment_html(view: RunView, pages: Sequence[Page]) -> str:
 
 def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) -> str:
     steps = {step.id: step for step in view.steps}
+    pages = [_without_ways(page, frozenset(steps)) for page in _with_costs(pages, view)]
     return (
         _environment()
         .get_template(template)
@@ -58,6 +61,27 @@ def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) 
             signs=SIGNS,
         )
     )
+
+
+def _with_costs(pages: Sequence[Page], view: RunView) -> list[Page]:
+    """Add what the run took, if no page draws it."""
+    shown = [block for page in pages for part in page.sections for block in part.blocks]
+    if any(isinstance(block, Drawing) and block.kind == "costs" for block in shown):
+        return [*pages]
+    drawing = Section("Tokens and money", [Drawing("costs", costs_says(view))])
+    return [*pages, Page("costs", "Costs", [], [drawing])]
+
+
+def _without_ways(page: Page, steps: frozenset[str]) -> Page:
+    """Leave out the line that leads to the other pages: the document has that once, for all."""
+    return replace(page, lead=[block for block in page.lead if not _is_way(block, steps)])
+
+
+def _is_way(block: Block, steps: frozenset[str]) -> bool:
+    if not isinstance(block, Paragraph):
+        return False
+    pages = [text.page for text in block.texts if isinstance(text, Ref)]
+    return len(pages) > 1 and steps.isdisjoint(pages)
 
 
 def _drawing(kind: str, view: RunView, anchor: str) -> Markup:
@@ -81,6 +105,7 @@ def _environment() -> Environment:
     environment.filters["kind"] = lambda block: type(block).__name__  # pyright: ignore[reportUnknownLambdaType]
     environment.filters["prose"] = prose
     environment.filters["coloured"] = coloured
+    environment.filters["harmless"] = harmless
     environment.filters["safe_text"] = safe
     environment.filters["sign_of"] = sign_of
     environment.filters["step_line"] = step_line

@@ -10,12 +10,21 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from ....text import clean, one_line
+from ....text import one_line
+from ..drawn.labels import harmless
 
 __all__ = ["prose"]
 
 _SCHEMES = frozenset({"http", "https", "mailto"})
 _DEEPEST = 6
+# What is wide or long scrolls within itself, by the keyboard too. In a text these are escaped.
+_SCROLLED = {
+    Markup("<table>"): Markup(
+        '<div class="scroll" role="group" tabindex="0" aria-label="Table"><table>'
+    ),
+    Markup("</table>"): Markup("</table></div>"),
+    Markup("<pre>"): Markup('<pre role="group" tabindex="0" aria-label="Code">'),
+}
 
 
 def prose(text: str, level: int) -> Markup:
@@ -26,15 +35,15 @@ def prose(text: str, level: int) -> Markup:
         level: What its headings begin with: 3 for `h3`. They leave out no level.
     """
     parser = _parser()
-    tokens = parser.parse(clean(text))
+    tokens = parser.parse(harmless(text))
     _set_headings(tokens, level)
     for token in tokens:
         if token.children:
             token.children = _harmless(token.children)
     drawn = Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - html is off
-    # A wide table scrolls within itself, by the keyboard too.
-    start = Markup('<div class="scroll" role="group" tabindex="0" aria-label="Table"><table>')
-    return drawn.replace("<table>", start).replace("</table>", Markup("</table></div>"))
+    for plain, reachable in _SCROLLED.items():
+        drawn = drawn.replace(plain, reachable)
+    return drawn
 
 
 @cache
