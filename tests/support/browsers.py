@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ _ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking"
 
 
 @contextmanager
-def browser() -> Iterator[Any]:
+def browser() -> Generator[Any]:
     """Start a Chromium of this machine; whoever asks is skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api")
     named = os.environ.get("CHROMIUM", "")
@@ -39,13 +39,17 @@ def browser() -> Iterator[Any]:
 @contextmanager
 def opened(
     running: Any, document: Path, *, scheme: str = "light", width: int = 1280
-) -> Iterator[tuple[Any, list[str]]]:
+) -> Generator[tuple[Any, list[str]]]:
     """Open a file; yield the page, and the addresses that it asks for besides, which grow."""
     viewport = {"width": width, "height": 900}
     context = running.new_context(color_scheme=scheme, viewport=viewport, reduced_motion="reduce")
     asked: list[str] = []
     page = context.new_page()
-    page.on("request", lambda request: asked.append(request.url))
+
+    def note(request: Any) -> None:
+        asked.append(request.url)
+
+    page.on("request", note)
     page.goto(document.as_uri())
     asked.remove(document.as_uri())
     try:

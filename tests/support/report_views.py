@@ -36,7 +36,8 @@ __all__ = ["HOSTILE", "busy_view", "large_view", "pages_of_all_blocks", "view_of
 HOSTILE = (
     "</textarea></script></style></svg><script>document.title='ran'</script>"
     "<img src=http://evil.example/x onerror=\"document.title='ran'\">"
-    "![a](http://evil.example/i.png) [b](javascript:document.title='ran') {{ 7*7 }} \x00\ud800\ufffe"
+    "![a](http://evil.example/i.png) [b](javascript:document.title='ran') {{ 7*7 }}"
+    " \x00\ud800\ufffe"
 )
 
 

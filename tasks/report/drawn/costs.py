@@ -28,20 +28,26 @@ class _Line:
     title: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One of the two lists, and where it begins."""
+
+    title: str
+    lines: Sequence[_Line]
+    top: float
+
+
 def costs_svg(view: RunView, theme: Theme = "auto") -> str:
     """Draw tokens and money by step and by model; "" if nothing was asked."""
     steps, models = by_step(view), by_model(view)
     if not steps and not models:
         return ""
-    parts = [
-        {"title": title, "lines": _lines(spent), "top": 24}
-        for title, spent in (("By model", models), ("By step", steps))
-        if spent
-    ]
+    parts: list[_Part] = []
     top = 30.0
-    for part in parts:
-        part["top"] = top
-        top += _HEAD + len(part["lines"]) * _ROW + 14
+    for title, spent in (("By model", models), ("By step", steps)):
+        if spent:
+            parts.append(_Part(title, _lines(spent), top))
+            top += _HEAD + len(spent) * _ROW + 14
     return drawn(
         "costs.svg.j2",
         theme,

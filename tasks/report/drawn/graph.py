@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ....text import one_line, plural
@@ -184,7 +184,7 @@ def _grids(
 
 
 def _arrows(
-    layout: Layout, inside: dict[str, Sequence[str]], steps: dict[str, StepView]
+    layout: Layout, inside: Mapping[str, Sequence[str]], steps: dict[str, StepView]
 ) -> list[_Arrow]:
     critical = {name for name, step in steps.items() if step.result.critical}
     found = [

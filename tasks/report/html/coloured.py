@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from markupsafe import Markup, escape
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
+from pygments.lexers import (
+    get_lexer_by_name,  # pyright: ignore[reportUnknownVariableType]
+)
 from pygments.util import ClassNotFound
 
 from ..drawn.labels import harmless
@@ -46,4 +48,4 @@ def _lexer(language: str) -> Any:
 
 @cache
 def _formatter() -> Any:
-    return HtmlFormatter(nowrap=True, classprefix="k-")
+    return cast("Any", HtmlFormatter)(nowrap=True, classprefix="k-")

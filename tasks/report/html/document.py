@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -24,6 +25,21 @@ __all__ = ["fragment_html", "report_html"]
 
 _BUDGET, _LONGEST = 4_000_000, 100_000
 _SMALL_BUDGET, _SMALL_LONGEST = 200_000, 20_000
+
+
+def _kind(block: object) -> str:
+    return type(block).__name__
+
+
+_FILTERS: dict[str, Any] = {
+    "coloured": coloured,
+    "harmless": harmless,
+    "kind": _kind,
+    "prose": prose,
+    "safe_text": safe,
+    "sign_of": sign_of,
+    "step_line": step_line,
+}
 
 
 def report_html(view: RunView, pages: Sequence[Page]) -> str:
@@ -55,7 +71,7 @@ def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) 
             names={page.name for page in pages},
             anchor=anchor,
             facts=facts_of(view),
-            drawing=lambda kind: _drawing(kind, view, anchor),  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+            drawing=partial(_drawing, view, anchor),
             light=LIGHT,
             dark=DARK,
             signs=SIGNS,
@@ -84,7 +100,7 @@ def _is_way(block: Block, steps: frozenset[str]) -> bool:
     return len(pages) > 1 and steps.isdisjoint(pages)
 
 
-def _drawing(kind: str, view: RunView, anchor: str) -> Markup:
+def _drawing(view: RunView, anchor: str, kind: str) -> Markup:
     drawn = {
         "graph": lambda: graph_svg(view, anchor=anchor),
         "timeline": lambda: timeline_svg(view, anchor=anchor),
@@ -102,11 +118,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["kind"] = lambda block: type(block).__name__  # pyright: ignore[reportUnknownLambdaType]
-    environment.filters["prose"] = prose
-    environment.filters["coloured"] = coloured
-    environment.filters["harmless"] = harmless
-    environment.filters["safe_text"] = safe
-    environment.filters["sign_of"] = sign_of
-    environment.filters["step_line"] = step_line
+    environment.filters.update(_FILTERS)
     return environment

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from prefect_swarm.tasks.report.html.bounded import cut_pages
 from prefect_swarm.tasks.report.html.coloured import coloured
 from prefect_swarm.tasks.report.html.prose import prose
 from prefect_swarm.tasks.report.page import Page, Paragraph, Quoted, Ref, Section
+from prefect_swarm.tasks.report.view import RunView
 from report_views import HOSTILE, busy_view, large_view, pages_of_all_blocks
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "rect"}
@@ -55,7 +58,9 @@ def texts(document: str) -> str:
 
 
 @pytest.mark.parametrize("made", [report_html, fragment_html])
-def test_nothing_that_a_model_wrote_has_any_power(made) -> None:
+def test_nothing_that_a_model_wrote_has_any_power(
+    made: Callable[[RunView, Sequence[Page]], str],
+) -> None:
     view = busy_view(answer=HOSTILE)
     read = Read(made(view, pages_of_all_blocks(HOSTILE)))
     assert ACTIVE.isdisjoint(read.tags)
@@ -114,7 +119,7 @@ def test_headings_leave_out_no_level() -> None:
     levels = [int(tag[1]) for tag in read.tags if re.fullmatch(r"h\d", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 def test_a_large_run_is_a_few_megabytes_and_says_what_it_leaves_out() -> None:
