@@ -25,7 +25,7 @@ _CHIP = (60.0, 26.0)
 _GAP, _PAD, _TITLE = 6.0, 10.0, 24.0
 _LEAST_ALIKE = 5
 _MOST_ARROWS = 250
-_HEAD, _BELOW = 22, 25
+_HEAD, _BELOW = 22, 27
 
 
 @dataclass(frozen=True, slots=True)

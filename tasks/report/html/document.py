@@ -14,7 +14,7 @@ from ..drawn import costs_svg, graph_svg, timeline_svg
 from ..drawn.costs import costs_says
 from ..drawn.labels import harmless, safe
 from ..drawn.look import DARK, LIGHT, SIGNS
-from ..page import Block, Drawing, Page, Paragraph, Ref, Section
+from ..page import Block, Drawing, Page, Paragraph, Ref, Section, Strong
 from ..view import RunView
 from .bounded import cut_pages
 from .coloured import coloured
@@ -23,6 +23,7 @@ from .summary import facts_of, sign_of, step_line
 
 __all__ = ["fragment_html", "report_html"]
 
+MOST_TITLE = 400
 _BUDGET, _LONGEST = 4_000_000, 100_000
 _SMALL_BUDGET, _SMALL_LONGEST = 200_000, 20_000
 
@@ -60,7 +61,7 @@ def fragment_html(view: RunView, pages: Sequence[Page]) -> str:
 
 def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) -> str:
     steps = {step.id: step for step in view.steps}
-    pages = [_without_ways(page, frozenset(steps)) for page in _with_costs(pages, view)]
+    pages = [_fitted(page, view) for page in _with_costs(pages, view)]
     return (
         _environment()
         .get_template(template)
@@ -70,6 +71,7 @@ def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) 
             steps=[(steps[page.name], page) for page in pages if page.name in steps],
             names={page.name for page in pages},
             anchor=anchor,
+            most_title=MOST_TITLE,
             facts=facts_of(view),
             drawing=partial(_drawing, view, anchor),
             light=LIGHT,
@@ -88,9 +90,15 @@ def _with_costs(pages: Sequence[Page], view: RunView) -> list[Page]:
     return [*pages, Page("costs", "Costs", [], [drawing])]
 
 
-def _without_ways(page: Page, steps: frozenset[str]) -> Page:
-    """Leave out the line that leads to the other pages: the document has that once, for all."""
-    return replace(page, lead=[block for block in page.lead if not _is_way(block, steps)])
+def _fitted(page: Page, view: RunView) -> Page:
+    """Leave out what the head of the document has: the ways to other pages, status, objective."""
+    steps = frozenset(step.id for step in view.steps)
+    if page.name in steps:
+        return page
+    lead = [b for b in page.lead if not _is_way(b, steps) and not _is_status(b, view.status)]
+    shown = len(view.objective) <= MOST_TITLE
+    parts = [part for part in page.sections if not (shown and part.title == "Objective")]
+    return replace(page, lead=lead, sections=parts)
 
 
 def _is_way(block: Block, steps: frozenset[str]) -> bool:
@@ -98,6 +106,10 @@ def _is_way(block: Block, steps: frozenset[str]) -> bool:
         return False
     pages = [text.page for text in block.texts if isinstance(text, Ref)]
     return len(pages) > 1 and steps.isdisjoint(pages)
+
+
+def _is_status(block: Block, status: str) -> bool:
+    return isinstance(block, Paragraph) and block.texts[:1] == (Strong(status),)
 
 
 def _drawing(view: RunView, anchor: str, kind: str) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from ....text import dollars, duration, plural
@@ -24,8 +25,9 @@ class Fact:
 
 def facts_of(view: RunView) -> list[Fact]:
     """Return the figures that a reader wants first."""
-    done = sum(step.status == "succeeded" for step in view.steps)
-    facts = [Fact("Steps", f"{len(view.steps):,}", f"{done:,} succeeded")]
+    counts = Counter(step.status for step in view.steps)
+    shown = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+    facts = [Fact("Steps", f"{len(view.steps):,}", shown)]
     if view.metrics is not None:
         path = f"critical path {duration(view.metrics.critical_path_s)}"
         facts.append(Fact("Time", duration(view.metrics.makespan_s), path))

@@ -14,7 +14,7 @@ from prefect_swarm.tasks.report.html import fragment_html, report_html
 from prefect_swarm.tasks.report.html.bounded import cut_pages
 from prefect_swarm.tasks.report.html.coloured import coloured
 from prefect_swarm.tasks.report.html.prose import prose
-from prefect_swarm.tasks.report.page import Page, Paragraph, Quoted, Ref, Section
+from prefect_swarm.tasks.report.page import Page, Paragraph, Quoted, Ref, Section, Strong
 from prefect_swarm.tasks.report.view import RunView
 from report_views import HOSTILE, busy_view, large_view, pages_of_all_blocks
 
@@ -112,6 +112,15 @@ def test_what_a_run_cost_is_drawn_once() -> None:
 def test_the_way_to_other_pages_stands_at_the_head_alone() -> None:
     way = Paragraph(("See also: ", Ref("plan", "Plan"), ", ", Ref("timeline", "Timeline"), "."))
     assert "See also" not in report_html(busy_view(), [Page("answer", "Answer", [way], [])])
+
+
+def test_what_the_head_says_is_not_said_again() -> None:
+    line = Paragraph((Strong("partial"), " · 9 steps"))
+    again = [Section("Answer", [Paragraph(("Here.",))]), Section("Objective", [Quoted("Compare")])]
+    document = report_html(busy_view(), [Page("answer", "Answer", [line], again)])
+    assert "· 9 steps" not in document
+    assert ">Objective<" not in document
+    assert document.count(">Answer</h") == 1
 
 
 def test_headings_leave_out_no_level() -> None:
