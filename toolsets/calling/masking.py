@@ -14,6 +14,8 @@ _KEYED = re.compile(
     r"""[\w-]*["']?\s*[:=]\s*)(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|(?:bearer\s+|basic\s+)?[^\s,;}&]+)""",
     re.IGNORECASE,
 )
+# Found fast, where `_KEYED` would look at each word's beginning.
+_KEYWORD = re.compile("password|passwd|secret|token|api|authorization|credential", re.IGNORECASE)
 _KNOWN_FORMS = re.compile(
     r"\b(?:sk-[\w-]{16,}|gh[pousr]_\w{20,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}"
     r"|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]+)|(?<=[Bb]earer )[\w.~+/=-]{8,}"
@@ -71,7 +73,10 @@ def mask_written(text: str, secrets: Collection[str] = ()) -> str:
     Args:
         secrets: Values that must not be shown, as for `mask`.
     """
-    return _KNOWN_FORMS.sub(MASK, _KEYED.sub(_masked_value, _without(secrets, text)))
+    text = _without(secrets, text)
+    if _KEYWORD.search(text):
+        text = _KEYED.sub(_masked_value, text)
+    return _KNOWN_FORMS.sub(MASK, text)
 
 
 def _masked_value(found: re.Match[str]) -> str:
