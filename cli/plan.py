@@ -73,8 +73,7 @@ def plan(
 
 def _dag(plan: CompiledPlan) -> list[DagStep]:
     return [
-        DagStep(step.id, step.agent, step.prompt, step.upstream, "waiting")
-        for step in plan.steps
+        DagStep(step.id, step.agent, step.prompt, step.upstream, "waiting") for step in plan.steps
     ]
 
 
