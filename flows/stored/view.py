@@ -23,7 +23,7 @@ from ..events import UNFINISHED, StepStatus
 from .texts import attempt_views
 from .why import why_of
 
-__all__ = ["SHOWN_CHARS", "output_of", "secrets_of", "view_of"]
+__all__ = ["SHOWN_CHARS", "output_of", "secrets_of", "view_of", "view_of_result"]
 
 SHOWN_CHARS = 200_000
 """Characters of an output that a view has; pages show fewer."""
@@ -41,12 +41,30 @@ def view_of(run: RunFolder, *, is_running: bool = False) -> RunView:
     Raises:
         RunDamagedError: A file of the run can't be read.
     """
-    result = run.result()
+    if (result := run.result()) is not None:
+        return view_of_result(run, result)
     plan = run.read_json("plan.json")
-    secrets = secrets_of(cast("_Planned", run.about().get("options") or {}).get("key_env"))
-    if result is not None:
-        return masked(_ended(run, result, _planned_steps(plan, result), plan), secrets)
-    return masked(_unfinished(run, _planned_steps(plan, None), plan, is_running), secrets)
+    view = _unfinished(run, _planned_steps(plan, None), plan, is_running)
+    return masked(view, _secrets_of_run(run))
+
+
+def view_of_result(run: RunFolder, result: SwarmResult) -> RunView:
+    """Return the view of a run that has ended, masked likewise.
+
+    Args:
+        run: The run's folder. What it lacks, or if there is none, the view lacks.
+        result: How the run ended.
+
+    Raises:
+        RunDamagedError: A file of the run can't be read.
+    """
+    plan = run.read_json("plan.json")
+    view = _ended(run, result, _planned_steps(plan, result), plan)
+    return masked(view, _secrets_of_run(run))
+
+
+def _secrets_of_run(run: RunFolder) -> tuple[str, ...]:
+    return secrets_of(cast("_Planned", run.about().get("options") or {}).get("key_env"))
 
 
 def secrets_of(key_env: str | None) -> tuple[str, ...]:
