@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from ..page import Block, Paragraph, Ref, Text
 from ..view import RunView
 
-__all__ = ["MOST_STEP_PAGES", "joined", "ref", "step_page_names", "way"]
+__all__ = ["MOST_STEP_PAGES", "SEE_ALSO", "joined", "ref", "step_page_names", "way"]
 
 MOST_STEP_PAGES = 500
 """Steps of a run that have a page of their own; `inspect --step` shows any."""
 
+SEE_ALSO = "See also: "
+"""How the words begin that lead to the run's other pages."""
 _MAIN = ("answer", "plan", "timeline")
 
 
@@ -23,7 +25,7 @@ def step_page_names(view: RunView) -> frozenset[str]:
 def way(here: str) -> Block:
     """Write where the other pages of the run are."""
     texts = [Ref(name, name.capitalize()) for name in _MAIN if name != here]
-    return Paragraph(("See also: ", *joined(texts, ", "), "."))
+    return Paragraph((SEE_ALSO, *joined(texts, ", "), "."))
 
 
 def ref(step: str, words: str = "") -> Ref:

@@ -14,7 +14,7 @@ from .memory import step_memory
 
 __all__ = ["step_page"]
 
-_OUTPUT_CHARS = 20_000
+OUTPUT_CHARS = 20_000
 _SENT_CHARS = 12_000
 _INSTRUCTIONS_CHARS = 4_000
 _MOST_ATTEMPTS = 8
@@ -23,14 +23,20 @@ _LANGUAGES = {"text": "markdown", "json": "json", "python": "python", "shell": "
 _READS = ("Read", "Characters", "Left out")
 
 
-def step_page(view: RunView, step: StepView) -> Page:
-    """Write a step's page: prompt, what it read, output, attempts, memory and files."""
+def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS) -> Page:
+    """Write a step's page: prompt, what it read, output, attempts, memory and files.
+
+    Args:
+        view: The run, for the steps before and after it.
+        step: The step, with its texts.
+        most_output: Characters of its output that are shown.
+    """
     sections = [Section("Prompt", [quoted(step.result.prompt, _SENT_CHARS)])]
     if reads := _reads(step):
         sections.append(Section("What it read", [reads]))
     if sent := _sent(step):
         sections.append(Section("As it was sent", sent, folded=True))
-    sections.append(Section("Output", _output(step)))
+    sections.append(Section("Output", _output(step, most_output)))
     sections += _attempts(step)
     if memory := step_memory(view.recall, step.id):
         sections.append(Section("Memory", memory))
@@ -42,7 +48,7 @@ def step_page(view: RunView, step: StepView) -> Page:
 
 
 def _lead(view: RunView, step: StepView) -> list[Block]:
-    lead: list[Block] = [_line(step), _relatives(view, step)]
+    lead: list[Block] = [_line(step), way(step.id), *_relatives(view, step)]
     result = step.result
     if result.change:
         lead.append(Paragraph((f"Changed: {change_line(result.change, result.planned)}",)))
@@ -79,19 +85,15 @@ def _line(step: StepView) -> Block:
     return Paragraph(joined(texts, " · "))
 
 
-def _relatives(view: RunView, step: StepView) -> Block:
-    """Write where the pages of the run are, and those of the steps before and after."""
+def _relatives(view: RunView, step: StepView) -> list[Block]:
+    """Write where the pages of the steps before and after are."""
     readers = [other.id for other in view.steps if step.id in other.upstream]
-    texts: list[Text] = [*_texts_of(way(step.id))]
-    for words, names in ((" Needs ", list(step.upstream)), (" Needed by ", readers)):
+    texts: list[Text] = []
+    for words, names in (("Needs ", list(step.upstream)), ("Needed by ", readers)):
         if names:
             more = f" and {len(names) - _LINKED} more" if len(names) > _LINKED else ""
-            texts += [words, *joined(map(ref, names[:_LINKED]), ", "), f"{more}."]
-    return Paragraph(tuple(texts))
-
-
-def _texts_of(block: Block) -> tuple[Text, ...]:
-    return block.texts if isinstance(block, Paragraph) else ()
+            texts += [words, *joined(map(ref, names[:_LINKED]), ", "), f"{more}. "]
+    return [Paragraph(tuple(texts))] if texts else []
 
 
 def _reads(step: StepView) -> Table | None:
@@ -122,12 +124,12 @@ def _sent(step: StepView) -> list[Block]:
     return [*blocks, quoted(texts.sent, _SENT_CHARS)]
 
 
-def _output(step: StepView) -> list[Block]:
+def _output(step: StepView, most: int) -> list[Block]:
     if step.output is None:
-        over = step.status in ("failed", "skipped", "cancelled")
+        over = step.status in ("failed", "skipped")
         return [Paragraph(("There is none." if over else "It has not finished.",))]
     language = _LANGUAGES.get(step.kind, "")
-    return [quoted(step.output, _OUTPUT_CHARS, language, whole=step.output_chars)]
+    return [quoted(step.output, most, language, whole=step.output_chars)]
 
 
 def _attempts(step: StepView) -> list[Section]:
