@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +79,7 @@ def take(names: Sequence[str]) -> None:
 
 
 @contextmanager
-def _served(folder: Path) -> Iterator[dict[str, str]]:
+def _served(folder: Path) -> Generator[dict[str, str]]:
     """Do the run against a server, and yield what addresses are made of."""
     server = OwnServer(folder)
     server.start()

@@ -68,7 +68,12 @@ def test_it_can_be_opened_at_once(
     ended: RunFolder, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda address: asked.append(address) or True)
+
+    def open_it(address: str) -> bool:
+        asked.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", open_it)
     assert invoke("report", RUN, "--open").exit_code == 0
     assert asked == [(Path.cwd() / f"report-{RUN}.html").as_uri()]
 
@@ -76,7 +81,7 @@ def test_it_can_be_opened_at_once(
 def test_where_no_browser_is_the_user_is_told(
     ended: RunFolder, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webbrowser, "open", lambda address: False)
+    monkeypatch.setattr(webbrowser, "open", lambda *_: False)
     result = invoke("report", RUN, "--open")
     assert result.exit_code == 0
     assert "No browser could be opened" in result.stdout
