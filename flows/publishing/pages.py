@@ -26,6 +26,7 @@ from ...tasks.report.pages import (
 from ...tasks.report.view import RunView
 from ..events import StepStatus
 from ..stored.view import secrets_of
+from .drawing import drawing_of
 from .live import LiveRun
 from .store import PageStore
 
@@ -148,7 +149,7 @@ class RunPages:
         # The first ones could not link to pages that were only made after them.
         again = [] if self._store.link("timeline") else makes[:-1]
         for make in (*makes, *again):
-            await asyncio.shield(self._put(make, self._store.link))
+            await asyncio.shield(self._put(view, make, self._store.link))
 
     async def _publish_step(self, name: str) -> None:
         statuses = dict(self.statuses())
@@ -163,16 +164,20 @@ class RunPages:
             step = masked(self.live.step(name, statuses), self._secrets)
             return step_page(view, step)
 
-        await self._put(page, self._store.link_to_be, task_run)
+        await self._put(view, page, self._store.link_to_be, task_run)
 
     async def _put(
-        self, make: Callable[[], Page], link: Callable[[str], str], task_run: UUID | None = None
+        self,
+        view: RunView,
+        make: Callable[[], Page],
+        link: Callable[[str], str],
+        task_run: UUID | None = None,
     ) -> None:
         """Make a page and publish it; making it may take a while, and is done in a thread."""
 
         def made() -> tuple[Page, str]:
             page = make()
-            return page, page_markdown(page, link)
+            return page, page_markdown(page, link, drawing_of(view))
 
         try:
             page, text = await asyncio.to_thread(made)

@@ -20,6 +20,7 @@ __all__ = ["timeline_page"]
 
 _COLUMNS = ("Status", "Step", "Agent", "Start", "Work", "Waited", "Slack", "Tokens", "Model")
 _MOST_ON_PATH = 40
+_COSTS = "The table says how many tokens each step took."
 
 
 def timeline_page(view: RunView) -> Page:
@@ -36,6 +37,8 @@ def timeline_page(view: RunView) -> Page:
         sections.append(Section("Timeline", [Drawing("timeline", _in_words(ran))]))
     if found := figures(view):
         sections.append(Section("Figures", [found]))
+    if ran:
+        sections.append(Section("What it took", [Drawing("costs", _COSTS)]))
     if view.steps:
         rows = [_row(step, _origin(ran)) for step in view.steps]
         sections.append(Section("Steps", [bounded_table(_COLUMNS, rows)]))
