@@ -26,6 +26,7 @@ LAYERS = (
         "local_extra",
         "model_names",
         "neighbours",
+        "notebook",
         "openmp",
         "pricing",
     },

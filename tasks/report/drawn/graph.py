@@ -9,7 +9,7 @@ from ....text import one_line, plural
 from ..view import RunView, StepView
 from .alike import alike, without_shortcuts
 from .labels import fitted, safe, seconds
-from .layered import Layout, Placed, lay_out
+from .layered import PlacedBox, PlacedGraph, lay_out
 from .look import Theme
 from .templates_of import drawn
 
@@ -33,7 +33,7 @@ class _Card:
     """A step where it is drawn. `small` is a step of a grid, which has room for its id alone."""
 
     step: StepView
-    at: Placed
+    at: PlacedBox
     small: bool = False
 
     @property
@@ -58,7 +58,7 @@ class _Card:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    at: Placed
+    at: PlacedBox
     title: str
 
 
@@ -151,14 +151,14 @@ def _size(group: Sequence[str], card: tuple[float, float]) -> tuple[float, float
     return max(width, 150.0), rows * (_CHIP[1] + _GAP) - _GAP + 2 * _PAD + _TITLE
 
 
-def _cards(box: Placed, group: Sequence[str], steps: dict[str, StepView]) -> list[_Card]:
+def _cards(box: PlacedBox, group: Sequence[str], steps: dict[str, StepView]) -> list[_Card]:
     if len(group) == 1:
         return [_Card(steps[group[0]], box)]
     columns = _columns(len(group))
     return [
         _Card(
             steps[name],
-            Placed(
+            PlacedBox(
                 box.x + _PAD + number % columns * (_CHIP[0] + _GAP),
                 box.y + _TITLE + _PAD / 2 + number // columns * (_CHIP[1] + _GAP),
                 *_CHIP,
@@ -170,7 +170,7 @@ def _cards(box: Placed, group: Sequence[str], steps: dict[str, StepView]) -> lis
 
 
 def _grids(
-    layout: Layout, groups: Sequence[Sequence[str]], steps: dict[str, StepView]
+    layout: PlacedGraph, groups: Sequence[Sequence[str]], steps: dict[str, StepView]
 ) -> list[_Grid]:
     found: list[_Grid] = []
     for group in groups:
@@ -184,7 +184,7 @@ def _grids(
 
 
 def _arrows(
-    layout: Layout, inside: Mapping[str, Sequence[str]], steps: dict[str, StepView]
+    layout: PlacedGraph, inside: Mapping[str, Sequence[str]], steps: dict[str, StepView]
 ) -> list[_Arrow]:
     critical = {name for name, step in steps.items() if step.result.critical}
     found = [
