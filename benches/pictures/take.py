@@ -16,6 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+import httpx
 from browsers import browser
 from own_prefect import OwnServer
 
@@ -30,8 +31,10 @@ class Picture:
 
     Attributes:
         name: The file without its suffix.
-        address: With `{report}` and `{notebook}` for files, `{ui}` and `{run}` for Prefect's.
-        until: A selector or a text that is waited for; "" for none.
+        address: With `{report}` and `{notebook}` for files; for Prefect's UIs `{ui}`, `{run}`, and
+            the ids of the artifacts `{answer}`, `{plan}` and `{timeline}`.
+        until: A selector or a text that is waited for, and some seconds more, since the UIs go on
+            asking; "" for none.
         at: A selector that is scrolled to; "" for the beginning.
         opens: A selector of what is opened first.
     """
@@ -52,9 +55,12 @@ PICTURES: Sequence[Picture] = (
     Picture("report-step", "{report}", at="#page-S4", opens="#page-S4", height=800),
     Picture("report-phone", "{report}", width=390, height=844),
     Picture("notebook", "{notebook}", height=900),
-    Picture("ui-v1", "{ui}/runs/flow-run/{run}?tab=Artifacts", until="text=Answer"),
-    Picture("ui-v2", "{ui}/v2/runs/flow-run/{run}?tab=Artifacts", until="text=Answer"),
+    Picture("ui-v1-answer", "{ui}/artifacts/artifact/{answer}", until="text=See also"),
+    Picture("ui-v1-timeline", "{ui}/artifacts/artifact/{timeline}", until="text=See also"),
+    Picture("ui-v2-run", "{ui}/v2/runs/flow-run/{run}?tab=Artifacts", until="text=swarm-answer"),
+    Picture("ui-v2-plan", "{ui}/v2/artifacts/artifact/{plan}", until="text=See also"),
 )
+_SETTLE_MS = 4000
 _CELL = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Notebook</title>
 <body style="margin:0;padding:24px;background:#fff;font:14px/1.5 sans-serif">
 <pre style="background:#f5f5f5;border:1px solid #ddd;border-radius:4px;padding:10px 12px">result = \
@@ -99,9 +105,17 @@ def _served(folder: Path) -> Generator[dict[str, str]]:
             text = _CELL.replace("{}", document) if name == "notebook" else document
             path.write_text(text, "utf-8")
         files = {name: path.as_uri() for name, path in names.items()}
-        yield {**files, "ui": server.url.removesuffix("/api"), "run": run}
+        artifacts = _artifacts(server.url, run)
+        yield {**files, **artifacts, "ui": server.url.removesuffix("/api"), "run": run}
     finally:
         server.stop()
+
+
+def _artifacts(api: str, run: str) -> dict[str, str]:
+    """Return the ids of a run's pages by their names."""
+    wanted = {"artifacts": {"flow_run_id": {"any_": [run]}, "type": {"any_": ["markdown"]}}}
+    found = httpx.post(f"{api}/artifacts/filter", json=wanted).raise_for_status().json()
+    return {str(each["key"]).split("-")[1]: str(each["id"]) for each in found}
 
 
 def _output(command: list[str], environment: dict[str, str]) -> str:
@@ -119,11 +133,11 @@ def _take(running: Any, picture: Picture, places: dict[str, str]) -> None:
     page.goto(picture.address.format(**places))
     if picture.until:
         page.locator(picture.until).first.wait_for(timeout=60_000)
+        page.wait_for_timeout(_SETTLE_MS)
     if picture.opens:
         page.locator(picture.opens).evaluate("each => each.open = true")
     if picture.at:
         page.locator(picture.at).evaluate("each => each.scrollIntoView()")
-    page.wait_for_load_state("networkidle")
     IMAGES.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=str(IMAGES / f"{picture.name}.png"), animations="disabled")
     page.close()
