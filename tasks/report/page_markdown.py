@@ -54,7 +54,9 @@ def page_markdown(page: Page, link: Link, draw: Draw = lambda _: "") -> str:
         blocks = [_block(block, link, draw) for block in section.blocks]
         title = [f"## {plain(section.title, 200)}"]
         parts += [*title, *blocks] if any(blocks) else []
-    return _bounded([part for part in parts if part])
+    text = _bounded([part for part in parts if part])
+    # Half of a surrogate pair is no character, and no server takes it.
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _bounded(parts: Sequence[str]) -> str:
@@ -149,5 +151,5 @@ def _drawing(block: Drawing, draw: Draw) -> str:
     svg = draw(block)
     if not svg or len(svg) > _MOST_DRAWN:
         return plain(block.says, _WORDS)
-    data = base64.b64encode(svg.encode()).decode("ascii")
+    data = base64.b64encode(svg.encode("utf-8", "replace")).decode("ascii")
     return f"{_IMAGE}{plain(block.says, 300)}](data:image/svg+xml;base64,{data})"
