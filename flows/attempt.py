@@ -27,6 +27,7 @@ from ..tasks.subagent.continuation import cut_mark
 from ..tasks.subagent.request import SubagentRequest
 from .bounds.summaries import Summaries
 from .candidate import Candidate, Candidates
+from .checking.inspections import Inspections
 from .context import RunContext
 from .control import waiting_listener
 from .events import AttemptFinished, Launch
@@ -60,8 +61,9 @@ class Attempts:
     _candidates: Candidates = field(init=False)
 
     def __post_init__(self) -> None:
-        limit = asyncio.Semaphore(self.context.options.gate_concurrency)
-        self._candidates = Candidates(self.context, limit)
+        light = asyncio.Semaphore(self.context.options.gate_concurrency)
+        inspections = Inspections(self.context.tell, light)
+        self._candidates = Candidates(self.context, inspections)
         self.summaries = Summaries(self.context)
         self.spans = StepSpans(self.context.records)
 
