@@ -40,7 +40,8 @@ def _words(result: GateResult) -> str:
     if result.status == "passed" and result.diff:
         changed = sum(line.startswith(("+", "-")) for line in result.diff.splitlines()[2:])
         return f"passed after a repair, a diff of {changed} lines"
-    optional = "" if result.required or result.status == "passed" else " (optional)"
+    broke = result.status in ("failed", "error")
+    optional = " (optional)" if broke and not result.required else ""
     found = _found(result)
     return f"{result.status}{optional}: {found}" if found else f"{result.status}{optional}"
 
