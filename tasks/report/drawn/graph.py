@@ -13,7 +13,7 @@ from .layered import PlacedBox, PlacedGraph, lay_out
 from .look import Theme
 from .templates_of import drawn
 
-__all__ = ["MOST_BOXES", "graph_says", "graph_svg"]
+__all__ = ["LEAST_ALIKE", "MOST_BOXES", "graph_says", "graph_svg"]
 
 MOST_BOXES = 400
 """Cards and grids that a graph is drawn of; a larger plan stands in the table alone."""
@@ -23,7 +23,8 @@ _LINE = (200.0, 28.0)  # a card of a large plan, without what stands below
 _MANY = 60
 _CHIP = (60.0, 26.0)
 _GAP, _PAD, _TITLE = 6.0, 10.0, 24.0
-_LEAST_ALIKE = 5
+LEAST_ALIKE = 5
+"""Steps of a grid at least."""
 _MOST_ARROWS = 250
 _HEAD, _BELOW = 22, 27
 
@@ -77,7 +78,7 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
         anchor: What a step's id follows in the place that it leads to; "" for no links.
     """
     upstream = {step.id: _known(step, view) for step in view.steps}
-    groups = alike(upstream, _LEAST_ALIKE)
+    groups = alike(upstream, LEAST_ALIKE)
     if not groups or len(groups) > MOST_BOXES:
         return ""
     steps = {step.id: step for step in view.steps}
