@@ -56,7 +56,8 @@ def folder_html(run: RunFolder, *, is_running: bool = False) -> str:
     return document_html(view, pages_of(view))
 
 
-def _pages(view: RunView) -> Sequence[Page]:
+def pages_of(view: RunView) -> Sequence[Page]:
+    """Return all pages of a run: those that the Prefect UI shows as well."""
     named = step_page_names(view)
     steps = [step_page(view, step) for step in view.steps if step.id in named]
     return [answer_page(view), plan_page(view), timeline_page(view), *steps]
