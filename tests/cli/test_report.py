@@ -81,7 +81,10 @@ def test_it_can_be_opened_at_once(
 def test_where_no_browser_is_the_user_is_told(
     ended: RunFolder, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(webbrowser, "open", lambda *_: False)
+    def find_none(address: str) -> bool:
+        return False
+
+    monkeypatch.setattr(webbrowser, "open", find_none)
     result = invoke("report", RUN, "--open")
     assert result.exit_code == 0
     assert "No browser could be opened" in result.stdout
