@@ -28,6 +28,7 @@ from .output.events import print_events
 from .output.left import print_files
 from .output.printing import print_json, print_section, print_text
 from .output.summary import print_summary
+from .output.time_spent import print_time
 from .output.unfinished import print_unfinished, print_unfinished_json
 from .resume import RunName
 from .runs.listing import is_executed
@@ -57,21 +58,27 @@ def inspect(
         int | None,
         typer.Option("--from", metavar="N", min=1, help="Begin with the event of that number."),
     ] = None,
+    time: Annotated[
+        bool, typer.Option("--time", help="Where its time went, and what each figure means.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show a stored run: its result, or how far it came, or one step of it, or its events."""
+    """Show a stored run: its result, or how far it came, or a step, its events or its time."""
     from ..runs import find_run
 
     if start is not None and not events:
         raise InputError("--from counts events.", "Add --events.")
-    if events and step is not None:
-        raise InputError("--events and --step exclude each other.", "Choose what is shown.")
+    asked = {"--events": events, "--step": step is not None, "--time": time}
+    if len(chosen := [name for name, is_asked in asked.items() if is_asked]) > 1:
+        raise InputError(f"{' and '.join(chosen)} exclude each other.", "Choose what is shown.")
     run = find_run(run_name)
     if events:
         _show_events(run, start or 1, as_json=as_json)
         return 0
     result = run.result()
-    if step is not None:
+    if time:
+        _show_time(run, result, as_json=as_json)
+    elif step is not None:
         _show_step(run, result, step.upper(), as_json=as_json)
     elif result is None and as_json:
         print_unfinished_json(run, _compiled(run))
@@ -98,6 +105,14 @@ def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:
         )
 
     print_events(follow, began_at=run.about().get("started_at"), as_json=as_json)
+
+
+def _show_time(run: RunFolder, result: SwarmResult | None, *, as_json: bool) -> None:
+    if result is None:
+        raise InputError(
+            f"Run {run.run_id} has no result yet.", "Where its time went is known at its end."
+        )
+    print_time(result, as_json=as_json)
 
 
 def _compiled(run: RunFolder) -> dict[str, Any]:
