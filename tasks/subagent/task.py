@@ -126,12 +126,12 @@ async def answer(request: SubagentRequest) -> SubagentResult:
             f"by {model.model_name}.",
             "Raise its timeout_s, or use a faster model.",
         )
-        return failed(timer, error)
+        return await failed(timer, error)
     except ApprovalNeededError:
         raise
     except SwarmError as error:
-        return failed(timer, error)
-    _store(request, [*conversation, response])
+        return await failed(timer, error)
+    await _store(request, [*conversation, response])
     text = response.text or ""
     whole = joined(request.begun, text) if request.begun else text.lstrip()
     extraction = extract(whole.strip(), request.output)
@@ -199,14 +199,14 @@ def _problem(
     return None
 
 
-def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None:
-    RunFolder.of(request.run).store(
+async def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None:
+    await RunFolder.of(request.run).store_aside(
         f"transcripts/{request.name}.json",
         ModelMessagesTypeAdapter.dump_json(messages).decode(),
     )
 
 
-def _failed(
+async def _failed(
     model: Model,
     started: float,
     timer: Timer,
@@ -218,7 +218,7 @@ def _failed(
     was_asked = error.category is not Category.BUDGET and not isinstance(error, UnavailableError)
     messages = loop.messages if loop else ()
     if loop is not None:
-        _store(request, loop.messages)
+        await _store(request, loop.messages)
     return SubagentResult(
         model=model.model_name,
         started_at=started,
