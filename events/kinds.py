@@ -237,6 +237,7 @@ class ToolEvent(RunEvent, frozen=True):
     result: str = ""
     characters: int = 0
     seconds: float = 0.0
+    started_at: float = 0.0
     sample: int = 0
 
 

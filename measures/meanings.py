@@ -33,7 +33,7 @@ TIME_KINDS: Mapping[TimeKind, str] = {
     "model": "a model reads and writes for a step",
     "provider": "a request waits until its provider takes it: it is busy, or others come first",
     "slot": "a step that could start waits for others: all slots of the run or its tier are taken, "
-    "or the local model computes other requests",
+    "or the local model is being loaded or computes other requests",
     "delay": "the pause that the failure policy asks for before a step is tried again",
     "gate": "gates look at what a step made",
     "tool": "a step's agent waits for a tool that it called",

@@ -41,6 +41,15 @@ def around_steps(events: Iterable[RunEvent], began_at: float, ended_at: float) -
     return hearing.end(ended_at)
 
 
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """Between two processes; `decided` counts the decisions before it, if it was left for one."""
+
+    left_at: float
+    began_at: float
+    decided: int | None
+
+
 @dataclass(slots=True)
 class _Hearing:
     """What has been heard so far.
@@ -57,7 +66,7 @@ class _Hearing:
     _left_waiting: bool = False
     _asked: dict[str, AskedEvent] = field(default_factory=dict[str, AskedEvent])
     _decided_at: list[float] = field(default_factory=list[float])
-    _gaps: list[tuple[float, float, bool]] = field(default_factory=list[tuple[float, float, bool]])
+    _gaps: list[_Gap] = field(default_factory=list["_Gap"])
     _found: list[Stretch] = field(default_factory=list[Stretch])
 
     def hear(self, event: RunEvent) -> None:
@@ -85,11 +94,12 @@ class _Hearing:
         """Return what was heard; what goes on is over at `ended_at`."""
         for question in self._asked.values():
             self._add("person", question.at, ended_at, question)
-        gaps = [each for gap in self._gaps for each in self._explained(*gap)]
+        gaps = [each for gap in self._gaps for each in self._explained(gap)]
         return Around(tuple(gaps), tuple(self._found))
 
     def _begin(self, event: BeganEvent) -> None:
-        self._gaps.append((event.left_at or event.at, event.at, self._left_waiting))
+        decided = len(self._decided_at) if self._left_waiting else None
+        self._gaps.append(_Gap(event.left_at or event.at, event.at, decided))
         self.began_at = event.at
         self._planning_at, self._is_planned = None, False
         self._waits, self._left_waiting = 0, False
@@ -117,14 +127,17 @@ class _Hearing:
         if asked is not None:
             self._add("person", asked.at, at, asked)
 
-    def _explained(self, left_at: float, began_at: float, waiting: bool) -> Iterable[Stretch]:
+    def _explained(self, gap: _Gap) -> Iterable[Stretch]:
         """Return what a gap is: a run that was left for a person waits for them at first."""
-        decided = [at for at in self._decided_at if left_at <= at < began_at]
-        until = min(decided, default=began_at) if waiting else left_at
-        if left_at < until:
-            yield Stretch(kind="person", started_at=left_at, ended_at=until)
-        if until < began_at:
-            yield Stretch(kind="stopped", started_at=until, ended_at=began_at)
+        until = gap.left_at
+        if gap.decided is not None:
+            # What was read after it; it may have been decided while the run was being left.
+            first = min(self._decided_at[gap.decided :], default=gap.began_at)
+            until = min(max(first, gap.left_at), gap.began_at)
+        if gap.left_at < until:
+            yield Stretch(kind="person", started_at=gap.left_at, ended_at=until)
+        if until < gap.began_at:
+            yield Stretch(kind="stopped", started_at=until, ended_at=gap.began_at)
 
     def _add(
         self, kind: TimeKind, since: float, until: float, about: RunEvent | None = None

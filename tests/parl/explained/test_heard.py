@@ -84,6 +84,14 @@ def test_a_run_that_was_left_for_a_person_waits_for_them_first() -> None:
     ) == [("person", 6, 20), ("stopped", 20, 30)]
 
 
+def test_what_was_decided_while_the_run_was_being_left_is_not_waited_for() -> None:
+    assert gaps(
+        FinishedEvent(at=6, status="waiting"),
+        BeganEvent(at=30, resumed=True, left_at=6),
+        AnsweredEvent(at=31, question="S1", answered_at=5),
+    ) == [("stopped", 6, 30)]
+
+
 def test_a_file_without_the_end_of_the_process_before_has_no_gap() -> None:
     assert gaps(BeganEvent(at=30, resumed=True)) == []
 
