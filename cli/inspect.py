@@ -25,6 +25,7 @@ from .output.left import print_files
 from .output.pages import print_page
 from .output.printing import print_json
 from .output.stored import print_run
+from .output.time_spent import print_time
 from .output.unfinished import print_unfinished_json
 from .resume import RunName
 from .runs.listing import is_executed
@@ -63,22 +64,25 @@ def inspect(
         int | None,
         typer.Option("--from", metavar="N", min=1, help="Begin with the event of that number."),
     ] = None,
+    time: Annotated[
+        bool, typer.Option("--time", help="Where its time went, and what each figure means.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show a stored run: its result, or how far it came, or one step of it, or its events."""
+    """Show a stored run: its result, or how far it came, or a step, its events or its time."""
     from ..runs import find_run
 
     if start is not None and not events:
         raise InputError("--from counts events.", "Add --events.")
-    if events and step is not None:
-        raise InputError("--events and --step exclude each other.", "Choose what is shown.")
-    if page is not None and (events or as_json or step is not None):
-        raise InputError("--page excludes --step, --events and --json.", "Choose what is shown.")
+    asked = {"--events": events, "--step": step, "--time": time, "--page": page}
+    _check_choice([name for name, value in asked.items() if value not in (None, False)], as_json)
     run = find_run(run_name)
     if events:
         _show_events(run, start or 1, as_json=as_json)
         return 0
-    if step is not None and not as_json:
+    if time:
+        _show_time(run, run.result(), as_json=as_json)
+    elif step is not None and not as_json:
         _show_step(run, step.upper())
     elif page is not None:
         _show_page(run, page)
@@ -105,6 +109,13 @@ def _show_page(run: RunFolder, name: ShownPage) -> None:
     print_page(_PAGES[name](view), view)
 
 
+def _check_choice(chosen: list[str], as_json: bool) -> None:
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} exclude each other.", "Choose what is shown.")
+    if chosen == ["--page"] and as_json:
+        raise InputError("--page excludes --json.", "Choose what is shown.")
+
+
 def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:
     def follow() -> AsyncGenerator[RunEvent]:
         return follow_events(
@@ -115,6 +126,14 @@ def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:
         )
 
     print_events(follow, began_at=run.about().get("started_at"), as_json=as_json)
+
+
+def _show_time(run: RunFolder, result: SwarmResult | None, *, as_json: bool) -> None:
+    if result is None:
+        raise InputError(
+            f"Run {run.run_id} has no result yet.", "Where its time went is known at its end."
+        )
+    print_time(result, as_json=as_json)
 
 
 def _show_step(run: RunFolder, name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -30,6 +31,8 @@ from .control import RunControl
 from .drive import Driver
 from .edited.applied import keep_unchanged
 from .events import RunStatus, StepStatus
+from .measured.noted import NotedTime
+from .measured.run_time import time_of_run
 from .options import SwarmOptions
 from .publishing.live import LiveRun
 from .publishing.pages import RunPages
@@ -72,6 +75,8 @@ class Execution:
     models: Models = field(default_factory=Models)
     check_answer: Callable[[str], str] = lambda _: ""
     edits: int = 0
+    clock: Callable[[], float] = field(default=time.time)
+    _ending: NotedTime = field(init=False, default_factory=NotedTime)
     _pages: RunPages | None = field(init=False, default=None)
     _asking: Asking = field(init=False)
     _attempts: Attempts = field(init=False)
@@ -191,7 +196,8 @@ class Execution:
         answering = Answering(
             self._context, self.control, self.source.plan.definition_of_done, self.check_answer
         )
-        answer = await answering.answer(last)
+        with self._ending.noted("answer"):
+            answer = await answering.answer(last)
         broke_off = self.source.planning.broke_off
         if (answer.trouble or broke_off) and status == "completed":
             status = "partial"
@@ -201,7 +207,8 @@ class Execution:
             for record in records
             if record.output is None and driver.statuses[record.step.id] == "failed"
         ]
-        taught = await self._memories.conclude(records)
+        with self._ending.noted("memory"):
+            taught = await self._memories.conclude(records)
         stopped = any(record.category is Category.BUDGET for record in records)
         advice = f"{_RAISE} prefect-swarm resume {self.run.run_id} --max-tokens N"
         parts = [
@@ -236,6 +243,12 @@ class Execution:
         decisions = (a.decision for record in records for a in record.attempts if a.decision)
         replanning = sum((decision.usage for decision in decisions), Usage())
         orchestrated = (self.source.planning.usage, replanning, answering)
+        steps = step_results(records, statuses)
+        upstream = {record.step.id: record.step.upstream for record in records}
+        ending = self._ending.stretches
+        spent = time_of_run(self.run, steps, upstream, ending, self.clock())
+        calls = sum(usage.requests for usage in orchestrated)
+        metrics = measure(step_runs(records), calls, spent.total_s if spent else 0.0)
         return SwarmResult(
             run_id=self.run.run_id,
             flow_run_id=self.flow_run_id,
@@ -244,8 +257,9 @@ class Execution:
             plan=self.source.plan,
             content_hash=self.plan.content_hash,
             planning=self.source.planning,
-            steps=step_results(records, statuses),
-            metrics=measure(step_runs(records), sum(usage.requests for usage in orchestrated)),
+            steps=steps,
+            metrics=metrics,
+            time=spent,
             cost=Cost.of(self._context.ledger.accounts.usage),
             recall=self.recall,
             taught=taught,

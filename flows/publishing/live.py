@@ -67,6 +67,7 @@ class LiveRun:
             cost=result.cost if result else Cost.of(self.context.ledger.accounts.usage),
             recall=self.recall,
             taught=result.taught if result else (),
+            time=result.time if result else None,
             began_at=self.began_at,
             ended_at=ended_at,
         )

@@ -100,6 +100,7 @@ def _ended(
         cost=result.cost,
         recall=result.recall,
         taught=result.taught,
+        time=result.time,
         began_at=_began_at(run),
         ended_at=_ended_at(run),
     )

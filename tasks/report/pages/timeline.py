@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ....result import Attempt
 from ....text import one_line, plural
+from ..explained import explained_blocks
 from ..page import Block, Drawing, Page, Paragraph, Section, Strong, Text
 from ..taken import taken_line, taken_words
 from ..view import RunView, StepView
@@ -39,6 +40,8 @@ def timeline_page(view: RunView) -> Page:
         sections.append(Section("Figures", [found]))
     if ran:
         sections.append(Section("What it took", [Drawing("costs", _COSTS)]))
+    if explained := explained_blocks(view.time, results):
+        sections.append(Section("Where the time went", explained))
     if view.steps:
         rows = [_row(step, _origin(ran)) for step in view.steps]
         sections.append(Section("Steps", [bounded_table(_COLUMNS, rows)]))
