@@ -33,7 +33,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class DrawnTurn:
     """An attempt as it is drawn, and what it led to.
 
     Attributes:
@@ -52,7 +52,7 @@ class Lane:
     """A step's line of the timeline."""
 
     step: StepView
-    turns: tuple[Turn, ...]
+    turns: tuple[DrawnTurn, ...]
 
 
 def lanes(view: RunView) -> tuple[list[Lane], float]:
@@ -77,7 +77,7 @@ def nice_step(total_s: float, most: int) -> float:
     return 3600.0 * hours
 
 
-def _turns(step: StepResult, origin: float) -> tuple[Turn, ...]:
+def _turns(step: StepResult, origin: float) -> tuple[DrawnTurn, ...]:
     following = [*(attempt.started_at for attempt in step.attempts[1:]), None]
     return tuple(
         _turn(attempt, step, origin, then)
@@ -85,7 +85,7 @@ def _turns(step: StepResult, origin: float) -> tuple[Turn, ...]:
     )
 
 
-def _turn(attempt: Attempt, step: StepResult, origin: float, then: float | None) -> Turn:
+def _turn(attempt: Attempt, step: StepResult, origin: float, then: float | None) -> DrawnTurn:
     start, end = attempt.started_at - origin, attempt.ended_at - origin
     begun = min(start + attempt.queue_s, end)
     # Light gates run side by side, so their seconds may add up to more than there were.
@@ -101,7 +101,9 @@ def _turn(attempt: Attempt, step: StepResult, origin: float, then: float | None)
         spans.append(Span("delay", checked, limit))
     kept = tuple(span for span in spans if span.end_s > span.start_s)
     decision = attempt.decision.action if attempt.decision else ""
-    return Turn(kept or (Span("work", start, end),), _title(attempt, step, kept), decision, end)
+    return DrawnTurn(
+        kept or (Span("work", start, end),), _title(attempt, step, kept), decision, end
+    )
 
 
 def _title(attempt: Attempt, step: StepResult, spans: Sequence[Span]) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ....measures.meanings import KIND_WORDS
+from ....measures.stretch import TimeKind
 from ....text import duration, plural
 from ..view import RunView
 from .labels import fitted, safe, seconds
@@ -16,6 +19,15 @@ __all__ = ["timeline_says", "timeline_svg"]
 _NAMES, _ROOM = 216.0, 700.0  # the width of the names, and of the bars
 _MOST_TICKS = 8
 _MANY = 60
+_KINDS: Mapping[TimeKind, str] = {
+    "model": "work",
+    "planning": "mark",
+    "answer": "mark",
+    "gate": "gates",
+    "provider": "wait",
+    "slot": "wait",
+}
+"""How the kinds of time are coloured; the others are grey."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,16 @@ class _Scale:
         return _Drawn(span.kind, start, max(end - start, 1.5))
 
 
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Some time of the whole run in pixels, and what it went to."""
+
+    kind: str
+    x: float
+    width: float
+    title: str
+
+
 def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
     """Draw what each attempt did when; "" if no step ran.
 
@@ -52,11 +74,15 @@ def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> s
         return ""
     row = 22 if len(made) <= _MANY else 16
     scale = _Scale(last_s)
+    whole = _whole(view)
     return drawn(
         "timeline.svg.j2",
         theme,
         width=_NAMES + _ROOM + 70,
-        height=len(made) * row + 62,
+        height=len(made) * row + 62 + (34 if whole else 0),
+        bottom=len(made) * row + 54,
+        whole=whole,
+        total=duration(view.time.total_s) if view.time else "",
         names=_NAMES,
         row=row,
         says=safe(timeline_says(view), 600),
@@ -89,6 +115,23 @@ def timeline_says(view: RunView) -> str:
         f"{duration(last_s)}; they waited {duration(waited)} for models. "
         f"{longest.step.id} ended last."
     )
+
+
+def _whole(view: RunView) -> list[_Stretch]:
+    """Return what the time from the objective to the answer went to; [] if that isn't known."""
+    time = view.time
+    if time is None or time.total_s <= 0:
+        return []
+    scale = _ROOM / time.total_s
+    return [
+        _Stretch(
+            _KINDS.get(each.kind, "delay-of"),
+            _NAMES + (each.started_at - time.began_at) * scale,
+            each.seconds * scale,
+            safe(f"{each.step} {KIND_WORDS[each.kind]}: {seconds(each.seconds)}".strip()),
+        )
+        for each in time.stretches
+    ]
 
 
 def _took(lane: Lane) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect_swarm.measures.stretch import RunTime, Stretch
 from prefect_swarm.tasks.report.drawn import timeline_svg
 from prefect_swarm.tasks.report.drawn.spans import lanes, nice_step
 from prefect_swarm.tasks.report.drawn.timeline import timeline_says
@@ -79,3 +81,16 @@ def test_what_a_model_wrote_is_text() -> None:
 @given(st.floats(0.01, 1e6))
 def test_ticks_are_few_enough(total_s: float) -> None:
     assert total_s / nice_step(total_s, 8) <= 8.0001
+
+
+def test_the_time_of_the_whole_run_is_shown_by_what_it_went_to() -> None:
+    stretches = (
+        Stretch(kind="planning", started_at=998.0, ended_at=1000.0),
+        Stretch(kind="model", step="S1", attempt=1, started_at=1000.0, ended_at=1004.0),
+        Stretch(kind="prefect", started_at=1004.0, ended_at=1005.0),
+    )
+    view = view_of_steps(step("S1", "Reader", attempt(1, 0, 4)))
+    drawn = timeline_svg(replace(view, time=RunTime.of(stretches, 998.0, 1005.0)))
+    assert titles(drawn)[-3:] == ["planning: 2.0 s", "S1 model: 4.0 s", "Prefect: 1.0 s"]
+    assert "Objective to answer" in drawn
+    assert "Objective to answer" not in timeline_svg(view)
