@@ -21,10 +21,12 @@ from .coloured import coloured
 from .prose import prose
 from .summary import facts_of, sign_of, step_line
 
-__all__ = ["fragment_html", "report_html"]
+__all__ = ["MOST_CHARS", "fragment_html", "report_html"]
 
 MOST_TITLE = 400
-_BUDGET, _LONGEST = 4_000_000, 100_000
+MOST_CHARS = 4_000_000
+"""Characters of all texts of a document together."""
+_LONGEST = 100_000
 _SMALL_BUDGET, _SMALL_LONGEST = 200_000, 20_000
 
 
@@ -50,7 +52,7 @@ def report_html(view: RunView, pages: Sequence[Page]) -> str:
         view: The run, without secrets.
         pages: Its pages; those that are named after a step become steps that open.
     """
-    return _rendered("report.html.j2", view, cut_pages(pages, _BUDGET, _LONGEST), "page-")
+    return _rendered("report.html.j2", view, cut_pages(pages, MOST_CHARS, _LONGEST), "page-")
 
 
 def fragment_html(view: RunView, pages: Sequence[Page]) -> str:
