@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Literal
 
 from pydantic import Field
@@ -382,6 +383,11 @@ class SwarmResult(Frozen):
         exclude=True,
         description="The answer as the type that Python code asked for; not stored.",
     )
+
+    def _repr_html_(self) -> str:
+        """Show the run in a notebook: its answer, drawings and steps."""
+        # By the package's public name: what draws a run stands above what a run leaves.
+        return import_module(__package__ or "").report_html(self, fragment=True)
 
 
 class RunFailedError(SwarmError):

@@ -42,6 +42,7 @@ _COMMANDS = {
     "runs": _Place("runs.command", "runs", "read"),
     "watch": _Place("watching.command", "watch", "read"),
     "inspect": _Place("inspect", "inspect", "read"),
+    "report": _Place("report", "report", "read"),
     "doctor": _Place("doctor.command", "doctor"),
     "train": _Place("train", "train", "write"),
     "serve": _Place("serve", "serve", "write"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,11 +18,9 @@ from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import RunFolder
 from ..tasks.planner.task import Planned
-from ..tasks.report.memory import shown_line
 from .ahead.requests import AheadRequests
 from .answer.answering import Answering
 from .approving.asking import Asking
-from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
 from .bounds.ledger import Ledger
 from .bounds.limits import Models
@@ -34,6 +31,8 @@ from .drive import Driver
 from .edited.applied import keep_unchanged
 from .events import RunStatus, StepStatus
 from .options import SwarmOptions
+from .publishing.live import LiveRun
+from .publishing.pages import RunPages
 from .records import StepRecord, frontier, save_step, step_results, step_runs
 from .replanning import Replacements
 from .run_memory import Memories
@@ -73,7 +72,7 @@ class Execution:
     models: Models = field(default_factory=Models)
     check_answer: Callable[[str], str] = lambda _: ""
     edits: int = 0
-    _page: DagPage = field(init=False)
+    _pages: RunPages | None = field(init=False, default=None)
     _asking: Asking = field(init=False)
     _attempts: Attempts = field(init=False)
     _context: RunContext = field(init=False)
@@ -119,15 +118,11 @@ class Execution:
             RunWaitingError: It is left until a person has answered.
         """
         edits = {"edits": self.edits} if self.edits else {}
+        has_pages = (self.run.folder / "plan.json").exists()
         self.run.store("plan.json", {**self.plan.to_json(), **edits})
-        page = DagPage(
-            self.plan,
-            self._context.records,
-            lambda: driver.statuses,
-            self.run.run_id,
-            shown_line(self.source.planning),
-        )
-        self._page = page
+        if self.options.pages:
+            live = LiveRun(self._context, self.source.planning, self.recall, self._began_at())
+            self._pages = RunPages(live, lambda: driver.statuses, has_pages)
         await self._attempts.settle_ahead(self._restored)
         driver = Driver(
             self._context,
@@ -138,21 +133,21 @@ class Execution:
             restored=self._restored,
             begun=self.ahead.begun if self.ahead else frozenset(),
         )
-        page.start()
+        if self._pages is not None:
+            self._pages.start()
         self._tell(_planned(self.plan))
         try:
             status = await driver.drive()
             if status == "edited":
-                await page.close(frozenset())
+                await self._close_pages(None)
                 return None
             if "cancelled" in driver.statuses.values():
                 raise RunCancelledError("The run was cancelled on request.")
             result = await self._conclude(driver, status)
         except BaseException as error:
-            await self._leave(page, driver.statuses, error)
+            await self._leave(driver.statuses, error)
             raise
-        critical = frozenset(step.id for step in result.steps if step.critical)
-        await asyncio.gather(page.close(critical), publish_timeline(result))
+        await self._close_pages(result)
         self.run.store("result.json", result)
         self._warn_of_unstored()
         self.control.listener(_finished(result))
@@ -168,12 +163,18 @@ class Execution:
             )
 
     def _tell(self, event: RunEvent) -> None:
-        self._page.hear(event)
+        if self._pages is not None:
+            self._pages.hear(event)
         self.control.listener(event)
 
-    async def _leave(
-        self, page: DagPage, statuses: Mapping[str, StepStatus], error: BaseException
-    ) -> None:
+    async def _close_pages(self, result: SwarmResult | None) -> None:
+        if self._pages is not None:
+            await self._pages.close(result)
+
+    def _began_at(self) -> float:
+        return float(self.run.about().get("started_at") or 0.0)
+
+    async def _leave(self, statuses: Mapping[str, StepStatus], error: BaseException) -> None:
         """Write down and show what happened in a run that ends early; it has no result."""
         for name, record in self._context.records.items():
             if record.attempts or record.reason:
@@ -183,7 +184,7 @@ class Execution:
             why = f"It was left early{f': {problem}' if problem else '.'}"
             problem = f"{why} Go on with: prefect-swarm resume {self.run.run_id}"
         result = self._result("unfinished", statuses, Usage(), problem=problem)
-        await asyncio.gather(page.close(frozenset()), publish_timeline(result))
+        await self._close_pages(result)
 
     async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
         last = frontier(self.plan, self._context.records)

@@ -10,7 +10,7 @@ from ...text import dollars, duration, one_line, plural
 from .explored import print_exploration
 from .printing import console, print_section, print_table, print_text
 
-__all__ = ["asked", "example_step", "metrics_line", "print_summary"]
+__all__ = ["example_step", "metrics_line", "print_summary"]
 
 _RIGHT = frozenset({"Tries", "Tokens", "Work"})
 
