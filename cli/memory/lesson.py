@@ -10,7 +10,7 @@ from ...memory.configured import open_configured_store
 from ..command import AsJson
 from ..output.printing import print_json
 from .naming import attempts_of_run, named_attempts
-from .options import Namespace, entries_of, outcome, say_empty, short
+from .options import AsHtml, Namespace, entries_of, outcome, say_empty, short
 
 if TYPE_CHECKING:
     from ...memory.episode import Episode
@@ -28,11 +28,12 @@ def show_lesson(
         ),
     ],
     namespace: Namespace = "default",
+    html: AsHtml = None,
     as_json: AsJson = False,
 ) -> int:
     """Show what a model is told of an attempt, of which attempts that is made, and its worth."""
     from ...tasks.report.remembered.lesson import lesson_page, lesson_view
-    from .printed import print_page
+    from .printed import print_page, write_page
 
     with open_configured_store() as store:
         if not store.log.count(namespace):
@@ -47,8 +48,10 @@ def show_lesson(
         view = lesson_view(entry, [*entries_of(store.log, namespace)], q)
     if as_json:
         print_json({"namespace": namespace, "lesson": _record(view)})
-    else:
-        print_page(lesson_page(view))
+        return 0
+    if html is not None:
+        return write_page(html, lesson_page(view))
+    print_page(lesson_page(view))
     return 0
 
 

@@ -15,7 +15,7 @@ from ...memory.configured import open_configured_store
 from ...text import one_line
 from ..command import AsJson, command
 from ..output.printing import console, print_json, print_table, print_text
-from .options import Namespace, entries_of
+from .options import AsHtml, Namespace, entries_of
 
 if TYPE_CHECKING:
     from ...memory.persona.registry import KnownPersona
@@ -79,12 +79,17 @@ def personas(namespace: Namespace = "default", as_json: AsJson = False) -> int:
     return 0
 
 
-def show_persona(name: Name, namespace: Namespace = "default", as_json: AsJson = False) -> int:
+def show_persona(
+    name: Name,
+    namespace: Namespace = "default",
+    html: AsHtml = None,
+    as_json: AsJson = False,
+) -> int:
     """Show a persona whole: its record over time, and every decision about it with its evidence."""
     from ...tasks.report.remembered.persona import MOST_PERIODS, persona_page
     from ...tasks.report.remembered.record import periods, record_of
     from .plot import LEGEND, plot_lines
-    from .printed import print_page
+    from .printed import print_page, write_page
 
     with open_configured_store() as store:
         known = store.personas.registry(namespace).find(name)
@@ -98,8 +103,11 @@ def show_persona(name: Name, namespace: Namespace = "default", as_json: AsJson =
         more = {"definition": definition, "changes": changes}
         print_json({**_fields(known), **counts, **over_time, **more})
         return 0
+    page = persona_page(known, record)
+    if html is not None:
+        return write_page(html, page, found)
     plot = [f"Success over time   {LEGEND}", *plot_lines(found, console().width)]
-    print_page(persona_page(known, record), plot if found else ())
+    print_page(page, plot if found else ())
     return 0
 
 

@@ -1,8 +1,10 @@
-"""Pages of what is remembered, printed: headings, lines, figures, tables and quoted texts."""
+"""Pages of what is remembered, printed on a terminal or written to an HTML file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from ...tasks.report.page import (
     Block,
@@ -17,9 +19,11 @@ from ...tasks.report.page import (
     Table,
     Text,
 )
+from ...tasks.report.remembered.record import Period
+from ..output.html_file import write_html
 from ..output.printing import print_section, print_table, print_text
 
-__all__ = ["print_blocks", "print_page"]
+__all__ = ["print_blocks", "print_page", "write_page"]
 
 _LEFT = frozenset(
     {"Until", "Outcome", "Tier", "Type of task", "Surely", "Attempt", "Ended", "Persona", "Asked"}
@@ -41,6 +45,28 @@ def print_page(page: Page, plots: Sequence[str] = ()) -> None:
     for section in page.sections:
         print_section(section.title)
         print_blocks(section.blocks)
+
+
+def write_page(path: Path, page: Page, found: Sequence[Period] = ()) -> int:
+    """Write a page to an HTML file, with its periods drawn; return the command's exit code.
+
+    Raises:
+        InputError: The file can't be in such a place.
+        StorageError: It can't be written.
+    """
+    from ...tasks.report.drawn.record import record_says, record_svg
+    from ...tasks.report.html import page_html
+    from ...tasks.report.masked import masked
+
+    says = record_says(found) if found else ""
+    write_html(path, page_html(masked(_in_tuples(page)), record_svg(found), says))
+    print_text(f"Written to {path.resolve()}")
+    return 0
+
+
+def _in_tuples(page: Page) -> Page:
+    sections = tuple(replace(part, blocks=tuple(part.blocks)) for part in page.sections)
+    return replace(page, lead=tuple(page.lead), sections=sections)
 
 
 def print_blocks(blocks: Sequence[Block]) -> None:

@@ -56,3 +56,33 @@ def test_a_persona_s_record_over_time_is_data_too(filled: Path, invoke: Invoke) 
 def test_a_persona_without_attempts_has_no_plot(filled: Path, invoke: Invoke) -> None:
     invent_persona(filled).close()
     assert "Success over time" not in invoke("memory", "persona", "Musician Zed").stdout
+
+
+def test_a_persona_s_page_is_a_file_of_its_own(
+    filled: Path, invoke: Invoke, tmp_path: Path
+) -> None:
+    path = tmp_path / "engineer.html"
+    done = invoke("memory", "persona", "python-engineer", "--html", path)
+    assert done.stdout == f"Written to {path}\n"
+    document = path.read_text("utf-8")
+    assert "<h1>Python Engineer (python-engineer): active, shipped</h1>" in document
+    assert document.count("<circle") == 2
+    assert "http://" not in document.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_lesson_s_file_has_no_power_of_what_models_wrote_and_no_secret(
+    swarm_home: Path, invoke: Invoke, tmp_path: Path
+) -> None:
+    key = "sk-proj-" + "a1B2" * 8
+    fill(swarm_home, episode(1, prompt="<script>x</script>", excerpt=f"use {key}"))
+    path = tmp_path / "lesson.html"
+    assert invoke("memory", "lesson", "run-1/S1", "--html", path).exit_code == 0
+    document = path.read_text("utf-8")
+    assert "<script>" not in document
+    assert key not in document
+
+
+def test_a_file_in_no_folder_is_refused(filled: Path, invoke: Invoke, tmp_path: Path) -> None:
+    path = tmp_path / "none" / "page.html"
+    result = invoke("memory", "persona", "judge", "--html", path)
+    assert (result.exit_code, "in a folder that isn't there" in result.stderr) == (2, True)
