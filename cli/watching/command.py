@@ -13,11 +13,8 @@ import typer
 from ...errors import RunCancelledError, RunNotFoundError, RunTerminatedError
 from ...exit_codes import ExitCode
 from ...text import one_line
-from ..output.asked import print_questions
-from ..output.left import print_files
+from ..inspect import show_run
 from ..output.printing import print_section, print_text
-from ..output.summary import print_summary
-from ..output.unfinished import print_unfinished
 from ..progress.live import LiveScreen
 from ..progress.plain import PlainScreen
 from ..progress.session import say
@@ -31,7 +28,6 @@ from .stage import code_of
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from ...result import SwarmResult
     from ...runs import RunFolder
 
 __all__ = ["watch"]
@@ -70,7 +66,7 @@ def _watch_folder(run: RunFolder) -> ExitCode:
         followed = _until_left(_follow(run), run.run_id)
         last = followed.last
         result = run.result() if followed.stage == "over" else None
-    _print_end(run, result)
+    show_run(run)
     return code_of(last, result and result.status)
 
 
@@ -87,17 +83,6 @@ async def _follow(run: RunFolder) -> FollowedRun:
             screen.note,
             lambda: is_open_on_server(str(about.get("flow_run_id", ""))),
         )
-
-
-def _print_end(run: RunFolder, result: SwarmResult | None) -> None:
-    if result is None:
-        print_unfinished(run, run.read_json("plan.json"))
-        print_questions(run)
-        return
-    print_section(one_line(result.plan.objective, 200))
-    print_summary(result)
-    print_questions(run)
-    print_files(run, result.steps)
 
 
 def _until_left(work: Coroutine[Any, Any, _T], name: str) -> _T:

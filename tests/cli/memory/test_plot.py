@@ -11,10 +11,14 @@ from prefect_swarm.tasks.report.remembered.record import Expectation, Period
 from rich.cells import cell_len
 
 rates = st.floats(0, 1)
-found_periods = st.builds(
-    lambda marks: Period(0.0, 3, 2, Expectation(marks[1], marks[0], marks[2])),
-    st.tuples(rates, rates, rates).map(sorted),
-)
+
+
+def period(first: float, second: float, third: float) -> Period:
+    low, mean, high = sorted((first, second, third))
+    return Period(0.0, 3, 2, Expectation(mean, low, high))
+
+
+found_periods = st.builds(period, rates, rates, rates)
 
 
 def test_each_period_has_its_mark_between_its_bounds() -> None:
