@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -21,6 +20,7 @@ from prefect_swarm.flows.compile import CompiledPlan, compile_plan
 from prefect_swarm.flows.edited.applied import keep_unchanged
 from prefect_swarm.result import Attempt, StepResult
 from prefect_swarm.runs import RunFolder, find_run
+from ready_scripts import ReadyScript
 
 process = partial(started_script, script=Path(__file__).with_name("waiting_run.py"))
 PLAN: dict[str, Any] = {
@@ -33,9 +33,8 @@ PLAN: dict[str, Any] = {
 }
 
 
-def heard(started: subprocess.Popen[str], *until: str) -> list[str]:
+def heard(started: ReadyScript, *until: str) -> list[str]:
     """Read what a run prints until one of these lines has come."""
-    assert started.stdout is not None
     lines: list[str] = []
     for line in started.stdout:
         lines.append(line.rstrip("\n"))
