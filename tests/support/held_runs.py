@@ -38,9 +38,7 @@ __all__ = [
 
 
 @contextmanager
-def started(
-    *arguments: object, script: Path = SCRIPT, **variables: str
-) -> Generator[ReadyScript]:
+def started(*arguments: object, script: Path = SCRIPT, **variables: str) -> Generator[ReadyScript]:
     """Start a script against this test's server; it is killed at the end, if it still runs."""
     api = get_current_settings().api.url
     assert api is not None

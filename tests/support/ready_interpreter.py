@@ -1,8 +1,9 @@
 """An interpreter that has imported what scripts need, and runs each request in a fork of itself.
 
-`ready_interpreter.py SOCKET MODULE…`: SOCKET is the number of an inherited socket. A request is a
-JSON object and three files: what becomes the script's stdout and stderr, and where its process
-number and later its exit status are written, a line each. It ends when the socket is closed.
+`ready_interpreter.py SOCKET MODULE…`: SOCKET is the number of an inherited socket; of `-MODULE` an
+import fails. A request is a JSON object and four files: what becomes the script's stdin, stdout and
+stderr, and where its process number and later its exit status are written, a line each. It ends
+when the socket is closed.
 
 A fork shares no thread, event loop or connection with others: importing starts none. It ends as any
 interpreter does, so what a module does at its import and at the end is done in it too.
@@ -15,10 +16,9 @@ import importlib
 import json
 import os
 import runpy
-import signal
 import socket
 import sys
-from typing import Any
+from typing import Any, cast
 
 __all__ = ["LARGEST_REQUEST"]
 
@@ -29,14 +29,14 @@ LARGEST_REQUEST = 200_000
 def _next_script(requests: socket.socket) -> str | None:
     """Serve requests; return in each fork the script that it is to run, and None at the end."""
     while True:
-        message, files, _, _ = socket.recv_fds(requests, LARGEST_REQUEST, 3)
+        message, files, _, _ = socket.recv_fds(requests, LARGEST_REQUEST, 4)
         if not message:
             return None
         # A fork of its own waits for the script: whoever waits cannot listen.
-        if waiting := os.fork():
+        if os.fork():
             for file in files:
                 os.close(file)
-            _reap(waiting)
+            _reap()
             continue
         requests.close()
         if script := os.fork():
@@ -44,24 +44,16 @@ def _next_script(requests: socket.socket) -> str | None:
         return _take_over(json.loads(message), files)
 
 
-def _reap(waiting: int) -> None:
-    """Collect what has ended, without waiting for the last that began."""
-    del waiting
-    while True:
-        try:
-            ended, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if not ended:
-            return
+def _reap() -> None:
+    """Collect the forks that have ended; the last is there still."""
+    while os.waitpid(-1, os.WNOHANG)[0]:
+        pass
 
 
 def _report(script: int, files: list[int]) -> None:
-    output, errors, report = files
-    os.close(output)
-    os.close(errors)
-    # What a terminal sends to all is for the script, not for who waits for it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    *streams, report = files
+    for stream in streams:
+        os.close(stream)
     os.write(report, f"{script}\n".encode())
     _, status = os.waitpid(script, 0)
     os.write(report, f"{os.waitstatus_to_exitcode(status)}\n".encode())
@@ -69,10 +61,11 @@ def _report(script: int, files: list[int]) -> None:
 
 
 def _take_over(request: dict[str, Any], files: list[int]) -> str:
-    output, errors, report = files
-    os.dup2(output, 1)
-    os.dup2(errors, 2)
-    for file in (output, errors, report):
+    if request["session"]:
+        os.setsid()
+    for number, stream in enumerate(files[:3]):
+        os.dup2(stream, number)
+    for file in files:
         os.close(file)
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -86,7 +79,10 @@ def _take_over(request: dict[str, Any], files: list[int]) -> str:
 
 def _main(number: int, *names: str) -> str | None:
     for name in names:
-        importlib.import_module(name)
+        if name.startswith("-"):
+            sys.modules[name[1:]] = cast("Any", None)
+        else:
+            importlib.import_module(name)
     # Nothing of that is ever collected, so forks needn't write to it.
     gc.freeze()
     return _next_script(socket.socket(fileno=number))
