@@ -23,6 +23,8 @@ from prefect_swarm.runs import RunFolder, find_run
 from ready_scripts import ReadyScript
 
 process = partial(started_script, script=Path(__file__).with_name("waiting_run.py"))
+SOME_KILLS = pytest.mark.parametrize("kills", [6, pytest.param(30, marks=pytest.mark.exhaustive)])
+"""Each moment twice, or more often."""
 PLAN: dict[str, Any] = {
     "objective": "Find out",
     "agents": [{"name": "Reader", "system_prompt": "You read closely."}],
@@ -75,14 +77,15 @@ def test_killed_while_it_waits_it_still_waits_or_goes_on_if_it_was_answered(
 
 
 @pytest.mark.slow
+@SOME_KILLS
 @pytest.mark.usefixtures("prefect_server", "swarm_home")
-def test_thirty_kills_while_it_waits_decide_nothing(tmp_path: Path) -> None:
+def test_kills_while_it_waits_decide_nothing(tmp_path: Path, kills: int) -> None:
     (plan := tmp_path / "plan.json").write_text(json.dumps(PLAN), "utf-8")
     (calls := tmp_path / "calls").touch()
     with process("start", calls, plan) as started:
         run_id = heard(started, "asked")[0].split()[1]
     approvals = Approvals(find_run(run_id))
-    for kill in range(30):
+    for kill in range(kills):
         with process("resume", calls, run_id) as started:
             # At any moment: after it began, or once it has asked.
             heard(started, "began" if kill % 3 else "asked")
@@ -152,9 +155,10 @@ def test_thirty_kills_in_the_middle_of_an_edit_leave_what_an_edit_leaves(tmp_pat
 
 
 @pytest.mark.slow
+@SOME_KILLS
 @pytest.mark.usefixtures("prefect_server", "swarm_home")
-def test_thirty_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
-    tmp_path: Path,
+def test_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
+    tmp_path: Path, kills: int
 ) -> None:
     (plan := tmp_path / "plan.json").write_text(json.dumps(PLAN), "utf-8")
     (calls := tmp_path / "calls").touch()
@@ -172,7 +176,7 @@ def test_thirty_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
         question=_unasked(approvals), verdict="edited", plan=edited.model_dump(mode="json")
     )
     approvals.answer(edit)
-    for kill in range(30):
+    for kill in range(kills):
         with process("resume", calls, run_id) as started:
             heard(started, ("began", "planned", "asked S2")[kill % 3])
         assert approvals.edits() == (edit,)
