@@ -65,6 +65,8 @@ class ReadyScript:
     def communicate(self, timeout: float | None = None) -> tuple[str, int]:
         """Wait as `wait` does; return what was not read of the little that it printed, and that."""
         code = self.wait(timeout)
+        if self.stdout.closed:
+            return "", code
         with self.stdout:
             return self.stdout.read(), code
 
