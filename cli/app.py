@@ -41,6 +41,7 @@ _COMMANDS = {
     "edit": _Place("approval.editing", "edit", "write"),
     "runs": _Place("runs.command", "runs", "read"),
     "inspect": _Place("inspect", "inspect", "read"),
+    "report": _Place("report", "report", "read"),
     "doctor": _Place("doctor.command", "doctor"),
     "train": _Place("train", "train", "write"),
     "serve": _Place("serve", "serve", "write"),

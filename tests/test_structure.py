@@ -24,6 +24,7 @@ LAYERS = (
         "expression",
         "schema_check",
         "local_extra",
+        "measures",
         "model_names",
         "neighbours",
         "openmp",

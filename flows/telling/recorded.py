@@ -29,7 +29,7 @@ def recorded(control: RunControl, run: RunFolder) -> Generator[RunControl]:
         def tell(event: RunEvent) -> None:
             control.listener(log.add(event, run.run_id))
 
-        tell(BeganEvent(resumed=log.was_begun))
+        tell(BeganEvent(resumed=log.was_begun, left_at=log.left_at))
         try:
             yield replace(control, listener=tell)
         except BaseException as error:

@@ -8,8 +8,10 @@ from typing import Any, get_args
 
 from prefect_swarm.errors import Category
 from prefect_swarm.result import Action, Attempt, Decision, StepResult, Usage
-from prefect_swarm.tasks.report.attempts import attempts_markdown
 from prefect_swarm.tasks.report.glossary import ACTIONS, CATEGORIES
+from prefect_swarm.tasks.report.page import Page
+from prefect_swarm.tasks.report.page_markdown import page_markdown
+from prefect_swarm.tasks.report.pages.attempts import attempts_sections
 
 
 def attempt(number: int, category: Category | None = None, **fields: Any) -> Attempt:
@@ -34,8 +36,13 @@ def step(*attempts: Attempt, status: Any = "succeeded", **fields: Any) -> StepRe
     return StepResult(id="S1", agent="Reader", status=status, attempts=attempts, **fields)
 
 
+def markdown(*steps: StepResult) -> str:
+    page = Page("timeline", "Timeline", [], attempts_sections(steps))
+    return page_markdown(page, lambda _: "").removeprefix("# Timeline").lstrip()
+
+
 def page(*steps: StepResult) -> str:
-    return html.unescape("\n\n".join(attempts_markdown(steps)))
+    return html.unescape(markdown(*steps))
 
 
 REPLANNED = decision(
@@ -69,13 +76,13 @@ def test_a_steps_way_to_its_end_is_told_in_a_sentence() -> None:
 def test_a_decision_has_the_cost_of_what_it_led_to() -> None:
     text = page(step(attempt(1, LOGIC, decision=REPLANNED), attempt(2)))
     assert (
-        "| a question (100 tokens, 3.0 s): Counter: Count to one; attempt 2 (12 tokens, 2.0 s) |"
+        "led to a question (100 tokens, 3.0 s): Counter: Count to one; attempt 2 (12 tokens, 2.0 s)"
     ) in text
 
 
 def test_the_attempt_that_ended_it_has_a_row_too() -> None:
     text = page(step(attempt(1, LOGIC, decision=decision("SAMPLE")), attempt(2, samples=4)))
-    assert "| S1 | 2 |  |  |  | passed, first of 4 |" in text
+    assert "| passed, first of 4 | S1 | 2 |  | 12 tokens, 2.0 s |  |" in text
 
 
 def test_what_a_step_ended_with_is_told_whether_it_ran_or_not() -> None:
@@ -101,7 +108,7 @@ def test_the_words_that_occur_are_explained_and_no_others() -> None:
 def test_what_a_model_wrote_has_no_power_over_the_page() -> None:
     hostile = "](http://far.away)|<b>\n# x"
     failed = attempt(1, LOGIC, error=hostile, agent=hostile, decision=REPLANNED)
-    raw = "\n\n".join(attempts_markdown([step(failed, status="failed", reason=hostile)]))
+    raw = markdown(step(failed, status="failed", reason=hostile))
     assert re.search(r"(?<!\\)\]\(", raw) is None
     assert "<b>" not in raw
     assert "\n# x" not in raw
@@ -110,5 +117,5 @@ def test_what_a_model_wrote_has_no_power_over_the_page() -> None:
 def test_a_long_run_is_cut_off_with_a_count() -> None:
     retried = step(attempt(1, LOGIC, decision=decision("RETRY")), attempt(2))
     text = page(*[retried] * 201)
-    assert "\n\n151 more." in text
+    assert "\n- 151 more." in text
     assert "\n\n202 more." in text

@@ -1,0 +1,1 @@
+"""A run as one HTML document, for Python, notebooks and the command line."""
