@@ -69,7 +69,7 @@ def page_html(page: Page, drawing: str = "", says: str = "") -> str:
         drawing: An SVG that is shown first, made by a template that escapes; "" for none.
         says: The same in words.
     """
-    (cut,) = cut_pages([page], _BUDGET, _LONGEST)
+    (cut,) = cut_pages([page], MOST_CHARS, _LONGEST)
     filled = _environment().get_template("page.html.j2")
     shown = Markup(drawing)  # noqa: S704 - made by a template that escapes
     return filled.render(page=cut, drawing=shown, says=says, light=LIGHT, dark=DARK, signs=SIGNS)
