@@ -24,7 +24,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-fast bench chaos clean
+.PHONY: help demo check test test-fast kills bench chaos clean
 .PRECIOUS: .venv/bin/python
 
 help: ## list the targets
@@ -43,6 +43,9 @@ test: check ## check, then every test
 
 test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
 	$(PYTEST) -m "not slow"
+
+kills: $(TRAIN_STAMP) ## kill a run 30 times in each of a pause, an edit, a fork and a tool's calls
+	KILLS=30 $(PYTEST) tests/flows/killed
 
 bench: $(BENCH_STAMP) ## measure, and write docs/benchmarks.md
 	$(PY) benches/run.py

@@ -33,7 +33,9 @@ def read(result: str) -> str:
         target = json.loads(result)["target"]
     except (ValueError, KeyError):
         return f"No time was found: {result}"
-    return f"it is {target['datetime'][11:16]} in {target['timezone']} when we open at {CALL['time']}."
+    return (
+        f"it is {target['datetime'][11:16]} in {target['timezone']} when we open at {CALL['time']}."
+    )
 
 
 class Model(BaseHTTPRequestHandler):

@@ -22,7 +22,7 @@ __all__ = ["KILLS", "Ended", "Killable", "Story", "killable", "killed_often", "s
 
 SCRIPT = Path(__file__).parents[1] / "flows" / "killable_run.py"
 KILLS = int(os.environ.get("KILLS", "2"))
-"""How many times each story is killed; `make kills` has 30."""
+"""How many times each story is killed; `make kills` has it 30 times."""
 KILLED, WAITS = -9, 4
 """How a process ends that was killed, and that was left waiting for a person."""
 _MOST_PROCESSES = 30
@@ -165,6 +165,10 @@ class Story:
         folders = (RunFolder(path) for path in (self.folder / "swarm" / "runs").glob("*"))
         return [run for run in folders if run.about()]
 
+    def own(self) -> list[RunFolder]:
+        """Return the runs that are killed."""
+        return self.begun()
+
     def waits(self) -> Sequence[Question]:
         """Return what is asked, if the last process was left waiting."""
         if self.last != WAITS:
@@ -186,7 +190,7 @@ class Story:
 
     def _finished_calls(self) -> dict[str, int]:
         calls = Counter(self.lines("calls"))
-        done = {f"do {name}" for run in self.begun() for name in run.finished_steps()}
+        done = {f"do {name}" for run in self.own() for name in run.finished_steps()}
         return {name: calls[name] for name in done if name in calls}
 
 

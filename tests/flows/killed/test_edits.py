@@ -1,4 +1,4 @@
-"""Killed at any moment of an edit: it is lost only while it isn't written down, and nothing else."""
+"""Killed at any moment of an edit: it is lost while it isn't written down, and never later."""
 
 from __future__ import annotations
 
@@ -38,9 +38,8 @@ class Edit(Story):
         if (waits := self.waits()) and not edits:
             return {"do": "edit", "run": run.run_id, "plan": AFTER}
         for question in waits:
-            return {"do": "answer", "run": run.run_id, "question": question.id} | {
-                "verdict": "approved"
-            }
+            order = {"do": "answer", "run": run.run_id}
+            return {**order, "question": question.id, "verdict": "approved"}
         return {"do": "resume", "run": run.run_id}
 
     def check(self) -> None:

@@ -27,8 +27,7 @@ class Fork(Story):
             self.source = next(iter(runs))
             self.before = content(runs[self.source])
             (self.folder / "calls").unlink()
-        forks = [run for name, run in runs.items() if name != self.source]
-        if not forks:
+        if not (forks := self.own()):
             return {"do": "fork", "run": self.source, "again": ("S3",)}
         if (result := forks[0].result()) is None:
             return {"do": "resume", "run": forks[0].run_id}
@@ -40,6 +39,9 @@ class Fork(Story):
             "done: do S2",
         ]
         return None
+
+    def own(self) -> list[RunFolder]:
+        return [run for run in self.begun() if run.run_id != self.source]
 
     def check(self) -> None:
         if self.source:
