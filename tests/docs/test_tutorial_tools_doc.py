@@ -9,13 +9,11 @@ import sysconfig
 import threading
 from collections.abc import Generator
 from http.server import ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
-from click.testing import Result
 from docs_pages import ROOT, blocks
 from prefect_swarm.cli.app import app
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 EXAMPLE = ROOT / "examples" / "tools"
 PAGE = (ROOT / "docs" / "tutorial_tools.md").read_text("utf-8")
