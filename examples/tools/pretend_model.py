@@ -7,6 +7,7 @@ note around what the step before has found.
 from __future__ import annotations
 
 import json
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -78,5 +79,6 @@ class Model(BaseHTTPRequestHandler):
 
 if __name__ == "__main__":
     with ThreadingHTTPServer(ADDRESS, Model) as server:
-        print(f"openai:pretend@http://{ADDRESS[0]}:{ADDRESS[1]}/v1", flush=True)
+        sys.stdout.write(f"openai:pretend@http://{ADDRESS[0]}:{ADDRESS[1]}/v1\n")
+        sys.stdout.flush()
         server.serve_forever()
