@@ -142,7 +142,7 @@ def test_as_json_it_is_the_stored_result(ended: RunFolder, invoke: Invoke) -> No
         "stopped early: 90 tokens saved",
         "it took a question (0 tokens, 0.0 s): Clerk: Count",
         "artifact: first json block",
-        "failed   schema  0.00 s        line 2: seats is no integer",
+        "failed   schema  0.00 s  line 2: seats is no integer",
         "failed: SCHEMA: gate schema: seats is no integer",
         "decision: RETRY on worker by schema: once more",
         '{"name": "Blue", "seats": 4}',

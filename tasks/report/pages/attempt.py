@@ -14,10 +14,11 @@ from .diffs import changed_lines
 
 __all__ = ["attempt_section"]
 
-_GATES = ("Verdict", "Gate", "Took", "Tool", "Found")
+_GATES = ("Verdict", "Gate", "Took", "Found", "Tool")
 _DIFF_CHARS = 6_000
 _ANSWER_CHARS = 4_000
 _FOUND_CHARS = 2_000
+_CELL = 60  # what a row shows of a finding; all of it stands below then
 
 
 def attempt_section(
@@ -77,8 +78,8 @@ def _gates(gates: tuple[GateResult, ...]) -> list[Block]:
             gate.status + ("" if gate.required else " (optional)"),
             gate.gate,
             f"{gate.duration_s:.2f} s" + (", known" if gate.cached else ""),
+            one_line(format_diagnostics(gate.diagnostics), _CELL),
             gate.version,
-            one_line(format_diagnostics(gate.diagnostics), 300),
         )
         for gate in gates
     ]
@@ -92,6 +93,3 @@ def _gates(gates: tuple[GateResult, ...]) -> list[Block]:
             blocks.append(Paragraph((Strong(f"{gate.gate} repaired:"),)))
             blocks.append(quoted(gate.diff, _DIFF_CHARS, "diff"))
     return blocks
-
-
-_CELL = 40  # what a narrow table shows of a finding
