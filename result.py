@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Literal
 
 from pydantic import Field
@@ -12,6 +11,7 @@ from .frozen import Frozen
 from .gates import GateResult
 from .measures.metrics import Metrics
 from .measures.stretch import RunTime, Stretch
+from .notebook import ShownInNotebook
 from .task_ir import StoredPlan, Tier
 from .tool_call import ToolCall
 
@@ -281,8 +281,7 @@ class Planning(Frozen):
 
 
 Use = Literal["persona", "tier", "lesson", "time"]
-"""What a memory was used for: who does a step, where it begins, what it is told, its place in the
-order."""
+"""What a memory was used for: who does a step, where it begins, what it is told, its turn."""
 
 
 class Recalled(Frozen):
@@ -353,7 +352,7 @@ class Recall(Frozen):
     note: str = ""
 
 
-class SwarmResult(Frozen):
+class SwarmResult(ShownInNotebook, Frozen):
     """A finished run; `unfinished` is one that was left early, which has pages and no result."""
 
     run_id: str
@@ -375,11 +374,6 @@ class SwarmResult(Frozen):
         exclude=True,
         description="The answer as the type that Python code asked for; not stored.",
     )
-
-    def _repr_html_(self) -> str:
-        """Show the run in a notebook: its answer, drawings and steps."""
-        # By the package's public name: what draws a run stands above what a run leaves.
-        return import_module(__package__ or "").report_html(self, fragment=True)
 
 
 class RunFailedError(SwarmError):

@@ -40,6 +40,7 @@ _COMMANDS = {
     "reject": _Place("approval.answering", "reject", "write"),
     "edit": _Place("approval.editing", "edit", "write"),
     "runs": _Place("runs.command", "runs", "read"),
+    "watch": _Place("watching.command", "watch", "read"),
     "inspect": _Place("inspect", "inspect", "read"),
     "report": _Place("report", "report", "read"),
     "doctor": _Place("doctor.command", "doctor"),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..events.kinds import RunEvent
     from ..runs import RunFolder
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "show_run"]
 
 ShownPage = Literal["answer", "plan", "timeline"]
 _PAGES: Mapping[ShownPage, Callable[[RunView], Page]] = {
@@ -87,7 +87,7 @@ def inspect(
     elif page is not None:
         _show_page(run, page)
     elif not as_json:
-        _show_run(run)
+        show_run(run)
     elif step is not None:
         _print_step_json(run, run.result(), step.upper())
     elif (result := run.result()) is not None:
@@ -97,7 +97,8 @@ def inspect(
     return 0
 
 
-def _show_run(run: RunFolder) -> None:
+def show_run(run: RunFolder) -> None:
+    """Print how a run ended, or how far it is, with what it asked and the files that it left."""
     view = view_of(run, is_running=is_executed(run.folder))
     print_run(view, run.result())
     print_questions(run)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..files import READABLE, storage_error, write_atomically
+from .output.html_file import write_html
 from .output.printing import print_text
 from .resume import RunName
 from .runs.listing import is_executed
@@ -49,20 +49,8 @@ def report(
         sys.stdout.write(document)
         return 0
     path = html or Path(f"report-{run.run_id}.html")
-    _write(path, document)
+    write_html(path, document)
     print_text(f"Written to {path.resolve()}")
     if show and not webbrowser.open(path.resolve().as_uri()):
         print_text("No browser could be opened: open the file yourself.")
     return 0
-
-
-def _write(path: Path, document: str) -> None:
-    if path.is_dir():
-        raise InputError(f"--html got {path}, which is a folder.", "Give a file in it.")
-    if not path.parent.is_dir():
-        raise InputError(f"--html got {path}, in a folder that isn't there.", "Make the folder.")
-    data = document.encode()
-    try:
-        write_atomically(path, data, mode=READABLE)
-    except OSError as error:
-        raise storage_error(path, len(data), error) from None

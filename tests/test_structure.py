@@ -27,6 +27,7 @@ LAYERS = (
         "measures",
         "model_names",
         "neighbours",
+        "notebook",
         "openmp",
         "pricing",
     },

@@ -21,7 +21,7 @@ from ...tasks.report.pages import (
 from ...tasks.report.view import RunView, StepView
 from ..stored.view import view_of, view_of_result
 
-__all__ = ["folder_html", "report_html"]
+__all__ = ["folder_html", "pages_of", "report_html"]
 
 
 def report_html(run: SwarmResult | str, *, fragment: bool = False) -> str:
@@ -39,7 +39,7 @@ def report_html(run: SwarmResult | str, *, fragment: bool = False) -> str:
         RunDamagedError: A file of a run that was given by its id can't be read.
     """
     view = view_of(find_run(run)) if isinstance(run, str) else _view_of_result(run)
-    return (fragment_html if fragment else document_html)(view, _pages(view))
+    return (fragment_html if fragment else document_html)(view, pages_of(view))
 
 
 def folder_html(run: RunFolder, *, is_running: bool = False) -> str:
@@ -53,10 +53,11 @@ def folder_html(run: RunFolder, *, is_running: bool = False) -> str:
         RunDamagedError: A file of the run can't be read.
     """
     view = view_of(run, is_running=is_running)
-    return document_html(view, _pages(view))
+    return document_html(view, pages_of(view))
 
 
-def _pages(view: RunView) -> Sequence[Page]:
+def pages_of(view: RunView) -> Sequence[Page]:
+    """Return all pages of a run: those that the Prefect UI shows as well."""
     named = step_page_names(view)
     steps = [step_page(view, step) for step in view.steps if step.id in named]
     return [answer_page(view), plan_page(view), timeline_page(view), *steps]

@@ -9,11 +9,11 @@ from ....text import one_line, plural
 from ..view import RunView, StepView
 from .alike import alike, without_shortcuts
 from .labels import fitted, safe, seconds
-from .layered import Layout, Placed, lay_out
+from .layered import PlacedBox, PlacedGraph, lay_out
 from .look import Theme
 from .templates_of import drawn
 
-__all__ = ["MOST_BOXES", "graph_says", "graph_svg"]
+__all__ = ["LEAST_ALIKE", "MOST_BOXES", "graph_says", "graph_svg"]
 
 MOST_BOXES = 400
 """Cards and grids that a graph is drawn of; a larger plan stands in the table alone."""
@@ -23,7 +23,8 @@ _LINE = (200.0, 28.0)  # a card of a large plan, without what stands below
 _MANY = 60
 _CHIP = (60.0, 26.0)
 _GAP, _PAD, _TITLE = 6.0, 10.0, 24.0
-_LEAST_ALIKE = 5
+LEAST_ALIKE = 5
+"""Steps of a grid at least."""
 _MOST_ARROWS = 250
 _HEAD, _BELOW = 22, 27
 
@@ -33,7 +34,7 @@ class _Card:
     """A step where it is drawn. `small` is a step of a grid, which has room for its id alone."""
 
     step: StepView
-    at: Placed
+    at: PlacedBox
     small: bool = False
 
     @property
@@ -58,7 +59,7 @@ class _Card:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    at: Placed
+    at: PlacedBox
     title: str
 
 
@@ -77,7 +78,7 @@ def graph_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
         anchor: What a step's id follows in the place that it leads to; "" for no links.
     """
     upstream = {step.id: _known(step, view) for step in view.steps}
-    groups = alike(upstream, _LEAST_ALIKE)
+    groups = alike(upstream, LEAST_ALIKE)
     if not groups or len(groups) > MOST_BOXES:
         return ""
     steps = {step.id: step for step in view.steps}
@@ -151,14 +152,14 @@ def _size(group: Sequence[str], card: tuple[float, float]) -> tuple[float, float
     return max(width, 150.0), rows * (_CHIP[1] + _GAP) - _GAP + 2 * _PAD + _TITLE
 
 
-def _cards(box: Placed, group: Sequence[str], steps: dict[str, StepView]) -> list[_Card]:
+def _cards(box: PlacedBox, group: Sequence[str], steps: dict[str, StepView]) -> list[_Card]:
     if len(group) == 1:
         return [_Card(steps[group[0]], box)]
     columns = _columns(len(group))
     return [
         _Card(
             steps[name],
-            Placed(
+            PlacedBox(
                 box.x + _PAD + number % columns * (_CHIP[0] + _GAP),
                 box.y + _TITLE + _PAD / 2 + number // columns * (_CHIP[1] + _GAP),
                 *_CHIP,
@@ -170,7 +171,7 @@ def _cards(box: Placed, group: Sequence[str], steps: dict[str, StepView]) -> lis
 
 
 def _grids(
-    layout: Layout, groups: Sequence[Sequence[str]], steps: dict[str, StepView]
+    layout: PlacedGraph, groups: Sequence[Sequence[str]], steps: dict[str, StepView]
 ) -> list[_Grid]:
     found: list[_Grid] = []
     for group in groups:
@@ -184,7 +185,7 @@ def _grids(
 
 
 def _arrows(
-    layout: Layout, inside: Mapping[str, Sequence[str]], steps: dict[str, StepView]
+    layout: PlacedGraph, inside: Mapping[str, Sequence[str]], steps: dict[str, StepView]
 ) -> list[_Arrow]:
     critical = {name for name, step in steps.items() if step.result.critical}
     found = [

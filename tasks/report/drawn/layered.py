@@ -9,7 +9,7 @@ from typing import Any, cast
 from grandalf.graphs import Edge, Graph, Vertex  # pyright: ignore[reportMissingImports]
 from grandalf.layouts import SugiyamaLayout  # pyright: ignore[reportMissingImports]
 
-__all__ = ["Layout", "Placed", "lay_out"]
+__all__ = ["PlacedBox", "PlacedGraph", "lay_out"]
 
 _BESIDE, _BEHIND = 14, 64  # between the boxes of a layer, and between layers
 _ROUNDS = 1.5
@@ -17,7 +17,7 @@ _APART = 28  # between parts of a graph that nothing connects
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedBox:
     """A box: its left upper corner and its size."""
 
     x: float
@@ -27,10 +27,10 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PlacedGraph:
     """Boxes by name, arrows as the points that they go through, and the size of all."""
 
-    boxes: Mapping[str, Placed]
+    boxes: Mapping[str, PlacedBox]
     arrows: Mapping[tuple[str, str], tuple[tuple[float, float], ...]]
     width: float
     height: float
@@ -62,7 +62,9 @@ class _Sugiyama(SugiyamaLayout):  # pyright: ignore[reportUntypedBaseClass]
         self.conflicts = frozenset(self.conflicts)
 
 
-def lay_out(sizes: Mapping[str, tuple[float, float]], arrows: Sequence[tuple[str, str]]) -> Layout:
+def lay_out(
+    sizes: Mapping[str, tuple[float, float]], arrows: Sequence[tuple[str, str]]
+) -> PlacedGraph:
     """Place boxes of these widths and heights; arrows lead from left to right.
 
     Args:
@@ -79,7 +81,7 @@ def lay_out(sizes: Mapping[str, tuple[float, float]], arrows: Sequence[tuple[str
         edges.append(edge)
     graph: Any = Graph(list(vertices.values()), edges)
     top, width = 0.0, 0.0
-    boxes: dict[str, Placed] = {}
+    boxes: dict[str, PlacedBox] = {}
     paths: dict[tuple[str, str], tuple[tuple[float, float], ...]] = {}
     for part in graph.C:
         _place(part)
@@ -89,7 +91,7 @@ def lay_out(sizes: Mapping[str, tuple[float, float]], arrows: Sequence[tuple[str
         for vertex in part.V():
             x, y = vertex.view.xy[1] - left, vertex.view.xy[0] + up
             wide, high = sizes[vertex.data]
-            boxes[vertex.data] = Placed(x - wide / 2, y - high / 2, wide, high)
+            boxes[vertex.data] = PlacedBox(x - wide / 2, y - high / 2, wide, high)
         for edge in part.E():
             ends = (edge.v[0].data, edge.v[1].data)
             between = [(y - left, x + up) for x, y in edge.view.points[1:-1]]
@@ -97,7 +99,7 @@ def lay_out(sizes: Mapping[str, tuple[float, float]], arrows: Sequence[tuple[str
         bottom = max(view.xy[0] + view.w / 2 for view in views) + up
         width = max(width, max(view.xy[1] + view.h / 2 for view in views) - left)
         top = bottom + _APART
-    return Layout(boxes, paths, width, max(0.0, top - _APART))
+    return PlacedGraph(boxes, paths, width, max(0.0, top - _APART))
 
 
 def _place(part: Any) -> None:
@@ -110,7 +112,7 @@ def _place(part: Any) -> None:
 
 
 def _between(
-    start: Placed, end: Placed, points: list[tuple[float, float]]
+    start: PlacedBox, end: PlacedBox, points: list[tuple[float, float]]
 ) -> tuple[tuple[float, float], ...]:
     first = (start.x + start.width, start.y + start.height / 2)
     last = (end.x, end.y + end.height / 2)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .document import fragment_html, report_html
+from .document import fragment_html, page_html, report_html
 
-__all__ = ["fragment_html", "report_html"]
+__all__ = ["fragment_html", "page_html", "report_html"]

@@ -21,10 +21,12 @@ from .coloured import coloured
 from .prose import prose
 from .summary import facts_of, sign_of, step_line
 
-__all__ = ["fragment_html", "report_html"]
+__all__ = ["MOST_CHARS", "fragment_html", "page_html", "report_html"]
 
 MOST_TITLE = 400
-_BUDGET, _LONGEST = 4_000_000, 100_000
+MOST_CHARS = 4_000_000
+"""Characters of all texts of a document together."""
+_LONGEST = 100_000
 _SMALL_BUDGET, _SMALL_LONGEST = 200_000, 20_000
 
 
@@ -50,13 +52,27 @@ def report_html(view: RunView, pages: Sequence[Page]) -> str:
         view: The run, without secrets.
         pages: Its pages; those that are named after a step become steps that open.
     """
-    return _rendered("report.html.j2", view, cut_pages(pages, _BUDGET, _LONGEST), "page-")
+    return _rendered("report.html.j2", view, cut_pages(pages, MOST_CHARS, _LONGEST), "page-")
 
 
 def fragment_html(view: RunView, pages: Sequence[Page]) -> str:
     """Write the same, smaller, as a part of another document: a notebook."""
     small = cut_pages(pages, _SMALL_BUDGET, _SMALL_LONGEST)
     return _rendered("fragment.html.j2", view, small, f"run-{view.run_id}-")
+
+
+def page_html(page: Page, drawing: str = "", says: str = "") -> str:
+    """Write a page that is about no run as a document of its own.
+
+    Args:
+        page: What it says, without secrets.
+        drawing: An SVG that is shown first, made by a template that escapes; "" for none.
+        says: The same in words.
+    """
+    (cut,) = cut_pages([page], MOST_CHARS, _LONGEST)
+    filled = _environment().get_template("page.html.j2")
+    shown = Markup(drawing)  # noqa: S704 - made by a template that escapes
+    return filled.render(page=cut, drawing=shown, says=says, light=LIGHT, dark=DARK, signs=SIGNS)
 
 
 def _rendered(template: str, view: RunView, pages: Sequence[Page], anchor: str) -> str:

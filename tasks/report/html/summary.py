@@ -11,7 +11,7 @@ from ..view import RunView, StepView
 
 __all__ = ["Fact", "facts_of", "sign_of", "step_line"]
 
-_SIGNS = {"completed": "succeeded", "partial": "ready"}
+_SIGNS = {"completed": "succeeded", "partial": "ready", "passed": "succeeded", "error": "failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def facts_of(view: RunView) -> list[Fact]:
 
 
 def sign_of(status: str) -> str:
-    """Return whose sign a run's status has among those of steps."""
+    """Return the status of a step whose sign a run's status or a gate's verdict has."""
     return _SIGNS.get(status, status)
 
 

@@ -10,13 +10,23 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect_swarm.flows.reported.html import pages_of
 from prefect_swarm.tasks.report.html import fragment_html, report_html
 from prefect_swarm.tasks.report.html.bounded import cut_pages
 from prefect_swarm.tasks.report.html.coloured import coloured
 from prefect_swarm.tasks.report.html.prose import prose
 from prefect_swarm.tasks.report.page import Page, Paragraph, Quoted, Ref, Section, Strong
 from prefect_swarm.tasks.report.view import RunView
-from report_views import HOSTILE, busy_view, large_view, pages_of_all_blocks
+from report_views import (
+    HOSTILE,
+    attempt,
+    busy_view,
+    failed,
+    large_view,
+    pages_of_all_blocks,
+    step,
+    view_of_steps,
+)
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "rect"}
 ACTIVE = {"script", "img", "iframe", "object", "embed", "form", "input", "link", "base", "textarea"}
@@ -70,6 +80,23 @@ def test_nothing_that_a_model_wrote_has_any_power(
         href for href in read.values("href") if not href.startswith(("#", "https://rail"))
     ] == []
     assert read.values("src") == []
+
+
+def test_no_page_gives_a_text_of_a_model_any_power() -> None:
+    tries = (failed(1, 0, 2, error=HOSTILE), attempt(2, 3, 4, model=HOSTILE))
+    steps = [step("S1", HOSTILE, *tries, prompt=HOSTILE, output=HOSTILE, files=(HOSTILE,))]
+    view = view_of_steps(*steps, answer=HOSTILE)
+    read = Read(report_html(view, pages_of(view)))
+    assert ACTIVE.isdisjoint(read.tags)
+    assert read.wrong == []
+    assert read.values("src") == []
+    assert all(href.startswith("#") for href in read.values("href"))
+
+
+def test_headings_of_all_pages_leave_out_no_level() -> None:
+    read = Read(report_html(busy_view(), pages_of(busy_view())))
+    levels = [int(tag[1]) for tag in read.tags if re.fullmatch(r"h\d", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 @given(st.text(max_size=80))

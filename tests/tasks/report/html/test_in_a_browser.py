@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from browsers import SHOWN, browser, opened, serious
+from prefect_swarm.flows.reported.html import pages_of
 from prefect_swarm.tasks.report.html import fragment_html, report_html
 from report_views import HOSTILE, busy_view, large_view, pages_of_all_blocks
 
@@ -35,8 +36,9 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("documents")
     made = {
         "busy": report_html(busy_view(), pages_of_all_blocks("Some words")),
+        "real": report_html(busy_view(), pages_of(busy_view())),
         "hostile": report_html(busy_view(answer=HOSTILE), pages_of_all_blocks(HOSTILE)),
-        "large": report_html(large_view(), pages_of_all_blocks()),
+        "large": report_html(large_view(), pages_of(large_view())),
         "notebook": (
             '<!DOCTYPE html><html lang="en"><title>A notebook</title><main>'
             f"{fragment_html(busy_view(), pages_of_all_blocks())}</main></html>"
@@ -48,11 +50,12 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
+@pytest.mark.parametrize("name", ["busy", "real"])
 @pytest.mark.parametrize(("scheme", "width"), SHOWN)
 def test_axe_finds_nothing_serious(
-    scheme: str, width: int, chromium: Any, documents: dict[str, Path]
+    name: str, scheme: str, width: int, chromium: Any, documents: dict[str, Path]
 ) -> None:
-    with opened(chromium, documents["busy"], scheme=scheme, width=width) as (page, _):
+    with opened(chromium, documents[name], scheme=scheme, width=width) as (page, _):
         page.evaluate(OPEN_ALL)
         assert serious(page) == []
 
@@ -63,7 +66,7 @@ def test_axe_finds_nothing_serious_in_a_notebook(chromium: Any, documents: dict[
         assert serious(page) == []
 
 
-@pytest.mark.parametrize("name", ["busy", "hostile", "large"])
+@pytest.mark.parametrize("name", ["busy", "real", "hostile", "large"])
 def test_nothing_runs_off_the_page_of_a_phone(
     name: str, chromium: Any, documents: dict[str, Path]
 ) -> None:
