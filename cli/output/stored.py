@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...result import SwarmResult
+from ...tasks.report.explained import time_line
 from ...tasks.report.memory import recalled_line, shown_line
 from ...tasks.report.page import Section
 from ...tasks.report.pages import answer_page, plan_page, timeline_page
@@ -40,6 +41,8 @@ def print_run(view: RunView, result: SwarmResult | None) -> None:
     print_sections(_named(pages[2].sections, *wanted, "What went wrong"), view)
     print_section(f"Run {view.run_id} is {view.status}.")
     print_text(metrics_line(result))
+    if result.time is not None:
+        print_text(f"Time: {time_line(result.time)}")
     for line in (taken_line(result.steps), shown_line(result.planning)):
         if line:
             print_text(line)
