@@ -45,10 +45,10 @@ test: check ## check, then every test
 test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
 	$(PYTEST) -m "not slow"
 
-bench: $(BENCH_STAMP) ## measure, and write docs/benchmarks.md
+bench: $(BENCH_STAMP) ## measure, and write docs/reference/benchmarks.md
 	$(PY) benches/run.py
 
-chaos: $(STAMP) ## kill processes, the server, the disk and the clock 200 times and more, and write what it cost to docs/benchmarks.md
+chaos: $(STAMP) ## kill processes, the server, the disk and the clock 200 times and more, and write what it cost to docs/reference/benchmarks.md
 	$(PY) benches/run.py chaos
 
 docs: $(DOCS_STAMP) ## build the site of docs/ into build/site; a broken link is an error

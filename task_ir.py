@@ -262,14 +262,14 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
             raise PlanError(
                 f"The plan{where} is not JSON: {error.msg} at line {error.lineno}, "
                 f"column {error.colno}.",
-                "Write it as docs/task_ir.schema.json says.",
+                "Write it as docs/reference/task_ir.schema.json says.",
                 text,
             ) from None
         except (ValueError, RecursionError) as error:
             # A number of thousands of digits, or thousands of brackets: a small model's loops.
             raise PlanError(
                 f"The plan{where} can't be read as JSON: {error}.",
-                "Write it as docs/task_ir.schema.json says.",
+                "Write it as docs/reference/task_ir.schema.json says.",
                 text,
             ) from None
     try:
@@ -278,7 +278,7 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
         problems = "; ".join(describe(error, data))
         raise PlanError(
             f"The plan{where} breaks a rule: {problems}.",
-            "Fix it; docs/task_ir.schema.json has the language.",
+            "Fix it; docs/reference/task_ir.schema.json has the language.",
             text,
         ) from None
 

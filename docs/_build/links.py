@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 
 __all__ = ["on_files", "on_page_markdown"]
 
@@ -31,6 +31,7 @@ def on_files(files: Files, config: Any) -> Files:
             if target.startswith("docs/") or files.get_file_from_path(uri):
                 continue
             added = File.generated(config, uri, abs_src_path=str(_ROOT / target))
+            added.inclusion = InclusionLevel.NOT_IN_NAV
             files.append(added)
             if target.endswith(".md"):
                 waiting.append((target, added))

@@ -63,8 +63,8 @@ def plan_page() -> str:
     parts = [
         "# The plan language",
         "A plan is a `TaskIR`, as JSON or YAML. A step may need earlier steps alone, so a plan that is valid has no circle. "
-        "[The JSON Schema](../task_ir.schema.json) says the same for programs, and "
-        "[plans that ran](plans.md) are examples.",
+        "[The JSON Schema](task_ir.schema.json) says the same for programs, and "
+        "[plans that ran](../background/plans.md) are examples.",
     ]
     for model in (TaskIR, Agent, Step, Output, Example, StepSettings, Escalation):
         parts += [f"## {model.__name__}\n\n{_doc(model)}", _fields(model)]
