@@ -15,7 +15,7 @@ def sentences(text: str) -> list[str]:
     text = re.sub(r"\]\([^)]*\)", "]", text)
     text = re.sub(r"`[^`]+`", "x", text)
     found: list[str] = []
-    for part in re.split(r"\n\s*\n|\n\s*(?:[-*>]|\d+\.)\s|\n#+ ", text):
+    for part in re.split(r"\n\s*\n|^\s*(?:[-*>]|\d+\.)\s|^#+ ", text, flags=re.M):
         joined = " ".join(part.split())
         found += [piece for piece in re.split(r"(?<=[.!?])[)*]*\s+", joined) if piece]
     return found
