@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import StorageError
 
@@ -44,8 +45,8 @@ def write_atomically(path: Path, data: bytes | str, *, mode: int = OWNER_ONLY) -
         OSError: It can't be written. What was there before stays, and no temporary file.
     """
     content = data.encode() if isinstance(data, str) else data
-    with replace_atomically(path, mode=mode) as temporary:
-        temporary.write_bytes(content)
+    with _replacing(path, mode) as (_, file):
+        file.write(content)
 
 
 @contextmanager
@@ -57,15 +58,24 @@ def replace_atomically(path: Path, *, mode: int = OWNER_ONLY) -> Generator[Path]
     Raises:
         OSError: There is no such folder, or it can't be written.
     """
+    with _replacing(path, mode) as (temporary, _):
+        yield temporary
+
+
+@contextmanager
+def _replacing(path: Path, mode: int) -> Generator[tuple[Path, BinaryIO]]:
+    """Yield the temporary file by its path, and open for writing."""
     # Short, since a file's name has an end: 255 bytes on most systems.
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-")
     temporary = Path(name)
     try:
-        with os.fdopen(descriptor, "rb") as file:
-            yield temporary
+        with os.fdopen(descriptor, "wb") as file:
+            yield temporary, file
+            file.flush()
             # Without this a crash of the machine may leave the new name with nothing in it.
             os.fsync(file.fileno())
-        temporary.chmod(mode)
+        if mode != OWNER_ONLY:  # `mkstemp` gives it that.
+            temporary.chmod(mode)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

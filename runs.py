@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,7 @@ ACCOUNTS = "accounts.jsonl"
 """The file with what the run's calls took. Its first line says what `run.json` says."""
 
 M = TypeVar("M", bound=BaseModel)
+D = TypeVar("D", str, bytes)
 Content = str | bytes | BaseModel | dict[str, Any] | list[Any]
 
 _logger = logging.getLogger("prefect_swarm.runs")
@@ -74,8 +76,7 @@ class RunFolder:
         """
         path, data = self.folder / name, _data(content)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, data)
+            _in_folder(path, write_atomically, data)
         except OSError as error:
             raise storage_error(path, len(data), error) from error
         _unstored.pop(path, None)
@@ -95,16 +96,25 @@ class RunFolder:
             _unstored[self.folder / name] = _data(content)
             return f"{self.run_id}/{name}"
 
+    async def store_aside(self, name: str, content: Content) -> str:
+        """Do as `store` does, in a thread: other steps go on while the disk takes its time.
+
+        When this returns the file is on the disk, or kept in memory.
+        """
+        return await asyncio.to_thread(self.store, name, content)
+
     def store_kept(self) -> tuple[str, ...]:
         """Try once more to write what could not be written; return the names of what can't be."""
         for name in self.unstored():
             with suppress(StorageError):
-                self.write(name, _unstored[self.folder / name])
+                if (data := _unstored.get(self.folder / name)) is not None:
+                    self.write(name, data)
         return self.unstored()
 
     def unstored(self) -> tuple[str, ...]:
         """The names of the files that could not be written yet."""
-        own = (path for path in _unstored if path.is_relative_to(self.folder))
+        # A copy: files are stored in threads too.
+        own = (path for path in list(_unstored) if path.is_relative_to(self.folder))
         return tuple(path.relative_to(self.folder).as_posix() for path in own)
 
     def remove_temporary_files(self) -> None:
@@ -125,8 +135,7 @@ class RunFolder:
         path = self.folder / name
         line = content.model_dump_json() if isinstance(content, BaseModel) else json.dumps(content)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            append_line(path, line)
+            _in_folder(path, append_line, line)
         except OSError as error:
             raise storage_error(path, len(line), error) from error
 
@@ -204,7 +213,11 @@ class RunFolder:
 
     def write_step(self, step: StepResult) -> None:
         """Write down how far a step is."""
-        self.store(f"steps/{step.id}.json", step)
+        self.store(_step_file(step.id), step)
+
+    async def write_step_aside(self, step: StepResult) -> None:
+        """Do as `write_step` does, in a thread."""
+        await self.store_aside(_step_file(step.id), step)
 
     def step(self, name: str) -> StepResult | None:
         """Return how far a step was when an attempt last ended; None if none had.
@@ -212,7 +225,7 @@ class RunFolder:
         Raises:
             RunDamagedError: The file is no step.
         """
-        return self._model(f"steps/{name}.json", StepResult)
+        return self._model(_step_file(name), StepResult)
 
     def steps(self) -> tuple[StepResult, ...]:
         """The steps that were begun or are over, as they were when an attempt last ended.
@@ -296,6 +309,19 @@ def find_run(name: str) -> RunFolder:
 
 
 _ID_DIGITS = 32
+
+
+def _step_file(step: str) -> str:
+    return f"steps/{step}.json"
+
+
+def _in_folder(path: Path, write: Callable[[Path, D], None], data: D) -> None:
+    """Write to a file; its folder is made only where it isn't there, which is rare."""
+    try:
+        write(path, data)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path, data)
 
 
 def _data(content: Content) -> bytes:

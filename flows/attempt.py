@@ -27,6 +27,7 @@ from ..tasks.subagent.continuation import cut_mark
 from ..tasks.subagent.request import SubagentRequest
 from .bounds.summaries import Summaries
 from .candidate import Candidate, Candidates
+from .checking.inspections import Inspections
 from .context import RunContext
 from .control import waiting_listener
 from .events import AttemptFinished, Launch
@@ -60,8 +61,9 @@ class Attempts:
     _candidates: Candidates = field(init=False)
 
     def __post_init__(self) -> None:
-        limit = asyncio.Semaphore(self.context.options.gate_concurrency)
-        self._candidates = Candidates(self.context, limit)
+        light = asyncio.Semaphore(self.context.options.gate_concurrency)
+        inspections = Inspections(self.context.tell, light)
+        self._candidates = Candidates(self.context, inspections)
         self.summaries = Summaries(self.context)
         self.spans = StepSpans(self.context.records)
 
@@ -185,7 +187,7 @@ class Attempts:
         self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
         before, artifact = tuple(record.attempts), candidates[0].artifact
-        finished = self._judge(record, launch, candidates)
+        finished = await self._judge(record, launch, candidates)
         if record.decision and record.decision.action == "KEEP":
             finished = await self._keep(record, launch, candidates[0])
         await self.memories.remember(record, record.attempts[-1], before, artifact)
@@ -205,17 +207,17 @@ class Attempts:
         if kept.category is not None:
             record.add_reason(f"What there is of the text isn't kept: {kept.error}")
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
-        ref = self.context.run.store(f"outputs/{launch.step}.txt", kept.artifact)
+        ref = await self._store_output(launch.step, kept.artifact)
         record.keep(kept.artifact, ref, kept.states)
         return AttemptFinished(launch.step, "succeeded")
 
-    def _judge(
+    async def _judge(
         self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
         best = candidates[0]
         attempt = _attempt(record, launch, candidates)
         if best.category is None:
-            ref = self.context.run.store(f"outputs/{launch.step}.txt", best.artifact)
+            ref = await self._store_output(launch.step, best.artifact)
             record.succeed(attempt, best.artifact, ref, best.states)
             return AttemptFinished(launch.step, "succeeded")
         decision = self._route(record, attempt)
@@ -227,6 +229,9 @@ class Attempts:
             asks = decision.action == "ASK"
             return AttemptFinished(launch.step, "retry", decision.tier, asks)
         return AttemptFinished(launch.step, "skipped" if decision.action == "SKIP" else "failed")
+
+    async def _store_output(self, step: str, artifact: str) -> str:
+        return await self.context.run.store_aside(f"outputs/{step}.txt", artifact)
 
     def _tell_decision(self, launch: Launch, decision: Decision) -> None:
         self.context.tell(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,22 +12,13 @@ from prefect.client.schemas.objects import State
 from pydantic_ai.exceptions import ModelAPIError
 
 from ..errors import ApprovalNeededError, Category, SwarmError
-from ..events.kinds import GateEvent, TextEvent
-from ..gates import (
-    Gate,
-    GateResult,
-    PipelineResult,
-    Subject,
-    build_pipeline,
-    format_diagnostics,
-    run_pipeline,
-)
-from ..result import excerpt
-from ..tasks.gate import Inspection, gate
+from ..events.kinds import TextEvent
+from ..gates import PipelineResult, format_diagnostics
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import WAITING, subagent
 from ..tasks.subagent.tools.budget import AttemptBudget, allowed
 from .bounds.ledger import Ledger
+from .checking.inspections import Inspections
 from .compile import CompiledStep
 from .context import RunContext
 from .task_run import result_in, run_task
@@ -84,10 +74,10 @@ class Candidate:
 
 @dataclass(slots=True)
 class Candidates:
-    """Makes candidates. `gates` bounds the light gates that run at once."""
+    """Makes candidates, and has them checked by `inspections`."""
 
     context: RunContext
-    gates: asyncio.Semaphore
+    inspections: Inspections
     clock: Callable[[], float] = field(default=time.time)
 
     async def make(
@@ -126,7 +116,7 @@ class Candidates:
         """Have the step's gates look at a candidate; `label` names the task runs."""
         if not step.gates:
             return made
-        pipeline_result, states = await self._check(
+        pipeline_result, states = await self.inspections.inspect(
             step, made.request, made.result.text, made.states[-1], label
         )
         return replace(made, pipeline_result=pipeline_result, states=states)
@@ -156,64 +146,6 @@ class Candidates:
             error=str(content) if known else repr(content),
         )
         return state, result
-
-    async def _check(
-        self,
-        step: CompiledStep,
-        request: SubagentRequest,
-        artifact: str,
-        answered: State[Any],
-        label: str,
-    ) -> tuple[PipelineResult, tuple[State[Any], ...]]:
-        states: dict[str, tuple[State[Any], ...]] = {"": (answered,)}
-
-        async def check_gate(checked: Gate, subject: Subject, required: bool) -> GateResult:
-            inspection = Inspection(
-                key=request.cache_key(),
-                gate=checked.name,
-                required=required,
-                race=request.race,
-                subject=subject,
-            )
-            name = f"{step.id} · gate {checked.name} · {label}"
-            before = next(
-                (s for stage, s in reversed(states.items()) if stage != checked.stage), ()
-            )
-            if checked.stage == "light":
-                async with self.gates:
-                    state, content = await run_task(gate, inspection, name=name, wait_for=before)
-            else:
-                state, content = await run_task(gate, inspection, name=name, wait_for=before)
-            states[checked.stage] = (*states.get(checked.stage, ()), state)
-            found = (
-                GateResult.model_validate(content)
-                if isinstance(content, dict)
-                else GateResult.broken(checked.name, repr(content), required=required)
-            )
-            self.context.tell(_gate_event(request, found))
-            return found
-
-        subject = Subject(
-            artifact=artifact,
-            output=step.output,
-            prompt=step.prompt,
-            upstream=request.upstream,
-        )
-        pipeline_result = await run_pipeline(build_pipeline(step.gates), subject, check_gate)
-        return pipeline_result, [*states.values()][-1]
-
-
-def _gate_event(request: SubagentRequest, found: GateResult) -> GateEvent:
-    return GateEvent(
-        step=request.step,
-        attempt=request.attempt,
-        sample=request.sample,
-        gate=found.gate,
-        status=found.status,
-        required=found.required,
-        found=excerpt(format_diagnostics(found.diagnostics)),
-        duration_s=found.duration_s,
-    )
 
 
 def _within_run(result: SubagentResult, ledger: Ledger) -> SubagentResult:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from ..errors import PlanError
@@ -117,7 +118,7 @@ class CompiledPlan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as the objects JSON stands for."""
-        return json.loads(json.dumps(asdict(self), default=_dump))
+        return json.loads(json.dumps(_fields(self), default=_dump))
 
 
 def compile_plan(
@@ -260,7 +261,7 @@ def _remaining_path(steps: Sequence[Step], expected: Mapping[str, float]) -> dic
 def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
     content: list[dict[str, Any]] = []
     for step in steps:
-        fields = asdict(step)
+        fields = _fields(step)
         for name in ("priority", "persona", "used", "max_attempts"):
             del fields[name]
         # So that plans of earlier versions have the hash that they had.
@@ -279,7 +280,14 @@ def _content_hash(plan: TaskIR, steps: Sequence[CompiledStep]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _fields(value: CompiledPlan | CompiledStep) -> dict[str, Any]:
+    """Return the fields by name, as they are: `asdict` copies all that they hold."""
+    return {field.name: getattr(value, field.name) for field in dataclass_fields(value)}
+
+
 def _dump(value: object) -> object:
     if isinstance(value, Output | StepSettings):
         return value.model_dump(mode="json")
+    if isinstance(value, CompiledStep):
+        return _fields(value)
     raise TypeError(f"{type(value).__name__} can't be written as JSON")

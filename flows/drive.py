@@ -33,7 +33,7 @@ from .events import (
     StepStatus,
     Wait,
 )
-from .records import save_step
+from .records import save_step, save_step_aside
 from .schedule import Schedule
 
 __all__ = ["Driver"]
@@ -180,16 +180,23 @@ class Driver:
         self.tell(_ended(kind, step, None, self.context.records[step].reason))
 
     async def _take_ended(self) -> None:
+        """Take the ends of all attempts that are over; nothing follows before they are kept."""
+        ended: list[tuple[AttemptFinished, Sequence[Command]]] = []
         for step, task in list(self._running.items()):
-            if not task.done():
-                continue
-            del self._running[step]
-            event = self._event(step, task)
-            commands = self._schedule.advance(event)
-            self._save(step)
+            if task.done():
+                del self._running[step]
+                event = self._event(step, task)
+                ended.append((event, self._schedule.advance(event)))
+        run, records, statuses = self.context.run, self.context.records, self.statuses
+        names = [event.step for event, _ in ended]
+        await asyncio.gather(
+            *(save_step_aside(run, records[name], statuses[name]) for name in names)
+        )
+        for event, _ in ended:
             if event.outcome != "asked":
                 self._report_end(event)
-            self._report_ready()
+        self._report_ready()
+        for event, commands in ended:
             await self._carry_out(commands, event)
 
     def _event(self, step: str, task: asyncio.Task[AttemptFinished]) -> AttemptFinished:

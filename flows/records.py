@@ -16,7 +16,15 @@ from ..runs import RunFolder
 from .compile import CompiledPlan, CompiledStep
 from .events import StepStatus
 
-__all__ = ["StepRecord", "frontier", "save_step", "step_result", "step_results", "step_runs"]
+__all__ = [
+    "StepRecord",
+    "frontier",
+    "save_step",
+    "save_step_aside",
+    "step_result",
+    "step_results",
+    "step_runs",
+]
 
 
 @dataclass(slots=True)
@@ -264,3 +272,8 @@ def save_step(run: RunFolder, record: StepRecord, status: StepStatus) -> None:
     A resumed run takes the steps that had succeeded from there.
     """
     run.write_step(step_result(record, status))
+
+
+async def save_step_aside(run: RunFolder, record: StepRecord, status: StepStatus) -> None:
+    """Do as `save_step` does; the step is on the disk when this returns, and others went on."""
+    await run.write_step_aside(step_result(record, status))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
+from uuid import UUID
 
 from prefect import Task
-from prefect.client.schemas.objects import State, StateDetails, StateType
+from prefect.client.schemas.objects import State, StateType
+from prefect.futures import PrefectFuture
 from prefect.utilities.annotations import allow_failure, quote
 from pydantic import BaseModel
 
@@ -33,7 +35,8 @@ async def run_task(
         wait_for: States whose edges to draw. They are over, one way or another: whether the task
             is to run at all has been decided already.
     """
-    edges = [_edge(state) for state in wait_for if state is not None]
+    ids = (state.state_details.task_run_id for state in wait_for if state is not None)
+    edges = [allow_failure(_Edge(task_run_id)) for task_run_id in ids if task_run_id is not None]
     calls = current_calls()
     with calls.call():
         state: State[Any] = await cast("Any", task)(
@@ -51,11 +54,34 @@ def result_in(content: object) -> SubagentResult | None:
     return SubagentResult.model_validate(content) if isinstance(content, dict) else None
 
 
-def _edge(state: State[Any]) -> Any:
-    """Stand for a task run that is over, for the graph alone.
+_NOT_READY: State[Any] = State(type=StateType.PENDING, name="NotReady")
 
-    Prefect would fetch the result of a final state in a thread of its own, some milliseconds for
-    each edge; a NotReady one under `allow_failure` it only notes.
+
+class _Edge(PrefectFuture[Any]):
+    """A future of a task run that is over, for the graph alone.
+
+    A final state would have Prefect fetch its result in a thread of its own, some milliseconds for
+    each edge; what is NotReady, under `allow_failure`, it only notes. And a future's fields it
+    doesn't look through, as it does a state's.
     """
-    details = StateDetails(task_run_id=state.state_details.task_run_id)
-    return allow_failure(State(type=StateType.PENDING, name="NotReady", state_details=details))
+
+    def __init__(self, task_run_id: UUID) -> None:
+        self._id = task_run_id
+
+    @property
+    def task_run_id(self) -> UUID:
+        return self._id
+
+    @property
+    def state(self) -> State[Any]:
+        return _NOT_READY
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Return at once."""
+
+    def result(self, timeout: float | None = None, raise_on_failure: bool = True) -> Any:
+        """Return nothing: only its id counts."""
+
+    def add_done_callback(self, fn: Callable[[PrefectFuture[Any]], None]) -> None:
+        """Call it at once: the task run is over."""
+        fn(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..output import StepOutput
 from .cache import GateCache
 from .check import check
-from .gate import STAGES, Gate, Stage, Subject
+from .gate import LIGHT_STAGES, STAGES, Gate, Stage, Subject
 from .pipeline import GatePipeline, PipelineResult, build_pipeline, run_pipeline
 from .ready import ready_for
 from .registry import find_gate, gates
@@ -19,6 +19,7 @@ from .selection import DEFAULT_GATES, gate_name, is_required, select_gates
 
 __all__ = [
     "DEFAULT_GATES",
+    "LIGHT_STAGES",
     "STAGES",
     "Diagnostic",
     "Finding",

@@ -9,11 +9,13 @@ from ..frozen import Frozen
 from ..output import Output, OutputKind, StepOutput
 from .result import Finding
 
-__all__ = ["STAGES", "Gate", "Stage", "Subject"]
+__all__ = ["LIGHT_STAGES", "STAGES", "Gate", "Stage", "Subject"]
 
 Stage = Literal["repair", "light", "unit", "integration"]
 STAGES: tuple[Stage, ...] = ("repair", "light", "unit", "integration")
 """When a gate's turn is: repairs one after another, light ones side by side, then tests."""
+LIGHT_STAGES: tuple[Stage, ...] = ("repair", "light")
+"""The stages whose gates only read the artifact. Those of the others run it in a sandbox."""
 
 
 class Subject(Frozen):

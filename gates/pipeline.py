@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from .gate import STAGES, Gate, Stage, Subject
+from .gate import LIGHT_STAGES, STAGES, Gate, Stage, Subject
 from .registry import find_gate
 from .result import GateResult
 from .selection import gate_name, is_required
@@ -21,6 +21,25 @@ class GatePipeline:
     """The gates of one artifact by stage, each with whether it has to be passed."""
 
     stages: tuple[tuple[Stage, tuple[tuple[Gate, bool], ...]], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The gates as `build_pipeline` takes them, in the order of their stages."""
+        return tuple(
+            gate.name if required else f"{gate.name}?"
+            for _, gates in self.stages
+            for gate, required in gates
+        )
+
+    @property
+    def light(self) -> GatePipeline:
+        """Its first stages, whose gates need no sandbox."""
+        return GatePipeline(tuple(stage for stage in self.stages if stage[0] in LIGHT_STAGES))
+
+    @property
+    def heavy(self) -> GatePipeline:
+        """The stages behind those."""
+        return GatePipeline(tuple(stage for stage in self.stages if stage[0] not in LIGHT_STAGES))
 
 
 @dataclass(frozen=True, slots=True)

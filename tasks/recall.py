@@ -48,6 +48,8 @@ def recall_request(
         ladder: The tiers that a step of a given one may climb, that one first.
     """
     agents = {agent.name: agent for agent in plan.agents}
+    tiers: set[Tier] = {agent.tier for agent in plan.agents}
+    ladders = {tier: ladder(tier) for tier in tiers}
     questions = tuple(
         StepQuestion(
             step=step.id,
@@ -55,7 +57,7 @@ def recall_request(
             task_type=task_type_of(plan.task_type, step.output.kind),
             agent=step.agent,
             system_prompt=agents[step.agent].system_prompt,
-            ladder=ladder(agents[step.agent].tier),
+            ladder=ladders[agents[step.agent].tier],
         )
         for step in plan.steps
     )

@@ -58,11 +58,8 @@ def gate_span(name: str, *, required: bool) -> Generator[Span]:
         yield current
 
 
-def note_verdict(current: Span, result: GateResult | None) -> None:
-    """Say in a gate's span what it found; None is a race that another sample has won."""
-    if result is None:
-        current.set_attribute("prefect_swarm.outcome", "cancelled")
-        return
+def note_verdict(current: Span, result: GateResult) -> None:
+    """Say in a gate's span what it found."""
     current.set_attribute("prefect_swarm.outcome", result.status)
     current.set_attribute("prefect_swarm.gate.passed", result.status == "passed")
     current.set_attribute("prefect_swarm.gate.findings", len(result.diagnostics))

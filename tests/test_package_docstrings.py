@@ -21,7 +21,9 @@ def docstring(package: Module) -> str:
 def allowed(text: str) -> set[Module]:
     """What a docstring allows to import its package."""
     sentence = re.search(r"May be imported by ([^.]*(?:\.\w[^.]*)*)\.\Z", text.strip())
-    assert sentence or text.strip().endswith(NOTHING)
+    assert sentence or text.strip().endswith(NOTHING), (
+        f"End the docstring with `May be imported by …` or {NOTHING!r}"
+    )
     names = re.findall(r"`([\w.]+)`", sentence[1]) if sentence else []
     return {tuple(name.split(".")) for name in names}
 

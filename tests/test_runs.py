@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
@@ -55,6 +56,27 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(
     monkeypatch.setattr(Path, "replace", note_replace)
     run.write(name, "text")
     assert happened == ["fsync", "replace"]
+
+
+def test_what_is_stored_aside_is_on_the_disk_when_it_returns(run: RunFolder) -> None:
+    async def store() -> tuple[list[str], list[str | None]]:
+        names = [f"outputs/S{number}.txt" for number in range(20)]
+        refs = await asyncio.gather(*(run.store_aside(name, name) for name in names))
+        return refs, [run.read(name) for name in names]
+
+    refs, texts = asyncio.run(store())
+    assert refs == [f"{NAME}/{text}" for text in texts]
+
+
+def test_what_is_stored_aside_on_a_full_disk_is_kept(run: RunFolder, full: list[int]) -> None:
+    async def store() -> None:
+        await asyncio.gather(*(run.store_aside(f"outputs/S{n}.txt", f"{n}") for n in range(9)))
+
+    asyncio.run(store())
+    assert len(run.unstored()) == 9
+    full.clear()
+    assert run.store_kept() == ()
+    assert [run.read(f"outputs/S{n}.txt") for n in range(9)] == [f"{n}" for n in range(9)]
 
 
 def test_what_there_is_no_room_for_is_written_when_there_is(

@@ -128,12 +128,12 @@ async def answer(request: SubagentRequest) -> SubagentResult:
             f"by {model.model_name}.",
             "Raise its timeout_s, or use a faster model.",
         )
-        return failed(waited_s, error)
+        return await failed(waited_s, error)
     except ApprovalNeededError:
         raise
     except SwarmError as error:
-        return failed(waited_s, error)
-    _store(request, [*conversation, response])
+        return await failed(waited_s, error)
+    await _store(request, [*conversation, response])
     text = response.text or ""
     whole = joined(request.begun, text) if request.begun else text.lstrip()
     extraction = extract(whole.strip(), request.output)
@@ -200,8 +200,8 @@ def _problem(
     return None
 
 
-def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None:
-    RunFolder.of(request.run).store(
+async def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None:
+    await RunFolder.of(request.run).store_aside(
         f"transcripts/{request.name}.json",
         ModelMessagesTypeAdapter.dump_json(messages).decode(),
     )
@@ -211,7 +211,7 @@ def _queue_s(response: ModelResponse) -> float:
     return float((response.provider_details or {}).get("queue_s") or 0.0)
 
 
-def _failed(
+async def _failed(
     model: Model,
     started: float,
     waited_s: float,
@@ -222,7 +222,7 @@ def _failed(
 ) -> SubagentResult:
     was_asked = error.category is not Category.BUDGET and not isinstance(error, UnavailableError)
     if loop is not None:
-        _store(request, loop.messages)
+        await _store(request, loop.messages)
     return SubagentResult(
         model=model.model_name,
         started_at=started,

@@ -60,7 +60,7 @@ def test_each_attempt_is_a_task_run_with_the_edges_of_its_dependencies() -> None
         result = run(plan_of(*UNEVEN))
     runs = task_runs(result.flow_run_id, least=9)
     attempts = {f"S{n} · Reader · attempt 1" for n in (1, 2, 3, 4)}
-    gates = {f"S{n} · gate repetition · attempt 1" for n in (1, 2, 3, 4)}
+    gates = {f"S{n} · gates · attempt 1" for n in (1, 2, 3, 4)}
     assert set(runs) == attempts | gates | {"Recall"}
 
     def upstream(name: str) -> set[str]:
@@ -68,10 +68,10 @@ def test_each_attempt_is_a_task_run_with_the_edges_of_its_dependencies() -> None
         return {str(item.id) for item in edges if isinstance(item, TaskRunResult)}
 
     # A step waits for the gates of what it reads, and a gate for what it checks.
-    needed = {str(runs[f"S{n} · gate repetition · attempt 1"].id) for n in (2, 3)}
+    needed = {str(runs[f"S{n} · gates · attempt 1"].id) for n in (2, 3)}
     assert upstream("S4 · Reader · attempt 1") == needed
     made = {str(runs["S4 · Reader · attempt 1"].id)}
-    assert upstream("S4 · gate repetition · attempt 1") == made
+    assert upstream("S4 · gates · attempt 1") == made
     tags = ["S1", "agent: Reader", "swarm", "tier: worker"]
     assert sorted(runs["S1 · Reader · attempt 1"].tags) == tags
 
@@ -114,8 +114,8 @@ def test_a_failed_gate_feeds_its_diagnostics_to_the_next_attempt() -> None:
     assert second.category is None
     assert "$.n: 'one' is not of type 'integer'" in script.prompts[1]
     names = task_runs(result.flow_run_id, least=5)
-    assert names["S1 · gate schema · attempt 1"].state_name == "Failed"
-    assert names["S1 · gate schema · attempt 2"].state_name == "Completed"
+    assert names["S1 · gates · attempt 1"].state_name == "Failed"
+    assert names["S1 · gates · attempt 2"].state_name == "Completed"
 
 
 def test_the_plan_page_is_there_while_steps_wait_and_says_why() -> None:

@@ -72,3 +72,11 @@ def test_nothing_to_pass_is_passed() -> None:
 def test_an_unknown_gate_is_named_with_those_there_are() -> None:
     with pytest.raises(InputError, match=r"'spelling'.*There are schema, shellcheck"):
         build_pipeline(("spelling",))
+
+
+def test_a_pipeline_divides_into_what_needs_no_sandbox_and_the_rest() -> None:
+    pipeline = build_pipeline(("unit", "lint?", "integration?", "format"))
+    assert pipeline.names == ("format", "lint?", "unit", "integration?")
+    assert pipeline.light.names == ("format", "lint?")
+    assert pipeline.heavy.names == ("unit", "integration?")
+    assert build_pipeline(pipeline.names) == pipeline

@@ -65,7 +65,7 @@ def test_spans_have_the_ids_of_their_flow_run_and_task_runs(spans: InMemorySpanE
     asked = values(named(found, "invoke_agent Reader"))
     assert asked["prefect.task_run.id"] == str(runs["S1 · Reader · attempt 1"].id)
     checked = values(named(found, "gate repetition"))
-    assert checked["prefect.task_run.id"] == str(runs["S1 · gate repetition · attempt 1"].id)
+    assert checked["prefect.task_run.id"] == str(runs["S1 · gates · attempt 1"].id)
     assert checked["prefect.flow_run.id"] == result.flow_run_id
 
 
