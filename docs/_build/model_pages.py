@@ -62,7 +62,7 @@ def plan_page() -> str:
     """Return the page of `TaskIR` and the models in it."""
     parts = [
         "# The plan language",
-        "A plan is a `TaskIR`, as JSON or YAML. A step may need earlier steps alone, so a plan that is valid has no circle. "
+        "A plan is a `TaskIR`, as JSON; `edit` and `fork --plan` take YAML, too. A step may need earlier steps alone, so a plan that is valid has no circle. "
         "[The JSON Schema](task_ir.schema.json) says the same for programs, and "
         "[plans that ran](../background/plans.md) are examples.",
     ]
