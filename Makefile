@@ -25,11 +25,11 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-fast bench chaos docs clean
+.PHONY: help demo check test test-fast test-slow kills bench chaos screenshots docs clean
 .PRECIOUS: .venv/bin/python
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 demo: $(STAMP) ## plan and run one objective on the embedded model (OBJECTIVE="…" for yours)
 	@.venv/bin/prefect-swarm run "$$OBJECTIVE"
@@ -39,11 +39,17 @@ check: $(TRAIN_STAMP) ## lint, formatting and types
 	.venv/bin/ruff format --check .
 	.venv/bin/pyright
 
-test: check ## check, then every test
-	$(PYTEST)
+test: check ## check, then every test but the exhaustive ones
+	$(PYTEST) -m "not exhaustive"
 
 test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not exhaustive"
+
+test-slow: $(TRAIN_STAMP) kills ## the exhaustive tests, which `make test` leaves out: many more kills and requests
+	$(PYTEST) -m exhaustive
+
+kills: $(TRAIN_STAMP) ## kill a run 30 times in each of a pause, an edit, a fork and a tool's calls
+	KILLS=30 $(PYTEST) tests/flows/killed
 
 bench: $(BENCH_STAMP) ## measure, and write docs/reference/benchmarks.md
 	$(PY) benches/run.py
@@ -54,6 +60,9 @@ chaos: $(STAMP) ## kill processes, the server, the disk and the clock 200 times 
 docs: $(DOCS_STAMP) ## build the site of docs/ into build/site; a broken link is an error
 	$(PY) docs/_build/reference.py --check
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet
+
+screenshots: $(STAMP) ## take the pictures of the docs anew, with Chromium
+	PYTHONPATH=benches:tests/support $(PY) benches/pictures/take.py $(PICTURES)
 
 clean: ## remove .venv, builds and caches
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

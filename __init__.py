@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .flows.forking.python import fork
     from .flows.options import SwarmOptions
     from .flows.python import swarm
+    from .flows.reported.html import report_html
     from .flows.resume import resume
     from .flows.swarm import swarm as swarm_flow
     from .flows.telling.streaming import stream
@@ -50,6 +51,7 @@ __all__ = [
     "override_models",
     "override_toolsets",
     "parse_plan",
+    "report_html",
     "resume",
     "stream",
     "swarm",
@@ -69,6 +71,7 @@ _HOMES = {
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("resume",),
     "flows.python": ("swarm",),
+    "flows.reported.html": ("report_html",),
     "flows.telling.streaming": ("stream",),
     "memory.forgetting": ("Forgotten", "forget"),
     "result": ("SwarmResult",),

@@ -9,6 +9,9 @@ from pydantic import Field
 from .errors import Category, SwarmError
 from .frozen import Frozen
 from .gates import GateResult
+from .measures.metrics import Metrics
+from .measures.stretch import RunTime, Stretch
+from .notebook import ShownInNotebook
 from .task_ir import StoredPlan, Tier
 from .tool_call import ToolCall
 
@@ -127,7 +130,8 @@ class Attempt(Frozen):
     """One try at a step. `queue_s` is how long it waited for the model's turn.
 
     Where several candidates were sampled it is the one that passed, or got furthest; `usage` and
-    `tokens_saved` are those of all.
+    `tokens_saved` are those of all. `stretches` has its waits and pauses, and what other samples
+    took; calls of tools and gates have their own times.
     """
 
     number: int
@@ -136,9 +140,12 @@ class Attempt(Frozen):
     samples: int = Field(default=1, description="Candidates that were drawn.")
     tier: Tier
     model: str
+    ready_at: float = Field(default=0.0, description="When it could begin; 0 if not known.")
+    launched_at: float = Field(default=0.0, description="When it had a slot; 0 if not known.")
     started_at: float
     ended_at: float
     queue_s: float = 0.0
+    stretches: tuple[Stretch, ...] = ()
     usage: Usage = Usage()
     category: Category | None = Field(default=None, description="None if it succeeded.")
     error: str | None = None
@@ -201,21 +208,6 @@ class StepResult(Frozen):
     critical: bool = False
     taken_from: TakenFrom | None = Field(
         default=None, description="The run that did it, where it was taken over; no attempts then."
-    )
-
-
-class Metrics(Frozen):
-    """How much of the critical path was cut. Formulas: `parl.metrics`."""
-
-    critical_steps: int
-    makespan_s: float
-    critical_path_s: float
-    work_s: float
-    parallelism: float
-    speedup: float
-    wait_s: float = Field(default=0.0, description="Seconds that attempts waited for models.")
-    critical_wait_s: float = Field(
-        default=0.0, description="Those of them that the critical path's steps waited."
     )
 
 
@@ -289,8 +281,7 @@ class Planning(Frozen):
 
 
 Use = Literal["persona", "tier", "lesson", "time"]
-"""What a memory was used for: who does a step, where it begins, what it is told, its place in the
-order."""
+"""What a memory was used for: who does a step, where it begins, what it is told, its turn."""
 
 
 class Recalled(Frozen):
@@ -361,7 +352,7 @@ class Recall(Frozen):
     note: str = ""
 
 
-class SwarmResult(Frozen):
+class SwarmResult(ShownInNotebook, Frozen):
     """A finished run; `unfinished` is one that was left early, which has pages and no result."""
 
     run_id: str
@@ -374,6 +365,7 @@ class SwarmResult(Frozen):
     steps: tuple[StepResult, ...]
     metrics: Metrics
     cost: Cost
+    time: RunTime | None = Field(default=None, description="None if it was not measured.")
     recall: Recall | None = Field(default=None, description="None if the run had no memory.")
     taught: tuple[str, ...] = Field(default=(), description="What the memory learned from it.")
     problem: str = Field(default="", description="Why the run is not `completed`.")

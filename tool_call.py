@@ -21,6 +21,7 @@ class ToolCall(Frozen):
         result: What the model reads.
         characters: Those of the whole result.
         seconds: How long it took; 0 while it runs.
+        started_at: When it was begun; 0 if it wasn't, or an earlier version made it.
     """
 
     ordinal: int
@@ -31,3 +32,4 @@ class ToolCall(Frozen):
     result: str = ""
     characters: int = 0
     seconds: float = 0.0
+    started_at: float = 0.0

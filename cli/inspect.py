@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
 from ..errors import InputError
 from ..events.log import EVENTS
 from ..events.reading import follow_events
-from ..result import Attempt, StepResult, SwarmResult
-from ..tasks.report.attempts import (
-    change_line,
-    decision_line,
-    gate_line,
-    left_out_line,
-    outcome_line,
-)
-from ..tasks.report.calls import call_lines
-from ..tasks.report.taken import taken_words
-from ..text import duration, one_line
+from ..flows.stored.view import SHOWN_CHARS, view_of
+from ..result import SwarmResult
+from ..tasks.report.page import Page
+from ..tasks.report.pages import answer_page, plan_page, step_page, timeline_page
+from ..tasks.report.view import RunView
 from ..toolsets.artifacts import artifacts_of
 from .command import AsJson
 from .output.asked import print_questions
 from .output.events import print_events
 from .output.left import print_files
-from .output.printing import print_json, print_section, print_text
-from .output.summary import print_summary
-from .output.unfinished import print_unfinished, print_unfinished_json
+from .output.pages import print_page
+from .output.printing import print_json
+from .output.stored import print_run
+from .output.time_spent import print_time
+from .output.unfinished import print_unfinished_json
 from .resume import RunName
 from .runs.listing import is_executed
 
@@ -38,8 +36,14 @@ if TYPE_CHECKING:
     from ..events.kinds import RunEvent
     from ..runs import RunFolder
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "show_run"]
 
+ShownPage = Literal["answer", "plan", "timeline"]
+_PAGES: Mapping[ShownPage, Callable[[RunView], Page]] = {
+    "answer": answer_page,
+    "plan": plan_page,
+    "timeline": timeline_page,
+}
 _LOOK_S = 0.2
 """Seconds between two looks for events of a run that goes on."""
 
@@ -49,6 +53,9 @@ def inspect(
     step: Annotated[
         str | None, typer.Option("--step", help="A step's whole output and its attempts.")
     ] = None,
+    page: Annotated[
+        ShownPage | None, typer.Option("--page", help="A page of the run, as the Prefect UI has.")
+    ] = None,
     events: Annotated[
         bool,
         typer.Option("--events", help="Its events, one a line; as long as it goes on, live."),
@@ -57,35 +64,57 @@ def inspect(
         int | None,
         typer.Option("--from", metavar="N", min=1, help="Begin with the event of that number."),
     ] = None,
+    time: Annotated[
+        bool, typer.Option("--time", help="Where its time went, and what each figure means.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Show a stored run: its result, or how far it came, or one step of it, or its events."""
+    """Show a stored run: its result, or how far it came, or a step, its events or its time."""
     from ..runs import find_run
 
     if start is not None and not events:
         raise InputError("--from counts events.", "Add --events.")
-    if events and step is not None:
-        raise InputError("--events and --step exclude each other.", "Choose what is shown.")
+    asked = {"--events": events, "--step": step, "--time": time, "--page": page}
+    _check_choice([name for name, value in asked.items() if value not in (None, False)], as_json)
     run = find_run(run_name)
     if events:
         _show_events(run, start or 1, as_json=as_json)
         return 0
-    result = run.result()
-    if step is not None:
-        _show_step(run, result, step.upper(), as_json=as_json)
-    elif result is None and as_json:
-        print_unfinished_json(run, _compiled(run))
-    elif result is None:
-        print_unfinished(run, _compiled(run))
-        print_questions(run)
-    elif as_json:
+    if time:
+        _show_time(run, run.result(), as_json=as_json)
+    elif step is not None and not as_json:
+        _show_step(run, step.upper())
+    elif page is not None:
+        _show_page(run, page)
+    elif not as_json:
+        show_run(run)
+    elif step is not None:
+        _print_step_json(run, run.result(), step.upper())
+    elif (result := run.result()) is not None:
         print_json(result)
     else:
-        print_section(one_line(result.plan.objective, 200))
-        print_summary(result)
-        print_questions(run)
-        print_files(run, result.steps)
+        print_unfinished_json(run, run.read_json("plan.json"))
     return 0
+
+
+def show_run(run: RunFolder) -> None:
+    """Print how a run ended, or how far it is, with what it asked and the files that it left."""
+    view = view_of(run, is_running=is_executed(run.folder))
+    print_run(view, run.result())
+    print_questions(run)
+    print_files(run, [step.result for step in view.steps])
+
+
+def _show_page(run: RunFolder, name: ShownPage) -> None:
+    view = view_of(run, is_running=is_executed(run.folder))
+    print_page(_PAGES[name](view), view)
+
+
+def _check_choice(chosen: list[str], as_json: bool) -> None:
+    if len(chosen) > 1:
+        raise InputError(f"{' and '.join(chosen)} exclude each other.", "Choose what is shown.")
+    if chosen == ["--page"] and as_json:
+        raise InputError("--page excludes --json.", "Choose what is shown.")
 
 
 def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:
@@ -100,80 +129,41 @@ def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:
     print_events(follow, began_at=run.about().get("started_at"), as_json=as_json)
 
 
-def _compiled(run: RunFolder) -> dict[str, Any]:
-    return run.read_json("plan.json")
+def _show_time(run: RunFolder, result: SwarmResult | None, *, as_json: bool) -> None:
+    if result is None:
+        raise InputError(
+            f"Run {run.run_id} has no result yet.", "Where its time went is known at its end."
+        )
+    print_time(result, as_json=as_json)
 
 
-def _show_step(run: RunFolder, result: SwarmResult | None, name: str, *, as_json: bool) -> None:
-    planned = _prompt(run, name)
+def _show_step(run: RunFolder, name: str) -> None:
+    view = view_of(run, is_running=is_executed(run.folder))
+    step = next((step for step in view.steps if step.id == name), None)
+    if step is None:
+        raise _no_step(run, name, [step.id for step in view.steps])
+    # Its files are listed with their sizes and where they lie.
+    shown = replace(step, files=())
+    print_page(step_page(view, shown, most_output=SHOWN_CHARS), view)
+    print_questions(run, name)
+    print_files(run, [step.result])
+
+
+def _no_step(run: RunFolder, name: str, names: list[str]) -> InputError:
+    known = f"{names[0]} to {names[-1]}" if names else "no steps yet"
+    return InputError(f"Run {run.run_id} has no step {name!r}.", f"There are {known}.")
+
+
+def _print_step_json(run: RunFolder, result: SwarmResult | None, name: str) -> None:
+    """Print a step as it is stored, with its whole output."""
+    compiled = cast("list[dict[str, Any]]", run.read_json("plan.json").get("steps", []))
+    prompts = {str(step["id"]): str(step["prompt"]) for step in compiled}
+    if name not in prompts:
+        raise _no_step(run, name, list(prompts))
     steps = result.steps if result else run.steps()
     step = next((step for step in steps if step.id == name), None)
-    prompt = (step.prompt if step else "") or planned
+    record = step.model_dump(mode="json") if step else {"id": name, "status": "unfinished"}
+    files = {name: str(path) for name, path in artifacts_of(run, step).items()} if step else {}
+    prompt = (step.prompt if step else "") or prompts[name]
     output = run.read(f"outputs/{name}.txt")
-    if as_json:
-        record = step.model_dump(mode="json") if step else {"id": name, "status": "unfinished"}
-        files = {name: str(path) for name, path in artifacts_of(run, step).items()} if step else {}
-        print_json({**record, "prompt": prompt, "output": output, "files": files})
-        return
-    print_section(f"{name} {step.agent}: {step.status}" if step else name)
-    print_text(prompt)
-    if step:
-        _print_attempts(step)
-    print_questions(run, name)
-    if output is not None:
-        print_section("Output")
-        print_text(output)
-    elif result is None:
-        print_text("It has not finished.")
-    if step:
-        print_files(run, [step])
-
-
-def _prompt(run: RunFolder, name: str) -> str:
-    steps = cast("list[dict[str, Any]]", _compiled(run).get("steps", []))
-    prompts = {step["id"]: str(step["prompt"]) for step in steps}
-    if name not in prompts:
-        known = f"{next(iter(prompts))} to {list(prompts)[-1]}" if prompts else "no steps yet"
-        raise InputError(f"Run {run.run_id} has no step {name!r}.", f"There are {known}.")
-    return prompts[name]
-
-
-def _print_attempts(step: StepResult) -> None:
-    if step.change:
-        print_text(f"Changed: {change_line(step.change, step.planned)}")
-    if step.reason:
-        print_text(f"Reason: {step.reason}")
-    if step.taken_from is not None:
-        look = f"prefect-swarm inspect {step.taken_from.run} --step {step.id}"
-        print_text(f"It was {taken_words(step)}, which has its attempts: {look}")
-    for attempt in step.attempts:
-        agent = f" · {attempt.agent}" if attempt.agent else ""
-        print_section(f"Attempt {attempt.number}{agent}")
-        for line in _attempt_lines(attempt):
-            print_text(line)
-
-
-def _attempt_lines(attempt: Attempt) -> list[str]:
-    usage = attempt.usage
-    lines = [
-        f"{attempt.model} on tier {attempt.tier}: {duration(attempt.duration_s)}, after "
-        f"{duration(attempt.queue_s)} of waiting; {usage.input_tokens:,} tokens read, "
-        f"{usage.output_tokens:,} written",
-    ]
-    if attempt.samples > 1:
-        lines.append(f"best of {attempt.samples} samples")
-    if left_out := left_out_line(attempt):
-        lines.append(f"not read in full: {left_out}")
-    if attempt.tokens_saved:
-        lines.append(f"stopped early: {attempt.tokens_saved:,} tokens saved")
-    if attempt.extraction and attempt.gates:
-        lines.append(f"artifact: {attempt.extraction}")
-    lines += call_lines(attempt.calls)
-    lines += gate_line(attempt)
-    if attempt.category is not None:
-        lines.append(f"failed: {attempt.category}: {one_line(attempt.error or '', 300)}")
-    if (decision := attempt.decision) is not None:
-        lines.append(f"decision: {decision_line(attempt)} by {decision.rule}: {decision.reason}")
-        if came := outcome_line(decision):
-            lines.append(f"it took {came}")
-    return lines
+    print_json({**record, "prompt": prompt, "output": output, "files": files})

@@ -15,7 +15,7 @@ from ..gates import build_pipeline
 from ..pricing import price_of_name
 from ..result import Planning
 from ..task_ir import TaskIR
-from ..tasks.report.pages import DagStep, mermaid
+from ..tasks.report.mermaid import DagStep, mermaid
 from .command import AsJson
 from .models import prepare_weights
 from .output.plan import estimate_line, print_plan
@@ -73,8 +73,7 @@ def plan(
 
 def _dag(plan: CompiledPlan) -> list[DagStep]:
     return [
-        DagStep(step.id, step.agent, step.prompt, step.upstream, "waiting", "")
-        for step in plan.steps
+        DagStep(step.id, step.agent, step.prompt, step.upstream, "waiting") for step in plan.steps
     ]
 
 

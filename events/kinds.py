@@ -69,10 +69,15 @@ def unheard(_: RunEvent) -> None:
 
 
 class BeganEvent(RunEvent, frozen=True):
-    """A process began to work on the run; `resumed` if another one had before."""
+    """A process began to work on the run; `resumed` if another one had before.
+
+    Attributes:
+        left_at: When the last event of the process before happened; 0 if there was none.
+    """
 
     kind: Literal["began"] = "began"
     resumed: bool = False
+    left_at: float = 0.0
 
 
 class PlanningEvent(RunEvent, frozen=True):
@@ -167,6 +172,7 @@ class AnsweredEvent(RunEvent, frozen=True):
         verdict: `approved`, `rejected` or `edited`.
         why: What they say.
         by: Where they answered: `terminal`, `command`, `prefect`, `python`.
+        answered_at: When they did; the event is told once the run has read it.
     """
 
     kind: Literal["answered"] = "answered"
@@ -174,6 +180,7 @@ class AnsweredEvent(RunEvent, frozen=True):
     verdict: str = ""
     why: str = ""
     by: str = ""
+    answered_at: float = 0.0
 
 
 class TextEvent(RunEvent, frozen=True):
@@ -230,6 +237,7 @@ class ToolEvent(RunEvent, frozen=True):
     result: str = ""
     characters: int = 0
     seconds: float = 0.0
+    started_at: float = 0.0
     sample: int = 0
 
 

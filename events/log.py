@@ -13,7 +13,7 @@ from ..files import OWNER_ONLY, append_bytes
 from .kinds import CutEvent, FinishedEvent, RunEvent, TextEvent
 from .line import from_line, to_line
 
-__all__ = ["EVENTS", "EventLog", "last_number", "opened_log"]
+__all__ = ["EVENTS", "EventLog", "last_event", "opened_log"]
 
 EVENTS = "events.jsonl"
 """The file, in the run's folder."""
@@ -22,12 +22,12 @@ _TEXT_BYTES, _MOST_BYTES = 12_000_000, 16_000_000
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
-def last_number(data: bytes) -> int:
-    """Return the number of the last event of a log; 0 if it has none."""
+def last_event(data: bytes) -> RunEvent | None:
+    """Return the last event of a log; None if it has none."""
     for line in reversed(data.split(b"\n")):
         if line and (event := from_line(line)) is not None:
-            return event.number
-    return 0
+            return event
+    return None
 
 
 class EventLog:
@@ -59,6 +59,7 @@ class EventLog:
         self._descriptor: int | None = None
         self._size = 0
         self._number = 0
+        self._left_at = 0.0
 
     def open(self) -> None:
         """Go on after what earlier processes of the run wrote."""
@@ -66,7 +67,9 @@ class EventLog:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
             self._descriptor = os.open(self._path, flags, OWNER_ONLY)
             data = self._path.read_bytes()
-            self._number, self._size = last_number(data), len(data)
+            if (last := last_event(data)) is not None:
+                self._number, self._left_at = last.number, last.at
+            self._size = len(data)
             if data and not data.endswith(b"\n"):
                 self._write(b"\n")  # What a kill cut off stays a line of its own.
 
@@ -74,6 +77,11 @@ class EventLog:
     def was_begun(self) -> bool:
         """Whether an event was added, by this process or an earlier one."""
         return self._number > 0
+
+    @property
+    def left_at(self) -> float:
+        """When the last event of an earlier process happened; 0 if there was none."""
+        return self._left_at
 
     def close(self) -> None:
         """Close the file."""

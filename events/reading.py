@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator
 from pathlib import Path
 
 from .kinds import FinishedEvent, RunEvent
 from .line import from_line
 
-__all__ = ["EventReader", "follow_events", "read_events"]
+__all__ = ["EventReader", "events_of_kinds", "follow_events", "read_events"]
 
 _CHUNK_BYTES = 1 << 20
+# Quotes inside of texts are escaped, so this finds the event's own field.
+_KIND = re.compile(rb'"kind":"(\w+)"')
 
 
 class EventReader:
@@ -62,6 +65,26 @@ def read_events(path: Path, start: int = 1) -> Iterator[RunEvent]:
         OSError: The file is there and can't be read.
     """
     return EventReader(path, start).fresh()
+
+
+def events_of_kinds(path: Path, kinds: Collection[str]) -> Iterator[RunEvent]:
+    """Yield the events of some kinds that a file has; none if there is no file.
+
+    The others, which are most of a long file, are passed over without being read.
+
+    Raises:
+        OSError: The file is there and can't be read.
+    """
+    wanted = {kind.encode() for kind in kinds}
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for line in file:
+            found = _KIND.search(line)
+            if found and found[1] in wanted and (event := from_line(line)) is not None:
+                yield event
 
 
 async def follow_events(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -31,6 +32,7 @@ from .checking.inspections import Inspections
 from .context import RunContext
 from .control import waiting_listener
 from .events import AttemptFinished, Launch
+from .measured.attempt_times import AttemptTimes, other_samples
 from .records import StepRecord, save_step
 from .replanning import Replacements
 from .request import attempt_request, failures_of
@@ -58,6 +60,9 @@ class Attempts:
     memories: Memories
     summaries: Summaries = field(init=False)
     spans: StepSpans = field(init=False)
+    _times: dict[tuple[str, int], AttemptTimes] = field(
+        init=False, default_factory=dict[tuple[str, int], AttemptTimes]
+    )
     _candidates: Candidates = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,18 +72,31 @@ class Attempts:
         self.summaries = Summaries(self.context)
         self.spans = StepSpans(self.context.records)
 
-    async def run_attempt(self, launch: Launch) -> AttemptFinished:
-        """Run one attempt to its end and decide what follows."""
+    async def run_attempt(self, launch: Launch, ready_at: float | None = None) -> AttemptFinished:
+        """Run one attempt to its end and decide what follows.
+
+        Args:
+            launch: The schedule's command.
+            ready_at: Since when it had waited for a slot; None if it had not.
+        """
+        self._begin_times(launch, ready_at)
         with hear_waiting(waiting_listener(self.context.tell, launch.step, launch.attempt)):
             return await self.spans.attempt(launch, self._run_attempt(launch))
+
+    def _begin_times(self, launch: Launch, ready_at: float | None) -> None:
+        """Note that an attempt is launched, unless it goes on after a person was asked."""
+        now, name = time.time(), (launch.step, launch.attempt)
+        if name not in self._times:
+            self._times[name] = AttemptTimes(now if ready_at is None else ready_at, now)
 
     async def _run_attempt(self, launch: Launch) -> AttemptFinished:
         record = self.context.records[launch.step]
         decision = record.decision
+        times = self._times[launch.step, launch.attempt]
         try:
             # An attempt that waited in its middle has been prepared, and is launched once more.
             if decision is not None and record.prepared < launch.attempt:
-                await self._prepare(record, decision)
+                await self._prepare(record, decision, times)
                 record.prepare(launch.attempt)
             candidates = await self._make(record, launch, decision)
         except ApprovalNeededError as error:
@@ -94,13 +112,15 @@ class Attempts:
             return AttemptFinished(launch.step, "skipped" if record.step.optional else "failed")
         return await self._conclude(record, launch, candidates)
 
-    async def _prepare(self, record: StepRecord, decision: Decision) -> None:
+    async def _prepare(self, record: StepRecord, decision: Decision, times: AttemptTimes) -> None:
         """Do what has to be done before the next attempt."""
         if decision.delay_s:
-            await asyncio.sleep(decision.delay_s)
+            with times.other.noted("delay"):
+                await asyncio.sleep(decision.delay_s)
         if decision.action == "REPLAN":
             try:
-                step = await self.replacements.replacement_for(record)
+                with times.other.noted("planning"):
+                    step = await self.replacements.replacement_for(record)
             except SwarmError as error:
                 record.note(outcome=str(error))
                 raise
@@ -116,9 +136,10 @@ class Attempts:
     ) -> list[Candidate]:
         """Return all candidates of an attempt that came to an end, the one that counts first."""
         number = decision.samples if decision else 1
-        fitting = await self.summaries.fitting(
-            attempt_request(self.context, record, launch, decision), record
-        )
+        with self._times[launch.step, launch.attempt].other.noted("model"):
+            fitting = await self.summaries.fitting(
+                attempt_request(self.context, record, launch, decision), record
+            )
         if number == 1:
             taken = decision is None and self._take_ahead(fitting)
             request = fitting if taken else await self.context.ledger.reserve(fitting)
@@ -190,7 +211,11 @@ class Attempts:
         finished = await self._judge(record, launch, candidates)
         if record.decision and record.decision.action == "KEEP":
             finished = await self._keep(record, launch, candidates[0])
-        await self.memories.remember(record, record.attempts[-1], before, artifact)
+        times = self._times.pop((launch.step, launch.attempt))
+        known = len(times.other.stretches)
+        with times.other.noted("memory"):
+            await self.memories.remember(record, record.attempts[-1], before, artifact)
+        record.note_time(times.other.stretches[known:])
         return finished
 
     async def _keep(self, record: StepRecord, launch: Launch, cut: Candidate) -> AttemptFinished:
@@ -215,7 +240,8 @@ class Attempts:
         self, record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
     ) -> AttemptFinished:
         best = candidates[0]
-        attempt = _attempt(record, launch, candidates)
+        times = self._times[launch.step, launch.attempt]
+        attempt = _attempt(record, launch, candidates, times)
         if best.category is None:
             ref = await self._store_output(launch.step, best.artifact)
             record.succeed(attempt, best.artifact, ref, best.states)
@@ -276,9 +302,12 @@ def _require_no_person(made: Sequence[Candidate], broken: Sequence[BaseException
     raise ApprovalNeededError(waiting[0].problem, waiting[0].fix, tuple(names))
 
 
-def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]) -> Attempt:
+def _attempt(
+    record: StepRecord, launch: Launch, candidates: Sequence[Candidate], times: AttemptTimes
+) -> Attempt:
     best = candidates[0]
     result = best.result
+    others = other_samples(result, (candidate.result for candidate in candidates))
     return Attempt(
         number=launch.attempt,
         agent=record.step.agent,
@@ -286,9 +315,12 @@ def _attempt(record: StepRecord, launch: Launch, candidates: Sequence[Candidate]
         samples=len(candidates),
         tier=cast("Tier", launch.tier),
         model=result.model,
+        ready_at=times.ready_at,
+        launched_at=times.launched_at,
         started_at=min(candidate.result.started_at for candidate in candidates),
         ended_at=result.ended_at,
         queue_s=result.queue_s,
+        stretches=(*times.other.stretches, *result.waits, *others),
         usage=sum((candidate.result.usage for candidate in candidates), Usage()),
         category=best.category,
         error=best.error,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -66,11 +67,13 @@ class Driver:
     asking: Asking
     restored: frozenset[str] = frozenset()
     begun: frozenset[str] = frozenset()
+    clock: Callable[[], float] = field(default=time.time)
     _schedule: Schedule = field(init=False)
     _running: dict[str, asyncio.Task[AttemptFinished]] = field(
         init=False, default_factory=dict[str, "asyncio.Task[AttemptFinished]"]
     )
     _ready: set[str] = field(init=False, default_factory=set[str])
+    _waits_since: dict[str, float] = field(init=False, default_factory=dict[str, float])
     _status: RunStatus | Literal["edited"] | None = field(init=False, default=None)
     _waits: bool = field(init=False, default=False)
     _person: asyncio.Task[None] | None = field(init=False, default=None)
@@ -224,7 +227,9 @@ class Driver:
                 case Launch(step, attempt, tier):
                     if attempt > 1 or step not in self.begun:
                         self.tell(StartedEvent(step=step, attempt=attempt, tier=tier))
-                    self._running[step] = asyncio.create_task(self.attempts.run_attempt(command))
+                    ready_at = self._waits_since.pop(step, None)
+                    work = self.attempts.run_attempt(command, ready_at)
+                    self._running[step] = asyncio.create_task(work)
                     # Or steps that start together would all ask their models after the last one.
                     await asyncio.sleep(0)
                 case Ask():
@@ -255,7 +260,10 @@ class Driver:
 
     def _report_ready(self) -> None:
         """Tell of the steps that have become ready; those that start at once are ready too."""
+        now = self.clock()
         for step, status in self.statuses.items():
+            if status == "ready":
+                self._waits_since.setdefault(step, now)
             if status in ("ready", "running") and step not in self._ready:
                 self._ready.add(step)
                 self.tell(ReadyEvent(step=step))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -19,11 +19,9 @@ from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import RunFolder
 from ..tasks.planner.task import Planned
-from ..tasks.report.memory import shown_line
 from .ahead.requests import AheadRequests
 from .answer.answering import Answering
 from .approving.asking import Asking
-from .artifacts import DagPage, publish_timeline
 from .attempt import Attempts
 from .bounds.ledger import Ledger
 from .bounds.limits import Models
@@ -33,7 +31,11 @@ from .control import RunControl
 from .drive import Driver
 from .edited.applied import keep_unchanged
 from .events import RunStatus, StepStatus
+from .measured.noted import NotedTime
+from .measured.run_time import time_of_run
 from .options import SwarmOptions
+from .publishing.live import LiveRun
+from .publishing.pages import RunPages
 from .records import StepRecord, frontier, save_step, step_results, step_runs
 from .replanning import Replacements
 from .run_memory import Memories
@@ -73,7 +75,9 @@ class Execution:
     models: Models = field(default_factory=Models)
     check_answer: Callable[[str], str] = lambda _: ""
     edits: int = 0
-    _page: DagPage = field(init=False)
+    clock: Callable[[], float] = field(default=time.time)
+    _ending: NotedTime = field(init=False, default_factory=NotedTime)
+    _pages: RunPages | None = field(init=False, default=None)
     _asking: Asking = field(init=False)
     _attempts: Attempts = field(init=False)
     _context: RunContext = field(init=False)
@@ -119,15 +123,11 @@ class Execution:
             RunWaitingError: It is left until a person has answered.
         """
         edits = {"edits": self.edits} if self.edits else {}
+        has_pages = (self.run.folder / "plan.json").exists()
         self.run.store("plan.json", {**self.plan.to_json(), **edits})
-        page = DagPage(
-            self.plan,
-            self._context.records,
-            lambda: driver.statuses,
-            self.run.run_id,
-            shown_line(self.source.planning),
-        )
-        self._page = page
+        if self.options.pages:
+            live = LiveRun(self._context, self.source.planning, self.recall, self._began_at())
+            self._pages = RunPages(live, lambda: driver.statuses, has_pages)
         await self._attempts.settle_ahead(self._restored)
         driver = Driver(
             self._context,
@@ -138,21 +138,21 @@ class Execution:
             restored=self._restored,
             begun=self.ahead.begun if self.ahead else frozenset(),
         )
-        page.start()
+        if self._pages is not None:
+            self._pages.start()
         self._tell(_planned(self.plan))
         try:
             status = await driver.drive()
             if status == "edited":
-                await page.close(frozenset())
+                await self._close_pages(None)
                 return None
             if "cancelled" in driver.statuses.values():
                 raise RunCancelledError("The run was cancelled on request.")
             result = await self._conclude(driver, status)
         except BaseException as error:
-            await self._leave(page, driver.statuses, error)
+            await self._leave(driver.statuses, error)
             raise
-        critical = frozenset(step.id for step in result.steps if step.critical)
-        await asyncio.gather(page.close(critical), publish_timeline(result))
+        await self._close_pages(result)
         self.run.store("result.json", result)
         self._warn_of_unstored()
         self.control.listener(_finished(result))
@@ -168,12 +168,18 @@ class Execution:
             )
 
     def _tell(self, event: RunEvent) -> None:
-        self._page.hear(event)
+        if self._pages is not None:
+            self._pages.hear(event)
         self.control.listener(event)
 
-    async def _leave(
-        self, page: DagPage, statuses: Mapping[str, StepStatus], error: BaseException
-    ) -> None:
+    async def _close_pages(self, result: SwarmResult | None) -> None:
+        if self._pages is not None:
+            await self._pages.close(result)
+
+    def _began_at(self) -> float:
+        return float(self.run.about().get("started_at") or 0.0)
+
+    async def _leave(self, statuses: Mapping[str, StepStatus], error: BaseException) -> None:
         """Write down and show what happened in a run that ends early; it has no result."""
         for name, record in self._context.records.items():
             if record.attempts or record.reason:
@@ -183,14 +189,15 @@ class Execution:
             why = f"It was left early{f': {problem}' if problem else '.'}"
             problem = f"{why} Go on with: prefect-swarm resume {self.run.run_id}"
         result = self._result("unfinished", statuses, Usage(), problem=problem)
-        await asyncio.gather(page.close(frozenset()), publish_timeline(result))
+        await self._close_pages(result)
 
     async def _conclude(self, driver: Driver, status: RunStatus) -> SwarmResult:
         last = frontier(self.plan, self._context.records)
         answering = Answering(
             self._context, self.control, self.source.plan.definition_of_done, self.check_answer
         )
-        answer = await answering.answer(last)
+        with self._ending.noted("answer"):
+            answer = await answering.answer(last)
         broke_off = self.source.planning.broke_off
         if (answer.trouble or broke_off) and status == "completed":
             status = "partial"
@@ -200,7 +207,8 @@ class Execution:
             for record in records
             if record.output is None and driver.statuses[record.step.id] == "failed"
         ]
-        taught = await self._memories.conclude(records)
+        with self._ending.noted("memory"):
+            taught = await self._memories.conclude(records)
         stopped = any(record.category is Category.BUDGET for record in records)
         advice = f"{_RAISE} prefect-swarm resume {self.run.run_id} --max-tokens N"
         parts = [
@@ -235,6 +243,12 @@ class Execution:
         decisions = (a.decision for record in records for a in record.attempts if a.decision)
         replanning = sum((decision.usage for decision in decisions), Usage())
         orchestrated = (self.source.planning.usage, replanning, answering)
+        steps = step_results(records, statuses)
+        upstream = {record.step.id: record.step.upstream for record in records}
+        ending = self._ending.stretches
+        spent = time_of_run(self.run, steps, upstream, ending, self.clock())
+        calls = sum(usage.requests for usage in orchestrated)
+        metrics = measure(step_runs(records), calls, spent.total_s if spent else 0.0)
         return SwarmResult(
             run_id=self.run.run_id,
             flow_run_id=self.flow_run_id,
@@ -243,8 +257,9 @@ class Execution:
             plan=self.source.plan,
             content_hash=self.plan.content_hash,
             planning=self.source.planning,
-            steps=step_results(records, statuses),
-            metrics=measure(step_runs(records), sum(usage.requests for usage in orchestrated)),
+            steps=steps,
+            metrics=metrics,
+            time=spent,
             cost=Cost.of(self._context.ledger.accounts.usage),
             recall=self.recall,
             taught=taught,

@@ -172,6 +172,11 @@ class SwarmOptions(CallBounds):
         description="Whether the orchestrator is asked to stream its plan, so that steps start "
         "while it is written; not where tokens or money are bounded.",
     )
+    pages: bool = Field(
+        default=True,
+        description="Whether the run has pages in the Prefect UI: answer, plan, timeline and one "
+        "of each step.",
+    )
     mcp: str | None = Field(
         default=None,
         description="MCP servers whose tools agents may have: a file in the usual mcpServers form, "

@@ -9,6 +9,7 @@ from typing import Any
 from prefect.client.schemas.objects import State
 
 from ..errors import Category
+from ..measures.stretch import Stretch
 from ..output import StepOutput
 from ..parl.metrics import StepRun, critical_path, slacks
 from ..result import Attempt, Decision, StepResult, TakenFrom, Usage, excerpt
@@ -176,6 +177,13 @@ class StepRecord:
     def wait_for(self, state: State[Any]) -> None:
         """Have whatever comes next wait for this state alone."""
         self.states = (state,)
+
+    def note_time(self, stretches: Sequence[Stretch]) -> None:
+        """Add to the last attempt what was done after its end."""
+        if stretches:
+            last = self.attempts[-1]
+            update = {"stretches": (*last.stretches, *stretches)}
+            self.attempts[-1] = last.model_copy(update=update)
 
     def note_question(self, usage: Usage, duration_s: float) -> None:
         """Add what a question to the orchestrator took to what the last decision's others did."""

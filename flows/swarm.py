@@ -144,7 +144,8 @@ async def _execute(
         no_task_run_left(flow_run_id),
         cancelled_on_server(current_control(), flow_run_id) as own,
     ):
-        with recorded(replace(own, ask_person=asker_of(desk, own)), run) as control:
+        asking = replace(own, ask_person=asker_of(desk, own))
+        with recorded(asking, run, flow_run_id) as control:
             work = _heard(run, control, objective, plan, options)
             result = await traced_run(run, flow_run_id, objective, options, work)
     if result.status == "failed":

@@ -26,6 +26,7 @@ async def check(
     required: bool = True,
     cache: GateCache | None = None,
     clock: Callable[[], float] = time.perf_counter,
+    now: Callable[[], float] = time.time,
 ) -> GateResult:
     """Run a gate and never raise: what goes wrong in the gate itself is an `error`.
 
@@ -34,8 +35,9 @@ async def check(
             is skipped.
         cache: Where the findings of the same subject, gate and version lie.
         clock: Seconds.
+        now: Seconds since the Unix epoch.
     """
-    started = clock()
+    started, started_at = clock(), now()
     version = ""
     try:
         # Asking a tool for its version, or probing the sandbox, takes a moment.
@@ -45,7 +47,8 @@ async def check(
         elif where := _no_character(subject.artifact):
             finding = fault(Category.FORMAT, where)
         elif (known := cache and cache.get(gate.name, version, subject)) is not None:
-            return known.model_copy(update={"required": required, "cached": True})
+            update = {"required": required, "cached": True, "started_at": started_at}
+            return known.model_copy(update=update)
         else:
             finding = await _within(gate, subject)
     except LateError:
@@ -64,6 +67,7 @@ async def check(
         gate=gate.name,
         required=required,
         duration_s=clock() - started,
+        started_at=started_at,
         version=version,
         artifact=hashlib.sha256(subject.artifact.encode(errors="surrogatepass")).hexdigest(),
         diff=_diff(subject.artifact, finding.repaired),

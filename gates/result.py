@@ -53,6 +53,7 @@ class GateResult(Finding):
     duration_s: float = Field(
         default=0.0, description="Seconds; those of the first time if cached."
     )
+    started_at: float = Field(default=0.0, description="When it was held against the artifact.")
     version: str = ""
     artifact: str = ""
     diff: str = ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..result import Metrics
+from ..measures.metrics import Metrics
 
 __all__ = ["StepRun", "critical_path", "measure", "slacks"]
 
@@ -36,12 +36,13 @@ class StepRun:
     wait_s: float = 0.0
 
 
-def measure(runs: Sequence[StepRun], orchestrator_calls: int) -> Metrics:
+def measure(runs: Sequence[StepRun], orchestrator_calls: int, total_s: float = 0.0) -> Metrics:
     """Measure a run.
 
     Args:
         runs: The steps that ran, each after those it depends on.
         orchestrator_calls: Model calls for planning and synthesis.
+        total_s: Seconds from the objective to the answer.
     """
     seconds = {run.id: run.work_s for run in runs}
     calls = {run.id: float(run.calls) for run in runs}
@@ -60,6 +61,7 @@ def measure(runs: Sequence[StepRun], orchestrator_calls: int) -> Metrics:
         speedup=work_s / makespan_s if makespan_s else 0.0,
         wait_s=sum(run.wait_s for run in runs),
         critical_wait_s=sum(run.wait_s for run in runs if run.id in path),
+        total_s=total_s,
     )
 
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 __all__ = ["PREFIX", "prefect_home", "settings_given"]
 
@@ -43,6 +47,13 @@ def _home_by_environment() -> Path:
 
 
 def _of_prefect(names: tuple[str, ...]) -> dict[str, Any]:
+    read = _source(names)()
+    return {name: value for name in names if (value := getattr(read, name)) is not None}
+
+
+@cache
+def _source(names: tuple[str, ...]) -> type[BaseModel]:
+    """The settings as Prefect reads them: it does so for each instance."""
     from prefect.settings.base import PrefectBaseSettings, build_settings_config
     from pydantic import create_model
 
@@ -52,8 +63,7 @@ def _of_prefect(names: tuple[str, ...]) -> dict[str, Any]:
         (PrefectBaseSettings,),
         {"model_config": build_settings_config(("integrations", "swarm")), "__module__": __name__},
     )
-    read = create_model("SwarmSettingsOfPrefect", __base__=cast("Any", base), **fields)()
-    return {name: value for name in names if (value := getattr(read, name)) is not None}
+    return create_model("SwarmSettingsOfPrefect", __base__=cast("Any", base), **fields)
 
 
 def _asks_prefect() -> bool:

@@ -29,10 +29,21 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PREFECT_INTEGRATIONS_SWARM_REQUANTISE"] = "off"
     os.environ["PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS"] = "off"
     os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "CRITICAL"
+    os.environ["SSL_CERT_FILE"] = str(_trusted(Path(folder)))
     # The same examples each time; HYPOTHESIS_PROFILE=exploring looks for others.
     settings.register_profile("repeatable", deadline=None, derandomize=True)
     settings.register_profile("exploring", deadline=None)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def _trusted(folder: Path) -> Path:
+    """Write a certificate: a client reads all that it trusts, and no test asks over TLS."""
+    import certifi
+
+    end = "-----END CERTIFICATE-----\n"
+    first, _, _ = Path(certifi.where()).read_text("utf-8").partition(end)
+    (path := folder / "trusted.pem").write_text(first + end, "utf-8")
+    return path
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

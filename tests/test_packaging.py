@@ -19,6 +19,8 @@ TRAINING_DATA = sorted((ROOT / "parl" / "data").rglob("*.txt"))
 DATA_FOLDERS = {
     "prefect_swarm/memory/persona/shipped",
     "prefect_swarm/parl/adapters",
+    "prefect_swarm/tasks/report/drawn/templates",
+    "prefect_swarm/tasks/report/html/templates",
     *(f"prefect_swarm/{file.parent.relative_to(ROOT).as_posix()}" for file in TRAINING_DATA),
 }
 NOT_SHIPPED = {"benches", "build", "dist", "docs", "examples", "tests"}

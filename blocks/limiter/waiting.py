@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Timer", "Waiting", "hear_waiting", "timed", "waiting"]
 
@@ -27,10 +28,16 @@ class Waiting:
 
 @dataclass(slots=True)
 class Timer:
-    """Seconds that the work inside has waited for providers so far."""
+    """Seconds that the work inside has waited for providers so far.
+
+    Attributes:
+        waits: Begin and end of each wait, in seconds since the Unix epoch.
+        deadline: What bounds the work.
+    """
 
     waited_s: float = 0.0
-    _deadline: asyncio.Timeout | None = None
+    waits: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    deadline: asyncio.Timeout | None = None
 
 
 # `timed` sets the timer, and `hear_waiting` the listener, around the requests of an attempt;
@@ -52,14 +59,15 @@ def hear_waiting(listener: Callable[[Waiting | None], None]) -> Generator[None]:
 
 
 @asynccontextmanager
-async def timed(seconds: float | None) -> AsyncGenerator[Timer]:
-    """Bound the work inside; waits for providers don't count.
+async def timed(seconds: float | None, timer: Timer | None = None) -> AsyncGenerator[Timer]:
+    """Bound the work inside; waits for providers don't count, but are noted in the timer.
 
     Raises:
         TimeoutError: The work took longer.
     """
     async with asyncio.timeout(seconds) as deadline:
-        timer = Timer(_deadline=deadline)
+        timer = timer or Timer()
+        timer.deadline = deadline
         token = _timer.set(timer)
         try:
             yield timer
@@ -73,7 +81,7 @@ def waiting(wait: Waiting) -> Generator[None]:
     timer, tell = _timer.get(), _listener.get()
     now = asyncio.get_running_loop().time
     began = now()
-    deadline = timer._deadline if timer else None  # pyright: ignore[reportPrivateUsage]
+    deadline = timer.deadline if timer else None
     ends = deadline.when() if deadline else None
     if deadline and ends is not None:
         deadline.reschedule(None)
@@ -85,6 +93,7 @@ def waiting(wait: Waiting) -> Generator[None]:
         waited = now() - began
         if timer:
             timer.waited_s += waited
+            timer.waits.append((time.time() - waited, time.time()))
         if deadline and ends is not None and not deadline.expired():
             deadline.reschedule(ends + waited)
         if tell:

@@ -10,6 +10,7 @@ from ...text import plural
 from ..command import AsJson, command
 from ..output.printing import print_json, print_text
 from .forget import forget
+from .lesson import show_lesson
 from .options import EmbedderName
 from .persona import persona_app, personas
 from .search import search
@@ -56,5 +57,6 @@ def vacuum(as_json: AsJson = False) -> int:
 
 for _function in (stats, search, show, rebuild, export, forget, vacuum, personas):
     memory_app.command()(command(_function, "write"))
+memory_app.command("lesson")(command(show_lesson, "write"))
 memory_app.command("import")(command(read_in, "write"))
 memory_app.add_typer(persona_app, name="persona")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,9 +15,13 @@ from ..output.printing import print_text
 if TYPE_CHECKING:
     from ...memory.protocols import EpisodeLog
 
-__all__ = ["EmbedderName", "Namespace", "entries_of", "outcome", "say_empty", "short"]
+__all__ = ["AsHtml", "EmbedderName", "Namespace", "entries_of", "outcome", "say_empty", "short"]
 
 Namespace = Annotated[str, typer.Option("--namespace", help="Whose memory.")]
+AsHtml = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write it to an HTML file, with all its texts."),
+]
 EmbedderName = Annotated[
     str,
     typer.Option(

@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ...memory.configured import open_configured_store
 from ...text import one_line
 from ..command import AsJson, command
-from ..output.printing import print_json, print_section, print_table, print_text
-from .options import Namespace, entries_of
+from ..output.printing import console, print_json, print_table, print_text
+from .options import AsHtml, Namespace, entries_of
 
 if TYPE_CHECKING:
-    from ...memory.persona.registry import Change, DecisionEvidence, KnownPersona
+    from ...memory.persona.registry import KnownPersona
     from ...memory.store import Store
 
 __all__ = ["persona_app", "personas"]
@@ -32,7 +33,21 @@ _ACTS = {
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A persona's name or title.")]
 
-persona_app = typer.Typer(no_args_is_help=True, help="One persona: see and decide.")
+
+class _PersonaGroup(TyperGroup):
+    """`persona NAME` is `persona show NAME`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; what is no command is a persona's name."""
+        named = args and not args[0].startswith("-") and args[0] not in self.commands
+        return super().resolve_command(ctx, ["show", *args] if named else args)
+
+
+persona_app = typer.Typer(
+    cls=_PersonaGroup,
+    no_args_is_help=True,
+    help="One persona: see and decide. `persona NAME` shows it.",
+)
 
 
 def personas(namespace: Namespace = "default", as_json: AsJson = False) -> int:
@@ -64,32 +79,35 @@ def personas(namespace: Namespace = "default", as_json: AsJson = False) -> int:
     return 0
 
 
-def show_persona(name: Name, namespace: Namespace = "default", as_json: AsJson = False) -> int:
-    """Show a persona whole, its record, and every decision about it with its evidence."""
+def show_persona(
+    name: Name,
+    namespace: Namespace = "default",
+    html: AsHtml = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show a persona whole: its record over time, and every decision about it with its evidence."""
+    from ...tasks.report.remembered.persona import MOST_PERIODS, persona_page
+    from ...tasks.report.remembered.record import periods, record_of
+    from .plot import LEGEND, plot_lines
+    from .printed import print_page, write_page
+
     with open_configured_store() as store:
         known = store.personas.registry(namespace).find(name)
-        record = _record(_attempts(store, namespace), known.persona.name)
+        record = record_of(entries_of(store.log, namespace), namespace, known.persona.name)
+    found = periods(record.tried, MOST_PERIODS)
     if as_json:
         changes = [change.model_dump(mode="json") for change in known.changes]
         definition = known.persona.model_dump(mode="json")
-        print_json({**_fields(known), **record, "definition": definition, "changes": changes})
+        counts = {"attempts": len(record.tried), "succeeded": record.succeeded}
+        over_time = {"over_time": [asdict(period) for period in found]}
+        more = {"definition": definition, "changes": changes}
+        print_json({**_fields(known), **counts, **over_time, **more})
         return 0
-    persona = known.persona
-    print_section(f"{persona.title} ({persona.name}): {known.status}, {known.origin}")
-    for label, text in (
-        ("for", ", ".join(persona.task_types)),
-        ("also called", ", ".join(persona.aliases)),
-        ("version", str(persona.version)),
-        ("attempts", f"{record['attempts']:,}, of which {record['succeeded']:,} succeeded"),
-        ("held", "a person has decided; no review changes it" if known.is_held else ""),
-        ("instructions", persona.instructions),
-    ):
-        if text:
-            print_text(f"{label:<13} {text}")
-    if known.changes:
-        print_section("Decisions")
-    for change in known.changes:
-        print_text(_change(change))
+    page = persona_page(known, record)
+    if html is not None:
+        return write_page(html, page, found)
+    plot = [f"Success over time   {LEGEND}", *plot_lines(found, console().width)]
+    print_page(page, plot if found else ())
     return 0
 
 
@@ -140,21 +158,6 @@ def _fields(known: KnownPersona) -> dict[str, Any]:
         "why": known.reason,
         "evidence": found[-1].model_dump(mode="json") if found else None,
     }
-
-
-def _change(change: Change) -> str:
-    when = datetime.fromtimestamp(change.at).astimezone()
-    way = f"{change.before} → {change.after}" if change.before else change.after
-    line = f"{when:%Y-%m-%d %H:%M} {change.action} by {change.by}: {way}"
-    reason = f". {change.reason}" if change.reason else ""
-    return line + reason + (f" ({_evidence(change.evidence)})" if change.evidence else "")
-
-
-def _evidence(found: DecisionEvidence) -> str:
-    return (
-        f"{found.successes} of {found.successes + found.failures} attempts, {found.rate:.0%}, "
-        f"surely {found.low:.0%} to {found.high:.0%}; others {found.baseline:.0%}"
-    )
 
 
 persona_app.command("show")(command(show_persona, "write"))

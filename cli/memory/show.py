@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...errors import InputError
 from ...memory.configured import open_configured_store
-from ...memory.episode import Episode, EpisodeKey, LogEntry, Selection
-from ...memory.run_names import find_run_id
+from ...memory.episode import Episode, EpisodeKey, LogEntry
 from ...text import duration, plural
 from ..command import AsJson
 from ..output.printing import print_json, print_section, print_text
 from .index import graph_of
+from .naming import attempts_of_run, named_attempts
 from .options import Namespace, outcome, say_empty, short
 
 if TYPE_CHECKING:
@@ -41,9 +40,9 @@ def show(
             else:
                 say_empty(namespace)
             return 0
-        run, step, attempt = _asked(store, namespace, name)
-        of_run = store.log.select(namespace, Selection(run=run))
-        wanted = _wanted(of_run, name, step, attempt)
+        of_run = attempts_of_run(store, namespace, name)
+        wanted = named_attempts(store, namespace, name, of_run)
+        run = wanted[0].episode.run
         records = [_record(store, entry, of_run) for entry in wanted]
         with graph_of(store) as graph:
             _add_mitigations(graph, wanted, records)
@@ -57,33 +56,6 @@ def show(
         _print(entry.episode, record)
     _print_sources(sources)
     return 0
-
-
-def _asked(store: Store, namespace: str, name: str) -> tuple[str, str | None, int | None]:
-    """Take RUN/STEP.ATTEMPT apart."""
-    head, slash, tail = name.strip().rpartition("/")
-    if not slash:
-        return find_run_id(store.log, namespace, tail), None, None
-    step, dot, number = tail.rpartition(".")
-    if dot and not number.isdecimal():
-        raise InputError(f"{name!r} names no attempt.", "Write it as RUN/STEP.ATTEMPT: 12ab/S1.2")
-    run = find_run_id(store.log, namespace, head)
-    return (run, step, int(number)) if dot else (run, tail, None)
-
-
-def _wanted(
-    of_run: Sequence[LogEntry], name: str, step: str | None, attempt: int | None
-) -> list[LogEntry]:
-    found = [
-        entry
-        for entry in of_run
-        if step in (None, entry.episode.step, entry.episode.step.lower())
-        and attempt in (None, entry.episode.attempt)
-    ]
-    if not found:
-        attempts = ", ".join(f"{e.episode.step}.{e.episode.attempt}" for e in of_run)
-        raise InputError(f"Nothing is remembered of {name!r}.", f"Of that run there is {attempts}.")
-    return found
 
 
 def _record(store: Store, entry: LogEntry, of_run: Sequence[LogEntry]) -> dict[str, Any]:

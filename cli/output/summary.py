@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...result import Metrics, StepResult, SwarmResult
+from ...tasks.report.explained import time_line
 from ...tasks.report.memory import recalled_line, shown_line
 from ...tasks.report.taken import taken_line
 from ...tasks.report.timeline import LEGEND, timeline
@@ -10,7 +11,7 @@ from ...text import dollars, duration, one_line, plural
 from .explored import print_exploration
 from .printing import console, print_section, print_table, print_text
 
-__all__ = ["asked", "example_step", "metrics_line", "print_summary"]
+__all__ = ["example_step", "metrics_line", "print_summary"]
 
 _RIGHT = frozenset({"Tries", "Tokens", "Work"})
 
@@ -38,6 +39,8 @@ def print_summary(
         print_text(result.problem)
     print_section(f"Run {result.run_id} is {result.status}.")
     print_text(metrics_line(result))
+    if result.time is not None:
+        print_text(f"Time: {time_line(result.time)}")
     if taken := taken_line(result.steps):
         print_text(taken)
     if shown := shown_line(result.planning):

@@ -18,8 +18,8 @@ from .listing import STATUSES, ListedRun, RunStatus, list_runs
 
 __all__ = ["runs"]
 
-_HEADER = ("Run", "Started", "Status", "Steps", "Time", "Tokens", "Cost", "Objective")
-_RIGHT = frozenset({"Steps", "Time", "Tokens", "Cost"})
+_HEADER = ("Run", "Started", "Status", "Done", "Time", "Tokens", "Cost", "Objective")
+_RIGHT = frozenset({"Done", "Time", "Tokens", "Cost"})
 
 
 def runs(
@@ -61,12 +61,13 @@ def _record(run: ListedRun) -> dict[str, Any]:
 
 
 def _row(run: ListedRun) -> tuple[str, ...]:
+    took = run.running_s if run.makespan_s is None else run.makespan_s
     return (
         one_line(run.run_id, 40),
         f"{datetime.fromtimestamp(run.started_at):%Y-%m-%d %H:%M}",
         run.status,
-        "" if run.steps is None else f"{run.steps:,}",
-        "" if run.makespan_s is None else duration(run.makespan_s),
+        "" if run.steps is None else f"{run.done or 0:,}/{run.steps:,}",
+        "" if took is None else duration(took),
         "" if run.tokens is None else f"{run.tokens:,}",
         "" if run.usd is None else dollars(run.usd),
         one_line(run.damage or run.objective, 300),
@@ -79,6 +80,8 @@ def _print_hints(shown: list[ListedRun], *, more: bool) -> None:
         print_text(f"{plural(len(shown), 'run')}, and there are older ones: see --limit.")
     if stopped := next((run.run_id for run in shown if run.status == "stopped"), None):
         print_text(f"To go on with one that stopped: prefect-swarm resume {stopped}")
+    if running := next((run.run_id for run in shown if run.status == "running"), None):
+        print_text(f"To watch one that runs: prefect-swarm watch {running}")
     if asking := next((run.run_id for run in shown if run.status == "waiting"), None):
         print_text(f"To see what one waits for: prefect-swarm waiting {asking}")
     if whole := next((run.run_id for run in shown if run.status != "damaged"), None):

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,8 +33,10 @@ class ListedRun:
 
     Attributes:
         started_at: Seconds since 1970; the folder's own time where the run's can't be read.
-        steps: How many its plan had; None if it hasn't ended.
+        steps: How many its plan has; None if it had none yet.
+        done: How many of them have their output.
         makespan_s, tokens, usd: What it took; None if it hasn't ended or is not known.
+        running_s: Seconds since the process that executes it began to; None if none does.
         damage: What can't be read; "" if all can.
     """
 
@@ -47,6 +50,8 @@ class ListedRun:
     tokens: int | None = None
     usd: float | None = None
     damage: str = ""
+    done: int | None = None
+    running_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +154,30 @@ def _listed(run: _Beginning) -> ListedRun:
         return run.ended(
             status,
             steps=len(result["steps"]),
+            done=sum(step["status"] == "succeeded" for step in result["steps"]),
             makespan_s=metrics["makespan_s"],
             tokens=cost["tokens"],
             usd=cost["money_usd"],
         )
     except FileNotFoundError:
-        if is_executed(run.folder):
-            return run.ended("running")
-        return run.ended("waiting" if _asks(run.folder) else "stopped")
+        return _unfinished(run)
     except KeyError as error:
         return run.ended("damaged", f"{path} has no {error.args[0]}")
     except (OSError, ValueError, TypeError) as error:
         return run.ended("damaged", f"{path}: {_in_short(error)}")
+
+
+def _unfinished(run: _Beginning) -> ListedRun:
+    """Return how far a run without a result is, by its plan and the outputs that are there."""
+    steps = done = None
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        steps = len(_object(run.folder / "plan.json")["steps"])
+        done = sum(name.endswith(".txt") for name in _names(run.folder / "outputs"))
+    if is_executed(run.folder):
+        # The lock is written when it is taken.
+        running_s = max(0.0, time.time() - _changed_at(run.folder / "lock"))
+        return run.ended("running", steps=steps, done=done, running_s=running_s)
+    return run.ended("waiting" if _asks(run.folder) else "stopped", steps=steps, done=done)
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -211,9 +228,9 @@ def _names(folder: Path) -> list[str]:
     return []
 
 
-def _changed_at(folder: Path) -> float:
+def _changed_at(path: Path) -> float:
     with suppress(OSError):
-        return folder.stat().st_mtime
+        return path.stat().st_mtime
     return 0.0
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from ...errors import RunDamagedError
 from ...runs import ACCOUNTS, RunFolder
+from ...toolsets.journal.file import answers_kept
 from ..ahead.stored import is_kept_ahead
 from ..bounds.accounts import Accounts, Booking
 from .planned import StoredPlanning, load
@@ -21,7 +22,8 @@ PLAN = "plan"
 async def paid_again(run: RunFolder) -> tuple[str, ...]:
     """Return what of a run is asked again although it was answered before: steps, plan, answer.
 
-    A step is found by its files, and each call of a step that isn't over among Prefect's results.
+    A step is found by its files, and each call of a step that isn't over among Prefect's results;
+    an attempt that was put aside until a person answers goes on by its journal.
     """
     accounts = Accounts.of(run.lines(ACCOUNTS))
     again = run.begun_again()
@@ -31,7 +33,7 @@ async def paid_again(run: RunFolder) -> tuple[str, ...]:
             continue
         if not _is_current(booking, again) or _is_whole(run, booking.step):
             continue
-        if is_kept_ahead(run, booking.key):
+        if is_kept_ahead(run, booking.key) or _is_journaled(run, booking):
             continue
         if booking.step == PLAN or not await is_stored(booking.key):
             names[booking.step] = None
@@ -52,6 +54,13 @@ def _is_current(booking: Booking, again: dict[str, int]) -> bool:
     if not (times := again.get(booking.step, 0)):
         return True
     return f".{booking.step}-{times}." in booking.key
+
+
+def _is_journaled(run: RunFolder, booking: Booking) -> bool:
+    """Whether all that an attempt with tools was answered is in its journal."""
+    with suppress(RunDamagedError):
+        return answers_kept(run, booking.key) >= booking.usage.requests
+    return False
 
 
 def _is_whole(run: RunFolder, name: str) -> bool:

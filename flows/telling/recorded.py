@@ -14,22 +14,26 @@ from ...events.log import EVENTS, opened_log
 from ...result import excerpt
 from ...runs import RunFolder
 from ..control import RunControl
+from .logged import logged
 
 __all__ = ["recorded"]
 
 
 @contextmanager
-def recorded(control: RunControl, run: RunFolder) -> Generator[RunControl]:
+def recorded(control: RunControl, run: RunFolder, flow_run_id: str) -> Generator[RunControl]:
     """Yield a control whose listener keeps events in the run's folder, and then tells them on.
 
-    The first event says that the run began. What ends the run by an error is told as its last one.
+    The flow run's log gets its lines from them. The first event says that the run began. What ends
+    the run by an error is told as its last one.
     """
-    with opened_log(run.folder / EVENTS) as log:
+    with opened_log(run.folder / EVENTS) as log, logged(flow_run_id) as write:
 
         def tell(event: RunEvent) -> None:
-            control.listener(log.add(event, run.run_id))
+            kept = log.add(event, run.run_id)
+            write(kept)
+            control.listener(kept)
 
-        tell(BeganEvent(resumed=log.was_begun))
+        tell(BeganEvent(resumed=log.was_begun, left_at=log.left_at))
         try:
             yield replace(control, listener=tell)
         except BaseException as error:

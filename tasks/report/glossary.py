@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import Category
 from ...result import Action, StepResult
-from .markdown import plain
 
 __all__ = ["ACTIONS", "CATEGORIES", "legend"]
 
@@ -52,7 +51,7 @@ def legend(steps: Sequence[StepResult]) -> str:
         **{str(each): meaning for each, meaning in CATEGORIES.items() if each in categories},
         **{str(each): meaning for each, meaning in ACTIONS.items() if each in actions},
     }
-    meanings = "; ".join(f"{plain(word, 40)}: {meaning}" for word, meaning in words.items())
+    meanings = "; ".join(f"{word}: {meaning}" for word, meaning in words.items())
     return (
         f"{meanings}. A rule names the category and what its failures on this tier have led to "
         "so far; the decision is the last of these."

@@ -5,49 +5,70 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ...text import one_line
+from ...text import clean, one_line
 
-__all__ = ["bullets", "label", "plain", "table"]
-
-_CELL = 300
+__all__ = ["bullets", "escape", "fenced", "label", "plain", "table", "unblocked"]
 
 # What Markdown or HTML gives a meaning to: a link, or an image that is fetched, among others. Of
 # entities, Prefect's pages read back only the five of HTML, and backslashes everywhere.
-_MARKDOWN: Mapping[str, str] = {
-    **{char: f"\\{char}" for char in "\\`|[]*_~@"},
-    "&": "&amp;",
-    '"': "&quot;",
-    "<": "&lt;",
-    ">": "&gt;",
-}
+_MARKDOWN: Mapping[int, str] = str.maketrans(
+    {
+        **{char: f"\\{char}" for char in "\\`|[]*_~@"},
+        "&": "&amp;",
+        '"': "&quot;",
+        "<": "&lt;",
+        ">": "&gt;",
+    }
+)
 # What becomes a link by itself, or a heading, a list or a line at the start of a paragraph.
 _LINK = re.compile(r"(?<=www)\.|:(?=//)", re.IGNORECASE)
 _BLOCK = re.compile(r"^([-+#=]+|\d+[.)])(?=\s|$)")
-_MERMAID: Mapping[str, str] = {char: f"#{ord(char)};" for char in '#&"<>'} | {"`": "'"}
+_MERMAID: Mapping[int, str] = str.maketrans(
+    {char: f"#{ord(char)};" for char in '#&"<>'} | {"`": "'"}
+)
+_BACKTICKS = re.compile(r"`+")
+_LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
 
 
 def plain(text: str, limit: int) -> str:
     """Bound a text and take its power over the page away."""
-    escaped = _LINK.sub(r"\\\g<0>", _escaped(one_line(text, limit), _MARKDOWN))
-    return _BLOCK.sub(lambda start: f"{start[0][:-1]}\\{start[0][-1]}", escaped)
+    return unblocked(escape(one_line(text, limit)))
+
+
+def escape(text: str) -> str:
+    """Take the power of a part of a line away; `unblocked` takes that of the whole line's start."""
+    return _LINK.sub(r"\\\g<0>", text.translate(_MARKDOWN))
+
+
+def unblocked(line: str) -> str:
+    """Have a line begin no heading, list or rule."""
+    return _BLOCK.sub(lambda start: f"{start[0][:-1]}\\{start[0][-1]}", line)
 
 
 def label(text: str, limit: int) -> str:
     """Do the same for the label of a Mermaid node."""
-    return _escaped(one_line(text, limit), _MERMAID)
+    return one_line(text, limit).translate(_MERMAID)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Write a block of code that nothing in it can close.
+
+    Args:
+        text: All its lines.
+        language: What it is written in; a diagram is shown as text, since drawing it runs it.
+    """
+    text = clean(text).rstrip("\n")
+    ticks = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
+    known = language if _LANGUAGE.fullmatch(language) and language != "mermaid" else ""
+    return f"{ticks}{known}\n{text}\n{ticks}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a Markdown table; cells are made plain."""
+    """Write a Markdown table of cells that are plain already."""
     lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    lines += ["| " + " | ".join(plain(cell, _CELL) for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def bullets(lines: Sequence[str]) -> str:
     """Write a Markdown list of lines that are plain already."""
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _escaped(text: str, escapes: Mapping[str, str]) -> str:
-    return "".join(escapes.get(char, char) for char in text)

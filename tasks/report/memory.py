@@ -1,39 +1,14 @@
-"""What the memory did for a run, as a person reads it in the Prefect UI: Markdown. Pure."""
+"""What the memory did for a run, in words. Pure."""
 
 from __future__ import annotations
 
 from ...result import Planning, StepRecall, SwarmResult
 from ...text import duration, plural
-from .markdown import bullets, plain, table
 
-__all__ = ["memory_markdown", "recalled_line", "shown_line"]
+__all__ = ["expected_words", "memories_words", "recalled_line", "shown_line", "why_words"]
 
 _SHOWN = 3
 _LISTED = 5
-
-
-def memory_markdown(result: SwarmResult) -> list[str]:
-    """Write who was chosen for each step and why, by which memories, and what the run taught."""
-    recall = result.recall
-    if recall is None:
-        return []
-    parts = ["### Memory", f"{recall.episodes} attempts were remembered when the run began."]
-    if recall.note:
-        parts.append(plain(recall.note, 300))
-    if recall.episodes and recall.steps:
-        columns = ("Step", "Persona", "Tier", "Expected", "Chosen by", "Why")
-        rows = [
-            (step.step, step.persona, step.tier, _expected(step), step.by, _why(step))
-            for step in recall.steps
-        ]
-        parts.append(table(columns, rows))
-        # Not a column: Prefect's pages don't break the lines of a table.
-        if used := [step for step in recall.steps if step.memories]:
-            lines = [plain(f"{step.step}: {_memories(step)}", 400) for step in used]
-            parts += ["It went by these attempts:", bullets(lines)]
-    if result.taught:
-        parts += ["It taught:", bullets([plain(sentence, 200) for sentence in result.taught])]
-    return parts
 
 
 def shown_line(planning: Planning) -> str:
@@ -55,7 +30,7 @@ def recalled_line(result: SwarmResult) -> str:
     if not used:
         return ""
     chosen = [f"{step.step} → {step.persona} ({step.why})" for step in steps if step.by != "rules"]
-    times = [f"{step.step} {_expected(step)}" for step in steps if step.expected_s is not None]
+    times = [f"{step.step} {expected_words(step)}" for step in steps if step.expected_s is not None]
     parts = [
         f"{len(used)} memories of {result.recall.episodes} attempts",
         *(_some(chosen, _LISTED) or ["the plan decided who does what"]),
@@ -70,15 +45,18 @@ def _some(parts: list[str], limit: int) -> list[str]:
     return [*parts[:limit], *([f"{more} more"] if more > 0 else [])]
 
 
-def _expected(step: StepRecall) -> str:
+def expected_words(step: StepRecall) -> str:
+    """How long a step was expected to take; "" if nobody knew."""
     return "" if step.expected_s is None else duration(step.expected_s)
 
 
-def _why(step: StepRecall) -> str:
+def why_words(step: StepRecall) -> str:
+    """Why it was given to whom it was, and to their tier."""
     return "; ".join(filter(None, [step.why, step.tier_why and f"tier: {step.tier_why}"]))
 
 
-def _memories(step: StepRecall) -> str:
+def memories_words(step: StepRecall) -> str:
+    """Name the earlier attempts that it went by."""
     memories = [
         f"{memory.run[:8]} {memory.step}.{memory.attempt} "
         f"({memory.similarity:.2f}) for {memory.why}"

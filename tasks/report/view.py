@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...measures.stretch import RunTime
 from ...result import Cost, Metrics, Planning, Recall, StepResult
 
 __all__ = ["AttemptView", "RunView", "StepView"]
@@ -69,6 +70,7 @@ class RunView:
         answer: "" as long as there is none.
         metrics: None before any step ran.
         recall: What the memory knew; None without one.
+        time: Where its time went; None before it has ended, or if it wasn't measured.
     """
 
     run_id: str
@@ -83,5 +85,6 @@ class RunView:
     cost: Cost
     recall: Recall | None = None
     taught: tuple[str, ...] = ()
+    time: RunTime | None = None
     began_at: float = 0.0
     ended_at: float | None = None

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ...errors import Category, UnavailableError
 from ...frozen import Frozen
+from ...measures.stretch import Stretch
 from ...output import OutputKind, StepOutput
 from ...result import LeftOut, ToolCall, Usage
 from ...task_ir import TierName
@@ -127,6 +128,7 @@ class SubagentResult(Frozen):
     started_at: float
     ended_at: float
     queue_s: float = 0.0
+    waits: tuple[Stretch, ...] = Field(default=(), description="For providers and slots.")
     usage: Usage = Usage()
     category: Category | None = None
     error: str = ""

@@ -14,7 +14,7 @@ from prefect.transactions import get_transaction
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model
 
-from ...blocks.limiter.waiting import timed
+from ...blocks.limiter.waiting import Timer, timed
 from ...blocks.local import local_model
 from ...blocks.models import resolve_model
 from ...errors import (
@@ -42,6 +42,7 @@ from .model_settings import settings_of
 from .refusal import refuses
 from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of
 from .tools.loop import ToolLoop
+from .waits import queue_s_of, waits_of
 
 __all__ = ["WAITING", "answer", "subagent"]
 
@@ -108,31 +109,28 @@ async def answer(request: SubagentRequest) -> SubagentResult:
     if request.begun and local_model(model) is None:
         begun = resume_point(request.begun, request.output)
         request = request.model_copy(update={"begun": begun})
-    waited_s = 0.0
+    timer = Timer()
     loop = _tool_loop(model, request) if request.tools else None
     failed = partial(_failed, model, started, request=request, loop=loop)
     try:
-        async with timed(request.timeout_s) as timer:
-            try:
-                if loop is None:
-                    conversation, response = await ask(model, request)
-                else:
-                    with own_errors(model, request):
-                        response = await loop.run()
-                    conversation = loop.messages[:-1]
-            finally:
-                waited_s = timer.waited_s
+        async with timed(request.timeout_s, timer):
+            if loop is None:
+                conversation, response = await ask(model, request)
+            else:
+                with own_errors(model, request):
+                    response = await loop.run()
+                conversation = loop.messages[:-1]
     except TimeoutError:
         error = StepTimeoutError(
             f"{request.step} was not answered within {request.timeout_s:g} s "
             f"by {model.model_name}.",
             "Raise its timeout_s, or use a faster model.",
         )
-        return await failed(waited_s, error)
+        return await failed(timer, error)
     except ApprovalNeededError:
         raise
     except SwarmError as error:
-        return await failed(waited_s, error)
+        return await failed(timer, error)
     await _store(request, [*conversation, response])
     text = response.text or ""
     whole = joined(request.begun, text) if request.begun else text.lstrip()
@@ -143,7 +141,8 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         model=response.model_name or model.model_name,
         started_at=started,
         ended_at=time.time(),
-        queue_s=waited_s + _queue_s(response),
+        queue_s=timer.waited_s + queue_s_of([*conversation, response], started),
+        waits=waits_of([*conversation, response], timer.waits, started),
         usage=usage_of([*conversation, response]) if loop else usage_of([response]),
         left_out=(*request.summarised, *left_out_of(request)),
         calls=loop.calls if loop else (),
@@ -207,29 +206,26 @@ async def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None
     )
 
 
-def _queue_s(response: ModelResponse) -> float:
-    return float((response.provider_details or {}).get("queue_s") or 0.0)
-
-
 async def _failed(
     model: Model,
     started: float,
-    waited_s: float,
+    timer: Timer,
     error: SwarmError,
     *,
     request: SubagentRequest,
     loop: ToolLoop | None,
 ) -> SubagentResult:
     was_asked = error.category is not Category.BUDGET and not isinstance(error, UnavailableError)
+    messages = loop.messages if loop else ()
     if loop is not None:
         await _store(request, loop.messages)
     return SubagentResult(
         model=model.model_name,
         started_at=started,
         ended_at=time.time(),
-        queue_s=waited_s,
-        usage=(Usage(requests=1) if was_asked else Usage())
-        + usage_of(loop.messages if loop else ()),
+        queue_s=timer.waited_s + queue_s_of(messages, started),
+        waits=waits_of(messages, timer.waits, started),
+        usage=(Usage(requests=1) if was_asked else Usage()) + usage_of(messages),
         calls=loop.calls if loop else (),
         category=error.category,
         error=str(error),

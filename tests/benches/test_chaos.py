@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 BENCHES = Path(__file__).parents[2] / "benches"
-KILLS = 20
 
 
 @pytest.mark.slow
-def test_twenty_kills_lose_nothing_and_double_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kills", [6, pytest.param(20, marks=pytest.mark.exhaustive)])
+def test_kills_lose_nothing_and_double_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int
 ) -> None:
     monkeypatch.syspath_prepend(BENCHES)
     trial = import_module("kills.trial")
@@ -21,8 +21,8 @@ def test_twenty_kills_lose_nothing_and_double_nothing(
     server.start()
     try:
         with trial.nursery(server, tmp_path / "nursery.log") as process:
-            tally = trial.Trial(server, tmp_path, process, seed=27).go_on(KILLS)
+            tally = trial.Trial(server, tmp_path, process, seed=27).go_on(kills)
     finally:
         server.kill()
     assert tally.faults == []
-    assert tally.strikes == KILLS
+    assert tally.strikes == kills

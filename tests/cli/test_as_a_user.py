@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.model, pytest.mark.slow]
 
 InProcess = Callable[..., subprocess.CompletedProcess[str]]
 UNEVEN = EXAMPLES / "uneven.json"
-SHORT = ("--max-output-tokens", "40")
+SHORT = ("--max-output-tokens", "16")
 
 
 def overlap(result: SwarmResult) -> bool:

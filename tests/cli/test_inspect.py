@@ -104,7 +104,7 @@ def ended(stored: RunFolder) -> RunFolder:
     "line",
     [
         "Describe a small café as data",
-        "S2    Writer          failed         0       0  0.0 s  TIMEOUT: too slow",
+        "failed     S2    Writer                        TIMEOUT: too slow",
         "Run 0123abcd0000 is partial.",
         "makespan 5.0 s · critical path 4.0 s · work 6.0 s · parallelism 1.50 · speedup 1.20 · "
         "critical steps 3 · 3 calls, 45 tokens",
@@ -142,7 +142,7 @@ def test_as_json_it_is_the_stored_result(ended: RunFolder, invoke: Invoke) -> No
         "stopped early: 90 tokens saved",
         "it took a question (0 tokens, 0.0 s): Clerk: Count",
         "artifact: first json block",
-        "gate schema: failed line 2: seats is no integer",
+        "failed   schema  0.00 s  line 2: seats is no integer",
         "failed: SCHEMA: gate schema: seats is no integer",
         "decision: RETRY on worker by schema: once more",
         '{"name": "Blue", "seats": 4}',

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import swarm_script
+from ready_scripts import run_script
 
 from .conftest import EXAMPLES
 
-NONE = "import sys; sys.modules['llama_cpp'] = None\n"
+SCRIPT = Path(swarm_script.__file__)
 REMOTE = "openai:qwen@http://127.0.0.1:9/v1"
 LOCAL = "  Type: pip install 'prefect-swarm[local]'"
 DEMO = "  Type: pip install 'prefect-swarm[demo]', or name another model: --model openai:NAME"
@@ -20,24 +23,13 @@ DEMO = "  Type: pip install 'prefect-swarm[demo]', or name another model: --mode
 Without = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def without_llama_cpp(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run code in a process of its own, in which llama.cpp can't be imported."""
-    return subprocess.run(
-        [sys.executable, "-c", NONE + code, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
 @pytest.fixture
 def command(swarm_home: Path) -> Without:
     """Run the command where there is no llama.cpp."""
 
     def call(*arguments: object) -> subprocess.CompletedProcess[str]:
-        return without_llama_cpp("from prefect_swarm.cli import main; main()", *arguments)
+        environment = os.environ
+        return run_script(SCRIPT, *arguments, environment=environment, without=("llama_cpp",))
 
     return call
 
@@ -51,8 +43,10 @@ def test_all_that_is_not_the_engine_imports() -> None:
         ".flows.swarm",
         ".tasks.planner.task",
     )
-    code = "".join(f"import prefect_swarm{name}\n" for name in names)
-    done = without_llama_cpp(code + "from prefect_swarm import LlamaCppModel, swarm")
+    code = "import sys; sys.modules['llama_cpp'] = None\n"
+    code += "".join(f"import prefect_swarm{name}\n" for name in names)
+    code += "from prefect_swarm import LlamaCppModel, swarm"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -6,10 +6,15 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from prefect_swarm.events.kinds import FinishedEvent, ReadyEvent, RunEvent
+from prefect_swarm.events.kinds import BeganEvent, FinishedEvent, ReadyEvent, RunEvent, TextEvent
 from prefect_swarm.events.line import to_line
 from prefect_swarm.events.log import EventLog
-from prefect_swarm.events.reading import EventReader, follow_events, read_events
+from prefect_swarm.events.reading import (
+    EventReader,
+    events_of_kinds,
+    follow_events,
+    read_events,
+)
 
 
 def ready(log: EventLog) -> RunEvent:
@@ -78,3 +83,16 @@ def test_a_run_that_was_finished_and_went_on_is_read_beyond_that(tmp_path: Path)
     log.add(FinishedEvent(), "r")
     ready(log)
     assert followed(tmp_path / "e", []) == [1, 2]
+
+
+def test_events_of_some_kinds_are_read_without_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    events: list[RunEvent] = [
+        BeganEvent(number=1),
+        TextEvent(number=2, text='{"kind":"began"}'),
+        FinishedEvent(number=3, answer='"kind":"began"'),
+    ]
+    lines = [to_line(event) for event in events]
+    path.write_text("\n".join([*lines, '{"kind":"began"']), encoding="utf-8")
+    assert [event.number for event in events_of_kinds(path, {"began"})] == [1]
+    assert [*events_of_kinds(tmp_path / "none", {"began"})] == []

@@ -35,7 +35,7 @@ def test_a_step_that_failed_is_replaced_by_a_line_of_the_models_own() -> None:
 
 def ended(plan: TaskIR, policy: Policy) -> SwarmResult:
     try:
-        return run(plan, policy=policy, max_output_tokens=400)
+        return run(plan, policy=policy, max_output_tokens=120)
     except RunFailedError as error:
         if error.result is None:
             raise

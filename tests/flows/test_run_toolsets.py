@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from flow_runs import plan_of, run
+from mcp_http_server import http_server
 from prefect_swarm import override_toolsets
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import InputError, PlanError, ToolsetError
@@ -123,6 +124,22 @@ def test_agents_call_the_server_which_ends_with_the_run(tmp_path: Path) -> None:
     assert result.status == "completed"
     assert pids == [pid] * 3
     assert not is_running(pid)
+
+
+def test_agents_call_a_server_over_http_with_its_headers(tmp_path: Path) -> None:
+    def work(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        for part in messages[-1].parts:
+            if isinstance(part, ToolReturnPart):
+                return ModelResponse(parts=[TextPart(f"There are {part.content}.")])
+        return ModelResponse(parts=[ToolCallPart("stock", {"item": "apple"})])
+
+    plan = plan_of({"id": "S1"}, agents=[{**AGENT, "tools": ["shop"]}])
+    model = FunctionModel(work)
+    with http_server() as (url, heard), override_models(worker=model, orchestrator=model):
+        shop = {"url": url, "headers": {"Authorization": "Bearer abcdef"}}
+        result = run(plan, mcp=written(tmp_path, shop=shop), memory=False)
+    assert (result.status, result.answer) == ("completed", "There are 5.")
+    assert set(heard.authorizations) == {"Bearer abcdef"}
 
 
 def test_a_toolset_that_the_run_does_not_have_is_an_error_of_the_plan() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from prefect_swarm.parl.retrain import TrainingSource, retrain
 from prefect_swarm.parl.train import Practice, TrainConfig
 
 CONFIG = TrainConfig(rank=4, alpha=8.0, lr=2e-3, steps=12, eval_every=12, batch_tokens=300)
+NOT_JUDGED = replace(CONFIG, steps=2, eval_every=2)
+"""Where it doesn't matter how well is planned with what comes of it."""
 OWN = [
     (f"Write a poem about {thing}", f"1. Poet: Write a poem about {thing}")
     for thing in ("sun", "rain", "snow", "wind", "hail", "fog", "dew", "ice", "heat", "thunder")
@@ -75,7 +78,7 @@ def test_a_worse_adapter_is_kept_aside(tmp_path: Path, monkeypatch: pytest.Monke
         retrain(
             demo_model_path(),
             TrainingSource(generated=0, own=OWN),
-            CONFIG,
+            NOT_JUDGED,
             tmp_path / "run",
             target,
         )
@@ -94,16 +97,16 @@ def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
     def trained(name: str, start: Path | None = None) -> Path:
         source, target = TrainingSource(generated=0, own=OWN), tmp_path / f"{name}.gguf"
         base, folder = demo_model_path(), tmp_path / name
-        retrain(base, source, CONFIG, folder, target, start=start, say=lines.append)
+        retrain(base, source, NOT_JUDGED, folder, target, start=start, say=lines.append)
         return target
 
     judge(monkeypatch, 0.1, 0.5, 0.5, 0.6, 0.9)
     file = trained("second", trained("first"))
     assert [line.split(":")[0] for line in lines[-2:]] == [
-        "adapter-000012",
-        "mean-adapter-000012",
+        "adapter-000002",
+        "mean-adapter-000002",
     ]
-    assert file.read_bytes() == (tmp_path / "second" / "mean-adapter-000012.gguf").read_bytes()
+    assert file.read_bytes() == (tmp_path / "second" / "mean-adapter-000002.gguf").read_bytes()
 
 
 def test_something_has_to_be_left_to_judge_by(tmp_path: Path) -> None:

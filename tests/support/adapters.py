@@ -7,7 +7,10 @@ import struct
 from array import array
 from pathlib import Path
 
-_WIDTH, _RANK, _LAYERS = 576, 4, 4
+ADAPTED_LAYERS = 4
+"""How many of the model's first layers an adapter changes."""
+
+_WIDTH, _RANK = 576, 4
 _STRING, _FLOAT, _F32, _ALIGNMENT = 8, 6, 0, 32
 
 Value = str | float
@@ -33,7 +36,7 @@ def write_adapter(path: Path, *, scale: float = 1.0, width: int = _WIDTH, **fiel
     # GGUF writes a matrix's row length first.
     shapes = {
         f"blk.{layer}.attn_output.weight.lora_{side}": shape
-        for layer in range(_LAYERS)
+        for layer in range(ADAPTED_LAYERS)
         for side, shape in (("a", (width, _RANK)), ("b", (_RANK, width)))
     }
     infos, data = b"", b""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from prefect.deployments import run_deployment
 from prefect.settings import get_current_settings
+from ready_scripts import run_script
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,15 +20,10 @@ def prefect_command(*arguments: str) -> str:
     """Run a command of Prefect's in the repository, as a person would, and return what it says."""
     api = get_current_settings().api.url
     assert api is not None
-    done = subprocess.run(
-        [sys.executable, "-m", "prefect", "--no-prompt", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PREFECT_API_URL": api, "COLUMNS": "400"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    environment = {**os.environ, "PREFECT_API_URL": api, "COLUMNS": "400"}
+    script = Path(__file__).with_name("prefect_script.py")
+    with chdir(ROOT):
+        done = run_script(script, "--no-prompt", *arguments, environment=environment, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -6,8 +6,6 @@ import asyncio
 import importlib.util
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +17,7 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import FlowRun, StateType, TaskRun
 from prefect.settings import get_current_settings
 from prefect.states import Cancelling
+from ready_scripts import ReadyScript, start_script
 
 SCRIPT = Path(__file__).parents[1] / "flows" / "held_run.py"
 _spec = importlib.util.spec_from_file_location("held_run", SCRIPT)
@@ -39,18 +38,12 @@ __all__ = [
 
 
 @contextmanager
-def started(
-    *arguments: object, script: Path = SCRIPT, **variables: str
-) -> Generator[subprocess.Popen[str]]:
+def started(*arguments: object, script: Path = SCRIPT, **variables: str) -> Generator[ReadyScript]:
     """Start a script against this test's server; it is killed at the end, if it still runs."""
     api = get_current_settings().api.url
     assert api is not None
-    process = subprocess.Popen(
-        [sys.executable, str(script), *map(str, arguments)],
-        env={**os.environ, "PREFECT_API_URL": api, **variables},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    environment = {**os.environ, "PREFECT_API_URL": api, **variables}
+    process = start_script(script, *arguments, environment=environment)
     try:
         yield process
     finally:
@@ -58,9 +51,8 @@ def started(
         process.communicate()
 
 
-def heard(process: subprocess.Popen[str], *until: str) -> str:
+def heard(process: ReadyScript, *until: str) -> str:
     """Read what the run prints until all of that has come; return the run's id."""
-    assert process.stdout is not None
     lines: list[str] = []
     for line in process.stdout:
         lines.append(line.rstrip("\n"))

@@ -173,6 +173,7 @@ class JournaledCalls:
             self.journal.write(
                 Reserved(at=started, key=key, toolset=shown.toolset, arguments=_json(part))
             )
+            shown = shown.model_copy(update={"started_at": started})
             tell_call(shown)
             text, failed = await self._outcome(shown, make)
         ended = Committed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...runs import RunFolder
 from .entries import Entry, JournalState, read_entries, state_of
 
-__all__ = ["CallJournal"]
+__all__ = ["CallJournal", "answers_kept"]
 
 
 class CallJournal:
@@ -30,3 +30,14 @@ class CallJournal:
             StorageError: It can't be written, so what it speaks of must not happen.
         """
         self._run.append(self._name, entry)
+
+
+def answers_kept(run: RunFolder, key: str) -> int:
+    """Return how many answers of its model the journal of an attempt has; 0 where it has none.
+
+    Args:
+        key: The attempt's cache key: flow run, plan's hash, attempt's name and request's hash.
+    """
+    attempt, _, asked_hash = key.split(".", 2)[-1].rpartition(".")
+    messages = CallJournal(run, attempt, asked_hash).read().messages
+    return sum(message.get("kind") == "response" for message in messages)

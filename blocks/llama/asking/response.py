@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from typing import Any
 
@@ -40,6 +41,8 @@ def finish_of(done: GeneratedText, parsed: ParsedAnswer | None = None) -> Finish
 
 
 def details_of(done: GeneratedText) -> dict[str, Any]:
-    """Seconds of waiting and of work, and what `watch` stopped it for."""
+    """When it was asked, seconds of waiting and of work, and what `watch` stopped it for."""
     aborted = {"aborted": done.why} if done.why else {}
-    return {"queue_s": done.queue_s, "duration_s": done.duration_s, **aborted}
+    asked_at = time.time() - done.queue_s - done.duration_s
+    timing = {"asked_at": asked_at, "queue_s": done.queue_s, "duration_s": done.duration_s}
+    return {**timing, **aborted}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapters import write_adapter
+from adapters import ADAPTED_LAYERS, write_adapter
 from prefect_swarm.blocks.llama import (
     Engine,
     EngineConfig,
@@ -25,6 +25,7 @@ from prefect_swarm.blocks.llama import (
 )
 from prefect_swarm.blocks.llama.adapter import file_hash, planner_adapter
 from prefect_swarm.errors import ModelError
+from shallow_model import write_shallow
 
 QUESTION = GenerateRequest(
     messages=(Message("user", "What do bees do?"),), max_tokens=12, temperature=0
@@ -42,13 +43,19 @@ def adapter_config(folder: Path) -> EngineConfig:
     return EngineConfig(n_ctx=256, n_slots=1, adapter=write_adapter(folder / "a.gguf"))
 
 
+@pytest.fixture(scope="module")
+def adapted_path(demo_path: Path, folder: Path) -> Path:
+    """The layers of the embedded model that the adapter changes."""
+    return write_shallow(demo_path, folder / "model.gguf", ADAPTED_LAYERS)
+
+
 @pytest.fixture
-def engine(demo_path: Path) -> Iterator[Callable[[EngineConfig], Engine]]:
+def engine(adapted_path: Path) -> Iterator[Callable[[EngineConfig], Engine]]:
     """Engines of the test's own, closed at its end."""
     made: list[Engine] = []
 
     def make(config: EngineConfig) -> Engine:
-        made.append(Engine(demo_path.resolve(), config))
+        made.append(Engine(adapted_path, config))
         return made[-1]
 
     yield make

@@ -92,7 +92,7 @@ def test_a_response_has_usage_reason_and_times(model: LlamaCppModel) -> None:
     assert response.usage.input_tokens > 10
     assert response.model_name == model.model_name
     details = response.provider_details or {}
-    assert details.keys() == {"queue_s", "duration_s"}
+    assert details.keys() == {"asked_at", "queue_s", "duration_s"}
 
 
 def test_a_settings_grammar_is_obeyed(model: LlamaCppModel) -> None:

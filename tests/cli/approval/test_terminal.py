@@ -7,7 +7,7 @@ import os
 import pty
 import re
 import select
-import subprocess
+import signal
 import sys
 import time
 from collections.abc import Generator
@@ -20,6 +20,7 @@ from prefect.settings import get_current_settings
 from prefect_swarm.approvals.question import Answer
 from prefect_swarm.approvals.store import Approvals
 from prefect_swarm.runs import RunFolder, find_run
+from ready_scripts import ReadyScript, start_script
 
 pytestmark = [pytest.mark.usefixtures("prefect_server", "swarm_home"), pytest.mark.slow]
 
@@ -39,7 +40,7 @@ PLAN: dict[str, Any] = {
 class Terminal:
     """A command that runs at a terminal."""
 
-    def __init__(self, process: subprocess.Popen[bytes], screen: int) -> None:
+    def __init__(self, process: ReadyScript, screen: int) -> None:
         self.process = process
         self.screen = screen
         self.seen = ""
@@ -80,20 +81,16 @@ def terminal(*arguments: object, **variables: str) -> Generator[Terminal]:
     api = get_current_settings().api.url
     assert api is not None
     own, others = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), *map(str, arguments)],
-        stdin=others,
-        stdout=others,
-        stderr=others,
-        start_new_session=True,
-        env={**os.environ, "PREFECT_API_URL": api, "TERM": "xterm", "COLUMNS": "120", **variables},
-    )
+    size = {"TERM": "xterm", "COLUMNS": "120"}
+    environment = {**os.environ, "PREFECT_API_URL": api, **size, **variables}
+    streams = (others, others, others)
+    process = start_script(SCRIPT, *arguments, environment=environment, streams=streams)
     os.close(others)
     try:
         yield Terminal(process, own)
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
         os.close(own)
 
 
@@ -217,7 +214,7 @@ def test_an_end_of_input_leaves_the_run_waiting(plan: Path, calls: Path) -> None
 def test_ctrl_c_cancels_the_run_and_nothing_is_decided(plan: Path, calls: Path) -> None:
     with terminal(calls, *RUN, plan) as shown:
         shown.until(PROMPT)
-        shown.process.send_signal(2)
+        shown.process.send_signal(signal.SIGINT)
         code, rest = shown.end()
     assert code == 130, rest
     assert [q.id for q in Approvals(_run_of(rest)).pending()] == ["plan"]

@@ -53,7 +53,7 @@ def test_a_step_and_what_depends_on_it_are_done_anew(
     assert result.exit_code == 0, result.stderr
     assert "1 of 3 steps taken over, 2 left to do." in result.stderr
     (line,) = [line for line in result.stderr.splitlines() if " S1 " in line]
-    assert line.endswith(f"S1 Reader: done · taken over from run {source}")
+    assert line.endswith(f"S1 Reader finished: taken over from run {source}")
     assert f"Plan of 3 steps (that of run {source})" in result.stdout
     assert f"Taken over: S1 from run {source}." in result.stdout
     assert "2 calls" in result.stdout

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from prefect_swarm.cli.progress.board import Board, reduce, running_path
 from prefect_swarm.cli.progress.live import draw
-from prefect_swarm.cli.progress.plain import line_of
+from prefect_swarm.cli.progress.plain import PlainScreen
 from prefect_swarm.events.kinds import (
     AnsweredEvent,
     AnsweringEvent,
@@ -159,22 +159,32 @@ def test_an_event_of_an_unknown_step_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("events", "line"),
     [
-        (BEGIN[:1], "    0.0 s  Run abcd1234: Compare"),
+        (BEGIN[:1], "    0.0 s  Run abcd1234 begins: Compare"),
         (BEGIN, "    1.0 s  Plan of 3 steps, 2 of them can start at once"),
-        ((*BEGIN, LAUNCHED[0]), "    2.0 s  S1 Ann: started · attempt 1 on worker"),
-        ((*BEGIN, *LAUNCHED, S1_DONE), "    5.0 s  S1 Ann: done · 3.0 s, 7 tokens"),
+        ((*BEGIN, LAUNCHED[0]), "    2.0 s  S1 Ann started: attempt 1 on worker"),
+        ((*BEGIN, *LAUNCHED, S1_DONE), "    5.0 s  S1 Ann finished in 3.0 s: attempt 1, 7 tokens"),
         (
             (*BEGIN, *LAUNCHED, ended("failed", "S1", 103.0, reason="no\x1b[31m\ngood")),
-            "    3.0 s  S1 Ann: failed · no[31m good",
+            "    3.0 s  S1 Ann failed: no[31m good",
         ),
         (
-            (*BEGIN, *LAUNCHED, S1_DONE, S2_DONE, FinishedEvent(at=111.0)),
-            "   11.0 s  Finished; critical path S2 (7.0 s)",
+            (*BEGIN, *LAUNCHED, S1_DONE, S2_DONE, FinishedEvent(at=111.0, run="abcd1234")),
+            "   11.0 s  Run abcd1234 is completed after 11.0 s; critical path S2 (7.0 s)",
         ),
     ],
 )
 def test_each_event_is_one_plain_line(events: tuple[RunEvent, ...], line: str) -> None:
-    assert line_of(after(events), events[-1]) == line
+    assert last_line(events) == line
+
+
+def last_line(events: Iterable[RunEvent]) -> str:
+    """What the last of some events is written as; "" if it has no line."""
+    lines: list[str] = []
+    screen = PlainScreen("Compare", lines.append)
+    for event in events:
+        lines.clear()
+        screen.hear(event)
+    return "".join(lines)
 
 
 WAITS = WaitEvent(at=103.0, step="S1", provider="openai", why="rate limit", seconds=12)
@@ -190,15 +200,13 @@ def test_a_wait_for_a_provider_is_no_work() -> None:
 
 
 def test_who_is_waited_for_is_said_in_a_line() -> None:
-    line = line_of(after([*BEGIN, *LAUNCHED, WAITS]), WAITS)
+    line = last_line([*BEGIN, *LAUNCHED, WAITS])
     assert line == "    3.0 s  S1 Ann: waiting for openai (rate limit), 12 s"
 
 
 def test_a_wait_of_the_planner_is_said_without_a_step() -> None:
     wait = WaitEvent(at=100.5, provider="openai", why="overloaded", seconds=2)
-    assert line_of(after([BEGIN[0], wait]), wait) == (
-        "    0.5 s  Waiting for openai (overloaded), 2 s"
-    )
+    assert last_line([BEGIN[0], wait]) == "    0.5 s  Waiting for openai (overloaded), 2 s"
 
 
 def written(text: str, tokens: int, request: int = 1) -> TextEvent:
@@ -234,7 +242,7 @@ def test_a_request_that_is_sent_again_begins_its_text_again() -> None:
 
 @pytest.mark.parametrize("event", [written("Tea", 1), SpentEvent(cost_usd=0.5)])
 def test_what_comes_often_has_no_line(event: RunEvent) -> None:
-    assert line_of(after((*BEGIN, *LAUNCHED, event)), event) == ""
+    assert last_line((*BEGIN, *LAUNCHED, event)) == ""
 
 
 def test_the_cost_so_far_is_the_last_that_was_told() -> None:
@@ -280,6 +288,5 @@ def test_an_attempt_that_waits_in_its_middle_runs_no_more() -> None:
 
 
 def test_questions_and_answers_have_lines_of_their_own() -> None:
-    board = after(BEGIN)
-    assert "Waits for approval of S1 Ann, before it begins" in line_of(board, ASKED)
-    assert "S1 is approved: good" in line_of(board, ANSWERED)
+    assert "Waits for approval of S1 Ann, before it begins" in last_line((*BEGIN, ASKED))
+    assert "S1 is approved: good" in last_line((*BEGIN, ASKED, ANSWERED))

@@ -37,6 +37,12 @@ def test_as_json_each_run_is_a_record(stored: Path, invoke: Invoke) -> None:
     assert json.loads(invoke("runs", "nothing so", "--json").stdout) == {"runs": [], "more": False}
 
 
+def test_how_many_steps_are_done_stands_before_time_and_cost(stored: Path, invoke: Invoke) -> None:
+    header, _, _, ended, *_ = invoke("runs", "--limit", 2).stdout.splitlines()
+    assert " ".join(header.split()) == "Run Started Status Done Time Tokens Cost Objective"
+    assert ended.split()[3:8] == ["completed", "1/2", "3.5", "s", "70"]
+
+
 def test_where_there_are_none_that_is_said(swarm_home: Path, invoke: Invoke) -> None:
     assert invoke("runs").stdout == f"No run is stored in {swarm_home}.\n"
     assert invoke("runs", "x").stdout == "No run matches.\n"

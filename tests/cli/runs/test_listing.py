@@ -14,7 +14,7 @@ from prefect_swarm.cli.runs.listing import ListedRun, list_runs
 RESULT: dict[str, Any] = {
     "status": "completed",
     "answer": "so it is",
-    "steps": [{}, {}],
+    "steps": [{"status": "succeeded"}, {"status": "failed"}],
     "metrics": {"makespan_s": 3.5},
     "cost": {"tokens": 70, "money_usd": 0.25},
 }
@@ -39,7 +39,7 @@ def test_the_newest_is_first_with_what_it_took(tmp_path: Path) -> None:
     store(tmp_path, "new", 2.0, "Compare trains", status="completed")
     first, second = list_runs(tmp_path)
     assert first == ListedRun(
-        "new", "completed", 2.0, "Compare trains", "new-long", 2, 3.5, 70, 0.25
+        "new", "completed", 2.0, "Compare trains", "new-long", 2, 3.5, 70, 0.25, done=1
     )
     assert (second.run_id, second.status) == ("old", "failed")
 
@@ -82,6 +82,32 @@ def test_a_run_that_a_process_executes_is_running(tmp_path: Path) -> None:
     assert [found.status for found in list_runs(tmp_path)] == ["stopped"]
     (run / "lock").write_text("no number")
     assert [found.status for found in list_runs(tmp_path)] == ["stopped"]
+
+
+def test_a_run_that_has_not_ended_has_its_plan_s_steps_and_how_many_are_done(
+    tmp_path: Path,
+) -> None:
+    run = store(tmp_path, "halfway", 1.0)
+    (run / "plan.json").write_text('{"steps": [{}, {}, {}]}')
+    (run / "outputs").mkdir()
+    (run / "outputs" / "S1.txt").touch()
+    (found,) = list_runs(tmp_path)
+    assert (found.status, found.done, found.steps, found.running_s) == ("stopped", 1, 3, None)
+    (run / "plan.json").write_text("{")
+    (found,) = list_runs(tmp_path)
+    assert (found.status, found.done, found.steps) == ("stopped", None, None)
+
+
+def test_a_run_that_is_executed_has_the_time_since_its_process_began(tmp_path: Path) -> None:
+    run = store(tmp_path, "now", 1.0)
+    with (run / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        os.utime(run / "lock", (1.0, 1.0))
+        (found,) = list_runs(tmp_path)
+    assert found.running_s is not None
+    assert found.running_s > 1e9
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 from prefect_swarm.blocks.llama.gguf import demo_model_path
@@ -15,6 +16,7 @@ from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import find_run
 from prefect_swarm.task_ir import PlanRules
+from shallow_model import write_shallow
 from streamed_plans import OBJECTIVE, PLAN, TASKS, kinds
 
 pytestmark = [
@@ -35,9 +37,14 @@ def only_this_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prefect_swarm.tasks.planner.grammar.plan_grammar", grammar_of)
 
 
-def run(*, stream_plan: bool) -> SwarmResult:
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Two layers of the embedded model: it doesn't matter which words it writes."""
+    return write_shallow(demo_model_path(), tmp_path / "shallow.gguf", 2)
+
+
+def run(path: Path, *, stream_plan: bool) -> SwarmResult:
     options = SwarmOptions(memory=False, max_output_tokens=12, stream_plan=stream_plan, seed=5)
-    path = demo_model_path()
     # Whatever is computed beside it, an answer is the same.
     config = engine_config_for(path, deterministic=True)
     model = LlamaCppModel(path, config=config, planner_adapter=None)
@@ -45,8 +52,8 @@ def run(*, stream_plan: bool) -> SwarmResult:
         return asyncio.run(swarm(OBJECTIVE, options=options))
 
 
-def test_its_steps_start_before_it_is_finished_and_the_plan_is_the_same() -> None:
-    streamed, plain = run(stream_plan=True), run(stream_plan=False)
+def test_its_steps_start_before_it_is_finished_and_the_plan_is_the_same(path: Path) -> None:
+    streamed, plain = run(path, stream_plan=True), run(path, stream_plan=False)
     happened = kinds(streamed)
     assert happened.index(("started", "S1")) < happened.index(("planned", ""))
     happened = kinds(plain)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -21,8 +20,11 @@ from prefect_swarm.flows.compile import CompiledPlan, compile_plan
 from prefect_swarm.flows.edited.applied import keep_unchanged
 from prefect_swarm.result import Attempt, StepResult
 from prefect_swarm.runs import RunFolder, find_run
+from ready_scripts import ReadyScript
 
 process = partial(started_script, script=Path(__file__).with_name("waiting_run.py"))
+SOME_KILLS = pytest.mark.parametrize("kills", [6, pytest.param(30, marks=pytest.mark.exhaustive)])
+"""Each moment twice, or more often."""
 PLAN: dict[str, Any] = {
     "objective": "Find out",
     "agents": [{"name": "Reader", "system_prompt": "You read closely."}],
@@ -33,9 +35,8 @@ PLAN: dict[str, Any] = {
 }
 
 
-def heard(started: subprocess.Popen[str], *until: str) -> list[str]:
+def heard(started: ReadyScript, *until: str) -> list[str]:
     """Read what a run prints until one of these lines has come."""
-    assert started.stdout is not None
     lines: list[str] = []
     for line in started.stdout:
         lines.append(line.rstrip("\n"))
@@ -76,14 +77,15 @@ def test_killed_while_it_waits_it_still_waits_or_goes_on_if_it_was_answered(
 
 
 @pytest.mark.slow
+@SOME_KILLS
 @pytest.mark.usefixtures("prefect_server", "swarm_home")
-def test_thirty_kills_while_it_waits_decide_nothing(tmp_path: Path) -> None:
+def test_kills_while_it_waits_decide_nothing(tmp_path: Path, kills: int) -> None:
     (plan := tmp_path / "plan.json").write_text(json.dumps(PLAN), "utf-8")
     (calls := tmp_path / "calls").touch()
     with process("start", calls, plan) as started:
         run_id = heard(started, "asked")[0].split()[1]
     approvals = Approvals(find_run(run_id))
-    for kill in range(30):
+    for kill in range(kills):
         with process("resume", calls, run_id) as started:
             # At any moment: after it began, or once it has asked.
             heard(started, "began" if kill % 3 else "asked")
@@ -153,9 +155,10 @@ def test_thirty_kills_in_the_middle_of_an_edit_leave_what_an_edit_leaves(tmp_pat
 
 
 @pytest.mark.slow
+@SOME_KILLS
 @pytest.mark.usefixtures("prefect_server", "swarm_home")
-def test_thirty_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
-    tmp_path: Path,
+def test_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
+    tmp_path: Path, kills: int
 ) -> None:
     (plan := tmp_path / "plan.json").write_text(json.dumps(PLAN), "utf-8")
     (calls := tmp_path / "calls").touch()
@@ -173,7 +176,7 @@ def test_thirty_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
         question=_unasked(approvals), verdict="edited", plan=edited.model_dump(mode="json")
     )
     approvals.answer(edit)
-    for kill in range(30):
+    for kill in range(kills):
         with process("resume", calls, run_id) as started:
             heard(started, ("began", "planned", "asked S2")[kill % 3])
         assert approvals.edits() == (edit,)

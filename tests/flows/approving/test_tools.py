@@ -16,6 +16,7 @@ from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.resume import resume
+from prefect_swarm.flows.stored.paid_again import paid_again
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.task_ir import TaskIR, parse_plan
@@ -126,3 +127,12 @@ def test_a_run_that_lives_makes_the_call_as_soon_as_it_is_approved() -> None:
         result = asyncio.run(swarm("Write", plan=plan(), options=options))
     assert result.status == "completed"
     assert sorted(sent) == ["Ann", "Bob"]
+
+
+def test_what_a_put_aside_attempt_was_answered_is_not_paid_for_again() -> None:
+    with post():
+        run = find_run(left().run_id)
+        assert asyncio.run(paid_again(run)) == ()
+        (journal,) = (run.folder / "calls").iterdir()
+        journal.unlink()
+        assert asyncio.run(paid_again(run)) == ("S1",)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,7 @@ from uuid import UUID
 
 import httpx
 import pytest
+from deployments import prefect_command
 from flow_runs import plan_of, run
 from held_runs import cancel_on_server, flow_run_of, heard, held_run, started
 from prefect import flow
@@ -21,7 +19,6 @@ from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun
 from prefect.exceptions import CancelledRun
 from prefect.runtime import flow_run
-from prefect.settings import get_current_settings
 from prefect.states import Running
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.batch import swarm_batch
@@ -92,13 +89,7 @@ def test_prefects_command_cancels_a_run_in_a_process_without_a_worker(tmp_path: 
     with started("-", calls, "plan", PREFECT_INTEGRATIONS_SWARM_CANCEL_POLL_S="0.1") as process:
         name = heard(process, "called plan")
         flow_run_id = find_run(name).about()["flow_run_id"]
-        subprocess.run(
-            [sys.executable, "-m", "prefect", "flow-run", "cancel", flow_run_id],
-            env={**os.environ, "PREFECT_API_URL": str(get_current_settings().api.url)},
-            capture_output=True,
-            check=True,
-            timeout=60,
-        )
+        prefect_command("flow-run", "cancel", flow_run_id)
         process.communicate(timeout=60)
     assert flow_run_of(flow_run_id).state_name == "Cancelled"
     assert asyncio.run(held_run.go_on(name, calls)).status == "completed"

@@ -15,26 +15,31 @@ from prefect_swarm.memory.index.consolidate import consolidate
 from prefect_swarm.memory.log.sqlite import SqliteLog
 from writers import run_writers
 
-WRITERS, EPISODES, KILLS = 8, 1000, 50
+WRITERS = 8
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_while_consolidators_are_killed(quick_folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("episodes", "kills"), [(200, 10), pytest.param(1000, 50, marks=pytest.mark.exhaustive)]
+)
+def test_nothing_is_lost_while_consolidators_are_killed(
+    quick_folder: Path, episodes: int, kills: int
+) -> None:
     where, folder = quick_folder / "episodes.sqlite", quick_folder / "memory"
     SqliteLog(where).close()
-    command = [sys.executable, str(SCRIPT), str(where), str(folder), str(KILLS), "1"]
+    command = [sys.executable, str(SCRIPT), str(where), str(folder), str(kills), "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killing:
         try:
-            run_writers(str(where), WRITERS, EPISODES)
+            run_writers(str(where), WRITERS, episodes)
             reports = killing.communicate(timeout=600)[0].split()
         finally:
             killing.kill()
     assert killing.returncode == 0
-    assert reports.count("killed") == KILLS
+    assert reports.count("killed") == kills
     log = SqliteLog(where)
-    entries = log.since(0, WRITERS * EPISODES + 1)
+    entries = log.since(0, WRITERS * episodes + 1)
     assert set(Counter(entry.episode.key for entry in entries).values()) == {1}
-    assert len(entries) == WRITERS * EPISODES
+    assert len(entries) == WRITERS * episodes
     done = consolidate(log, folder, HashEmbedder())
     assert (done.damage, done.full, done.episodes) == (None, False, len(entries))
     consolidate(log, quick_folder / "again", HashEmbedder())

@@ -20,8 +20,8 @@ OTHER = "A sea is blue and a moon is white. " * 40
 
 
 @pytest.fixture(scope="module")
-def native(demo_path: Path) -> Iterator[Native]:
-    native = Native(demo_path, CONFIG)
+def native(shallow_path: Path) -> Iterator[Native]:
+    native = Native(shallow_path, CONFIG)
     yield native
     native.close()
 

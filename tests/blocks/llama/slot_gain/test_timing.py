@@ -1,4 +1,4 @@
-"""Steps of the embedded model are timed; what differs or takes too long is no measurement."""
+"""Steps of a model are timed; what differs or takes too long is no measurement."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ def ticking(*seconds: float) -> Callable[[], float]:
     return clock
 
 
-def test_steps_of_all_counts_are_timed(demo_path: Path) -> None:
-    steps = time_steps(demo_path, CONFIG, clock=ticking(1.0))
+def test_steps_of_all_counts_are_timed(shallow_path: Path) -> None:
+    steps = time_steps(shallow_path, CONFIG, clock=ticking(1.0))
     assert steps == dict.fromkeys(COUNTS, 1.0)
 
 
-def test_a_real_clock_gives_seconds_or_nothing(demo_path: Path) -> None:
-    steps = time_steps(demo_path, CONFIG)
+def test_a_real_clock_gives_seconds_or_nothing(shallow_path: Path) -> None:
+    steps = time_steps(shallow_path, CONFIG)
     assert steps is None or (list(steps) == COUNTS and all(taken > 0 for taken in steps.values()))
 
 
-def test_what_takes_too_long_is_given_up(demo_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_long_is_given_up(
+    shallow_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sizes: list[int] = []
     decode = Native.decode
 
@@ -49,17 +51,17 @@ def test_what_takes_too_long_is_given_up(demo_path: Path, monkeypatch: pytest.Mo
         decode(native, entries)
 
     monkeypatch.setattr(Native, "decode", counted)
-    assert time_steps(demo_path, CONFIG, most_s=4.0, clock=ticking(1.0)) is None
+    assert time_steps(shallow_path, CONFIG, most_s=4.0, clock=ticking(1.0)) is None
     assert sizes[1:] == [1, 2]
 
 
-def test_what_differs_each_time_is_no_measurement(demo_path: Path) -> None:
+def test_what_differs_each_time_is_no_measurement(shallow_path: Path) -> None:
     clock = ticking(*(1.0 + n for n in range(200)))
-    assert time_steps(demo_path, CONFIG, clock=clock) is None
+    assert time_steps(shallow_path, CONFIG, clock=clock) is None
 
 
 def test_each_step_goes_on_from_what_its_sequences_hold(
-    demo_path: Path, monkeypatch: pytest.MonkeyPatch
+    shallow_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held: list[list[int]] = []
     close = Native.close
@@ -69,7 +71,7 @@ def test_each_step_goes_on_from_what_its_sequences_hold(
         close(native)
 
     monkeypatch.setattr(Native, "close", noted)
-    time_steps(demo_path, CONFIG)
+    time_steps(shallow_path, CONFIG)
     ((first, second, *_, last),) = held
     assert first - 120 == 5 * 7
     assert second - 120 == 4 * 7

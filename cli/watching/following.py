@@ -1,0 +1,96 @@
+"""Follows a run through its folder, which another process writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from ...events.kinds import AskedEvent, BeganEvent, FinishedEvent, RunEvent, Tell
+from ...events.log import EVENTS
+from ...events.reading import EventReader
+from ...runs import RunFolder
+from ..runs.listing import is_executed
+from .stage import Stage, stage_of
+
+__all__ = ["FollowedRun", "follow_run"]
+
+_LOOK_S = 0.2
+"""Seconds between two looks for events."""
+_ASK_S = 2.0
+"""Seconds between two questions to a Prefect server."""
+
+
+@dataclass(slots=True)
+class FollowedRun:
+    """How far a run was followed: its stage and its last event."""
+
+    stage: Stage
+    last: RunEvent | None
+
+
+async def follow_run(
+    run: RunFolder,
+    hear: Tell,
+    note: Callable[[str], None],
+    is_open: Callable[[], Awaitable[bool]],
+) -> FollowedRun:
+    """Tell of a run's events, those that were there and those that come, until it is over.
+
+    Args:
+        run: The run's folder.
+        hear: Hears of each event.
+        note: Is told what a person should know of the run as a whole.
+        is_open: Asks a Prefect server whether the flow run is not over; False without a server.
+    """
+    reader, followed, noted = EventReader(run.folder / EVENTS), FollowedRun("works", None), ""
+    while True:
+        # Asked first: what the process wrote before it ended is then read below.
+        alive = is_executed(run.folder)
+        for event in reader.fresh():
+            followed.last = event
+            hear(event)
+            if isinstance(event, BeganEvent):
+                noted = ""
+            elif isinstance(event, AskedEvent):
+                note(_to_answer(run.run_id))
+        followed.stage = await _stage(run, followed.last, is_open, is_alive=alive)
+        if followed.stage in ("over", "left"):
+            return followed
+        if (text := _note(followed.stage, run.run_id)) and text != noted:
+            noted = text
+            note(text)
+        await asyncio.sleep(_ASK_S if followed.stage == "elsewhere" else _LOOK_S)
+
+
+async def _stage(
+    run: RunFolder,
+    last: RunEvent | None,
+    is_open: Callable[[], Awaitable[bool]],
+    *,
+    is_alive: bool,
+) -> Stage:
+    has_result = (run.folder / "result.json").is_file()
+    asks = not is_alive and not has_result and not isinstance(last, FinishedEvent)
+    is_open_on_server = asks and await is_open()
+    return stage_of(
+        last, is_alive=is_alive, has_result=has_result, is_open_on_server=is_open_on_server
+    )
+
+
+def _note(stage: Stage, run_id: str) -> str:
+    if stage == "waits":
+        return f"It was left until a person answers. {_to_answer(run_id)} --resume"
+    if stage == "elsewhere":
+        return (
+            "No process of this machine works on it, and Prefect's server has it as not over. If "
+            f"no other machine works on it: prefect-swarm resume {run_id}"
+        )
+    return ""
+
+
+def _to_answer(run_id: str) -> str:
+    return (
+        f"To see what it asks: prefect-swarm waiting {run_id}. "
+        f"To answer: prefect-swarm approve {run_id}"
+    )

@@ -1,0 +1,191 @@
+"""Keeps a run's pages up to date beside it: a loop for three of them, a queue for its steps."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from uuid import UUID
+
+from ...events.kinds import EndedEvent, RunEvent, TextEvent
+from ...result import SwarmResult
+from ...tasks.report.masked import masked
+from ...tasks.report.page import Page
+from ...tasks.report.page_markdown import page_markdown
+from ...tasks.report.pages import (
+    answer_page,
+    plan_page,
+    step_page,
+    step_page_names,
+    timeline_page,
+)
+from ...tasks.report.view import RunView
+from ..events import StepStatus
+from ..stored.view import secrets_of
+from .drawing import drawing_of
+from .live import LiveRun
+from .store import PageStore
+
+__all__ = ["RunPages"]
+
+_logger = logging.getLogger("prefect_swarm.runs")
+
+_REFRESH_S = 2.0
+_SHARE = 25  # a refresh that takes long is made so much less often
+_BESIDE, _AT_END = 2, 8  # pages of steps that are made at once
+_CLOSING_S = 30.0
+_DESCRIPTIONS = {
+    "answer": "The answer, and what it took",
+    "plan": "The plan and how far it is",
+    "timeline": "Timeline, critical path and slack",
+}
+
+
+@dataclass(slots=True)
+class RunPages:
+    """The pages of one run of one plan. `hear` takes note of changes; nothing waits for a page.
+
+    Attributes:
+        live: What is known of the run.
+        statuses: How far each step is.
+        has_pages: Whether there may be pages of it that another process, or another plan, made.
+    """
+
+    live: LiveRun
+    statuses: Callable[[], Mapping[str, StepStatus]]
+    has_pages: bool = False
+    clock: Callable[[], float] = time.time
+    _store: PageStore = field(init=False)
+    _secrets: tuple[str, ...] = field(init=False)
+    _stale: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _steps: dict[str, None] = field(init=False, default_factory=dict[str, None])
+    _has_step: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _tasks: list[asyncio.Task[None]] = field(init=False, default_factory=list[asyncio.Task[None]])
+    _view: RunView | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        context = self.live.context
+        self._store = PageStore(UUID(context.flow_run_id), context.run.run_id)
+        self._secrets = secrets_of(context.options.key_env)
+
+    def start(self) -> None:
+        """Publish the pages and keep them up to date, beside the run."""
+        self._tasks.append(asyncio.create_task(self._keep()))
+
+    def hear(self, event: RunEvent) -> None:
+        """Take note that something changed."""
+        if isinstance(event, TextEvent):
+            return
+        self._stale.set()
+        if isinstance(event, EndedEvent) and event.step in self.live.context.records:
+            self._steps[event.step] = None
+            self._has_step.set()
+
+    async def close(self, result: SwarmResult | None = None) -> None:
+        """Publish what is not published yet, and the last state of all.
+
+        Args:
+            result: What the run came to; None if another plan takes this one's place.
+        """
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        try:
+            await asyncio.wait_for(self._finish(result), _CLOSING_S)
+        except Exception as error:  # noqa: BLE001 - a page must not cost the run
+            _warn("not all pages", error)
+
+    async def _keep(self) -> None:
+        if self.has_pages:
+            with suppress(Exception):  # then they are made anew
+                await self._store.find()
+        beside = [asyncio.create_task(self._keep_steps()) for _ in range(_BESIDE)]
+        try:
+            while True:
+                self._stale.clear()
+                began = time.perf_counter()
+                await self._refresh(self.live.view(self.statuses()))
+                took = time.perf_counter() - began
+                await asyncio.sleep(max(_REFRESH_S, _SHARE * took))
+                await self._stale.wait()
+        finally:
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+
+    async def _keep_steps(self) -> None:
+        while True:
+            await self._has_step.wait()
+            await self._publish_next()
+
+    async def _publish_next(self) -> None:
+        while self._steps:
+            name = next(iter(self._steps))
+            del self._steps[name]
+            try:
+                await asyncio.shield(self._publish_step(name))
+            except asyncio.CancelledError:
+                self._steps[name] = None  # the last state is published at the end
+                raise
+        self._has_step.clear()
+
+    async def _finish(self, result: SwarmResult | None) -> None:
+        statuses = self.statuses()
+        ended_at = None if result is None else self.clock()
+        view = self.live.view(statuses, result, ended_at)
+        self._view = masked(view, self._secrets)
+        await asyncio.gather(*(self._publish_next() for _ in range(_AT_END)))
+        await self._refresh(view)
+
+    async def _refresh(self, view: RunView) -> None:
+        """Publish the three pages of the run."""
+        view = self._view = await asyncio.to_thread(masked, view, self._secrets)
+        makes = [partial(make, view) for make in (answer_page, plan_page, timeline_page)]
+        # The first ones could not link to pages that were only made after them.
+        again = [] if self._store.link("timeline") else makes[:-1]
+        for make in (*makes, *again):
+            await asyncio.shield(self._put(view, make, self._store.link))
+
+    async def _publish_step(self, name: str) -> None:
+        statuses = dict(self.statuses())
+        view = self._view or masked(self.live.view(statuses), self._secrets)
+        if name not in step_page_names(view):
+            return
+        states = self.live.context.records[name].states
+        task_runs = [state.state_details.task_run_id for state in states]
+        task_run = next((each for each in reversed(task_runs) if each), None)
+
+        def page() -> Page:
+            step = masked(self.live.step(name, statuses), self._secrets)
+            return step_page(view, step)
+
+        await self._put(view, page, self._store.link_to_be, task_run)
+
+    async def _put(
+        self,
+        view: RunView,
+        make: Callable[[], Page],
+        link: Callable[[str], str],
+        task_run: UUID | None = None,
+    ) -> None:
+        """Make a page and publish it; making it may take a while, and is done in a thread."""
+
+        def made() -> tuple[Page, str]:
+            page = make()
+            return page, page_markdown(page, link, drawing_of(view))
+
+        try:
+            page, text = await asyncio.to_thread(made)
+            description = _DESCRIPTIONS.get(page.name, page.title)
+            await self._store.put(page.name, text, description, task_run)
+        except Exception as error:  # noqa: BLE001 - a page must not cost the run
+            _warn("a page", error)
+
+
+def _warn(what: str, error: Exception) -> None:
+    _logger.warning("In the Prefect UI %s could not be made: %s", what, error or repr(error))

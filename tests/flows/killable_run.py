@@ -1,0 +1,172 @@
+"""Runs in processes of their own that are killed at any moment.
+
+It has everything imported, reads an order a line from standard input (`Order` as JSON), carries it
+out in a forked process, and prints how that ended and at which moments it might have been killed.
+Each call of the model, and each that its tool has made, is noted in a file of the order's folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Literal
+
+from kill_moments import KillMoments
+from prefect.settings import get_current_settings
+from prefect_swarm.approvals.question import Answer, Verdict
+from prefect_swarm.approvals.store import Approvals
+from prefect_swarm.approvals.waiting import RunWaitingError
+from prefect_swarm.blocks.models import override_models
+from prefect_swarm.cli.approval.editing import _answer as edit  # pyright: ignore[reportPrivateUsage]
+from prefect_swarm.flows.forking.python import fork
+from prefect_swarm.flows.options import Approve, SwarmOptions
+from prefect_swarm.flows.python import swarm
+from prefect_swarm.flows.resume import resume
+from prefect_swarm.result import RunFailedError
+from prefect_swarm.runs import find_run
+from prefect_swarm.settings import home
+from prefect_swarm.task_ir import parse_plan
+from prefect_swarm.toolsets.given import override_toolsets
+from prefect_swarm.toolsets.marks import marked
+from pydantic import BaseModel
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.toolsets import FunctionToolset
+
+_CALLS = 3
+"""Calls that an agent with tools makes, one after the other."""
+
+
+class Order(BaseModel):
+    """What a process does.
+
+    Attributes:
+        folder: Where the data folder lies, and the files with what was called.
+        kill_at: The number of the moment at which it is killed; 0: at none.
+        run: The run that is resumed, answered or forked.
+        plan: The plan of a run that is started, or that an edit puts in the other's place.
+    """
+
+    do: Literal["start", "resume", "answer", "edit", "fork"]
+    folder: Path
+    kill_at: int = 0
+    run: str = ""
+    plan: dict[str, Any] | None = None
+    approve: tuple[Approve, ...] = ()
+    question: str = ""
+    verdict: Verdict = "approved"
+    again: tuple[str, ...] = ()
+
+
+class Process:
+    """A forked process that carries an order out."""
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        storage = get_current_settings().results.local_storage_path
+        notes = order.folder / "moments"
+        self.moments = KillMoments((home(), storage), notes, order.kill_at)
+
+    def carry_out(self) -> int:
+        """Do what is ordered; return 4 if it waits for a person."""
+        order = self.order
+        self.moments.watch()
+        if order.do == "answer":
+            answer = Answer(question=order.question, verdict=order.verdict, at=time.time())
+            Approvals(find_run(order.run)).answer(answer)
+            return 0
+        if order.do == "edit":
+            edit(Approvals(find_run(order.run)), order.plan or {})
+            return 0
+        try:
+            with (
+                override_models(worker=self._model(), orchestrator=self._model()),
+                override_toolsets(desk=self._desk()),
+            ):
+                asyncio.run(self._run())
+        except RunWaitingError:
+            return 4
+        except RunFailedError:
+            return 1
+        return 0
+
+    def _run(self) -> Coroutine[Any, Any, Any]:
+        order = self.order
+        if order.do == "resume":
+            return resume(order.run)
+        if order.do == "fork":
+            return fork(order.run, again=order.again)
+        plan = parse_plan(order.plan or {})
+        options = SwarmOptions(approve=order.approve, memory=False, model="test")
+        return swarm(plan.objective, plan=plan, options=options)
+
+    def _note(self, what: str, name: str) -> None:
+        with (self.order.folder / what).open("a", encoding="utf-8") as file:
+            file.write(f"{name}\n")
+        self.moments.at(f"{what} {name}")
+
+    def _model(self) -> FunctionModel:
+        def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+            self.moments.at("model")
+            parts = [part for message in messages for part in message.parts]
+            results = [part for part in parts if isinstance(part, ToolReturnPart)]
+            asked = str(getattr(messages[0].parts[-1], "content", "")).splitlines()[-1]
+            self._note("calls", f"{asked}{f' after {len(results)}' if results else ''}")
+            if info.function_tools and len(results) < _CALLS:
+                return ModelResponse([ToolCallPart("send", {"letter": len(results) + 1})])
+            return ModelResponse([TextPart(f"done: {asked}")])
+
+        return FunctionModel(answer)
+
+    def _desk(self) -> FunctionToolset[None]:
+        def send(letter: int) -> str:
+            self.moments.at(f"sending {letter}")
+            self._note("sent", str(letter))
+            return f"sent {letter}"
+
+        tools = FunctionToolset[None]()
+        tools.add_function(send, metadata=marked(acting=True))
+        return tools
+
+
+def _forked(order: Order) -> int:
+    """Carry an order out in a forked process, and return how it ended."""
+    if (child := os.fork()) == 0:
+        os.environ["PREFECT_INTEGRATIONS_SWARM_HOME"] = str(order.folder / "swarm")
+        code = 70
+        try:
+            code = Process(order).carry_out()
+        except BaseException:  # noqa: BLE001 - what is left is said, and no order is read here
+            traceback.print_exc()
+        # As Python ends, with what Prefect has still to send, but without giving memory back.
+        atexit._run_exitfuncs()
+        os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def main() -> None:
+    """Carry orders out until there are no more."""
+    for line in sys.stdin:
+        order = Order.model_validate_json(line)
+        code = _forked(order)
+        moments = (order.folder / "moments").read_text("utf-8").splitlines()
+        sys.stdout.write(json.dumps({"code": code, "moments": moments}) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Killed at any moment while a tool is called that acts: no call is made twice, none unasked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killable import Story, killable, killed_often
+from prefect_swarm.approvals.store import Approvals
+from prefect_swarm.task_ir import parse_plan
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
+
+PLAN = parse_plan(
+    {
+        "objective": "Send three letters",
+        "agents": [{"name": "Clerk", "system_prompt": "You send letters.", "tools": ["desk"]}],
+        "steps": [{"id": "S1", "agent": "Clerk", "prompt": "do S1"}],
+    }
+)
+
+
+class Letters(Story):
+    """A person approves each letter, and is asked about those that may have been sent."""
+
+    def next_order(self) -> dict[str, Any] | None:
+        if not (runs := self.begun()):
+            return {"do": "start", "plan": PLAN.model_dump(mode="json"), "approve": ("tools",)}
+        if runs[0].result() is not None:
+            assert self.lines("sent") == ["1", "2", "3"], self.killed_at
+            return None
+        for question in self.waits():
+            doubtful = question.asked == "uncertain_call"
+            # Whoever is asked whether it was made looks.
+            was_made = doubtful and letter_of(question.text) in self.lines("sent")
+            verdict = "rejected" if was_made else "approved"
+            order = {"do": "answer", "run": runs[0].run_id}
+            return {**order, "question": question.id, "verdict": verdict}
+        return {"do": "resume", "run": runs[0].run_id}
+
+    def check(self) -> None:
+        found = self.check_decisions()
+        sent = self.lines("sent")
+        assert len(set(sent)) == len(sent), self.killed_at
+        asked = Approvals(self.begun()[0]).questions() if self.begun() else ()
+        approved = {letter_of(q.text) for q in asked if found.get(q.id) == "approved"}
+        assert set(sent) <= approved, self.killed_at
+
+
+def letter_of(text: str) -> str:
+    """The number of the letter that a question is about."""
+    found = re.search(r"letter\W+(\d)", text)
+    assert found is not None, text
+    return found[1]
+
+
+def test_killed_at_any_moment_no_call_is_made_twice_or_unasked(tmp_path: Path) -> None:
+    def made(kill_at: int, folder: Path) -> Story:
+        return Letters(runs, folder, kill_at)
+
+    with killable() as runs:
+        killed_often(made, tmp_path)

@@ -1,0 +1,25 @@
+"""No page has a secret, before anything of it is cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prefect_swarm.result import StepResult
+from prefect_swarm.tasks.report.masked import masked
+from report_views import busy_view
+
+HIDDEN = "hunter22-correct-horse"
+
+
+def test_a_known_value_is_masked_wherever_it_stands() -> None:
+    view = busy_view()
+    leaked = view.steps[0].result.model_copy(update={"reason": f"refused {HIDDEN}"})
+    step = replace(view.steps[0], result=leaked, output=f"it is {HIDDEN}")
+    shown = masked(replace(view, answer=HIDDEN, steps=(step, *view.steps[1:])), {HIDDEN})
+    assert HIDDEN not in repr(shown)
+    assert "…masked…" in shown.steps[0].result.reason
+
+
+def test_what_has_no_secret_stays_the_same_object() -> None:
+    step = StepResult(id="S1", agent="Clerk", prompt="count tokens", status="succeeded")
+    assert masked(step, {HIDDEN}) is step
