@@ -11,6 +11,7 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 STAMP := .venv/.installed
 TRAIN_STAMP := .venv/.installed-train
 BENCH_STAMP := .venv/.installed-bench
+DOCS_STAMP := .venv/.installed-docs
 LLAMA := $(shell sed -n 's/^llama-cpp-python==//p' constraints.txt)
 
 export OBJECTIVE
@@ -24,7 +25,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-fast test-slow kills bench chaos screenshots clean
+.PHONY: help demo check test test-fast test-slow kills bench chaos screenshots docs clean
 .PRECIOUS: .venv/bin/python
 
 help: ## list the targets
@@ -50,11 +51,15 @@ test-slow: $(TRAIN_STAMP) kills ## the exhaustive tests, which `make test` leave
 kills: $(TRAIN_STAMP) ## kill a run 30 times in each of a pause, an edit, a fork and a tool's calls
 	KILLS=30 $(PYTEST) tests/flows/killed
 
-bench: $(BENCH_STAMP) ## measure, and write docs/benchmarks.md
+bench: $(BENCH_STAMP) ## measure, and write docs/reference/benchmarks.md
 	$(PY) benches/run.py
 
-chaos: $(STAMP) ## kill processes, the server, the disk and the clock 200 times and more, and write what it cost to docs/benchmarks.md
+chaos: $(STAMP) ## kill processes, the server, the disk and the clock 200 times and more, and write what it cost to docs/reference/benchmarks.md
 	$(PY) benches/run.py chaos
+
+docs: $(DOCS_STAMP) ## build the site of docs/ into build/site; a broken link is an error
+	$(PY) docs/_build/reference.py --check
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet
 
 screenshots: $(STAMP) ## take the pictures of the docs anew, with Chromium
 	PYTHONPATH=benches:tests/support $(PY) benches/pictures/take.py $(PICTURES)
@@ -123,4 +128,9 @@ $(TRAIN_STAMP): $(STAMP)
 $(BENCH_STAMP): $(STAMP)
 	@echo "Installing what the benchmarks compare with" >&2
 	@$(PIP) install -c constraints.txt -e '.[bench]'
+	@touch $@
+
+$(DOCS_STAMP): $(STAMP)
+	@echo "Installing what the site is built with" >&2
+	@$(PIP) install -c constraints.txt -e '.[docs]'
 	@touch $@

@@ -1,4 +1,4 @@
-"""What a command leaves with. Every code is here, and docs/commands.md has the same table."""
+"""What a command leaves with. docs/reference/commands.md has the same table."""
 
 from __future__ import annotations
 

@@ -142,5 +142,6 @@ def load_policy(path: Path) -> Policy:
     except ValidationError as error:
         problems = "; ".join(describe(error))
         raise InputError(
-            f"The policy {path} breaks a rule: {problems}.", "docs/failures.md has its form."
+            f"The policy {path} breaks a rule: {problems}.",
+            "docs/reference/failures.md has its form.",
         ) from None

@@ -100,13 +100,15 @@ class Output(PlanPart):
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
-    kind: OutputKind = "text"
+    kind: OutputKind = Field(default="text", description="What kind of text it is.")
     json_schema: Annotated[dict[str, Any] | None, BeforeValidator(_as_schema)] = Field(
-        default=None, alias="schema"
+        default=None, alias="schema", description="JSON Schema (2020-12) that it has to fit."
     )
-    examples: Annotated[tuple[Example, ...], BeforeValidator(as_tuple)] = ()
-    min_words: int | None = Field(default=None, ge=0)
-    max_words: int | None = Field(default=None, ge=1)
+    examples: Annotated[tuple[Example, ...], BeforeValidator(as_tuple)] = Field(
+        default=(), description="Calls of its code, and what each has to give."
+    )
+    min_words: int | None = Field(default=None, ge=0, description="The fewest words of a text.")
+    max_words: int | None = Field(default=None, ge=1, description="The most words of a text.")
     sections: Texts = Field(default=(), description="Headings it has to have, in this order.")
     form: Form | None = Field(default=None, description="What the whole answer has to be.")
     citations: bool = Field(

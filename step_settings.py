@@ -14,11 +14,33 @@ __all__ = ["StepSettings"]
 class StepSettings(PlanPart):
     """How a step's model is asked; what is None is left to its tier, or to the model."""
 
-    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    seed: int | None = Field(default=None, ge=0)
-    max_output_tokens: int | None = Field(default=None, ge=1)
-    max_input_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="How much chance is in the choice of tokens; 0 for none.",
+    )
+    top_p: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Share of the likeliest tokens that are chosen from.",
+    )
+    seed: int | None = Field(
+        default=None,
+        ge=0,
+        description="Seed of sampling.",
+    )
+    max_output_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens a call may write.",
+    )
+    max_input_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens of earlier outputs it may read.",
+    )
     thinking: Literal["minimal", "low", "medium", "high"] | bool | None = Field(
         default=None, description="How long a model thinks that can; true is as it does by itself."
     )

@@ -69,20 +69,22 @@ _StepId = Annotated[str, StringConstraints(pattern=r"^S[1-9][0-9]*$")]
 class Agent(PlanPart):
     """A subagent that the orchestrator invents: `create_subagent(name, system_prompt)`."""
 
-    name: _Name
-    system_prompt: Text
-    tier: Tier = "worker"
+    name: _Name = Field(description="What steps call it by, once a plan.")
+    system_prompt: Text = Field(description="What it is told about itself with each step.")
+    tier: Tier = Field(default="worker", description="The tier whose model it begins on.")
     tools: Texts = Field(default=(), description="Names of the toolsets that it works with.")
 
 
 class Step(PlanPart):
     """A piece of work for one agent: `assign_task(agent, prompt)` and what it needs."""
 
-    id: _StepId
-    agent: _Name
-    prompt: Text
-    depends_on: Annotated[tuple[_StepId, ...], BeforeValidator(as_tuple)] = ()
-    output: Output = Output()
+    id: _StepId = Field(description="`S` and a number.")
+    agent: _Name = Field(description="The name of the agent that does it.")
+    prompt: Text = Field(description="What is to be done, complete in itself.")
+    depends_on: Annotated[tuple[_StepId, ...], BeforeValidator(as_tuple)] = Field(
+        default=(), description="Earlier steps whose outputs it reads."
+    )
+    output: Output = Field(default=Output(), description="What it has to produce.")
     gates: Texts | None = Field(
         default=None,
         description="Gates its artifact must pass; null takes the output kind's own, `+name` and "
@@ -95,7 +97,7 @@ class Step(PlanPart):
     model: str = Field(
         default="", description="The model that does it, instead of its tier's; empty for that one."
     )
-    settings: StepSettings = StepSettings()
+    settings: StepSettings = Field(default=StepSettings(), description="How its model is asked.")
     inputs: Texts | None = Field(
         default=None,
         description="Names of the inputs that it reads beside the outputs of `depends_on`; null "
@@ -114,18 +116,26 @@ class Escalation(PlanPart):
 class TaskIR(PlanPart):
     """An objective, decomposed. Steps stand in an order in which each needs only earlier ones."""
 
-    objective: Text
-    task_type: TaskType = "chat"
-    inputs: dict[str, str] = Field(default_factory=dict)
-    constraints: Texts = ()
-    assumptions: Texts = ()
-    agents: Annotated[tuple[Agent, ...], BeforeValidator(as_tuple)] = Field(min_length=1)
-    steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple)] = Field(min_length=1)
+    objective: Text = Field(description="What is wanted, in plain words.")
+    task_type: TaskType = Field(default="chat", description="The kind of work, for the memory.")
+    inputs: dict[str, str] = Field(
+        default_factory=dict, description="Texts that steps may read, by name."
+    )
+    constraints: Texts = Field(default=(), description="What every agent has to keep to.")
+    assumptions: Texts = Field(default=(), description="What every agent may take for granted.")
+    agents: Annotated[tuple[Agent, ...], BeforeValidator(as_tuple)] = Field(
+        min_length=1, description="Who does the steps; names are distinct."
+    )
+    steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple)] = Field(
+        min_length=1, description="What is done, each step after those that it needs."
+    )
     final_step: _StepId | None = Field(
         default=None, description="The step whose output is the answer as it stands."
     )
-    definition_of_done: Texts = ()
-    escalation: Escalation = Escalation()
+    definition_of_done: Texts = Field(default=(), description="What the answer has to fulfil.")
+    escalation: Escalation = Field(
+        default=Escalation(), description="How far a failing step may go."
+    )
 
     @field_validator("agents")
     @classmethod
@@ -252,14 +262,14 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
             raise PlanError(
                 f"The plan{where} is not JSON: {error.msg} at line {error.lineno}, "
                 f"column {error.colno}.",
-                "Write it as docs/task_ir.schema.json says.",
+                "Write it as docs/reference/task_ir.schema.json says.",
                 text,
             ) from None
         except (ValueError, RecursionError) as error:
             # A number of thousands of digits, or thousands of brackets: a small model's loops.
             raise PlanError(
                 f"The plan{where} can't be read as JSON: {error}.",
-                "Write it as docs/task_ir.schema.json says.",
+                "Write it as docs/reference/task_ir.schema.json says.",
                 text,
             ) from None
     try:
@@ -268,7 +278,7 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
         problems = "; ".join(describe(error, data))
         raise PlanError(
             f"The plan{where} breaks a rule: {problems}.",
-            "Fix it; docs/task_ir.schema.json has the language.",
+            "Fix it; docs/reference/task_ir.schema.json has the language.",
             text,
         ) from None
 

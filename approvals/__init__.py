@@ -1,4 +1,5 @@
 """What a run asks a person, and what they answered: written down before anything acts on it.
 
-Imports nothing above the events.
+Questions and answers (`question`, pure), their files (`store`), a run that is left (`waiting`).
+May be imported by `toolsets`, `flows` and `cli`.
 """

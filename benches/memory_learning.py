@@ -1,4 +1,4 @@
-"""Whether the memory learns whom to give a step, as a section of docs/benchmarks.md."""
+"""Whether the memory learns whom to give a step, as a section of docs/reference/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ seeds that the memory's settings weren't tuned by. The last columns are the regr
 and summed up to there, as shares of that of the rules (the planner's persona, knowing nothing),
 and the runs after the change until regret is within 10 % of what it was. ε-greedy and plain Q are
 told each step's type; the memory isn't. Goals: 15 % of the rules' regret after 300 runs, recovery
-within 100. [benches/memory](../benches/memory/README.md) has the world, other kinds of it, and what
-a Bayesian reaches there that is told what nobody could know.
+within 100. [benches/memory](../../benches/memory/README.md) has the world, other kinds of it, and
+what a Bayesian reaches there that is told what nobody could know.
 
 {table}
 """

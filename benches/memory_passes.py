@@ -1,4 +1,4 @@
-"""Whether a memory helps the embedded model, as a section of docs/benchmarks.md."""
+"""Whether a memory helps the embedded model, as a section of docs/reference/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ The {steps} small steps of benches/gates on the embedded model under the default
 times over; with a memory that is empty at first, and beside it with none, each on half of the
 cores. Each pass has seeds of its own, the same with and without. *Right*: accepted, and a hidden
 test passes.
-[benches/memory](../benches/memory/README.md) says what this can show and what it can't.
+[benches/memory](../../benches/memory/README.md) says what this can show and what it can't.
 
 {table}
 """

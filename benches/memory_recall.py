@@ -1,4 +1,4 @@
-"""Recall and consolidation of the memory, as a section of docs/benchmarks.md."""
+"""Recall and consolidation of the memory, as a section of docs/reference/benchmarks.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure, and write docs/benchmarks.md: `python benches/run.py [name ...]`.
+"""Measure, and write docs/reference/benchmarks.md: `python benches/run.py [name ...]`.
 
 Each bench is a module here whose `run()` returns its section. Sections of benches that did not run
 stay as they are, each with the machine that it was measured on.
@@ -33,7 +33,7 @@ BENCHES = (
 )
 ON_REQUEST = ("chaos",)
 """What takes long and measures no speed."""
-REPORT = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+REPORT = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
 HEAD = """\
 # Benchmarks
 

@@ -123,7 +123,7 @@ _CODES = "; ".join(f"{code.value} {code.meaning.partition(':')[0]}" for code in 
 @app.callback(
     help=written(
         "An objective becomes a Prefect flow run of concurrent subagents.\n\n"
-        f"Exit codes: {_CODES}. docs/commands.md says more."
+        f"Exit codes: {_CODES}. docs/reference/commands.md says more."
     )
 )
 def about(

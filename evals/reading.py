@@ -26,7 +26,7 @@ from .located import Located, read_yaml
 
 __all__ = ["EvalCase", "EvalCases", "read_cases"]
 
-_FORM = "docs/evaluate.md has the form."
+_FORM = "docs/how-to/evaluate.md has the form."
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 
 

@@ -1,4 +1,8 @@
-"""What happens in a run, as typed events: told as it happens, and kept in the run's folder."""
+"""What happens in a run, as typed events: told as it happens, and kept in the run's folder.
+
+`kinds` has the events, numbered and versioned; the rest writes and reads the file. No Prefect.
+May be imported by `memory`, `blocks`, `tasks`, `parl`, `flows`, `evals` and `cli`.
+"""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class SwarmOptions(CallBounds):
     )
     policy: Policy = Field(
         default_factory=Policy,
-        description="What failures lead to: a table, docs/failures.md says how it is written.",
+        description="What failures lead to: a table; docs/reference/failures.md has its form.",
     )
     memory: bool = Field(
         default=True, description="Whether the run remembers, and goes by what is remembered."

@@ -1,4 +1,9 @@
-"""Deterministic checks that an artifact must pass before another step may read it."""
+"""Deterministic checks that an artifact must pass before another step may read it.
+
+One gate a file behind one protocol. `selection` says which a step gets, `pipeline` in which order.
+Pure decisions; what runs a model's code does so in `gates.sandbox`.
+May be imported by `result`, `toolsets`, `tasks`, `parl`, `flows`, `evals` and `cli`.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def forget(
 
     At least one condition is needed, and all have to hold. With the episodes go their vectors, the
     generations of the index that have them, what was learned of them, and their keys in decisions
-    about personas; see docs/memory.md. It blocks until the index is built again.
+    about personas; see docs/reference/memory.md. It blocks until the index is built again.
 
     Args:
         run: All of this run: its flow run's id, or the short id that commands print.

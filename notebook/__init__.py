@@ -1,4 +1,7 @@
-"""How a result shows itself in a notebook."""
+"""How a result shows itself in a notebook.
+
+May be imported by `result`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error has the exit code of what it means, and docs/commands.md has the same codes."""
+"""Every error has the exit code of what it means, and the page of commands has the same codes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def test_an_error_has_the_code_of_what_it_means(kind: type[SwarmError]) -> None:
 
 
 def test_the_table_in_the_docs_is_the_codes() -> None:
-    rows = re.findall(r"^\| (\d+) \| (.+?) \|", (DOCS / "commands.md").read_text("utf-8"), re.M)
+    rows = re.findall(
+        r"^\| (\d+) \| (.+?) \|", (DOCS / "reference" / "commands.md").read_text("utf-8"), re.M
+    )
     assert [(int(code), meaning) for code, meaning in rows] == [
         (code.value, code.meaning) for code in ExitCode
     ]

@@ -22,10 +22,11 @@ from prefect_swarm.task_ir import (
 from pydantic import TypeAdapter, ValidationError
 from raw_plans import plan, problem, step
 
-SCHEMA_FILE = Path(__file__).parents[1] / "docs" / "task_ir.schema.json"
+SCHEMA_FILE = Path(__file__).parents[1] / "docs" / "reference" / "task_ir.schema.json"
 REGENERATE = (
     """python -c 'import json; from prefect_swarm.task_ir import TaskIR; """
-    """print(json.dumps(TaskIR.model_json_schema(), indent=2))' > docs/task_ir.schema.json"""
+    """print(json.dumps(TaskIR.model_json_schema(), indent=2))' """
+    """> docs/reference/task_ir.schema.json"""
 )
 
 

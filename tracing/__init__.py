@@ -1,4 +1,8 @@
-"""Spans of OpenTelemetry about runs; none where nobody takes them."""
+"""Spans of OpenTelemetry about runs; none where nobody takes them.
+
+`spans` and `requests` make them, `environment` and `provider` say where they go.
+May be imported by `blocks`, `tasks` and `flows`.
+"""
 
 from .content import content_is_exported
 from .provider import is_traced

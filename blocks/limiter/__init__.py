@@ -1,5 +1,6 @@
 """What bounds and repeats the requests to a provider: the only layer that does.
 
-A provider that refuses is sent less at once and asked again later; one that never will accept is
-not asked again in the run. Imports nothing of this package but its errors.
+One limiter a provider and key. `window` and `faults` are pure; it imports the package's errors
+alone.
+May be imported by `blocks`, `tasks`, `flows` and `evals`.
 """

@@ -1,4 +1,9 @@
-"""The local engine: llama.cpp, batching requests in one thread per model file."""
+"""The local engine: llama.cpp, batching requests in one thread per model file.
+
+`native` and `batcher` compute, `engine` holds the processes' engines, `model` is the pydantic-ai
+side.
+May be imported by `blocks`, `tasks`, `parl`, `serve`, `flows`, `evals` and `cli`.
+"""
 
 from .api import EngineConfig, GeneratedText, GenerateRequest, LocalTool, LocalToolCall, Message
 from .engine import Engine, close_engines, get_engine

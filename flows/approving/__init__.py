@@ -1,1 +1,6 @@
-"""A person in the loop: what a run asks, and what its answers come to."""
+"""A person in the loop: what a run asks, and what its answers come to.
+
+`questions` is pure; `asking` looks for answers in the store of `approvals`, the first of which
+counts.
+May be imported by `flows` and `cli`.
+"""

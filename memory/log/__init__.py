@@ -1,0 +1,4 @@
+"""The log of episodes, in SQLite or PostgreSQL: append-only, for any number of processes.
+
+May be imported by `memory` and `cli`.
+"""

@@ -130,7 +130,8 @@ def load_persona(path: Path) -> Persona:
     except ValidationError as error:
         problems = "; ".join(describe(error))
         raise InputError(
-            f"The persona {path} breaks a rule: {problems}.", "docs/personas.md has the fields."
+            f"The persona {path} breaks a rule: {problems}.",
+            "docs/reference/personas.md has the fields.",
         ) from None
     if persona.name != path.stem:
         raise InputError(

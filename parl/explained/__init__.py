@@ -2,4 +2,5 @@
 
 `tiling` fills some time with what is known of it, `heard` reads stretches of the whole run out of
 its events, `turns` those of attempts out of its steps, and `walk` puts them together.
+May be imported by `flows`.
 """

@@ -1,8 +1,8 @@
 """Training of the orchestrator's adapter: examples in, a GGUF adapter out.
 
-Needs the `train` extra, and nothing that runs imports this package. The weights are those of the
-served file, the prompts are tokenised by the engine's own tokenizer, so what is trained is what is
-served.
+Needs the `train` extra. Weights are those of the served file, prompts are tokenised by the engine's
+own tokenizer, so what is trained is what is served.
+May be imported by `parl` and `cli`.
 """
 
 from __future__ import annotations

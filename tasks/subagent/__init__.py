@@ -1,0 +1,6 @@
+"""One attempt of one subagent: the request with its limits, the answer, the artifact in it.
+
+`extraction`, `request`, `continuation`, `refusal` and `early_abort` are pure; `asking` asks the
+model.
+May be imported by `tasks` and `flows`.
+"""

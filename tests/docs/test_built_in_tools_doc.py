@@ -1,4 +1,4 @@
-"""docs/built_in_tools.md says what the toolsets that come along do."""
+"""docs/reference/built_in_tools.md says what the toolsets that come along do."""
 
 from __future__ import annotations
 

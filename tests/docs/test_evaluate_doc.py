@@ -1,11 +1,11 @@
-"""docs/evaluate.md and its example say what the program does."""
+"""docs/how-to/evaluate.md and its example say what the program does."""
 
 from __future__ import annotations
 
-from docs_pages import ROOT, blocks, rows, sections
+from docs_pages import ROOT, blocks, page_path, rows, sections
 from prefect_swarm.evals.cases import CaseSpec, CasesSpec, Checks
 
-PAGE = (ROOT / "docs" / "evaluate.md").read_text("utf-8")
+PAGE = page_path("evaluate.md").read_text("utf-8")
 PARTS = sections("evaluate.md")
 
 

@@ -1,4 +1,4 @@
-"""docs/events.md lists every kind of event with its own fields."""
+"""docs/reference/events.md lists every kind of event with its own fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/failures.md says what the code does: its tables and its policy are compared with it."""
+"""The page on failures says what the code does: its tables and its policy are compared with it."""
 
 from __future__ import annotations
 

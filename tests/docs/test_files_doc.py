@@ -1,10 +1,10 @@
-"""docs/files.md and its example say what the program does."""
+"""docs/how-to/files.md and its example say what the program does."""
 
 from __future__ import annotations
 
 import json
 
-from docs_pages import ROOT, blocks
+from docs_pages import ROOT, blocks, page_path
 from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.given.merging import with_inputs
 from prefect_swarm.inputs.limits import (
@@ -17,7 +17,7 @@ from prefect_swarm.inputs.limits import (
 from prefect_swarm.inputs.reading import read_paths
 from prefect_swarm.task_ir import Step, load_plan
 
-PAGE = (ROOT / "docs" / "files.md").read_text("utf-8")
+PAGE = page_path("files.md").read_text("utf-8")
 
 
 def test_the_example_s_steps_read_its_files() -> None:

@@ -1,4 +1,4 @@
-"""docs/gates.md names the gates there are, and what each kind of output gets."""
+"""docs/reference/gates.md names the gates there are, and what each kind of output gets."""
 
 from __future__ import annotations
 

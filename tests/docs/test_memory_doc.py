@@ -1,4 +1,4 @@
-"""docs/memory.md says what the memory is: its tables are the code's, its questions are asked."""
+"""The pages on the memory say what it is: their tables are the code's, their questions asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from prefect_swarm.memory.learning.config import DEFAULTS
 from prefect_swarm.memory.store import Place, Store
 from samples import episode, full_episode
 
-PARTS = sections("memory.md")
+PARTS = (
+    sections("reference/memory.md")
+    | sections("background/memory.md")
+    | sections("how-to/forget.md")
+)
 SQL, CYPHER = PARTS["With plain SQL"], PARTS["With Cypher"]
 
 
@@ -43,7 +47,7 @@ def answers(text: str, language: str, here: Path, capsys: pytest.CaptureFixture[
     found: list[str] = []
     for question in blocks(text, language):
         (here / f"question.{language}").write_text(question, "utf-8")
-        exec(compile(program, "docs/memory.md", "exec"), {})  # noqa: S102
+        exec(compile(program, "docs/reference/memory.md", "exec"), {})  # noqa: S102
         found.append(capsys.readouterr().out)
     return found
 
@@ -85,8 +89,8 @@ def test_the_program_that_forgets_says_what_went(
     store = Store(Place(here / "swarm-home" / "memory"))
     store.remember(episode(9, prompt="Ask Ann"))
     store.close()
-    (program,) = blocks(PARTS["Forgetting"], "python")
-    exec(compile(program, "docs/memory.md", "exec"), {})  # noqa: S102
+    (program,) = blocks(PARTS["Forget"], "python")
+    exec(compile(program, "docs/reference/memory.md", "exec"), {})  # noqa: S102
     assert capsys.readouterr().out == "1 () 0 2\n"
 
 

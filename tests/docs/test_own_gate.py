@@ -1,4 +1,4 @@
-"""The example package is found as an installed one is, and docs/own_gate.md shows its files."""
+"""The example package is found as an installed one is, and the tutorial shows its files."""
 
 from __future__ import annotations
 

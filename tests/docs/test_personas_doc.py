@@ -1,4 +1,4 @@
-"""docs/personas.md lists the personas that are shipped, and its examples work."""
+"""docs/reference/personas.md lists the personas that are shipped, and its examples work."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_program_and_the_query_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (program,) = blocks(PARTS["Promoted and retired"], "python")
-    exec(compile(program, "docs/personas.md", "exec"), {})  # noqa: S102
+    exec(compile(program, "docs/reference/personas.md", "exec"), {})  # noqa: S102
     assert "judge shipped active undoes: retire" in capsys.readouterr().out
     file = tmp_path / "swarm-home" / "memory" / "personas.sqlite"
     (shell,) = blocks(PARTS["Where it is kept"], "")

@@ -1,16 +1,17 @@
-"""docs/report.md says what the command does, and its pictures are there."""
+"""docs/how-to/report.md says what the command does, and its pictures are there."""
 
 from __future__ import annotations
 
 import re
 
 import typer
-from docs_pages import ROOT
+from docs_pages import page_path
 from prefect_swarm.cli.app import app
 from prefect_swarm.tasks.report.drawn.graph import LEAST_ALIKE, MOST_BOXES
 from prefect_swarm.tasks.report.html.document import MOST_CHARS
 
-PAGE = (ROOT / "docs" / "report.md").read_text("utf-8")
+PATH = page_path("report.md")
+PAGE = PATH.read_text("utf-8")
 NUMBERS = {5: "Five"}
 
 
@@ -25,7 +26,7 @@ def test_its_options_are_those_of_the_command() -> None:
 def test_its_pictures_are_there() -> None:
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", PAGE)
     assert pictures
-    assert [name for name in pictures if not (ROOT / "docs" / name).is_file()] == []
+    assert [name for name in pictures if not (PATH.parent / name).is_file()] == []
 
 
 def test_its_bounds_are_those_of_the_program() -> None:

@@ -1,4 +1,4 @@
-"""docs/tools.md shows configurations that can be read, and a server that has these tools."""
+"""docs/how-to/tools.md shows configurations that can be read, and a server that has these tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from docs_pages import ROOT
+from docs_pages import page_path
 from prefect_swarm.cli.doctor.mcp_checks import check_mcp
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.toolsets.limits import ToolLimits
@@ -20,7 +20,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-PAGE = (ROOT / "docs" / "tools.md").read_text("utf-8")
+PAGE = page_path("how-to/tools.md").read_text("utf-8")
 TIME, NOTES = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""docs/tutorial_tools.md shows the files of examples/tools, and its commands print what it says."""
+"""The tutorial on tools by MCP shows files that are there and commands that end as it says."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Generator
 from http.server import ThreadingHTTPServer
 
 import pytest
-from docs_pages import ROOT, blocks
+from docs_pages import ROOT, blocks, page_path
 from prefect_swarm.cli.app import app
 from typer.testing import CliRunner, Result
 
 EXAMPLE = ROOT / "examples" / "tools"
-PAGE = (ROOT / "docs" / "tutorial_tools.md").read_text("utf-8")
+PAGE = page_path("mcp_tools.md").read_text("utf-8")
 
 
 @pytest.fixture

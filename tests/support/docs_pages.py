@@ -5,17 +5,27 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["ROOT", "blocks", "rows", "sections"]
+__all__ = ["ROOT", "blocks", "page_path", "rows", "sections"]
 
 ROOT = Path(__file__).parents[2]
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 def sections(page: str) -> dict[str, str]:
-    """Return the text below each heading of a page in docs/; "" is what stands before them."""
-    text = (ROOT / "docs" / page).read_text("utf-8")
+    """Return the text below each heading of a page in docs/; "" is what stands before them.
+
+    A page is named by its path there, or by its file's name alone if no other has that.
+    """
+    text = page_path(page).read_text("utf-8")
     first, *others = re.split(r"^## ", text, flags=re.MULTILINE)
     return {"": first, **dict(other.split("\n", 1) for other in others)}
+
+
+def page_path(page: str) -> Path:
+    """Return where a page of docs/ is."""
+    docs = ROOT / "docs"
+    (path,) = [docs / page] if (docs / page).is_file() else docs.rglob(page)
+    return path
 
 
 def rows(text: str) -> list[list[str]]:

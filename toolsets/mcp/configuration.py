@@ -160,7 +160,9 @@ def server_of(
     except ValidationError as error:
         # The values themselves may be secrets, so that none is shown.
         problems = "; ".join(_without_values(error))
-        raise InputError(f"{where} is wrong: {problems}.", "docs/tools.md has the form.") from None
+        raise InputError(
+            f"{where} is wrong: {problems}.", "docs/how-to/tools.md has the form."
+        ) from None
 
 
 def _entries(text: str, source: str) -> dict[str, Any]:

@@ -1,1 +1,5 @@
-"""Search the web and fetch pages; private addresses are refused."""
+"""Search the web and fetch pages; private addresses are refused.
+
+pydantic-ai's search and fetch, bounded.
+May be imported by `flows`.
+"""

@@ -1,8 +1,8 @@
 """JSON Schema as a grammar of llama.cpp. Pure.
 
-What a schema allows is never widened without need: a property that it doesn't name isn't written,
-and what a grammar can't say (a `pattern`, `not`, `uniqueItems`, long bounds) is left to whoever
-validates the value.
+What a schema allows is not widened without need. What a grammar can't say (`pattern`, `not`, long
+bounds) is left to whoever validates the value.
+May be imported by `blocks.llama` and `serve`.
 """
 
 from .convert import schema_grammar, schema_rule

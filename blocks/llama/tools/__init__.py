@@ -1,4 +1,8 @@
-"""Tools for local models: what the prompt says of them, and the calls in an answer."""
+"""Tools for local models: what the prompt says of them, and the calls in an answer.
+
+Rendering, grammars and parsing of calls, in the forms that model files know. Pure.
+May be imported by `blocks.llama` and `serve`.
+"""
 
 from .grammar import call_grammar
 from .held_text import HeldText

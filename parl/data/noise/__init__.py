@@ -1,0 +1,4 @@
+"""Objectives said as people say them: slips, small talk, other spellings. Pure.
+
+May be imported by `parl.data`.
+"""

@@ -1,4 +1,7 @@
-"""A run's pages as one HTML document, or as a part of a notebook, that fetches nothing. Pure."""
+"""A run's pages as one HTML document, or as a part of a notebook, that fetches nothing. Pure.
+
+May be imported by `tasks`, `flows` and `cli`.
+"""
 
 from __future__ import annotations
 

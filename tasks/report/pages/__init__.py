@@ -1,6 +1,7 @@
 """The pages of a run, made from its view: the answer, the plan, the timeline, and one of each step.
 
 Pure. What draws them is elsewhere: as Markdown, on a terminal, or as HTML.
+May be imported by `tasks`, `flows` and `cli`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,4 @@
-"""What the memory knows, as pages: of a persona over time, and what a lesson is made of. Pure."""
+"""What the memory knows, as pages: of a persona over time, and what a lesson is made of. Pure.
+
+May be imported by `tasks` and `cli`.
+"""

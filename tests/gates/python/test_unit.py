@@ -94,7 +94,7 @@ def test_what_cheats_its_examples_does_not_pass(cheat: str) -> None:
 
 @pytest.mark.parametrize("cheat", EQUALS)
 def test_tests_believe_an_equality_that_the_code_defines(cheat: str) -> None:
-    # docs/gates.md says so, and that examples don't.
+    # docs/reference/gates.md says so, and that examples don't.
     assert found(EQUALS[cheat], TESTS).status == "passed"
 
 

@@ -1,0 +1,28 @@
+"""The sentences of a Markdown page, as a reader counts their words."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["long_sentences", "sentences"]
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a page's prose: no code, tables, links' targets or comments."""
+    text = re.sub(r"^```.*?^```$", "\n\n", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"^\|.*$", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    text = re.sub(r"`[^`]+`", "x", text)
+    found: list[str] = []
+    for part in re.split(r"\n\s*\n|^\s*(?:[-*>]|\d+\.)\s|^#+ ", text, flags=re.M):
+        joined = " ".join(part.split())
+        found += [piece for piece in re.split(r"(?<=[.!?])[)*]*\s+", joined) if piece]
+    return found
+
+
+def long_sentences(text: str, most: int = 30) -> list[str]:
+    """Return the sentences of more words than `most`."""
+    return [
+        sentence for sentence in sentences(text) if len(re.findall(r"\w[\w'’-]*", sentence)) > most
+    ]
