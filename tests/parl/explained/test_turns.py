@@ -14,7 +14,8 @@ from run_times import stretch
 
 def turn_of(**changes: Any) -> Turn:
     given: dict[str, Any] = {"number": 1, "tier": "worker", "model": "m"}
-    attempt = Attempt(**{**given, "started_at": 12.0, "ended_at": 18.0, **changes})
+    given |= {"started_at": 12.0, "ended_at": 18.0, **changes}
+    attempt = Attempt(**given)
     step = StepResult(id="S1", agent="Reader", status="succeeded", attempts=(attempt,))
     return turns_of([step])["S1"][0]
 
