@@ -104,7 +104,7 @@ def _row(step: str, stretches: Sequence[Stretch]) -> tuple[Text, ...]:
 
 
 def _words(seconds: Mapping[TimeKind, float]) -> str:
-    shown = {kind: spent for kind, spent in seconds.items() if spent >= _LEAST_S}
+    shown: Mapping[TimeKind, float] = {k: s for k, s in seconds.items() if s >= _LEAST_S}
     return ", ".join(
         f"{KIND_WORDS[kind]} {duration(spent)}" for kind, spent in (shown or seconds).items()
     )

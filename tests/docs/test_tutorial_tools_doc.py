@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import runpy
@@ -70,8 +71,10 @@ def test_the_agent_calls_its_tool(model: str) -> None:
     assert ran.exit_code == 0, ran.stderr
     assert line(ran.stdout, "Dear caller") in PAGE
     shown = invoke("inspect", id_in(ran), "--step", "S1").stdout
-    call = line(shown, "call 1:").partition(" in ")[0]
-    assert call in PAGE
+    call, arguments, result = shown[shown.index("Call 1:") :].splitlines()[:3]
+    assert call.partition(" in ")[0] in PAGE
+    assert arguments in PAGE
+    assert set(json.loads(result)) == {"source", "target", "time_difference"}
     assert line(shown, "it is") in PAGE
 
 

@@ -22,6 +22,7 @@ from prefect.states import Failed
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import find_run
 from prefect_swarm.task_ir import TaskIR
+from ready_scripts import ReadyScript
 from scripted import Script, scripted
 
 from ..conftest import COMMAND, Invoke
@@ -75,7 +76,7 @@ def until(process: subprocess.Popen[str], text: str) -> str:
     raise AssertionError(f"it ended before it said {text!r}: {lines}")
 
 
-def begun(process: subprocess.Popen[str], last: str) -> str:
+def begun(process: ReadyScript, last: str) -> str:
     """Read what a run prints until that line, of which `RUN` is its id; return the id."""
     assert process.stdout is not None
     name = ""
@@ -87,12 +88,12 @@ def begun(process: subprocess.Popen[str], last: str) -> str:
     raise AssertionError(f"it ended before it printed {last}")
 
 
-def waiting_run(plan: TaskIR, folder: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+def waiting_run(plan: TaskIR, folder: Path) -> AbstractContextManager[ReadyScript]:
     """Start a run whose plan has to be approved, in a process that stays until it is."""
     return started("start", folder / "calls", stored(plan, folder), script=WAITING_RUN)
 
 
-def held_run(folder: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+def held_run(folder: Path) -> AbstractContextManager[ReadyScript]:
     """Start a run whose second step never gets an answer."""
     first = {"id": "S1", "prompt": "do: one"}
     second = {"id": "S2", "prompt": "do: two", "depends_on": ["S1"]}
