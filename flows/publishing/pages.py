@@ -66,6 +66,7 @@ class RunPages:
     _has_step: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _tasks: list[asyncio.Task[None]] = field(init=False, default_factory=list[asyncio.Task[None]])
     _view: RunView | None = field(init=False, default=None)
+    _looked: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         context = self.live.context
@@ -101,9 +102,7 @@ class RunPages:
             _warn("not all pages", error)
 
     async def _keep(self) -> None:
-        if self.has_pages:
-            with suppress(Exception):  # then they are made anew
-                await self._store.find()
+        await self._find()
         beside = [asyncio.create_task(self._keep_steps()) for _ in range(_BESIDE)]
         try:
             while True:
@@ -117,6 +116,13 @@ class RunPages:
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
+
+    async def _find(self) -> None:
+        """Look once for the pages that there are already, so that they are changed."""
+        if self.has_pages and not self._looked:
+            with suppress(Exception):  # then they are made anew
+                await self._store.find()
+        self._looked = True
 
     async def _keep_steps(self) -> None:
         while True:
@@ -139,6 +145,8 @@ class RunPages:
         ended_at = None if result is None else self.clock()
         view = self.live.view(statuses, result, ended_at)
         self._view = masked(view, self._secrets)
+        # A run that is over at once may not have come to it.
+        await self._find()
         await asyncio.gather(*(self._publish_next() for _ in range(_AT_END)))
         await self._refresh(view)
 

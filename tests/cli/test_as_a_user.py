@@ -71,7 +71,7 @@ def interrupted_run(environment: os._Environ[str]) -> str:
         heard: list[str] = []
         for line in process.stderr:
             heard.append(line)
-            if "S1 Historian: started" in line:
+            if "S1 Historian started" in line:
                 os.killpg(process.pid, signal.SIGINT)
     assert process.returncode == 130, "".join(heard)
     prefix = "Cancelled. Resume with: prefect-swarm resume "

@@ -41,7 +41,7 @@ def test_json_alone_is_on_standard_output_and_progress_on_the_other(invoke: Invo
     assert (printed.status, printed.answer) == ("completed", "Here it is.")
     assert printed.plan == load_plan(UNEVEN)
     lines = result.stderr.splitlines()
-    assert any("S5 Editor: done" in line for line in lines)
+    assert any("S5 Editor finished" in line for line in lines)
     assert not any("|" in line for line in lines)
 
 

@@ -40,6 +40,7 @@ def test_the_first_step_is_asked_before_the_plan_is_finished() -> None:
 OWN = {
     *("run_id", "flow_run_id", "task_runs", "output_ref", "metrics", "critical", "slack_s"),
     *("started_at", "ended_at", "queue_s", "duration_s", "cached"),
+    *("time", "stretches", "ready_at", "launched_at"),
 }
 """What each run has of its own: names, times, and whether a gate had seen the same before."""
 
