@@ -152,10 +152,10 @@ class Execution:
         except BaseException as error:
             await self._leave(driver.statuses, error)
             raise
-        await self._close_pages(result)
         self.run.store("result.json", result)
         self._warn_of_unstored()
         self.control.listener(_finished(result))
+        await self._close_pages(result)
         return result
 
     def _warn_of_unstored(self) -> None:

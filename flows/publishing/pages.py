@@ -36,7 +36,8 @@ _logger = logging.getLogger("prefect_swarm.runs")
 
 _REFRESH_S = 2.0
 _SHARE = 25  # a refresh that takes long is made so much less often
-_BESIDE, _AT_END = 2, 8  # pages of steps that are made at once
+_STEP_SHARE = 10  # and so is a step's page: pages must not slow what shares the cores with them
+_AT_END = 8  # pages of steps that are made at once when all steps are over
 _CLOSING_S = 30.0
 _DESCRIPTIONS = {
     "answer": "The answer, and what it took",
@@ -103,7 +104,7 @@ class RunPages:
 
     async def _keep(self) -> None:
         await self._find()
-        beside = [asyncio.create_task(self._keep_steps()) for _ in range(_BESIDE)]
+        steps = asyncio.create_task(self._keep_steps())
         try:
             while True:
                 self._stale.clear()
@@ -113,9 +114,8 @@ class RunPages:
                 await asyncio.sleep(max(_REFRESH_S, _SHARE * took))
                 await self._stale.wait()
         finally:
-            for task in beside:
-                task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
+            steps.cancel()
+            await asyncio.gather(steps, return_exceptions=True)
 
     async def _find(self) -> None:
         """Look once for the pages that there are already, so that they are changed."""
@@ -127,18 +127,24 @@ class RunPages:
     async def _keep_steps(self) -> None:
         while True:
             await self._has_step.wait()
+            began = time.perf_counter()
+            await self._publish_next()
+            await asyncio.sleep(_STEP_SHARE * (time.perf_counter() - began))
+
+    async def _publish_all(self) -> None:
+        while self._steps:
             await self._publish_next()
 
     async def _publish_next(self) -> None:
-        while self._steps:
-            name = next(iter(self._steps))
-            del self._steps[name]
-            try:
-                await asyncio.shield(self._publish_step(name))
-            except asyncio.CancelledError:
-                self._steps[name] = None  # the last state is published at the end
-                raise
-        self._has_step.clear()
+        name = next(iter(self._steps))
+        del self._steps[name]
+        try:
+            await asyncio.shield(self._publish_step(name))
+        except asyncio.CancelledError:
+            self._steps[name] = None  # the last state is published at the end
+            raise
+        if not self._steps:
+            self._has_step.clear()
 
     async def _finish(self, result: SwarmResult | None) -> None:
         statuses = self.statuses()
@@ -147,7 +153,7 @@ class RunPages:
         self._view = masked(view, self._secrets)
         # A run that is over at once may not have come to it.
         await self._find()
-        await asyncio.gather(*(self._publish_next() for _ in range(_AT_END)))
+        await asyncio.gather(*(self._publish_all() for _ in range(_AT_END)))
         await self._refresh(view)
 
     async def _refresh(self, view: RunView) -> None:
