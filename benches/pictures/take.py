@@ -32,7 +32,7 @@ class Picture:
     Attributes:
         name: The file without its suffix.
         address: With `{report}` and `{notebook}` for files; for Prefect's UIs `{ui}`, `{run}`, and
-            the ids of the artifacts `{answer}`, `{plan}` and `{timeline}`.
+            the ids of the artifacts `{answer}`, `{plan}`, `{timeline}` and `{s1}`.
         until: A selector or a text that is waited for, and some seconds more, since the UIs go on
             asking; "" for none.
         at: A selector that is scrolled to; "" for the beginning.
@@ -49,6 +49,7 @@ class Picture:
     opens: str = ""
 
 
+_CALL, _ATTEMPT = "text=departures", "text=Attempt 1 >> nth=0"
 PICTURES: Sequence[Picture] = (
     Picture("report", "{report}", height=1000),
     Picture("report-timeline", "{report}", at="#page-timeline", height=800, scheme="dark"),
@@ -59,6 +60,8 @@ PICTURES: Sequence[Picture] = (
     Picture("ui-v1-timeline", "{ui}/artifacts/artifact/{timeline}", until="text=See also"),
     Picture("ui-v2-run", "{ui}/v2/runs/flow-run/{run}?tab=Artifacts", until="text=swarm-answer"),
     Picture("ui-v2-plan", "{ui}/v2/artifacts/artifact/{plan}", until="text=See also"),
+    Picture("ui-v2-calls", "{ui}/v2/artifacts/artifact/{s1}", until=_CALL, at=_ATTEMPT),
+    Picture("ui-v1-calls", "{ui}/artifacts/artifact/{s1}", until=_CALL, at=_ATTEMPT),
 )
 _SETTLE_MS = 4000
 _CELL = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Notebook</title>
