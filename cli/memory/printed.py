@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from ...tasks.report.page import (
@@ -14,10 +13,8 @@ from ...tasks.report.page import (
     Page,
     Paragraph,
     Quoted,
-    Ref,
-    Strong,
     Table,
-    Text,
+    words_of,
 )
 from ...tasks.report.remembered.record import Period
 from ..output.html_file import write_html
@@ -59,14 +56,9 @@ def write_page(path: Path, page: Page, found: Sequence[Period] = ()) -> int:
     from ...tasks.report.masked import masked
 
     says = record_says(found) if found else ""
-    write_html(path, page_html(masked(_in_tuples(page)), record_svg(found), says))
+    write_html(path, page_html(masked(page), record_svg(found), says))
     print_text(f"Written to {path.resolve()}")
     return 0
-
-
-def _in_tuples(page: Page) -> Page:
-    sections = tuple(replace(part, blocks=tuple(part.blocks)) for part in page.sections)
-    return replace(page, lead=tuple(page.lead), sections=sections)
 
 
 def print_blocks(blocks: Sequence[Block]) -> None:
@@ -82,9 +74,9 @@ def print_blocks(blocks: Sequence[Block]) -> None:
 def _lines(block: Paragraph | Bullets | Figures | Quoted | Drawing) -> list[str]:
     match block:
         case Paragraph(texts):
-            return [_words(texts)]
+            return [words_of(texts)]
         case Bullets(lines):
-            return [_words(line) for line in lines]
+            return [words_of(line) for line in lines]
         case Figures(figures):
             name = max(len(figure.name) for figure in figures)
             value = max(len(figure.value) for figure in figures)
@@ -98,11 +90,7 @@ def _lines(block: Paragraph | Bullets | Figures | Quoted | Drawing) -> list[str]
 def _print_table(table: Table) -> None:
     right = frozenset(table.header) - _LEFT
     print_table(
-        table.header, [[_words((cell,)) for cell in row] for row in table.rows], right=right
+        table.header, [[words_of((cell,)) for cell in row] for row in table.rows], right=right
     )
     if table.more:
         print_text(f"… and {table.more:,} more")
-
-
-def _words(texts: Sequence[Text]) -> str:
-    return "".join(text.text if isinstance(text, Ref | Strong) else text for text in texts)

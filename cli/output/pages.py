@@ -14,7 +14,7 @@ from ...tasks.report.page import (
     Quoted,
     Section,
     Table,
-    Text,
+    words_of,
 )
 from ...tasks.report.pages.links import SEE_ALSO
 from ...tasks.report.timeline import LEGEND, timeline
@@ -57,10 +57,10 @@ def print_sections(sections: Sequence[Section], view: RunView) -> None:
 def _print(block: Block, view: RunView) -> None:
     match block:
         case Paragraph(texts):
-            print_text(_line(texts))
+            print_text(words_of(texts))
         case Bullets(lines):
             for texts in lines:
-                print_text(_line(texts))
+                print_text(words_of(texts))
         case Table():
             _print_table(block)
         case Figures(figures):
@@ -77,7 +77,7 @@ def _print(block: Block, view: RunView) -> None:
 
 def _print_table(block: Table) -> None:
     if block.rows:
-        rows = [[_words(cell) for cell in row] for row in block.rows]
+        rows = [[words_of((cell,)) for cell in row] for row in block.rows]
         print_table(block.header, rows, right=_RIGHT)
     if block.more:
         print_text(f"{block.more:,} more.")
@@ -89,11 +89,3 @@ def _is_shown(block: Block, view: RunView) -> bool:
 
 def _drawn(view: RunView) -> list[str]:
     return timeline([step.result for step in view.steps], console().width)
-
-
-def _line(texts: Sequence[Text]) -> str:
-    return "".join(map(_words, texts))
-
-
-def _words(text: Text) -> str:
-    return text if isinstance(text, str) else text.text

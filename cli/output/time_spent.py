@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...errors import InputError
 from ...result import SwarmResult
 from ...tasks.report.explained import path_table, run_figures, time_figures, time_line
-from ...tasks.report.page import Figures, Ref, Strong, Table, Text
+from ...tasks.report.page import Figures, Table, words_of
 from .printing import print_json, print_section, print_table, print_text
 
 __all__ = ["print_time"]
@@ -43,12 +43,7 @@ def _print_figures(figures: Figures) -> None:
 
 
 def _print_table(table: Table) -> None:
-    print_table(
-        table.header, [tuple(map(_words, row)) for row in table.rows], right=frozenset({"Took"})
-    )
+    rows = [[words_of((cell,)) for cell in row] for row in table.rows]
+    print_table(table.header, rows, right=frozenset({"Took"}))
     if table.more:
         print_text(f"and {table.more} more")
-
-
-def _words(text: Text) -> str:
-    return text.text if isinstance(text, Ref | Strong) else text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...text import one_line
-from .page import Ref, Strong, Text
+from .page import Ref, Strong, Text, words_of
 
 __all__ = ["fitted_rows"]
 
@@ -20,7 +20,7 @@ def fitted_rows(header: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[t
     """Cut the cells of the widest columns until the table fits; the pages of steps have it all."""
     room = max(0, _PAGE - _AROUND * len(header))
     widths = [
-        max(len(name), *(min(len(_words(row[place])), _MOST_CELL) for row in rows))
+        max(len(name), *(min(len(words_of((row[place],))), _MOST_CELL) for row in rows))
         for place, name in enumerate(header)
     ]
     while sum(widths) > room and max(widths) > _LEAST:
@@ -33,12 +33,8 @@ def fitted_rows(header: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[t
     ]
 
 
-def _words(text: Text) -> str:
-    return text if isinstance(text, str) else text.text
-
-
 def _cut(text: Text, width: int) -> Text:
-    words = one_line(_words(text), width)
+    words = one_line(words_of((text,)), width)
     match text:
         case Ref() | Strong():
             return replace(text, text=words)

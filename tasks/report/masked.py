@@ -29,11 +29,13 @@ def _masked(value: object, hide: Callable[[str], str]) -> object:
     """Return the value, or what takes its place; the same object where nothing is hidden."""
     if isinstance(value, str):
         return hide(value) if len(value) > _SHORTEST else value
-    if isinstance(value, tuple):
-        parts = cast("tuple[object, ...]", value)
-        hidden = tuple(_masked(part, hide) for part in parts)
+    if isinstance(value, tuple | list):
+        parts = cast("tuple[object, ...] | list[object]", value)
+        hidden = [_masked(part, hide) for part in parts]
         same = all(new is old for new, old in zip(hidden, parts, strict=True))
-        return parts if same else hidden
+        if same:
+            return parts
+        return tuple(hidden) if isinstance(parts, tuple) else hidden
     if isinstance(value, BaseModel):
         changed = _changes(value, list(type(value).model_fields), hide)
         return value.model_copy(update=changed) if changed else value

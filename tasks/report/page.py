@@ -23,6 +23,7 @@ __all__ = [
     "Strong",
     "Table",
     "Text",
+    "words_of",
 ]
 
 
@@ -42,6 +43,11 @@ class Strong:
 
 
 Text = str | Ref | Strong
+
+
+def words_of(texts: Sequence[Text]) -> str:
+    """Return some words as plain text: without what stands out, and where links lead."""
+    return "".join(text if isinstance(text, str) else text.text for text in texts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from prefect_swarm.result import StepResult
 from prefect_swarm.tasks.report.masked import masked
+from prefect_swarm.tasks.report.page import Page, Paragraph, Quoted, Section
 from report_views import busy_view
 
 HIDDEN = "hunter22-correct-horse"
@@ -23,3 +24,8 @@ def test_a_known_value_is_masked_wherever_it_stands() -> None:
 def test_what_has_no_secret_stays_the_same_object() -> None:
     step = StepResult(id="S1", agent="Clerk", prompt="count tokens", status="succeeded")
     assert masked(step, {HIDDEN}) is step
+
+
+def test_what_stands_in_a_list_is_masked_too() -> None:
+    page = Page("S1", "A step", [Paragraph(("lead", HIDDEN))], [Section("More", [Quoted(HIDDEN)])])
+    assert HIDDEN not in repr(masked(page, {HIDDEN}))
