@@ -109,7 +109,7 @@ class RunPages:
             while True:
                 self._stale.clear()
                 began = time.perf_counter()
-                await self._refresh(self.live.view(self.statuses()))
+                await self._refresh(await self._masked(self.live.view(self.statuses())))
                 took = time.perf_counter() - began
                 await asyncio.sleep(max(_REFRESH_S, _SHARE * took))
                 await self._stale.wait()
@@ -149,16 +149,19 @@ class RunPages:
     async def _finish(self, result: SwarmResult | None) -> None:
         statuses = self.statuses()
         ended_at = None if result is None else self.clock()
-        view = self.live.view(statuses, result, ended_at)
-        self._view = masked(view, self._secrets)
+        view = await self._masked(self.live.view(statuses, result, ended_at))
         # A run that is over at once may not have come to it.
         await self._find()
         await asyncio.gather(*(self._publish_all() for _ in range(_AT_END)))
         await self._refresh(view)
 
+    async def _masked(self, view: RunView) -> RunView:
+        """Return the view without secrets; pages of steps are made with it from now on."""
+        self._view = await asyncio.to_thread(masked, view, self._secrets)
+        return self._view
+
     async def _refresh(self, view: RunView) -> None:
         """Publish the three pages of the run."""
-        view = self._view = await asyncio.to_thread(masked, view, self._secrets)
         makes = [partial(make, view) for make in (answer_page, plan_page, timeline_page)]
         # The first ones could not link to pages that were only made after them.
         again = [] if self._store.link("timeline") else makes[:-1]
