@@ -120,7 +120,7 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=None if _is_given(field) else field.default,
+        default=None if field.default_factory or _is_given(field) else field.default,
         annotation=Annotated[_type(field) | None, option],
     )
 

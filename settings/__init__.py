@@ -30,6 +30,11 @@ class SwarmSettings(Frozen):
         default=None,
         description="Folder for runs and memory; `swarm` in Prefect's home if not set.",
     )
+    model: str = Field(
+        default="demo",
+        min_length=1,
+        description="Model of a run that names none, such as `openai:gpt-5`.",
+    )
     memory: str | None = Field(
         default=None,
         description=(
