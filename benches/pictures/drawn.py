@@ -18,6 +18,8 @@ __all__ = ["drawn"]
 _CELL_W, _CELL_H, _FONT = 8.4, 18, 14
 _BASELINE = 13.5
 _PAD, _BAR = 16, 32
+_GAP = 20
+"""Between frames, since letters reach a little beyond their cells."""
 _FAMILY = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
 _TEXT, _WINDOW, _EDGE = "#d7dce5", "#171b24", "#4a5266"
 _BUTTONS = ("#ff5f57", "#febc2e", "#28c840")
@@ -57,6 +59,7 @@ def drawn(frames: Sequence[Frame], *, columns: int, rows: int, end_s: float, lab
         label: What it shows, for who can't see it.
     """
     inner_w, inner_h = round(columns * _CELL_W), rows * _CELL_H
+    step = inner_w + _GAP
     width, height = inner_w + 2 * _PAD, inner_h + _BAR + _PAD
     lines = {line: f"l{number}" for number, line in enumerate(_lines(frames))}
     looks = {look: f"k{number}" for number, look in enumerate(_looks(lines))}
@@ -66,16 +69,16 @@ def drawn(frames: Sequence[Frame], *, columns: int, rows: int, end_s: float, lab
             f' viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}">',
             f"<title>{escape(label)}</title>",
             "<style>",
-            f"text{{font:{_FONT}px {_FAMILY};fill:{_TEXT}}}",
+            f"text{{font:{_FONT}px {_FAMILY}}}",
             *(f".{name}{{{_css(look)}}}" for look, name in looks.items()),
-            *_animation(frames, inner_w, end_s),
+            *_animation(frames, step, end_s),
             "</style>",
             *_window(width, height),
             "<defs>",
             *(_definition(line, name, looks) for line, name in lines.items()),
             "</defs>",
             f'<svg x="{_PAD}" y="{_BAR}" width="{inner_w}" height="{inner_h}"><g class="strip">',
-            *(_screen(frame, lines, number * inner_w) for number, frame in enumerate(frames)),
+            *(_screen(frame, lines, number * step) for number, frame in enumerate(frames)),
             "</g></svg>",
             "</svg>",
             "",
@@ -95,7 +98,7 @@ def _looks(lines: Mapping[Line, str]) -> dict[Look, None]:
 def _animation(frames: Sequence[Frame], step: int, end_s: float) -> Iterator[str]:
     all_s = frames[-1].at_s + end_s
     last = f"transform:translateX({-(len(frames) - 1) * step}px)"
-    yield f".strip{{{last};animation:play {all_s:.2f}s step-end infinite}}"
+    yield f".strip{{fill:{_TEXT};{last};animation:play {all_s:.2f}s step-end infinite}}"
     moments = (
         f"{frame.at_s / all_s:.3%}{{transform:translateX({-number * step}px)}}"
         for number, frame in enumerate(frames)
@@ -124,6 +127,9 @@ def _span(span: Span, name: str) -> str:
         colour = _colour(span.look.ground)
         ground = f'<rect x="{x}" width="{width}" height="{_CELL_H}" fill="{colour}"/>'
     kind = f' class="{name}"' if name else ""
+    if span.text.strip("█") == "":
+        # Letters would leave gaps between the blocks.
+        return f'{ground}<rect{kind} x="{x}" y="1" width="{width}" height="{_CELL_H - 2}"/>'
     # Whatever font is there, columns stay below each other.
     fitted = f' textLength="{width}"' if len(span.text) > 1 else ""
     return f'{ground}<text{kind} x="{x}" y="{_BASELINE}"{fitted}>{escape(span.text, False)}</text>'

@@ -12,7 +12,8 @@ import pyte
 
 __all__ = ["Line", "Look", "Span", "Terminal"]
 
-_WORDS = re.compile(r"\S+(?: \S+)*")
+_PIECES = re.compile(r"█+|[^\s█]+(?: [^\s█]+)*")
+"""Blocks, or words with single spaces between them."""
 _SECOND_HALF = "\u200b"
 """Stands for the second cell of a wide character, so that a cell is a character."""
 _DIM, _BLINK, _FOREGROUND, _BACKGROUND = 2, 5, 38, 48
@@ -37,7 +38,7 @@ class Span:
     column: int
     columns: int
     text: str
-    look: Look = Look()
+    look: Look
 
 
 Line = tuple[Span, ...]
@@ -66,7 +67,7 @@ class Terminal:
             start = found[0][0]
             text = "".join(char.data or _SECOND_HALF for _, char in found)
             whole = look.ground != "default" or look.underlined
-            for piece in re.finditer(r".+", text) if whole else _WORDS.finditer(text):
+            for piece in re.finditer(r".+", text) if whole else _PIECES.finditer(text):
                 shown_text = piece[0].replace(_SECOND_HALF, "")
                 yield Span(start + piece.start(), len(piece[0]), shown_text, look)
 
