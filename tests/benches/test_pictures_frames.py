@@ -24,7 +24,7 @@ def cast(asciicast: Any, *outputs: tuple[float, str]) -> Any:
     return asciicast.Cast(20, 3, [asciicast.Output(*output) for output in outputs])
 
 
-def shown(found: list[Any]) -> list[tuple[float, str]]:
+def shown(found: list[Any]) -> list[tuple[Any, str]]:
     """When frames are shown, and their first lines."""
     return [(pytest.approx(f.at_s), " ".join(span.text for span in f.lines[0])) for f in found]
 
