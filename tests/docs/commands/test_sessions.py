@@ -32,7 +32,7 @@ def test_it_is_as_a_reader_will_have_it(page: str, typist: Typist, models: Answe
     for command in PAGES[page]:
         if reason_not_to(plain(command.text)) is None:
             found += _problems(command, session, typist, runs, ids)
-    assert found == []
+    assert found == [], "\n".join(found)
 
 
 def _problems(

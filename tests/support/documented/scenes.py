@@ -39,8 +39,8 @@ _CASES = """\
 cases:
   - name: compared
     plan: done.json
-    evaluators:
-      - Contains: short
+    checks:
+      words: {all: [short]}
 """
 
 
@@ -63,7 +63,6 @@ _FILES: Mapping[str, str] = MappingProxyType(
             S3={
                 "prompt": "What nobody can do",
                 "output": {"kind": "json", "schema": _SCHEMA},
-                "optional": True,
             }
         ),
         "edited.yaml": _plan(S4={"prompt": "Draw a short conclusion."}),
