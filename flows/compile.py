@@ -133,7 +133,7 @@ def compile_plan(
     Args:
         plan: A valid plan.
         defaults: What steps get where the plan says nothing.
-        durations: Expected seconds of the steps, by id, for the priorities; every step counts as 1
+        durations: Expected seconds of the steps, by id, for the priorities. Every step counts as 1
             where none are given, and as the mean of the known ones where some are. Those that
             `recall` expects, if left out.
         recall: What the memory made of the steps; it may change who does one and on which tier.
