@@ -12,7 +12,7 @@ SECTION = """\
 How many objectives are planned rightly? 100 hand-written ones that the planner was not trained on,
 each graded by the plan that is right. Where the first plan scores low, five more are written, and
 the best one is taken, as `plan` and `run` do it. [The bench](../../benches/planning/README.md) says
-what the columns count, which goals are missed and what fails.
+what the columns count, which goals are missed, what fails, and the same by kind.
 
 {table}
 """
@@ -28,4 +28,5 @@ def run() -> str:
         table = asyncio.run(embedded_table())
     finally:
         close_engines()
-    return SECTION.format(table=table)
+    head, rule, *rows = table.splitlines()
+    return SECTION.format(table="\n".join([head, rule, rows[-1]]))
