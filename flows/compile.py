@@ -86,8 +86,8 @@ class CompiledPlan:
         inputs: Names and texts of what the plan is given; `inputs_of` says who reads which.
         rules: What every agent is told: the plan's constraints and assumptions.
         content_hash: SHA-256 over what running the plan depends on; the same in every process and
-            Python version. Priorities do not count: they change when, not what. Nor do the most
-            attempts, which whoever resumes a run may raise.
+            Python version. Priorities do not count, since they change when, not what. Nor do the
+            most attempts, which whoever resumes a run may raise.
     """
 
     objective: str
