@@ -78,6 +78,4 @@ def typist(
     (folder := tmp_path / "reader").mkdir()
     lay_out(folder)
     with shell(folder) as opened:
-        yield Typist(
-            opened, model_server, lambda name: set_scene(name, opened, swarm_home, kept)
-        )
+        yield Typist(opened, model_server, lambda name: set_scene(name, opened, swarm_home, kept))

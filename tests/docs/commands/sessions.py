@@ -100,7 +100,10 @@ def _lighthouses(asked: Asked) -> Reply:
 
 def _travels(asked: Asked) -> Reply:
     """Answer as a model that is fond of ways to travel."""
-    ways = {"Describe trains.": "A train is a remarkable", "Describe buses.": "A bus is a versatile"}
+    ways = {
+        "Describe trains.": "A train is a remarkable",
+        "Describe buses.": "A bus is a versatile",
+    }
     text = next((text for words, text in ways.items() if words in asked.prompt), "Both are")
     return answer(asked) if asked.is_plan else Reply(f"{text} way to travel.")
 
@@ -127,13 +130,13 @@ def _slugs(asked: Asked) -> Reply:
     return Reply(f"```python\n{_RIGHT if was_told else _WRONG}```")
 
 
-_SLUG = '''def slugify(title):
+_SLUG = """def slugify(title):
   return "-".join(title.lower().split())
 
 
 def test_slugify():
     assert slugify("Hello, World!") == "hello-world"
-'''
+"""
 _SINGLE = json.dumps(
     {
         "objective": "Describe trains",
