@@ -1,9 +1,9 @@
 """Whether an output has the shape that a page shows. Pure.
 
 Figures, dates and ids may be others, and spaces and the lines of tables longer or shorter. `…` is
-what is left out: in a line any words, in a line of its own any lines. Lines of progress are compared
-apart from the others, in any order: steps that run at once begin and end as they will. What depends
-on the machine alone is not compared: where the Prefect server is, what the time of a run went to, how
+what is left out: in a line any words, in a line of its own any lines. Lines of progress are apart
+from the others, in any order: steps that run at once begin and end as they will. What depends on
+the machine alone is not compared: where the Prefect server is, what the time of a run went to, how
 far figures spread.
 """
 
