@@ -23,15 +23,25 @@ _OF_THE_SERVER = re.compile(r"^(Starting a temporary Prefect server|Prefect UI: 
 _PROGRESS = re.compile(r"^\d+(\.\d+)? s (?!= )")
 _HASH = r"\b(?=[0-9a-f]*\d)[0-9a-f]{8}\b"
 _PRICE = r"\$\d[\d.]*|price not known"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_NAME = r"'[a-z]+-[a-z]+'"
 _TOKENS = {
+    "uuid": rf"\b{_UUID}\b",
     "id": r"\b[0-9a-f]{12}\b",
     "hash": _HASH,
     "price": _PRICE,
     "figure": _NUMBER,
+    "name": _NAME,
     "cut": _LEFT_OUT,
 }
 _TOKEN = re.compile("|".join(f"(?P<{name}>{found})" for name, found in _TOKENS.items()))
-_PATTERNS = {"hash": _HASH, "price": f"(?:{_PRICE})", "figure": _NUMBER, "cut": ".*"}
+_PATTERNS = {
+    "hash": _HASH,
+    "price": f"(?:{_PRICE})",
+    "figure": _NUMBER,
+    "name": _NAME,
+    "cut": ".*",
+}
 
 
 def differences(shown: str, output: str, bound: dict[str, str] | None = None) -> list[str]:
@@ -95,7 +105,7 @@ def _matches(line: str, other: str, ids: dict[str, str]) -> bool:
     match = re.fullmatch(pattern, other)
     if match is None:
         return False
-    ids.update(zip(names, match.groups(), strict=True))
+    ids.update(zip(names, map(_run_of, match.groups()), strict=True))
     return True
 
 
@@ -107,7 +117,11 @@ def _pattern(line: str, ids: dict[str, str]) -> tuple[str, list[str]]:
     for match in _TOKEN.finditer(line):
         parts.append(re.escape(line[end : match.start()]))
         end = match.end()
-        if match["id"] in ids:
+        if match["uuid"]:
+            # A run is called by the first twelve digits of its flow run.
+            parts.append(f"({_UUID})")
+            new.append(_run_of(match["uuid"]))
+        elif match["id"] in ids:
             parts.append(re.escape(ids[match["id"]]))
         elif match["id"]:
             parts.append(r"([0-9a-f]{12})")
@@ -115,6 +129,10 @@ def _pattern(line: str, ids: dict[str, str]) -> tuple[str, list[str]]:
         else:
             parts.append(_PATTERNS[match.lastgroup or "figure"])
     return "".join([*parts, re.escape(line[end:])]), new
+
+
+def _run_of(id_: str) -> str:
+    return id_.replace("-", "")[:12]
 
 
 def _lines(text: str) -> list[str]:
