@@ -136,8 +136,8 @@ def _panel(name: str) -> str:
 
 
 def _is_given(field: FieldInfo) -> bool:
-    """Whether it is given in another form than the field has: as pairs, or as a file."""
-    return _is_mapping(field) or field.annotation is Policy or _is_list(field)
+    """Whether its default isn't the option's: it is given as pairs or a file, or made when asked."""
+    return field.default_factory is not None or field.annotation is Policy or _is_list(field)
 
 
 def _is_mapping(field: FieldInfo) -> bool:

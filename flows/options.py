@@ -13,6 +13,7 @@ from ..failure_policy import Policy
 from ..frozen import Frozen
 from ..model_names import servers_of, with_key
 from ..schema_check import schema_problem
+from ..settings import default_model
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 from ..toolsets.limits import ToolLimits
 
@@ -79,10 +80,11 @@ class SwarmOptions(CallBounds):
     """Models and budgets of a run. A tier without a model of its own takes `model`."""
 
     model: ModelName = Field(
-        default="demo",
+        default_factory=default_model,
         min_length=1,
         description="Model for every tier: demo, llamacpp:PATH, block:SLUG/NAME, PROVIDER:NAME or "
-        "openai:NAME@URL. Of several, a,b, the next one serves when one is down.",
+        "openai:NAME@URL; the machine's setting, else demo, where empty. Of several, a,b, the next "
+        "one serves when one is down.",
     )
     worker: ModelName | None = Field(default=None, description="Model of the cheapest tier.")
     coder: ModelName | None = Field(default=None, description="Model of the middle tier.")
