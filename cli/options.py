@@ -136,7 +136,7 @@ def _panel(name: str) -> str:
 
 
 def _is_given(field: FieldInfo) -> bool:
-    """Whether its default isn't the option's: it is given as pairs or a file, or made when asked."""
+    """Whether its default isn't the option's: it is made, or given as pairs or as a file."""
     return field.default_factory is not None or field.annotation is Policy or _is_list(field)
 
 

@@ -1,7 +1,7 @@
 """A server that speaks OpenAI's chat API and pretends to be a model: `python pretend_model.py`.
 
 Asked for a plan, it gives PLAN. Asked with tools, it calls `convert_time` once and says what it
-read; asked without, it writes a note around what the step before has found.
+read; asked without, it writes a note around what the step before has found, or adds two numbers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 ADDRESS = ("127.0.0.1", 8765)
 NAMES = ("pretend", "pretend-large")
 CALL = {"source_timezone": "Europe/Berlin", "time": "09:00", "target_timezone": "Asia/Tokyo"}
+CODE = "```python\ndef add(a, b):\n    return a + b\n```"
 PLAN: dict[str, list[dict[str, Any]]] = {
     "create_subagent": [
         {"name": "Clerk", "system_prompt": "You answer with times that a tool has given you."},
@@ -68,6 +69,8 @@ def read(result: str) -> str:
 
 def note(prompt: str) -> str:
     """Return a note around what the step before has found; else what there is to find."""
+    if "Python function" in prompt:
+        return CODE
     before, result, rest = prompt.partition("Result of ")
     if before or not result:
         return "it is 17:00 in Tokyo, as far as I remember."
@@ -105,20 +108,30 @@ class Model(BaseHTTPRequestHandler):
     """Answers `POST /v1/chat/completions`, and `GET /v1/models`."""
 
     def do_GET(self) -> None:
-        models = [{"id": name, "object": "model"} for name in NAMES]
-        self._send(json.dumps({"object": "list", "data": models}), "application/json")
+        models = {name: {"id": name, "object": "model"} for name in NAMES}
+        *_, name = self.path.split("/")
+        if name == "models":
+            self._send(json.dumps({"object": "list", "data": [*models.values()]}))
+        elif name in models:
+            self._send(json.dumps(models[name]))
+        else:
+            self._refuse(name)
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        whole = completion(asked)
-        if asked.get("stream"):
-            self._send(streamed(whole), "text/event-stream")
+        if asked["model"] not in NAMES:
+            self._refuse(asked["model"])
+        elif asked.get("stream"):
+            self._send(streamed(completion(asked)), "text/event-stream")
         else:
-            self._send(json.dumps(whole), "application/json")
+            self._send(json.dumps(completion(asked)))
 
-    def _send(self, content: str, kind: str) -> None:
+    def _refuse(self, name: str) -> None:
+        self._send(json.dumps({"error": {"message": f"There is no model {name!r}."}}), status=404)
+
+    def _send(self, content: str, kind: str = "application/json", status: int = 200) -> None:
         body = content.encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
