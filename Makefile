@@ -25,7 +25,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-fast test-slow kills bench chaos screenshots docs clean
+.PHONY: help demo check test test-fast test-slow kills bench chaos screenshots cast docs clean
 .PRECIOUS: .venv/bin/python
 
 help: ## list the targets
@@ -63,6 +63,9 @@ docs: $(DOCS_STAMP) ## build the site of docs/ into build/site; a broken link is
 
 screenshots: $(STAMP) ## take the pictures of the docs anew, with Chromium
 	PYTHONPATH=benches:tests/support $(PY) benches/pictures/take.py $(PICTURES)
+
+cast: $(STAMP) ## record a run in a terminal, and draw docs/images/run.svg; needs port 8000
+	PYTHONPATH=benches:tests/support $(PY) benches/pictures/record.py
 
 clean: ## remove .venv, builds and caches
 	rm -rf .venv build dist *.egg-info .pytest_cache .ruff_cache .hypothesis

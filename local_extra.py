@@ -22,5 +22,8 @@ def require_llama_cpp(*, demo: bool = False) -> None:
         return
     fix = "Type: pip install 'prefect-swarm[local]'"
     if demo:
-        fix = "Type: pip install 'prefect-swarm[demo]', or name another model: --model openai:NAME"
+        fix = (
+            "Type: pip install 'prefect-swarm[demo]', or name another model: --model openai:NAME, "
+            "or for all runs PREFECT_INTEGRATIONS_SWARM_MODEL=openai:NAME"
+        )
     raise InputError("Local models need llama.cpp.", fix)

@@ -27,10 +27,10 @@ HEAD = """\
 
 Does a run lose anything, or pay for anything twice, when what it stands on fails at a random
 moment? Runs of 12 steps, four of which fail at first, and an answer, 4 at once: 17 calls of a
-model. Each is resumed until it is over. *Asked again* are calls that were under way, at most 4 a
-strike. A fault is a call that is missing, a step that is asked after it had succeeded, more than 4
-calls again for a strike, a file that is left over, a run that isn't completed with all its outputs,
-a task run that stays RUNNING or PENDING on the server.
+model. Each is resumed until it is over. *Asked again*: calls that were under way, at most 4 a
+strike. A fault is a call that is missing, asked again after it had succeeded, or asked more often
+than that. So is a file left over, a run not completed with all outputs, and a task run that stays
+RUNNING or PENDING.
 
 | What fails | Times | Runs | Calls asked again | Faults |
 |---|---:|---:|---:|---:|

@@ -29,10 +29,9 @@ SHARED = "These are the rules that every answer has to keep to, whoever asks. " 
 HEAD = f"""\
 ## Local engine
 
-The embedded SmolLM2-135M on all cores, {REQUESTS} requests of {TOKENS} tokens, greedy. The best of
-{REPEATS} rounds of one run, in which the ways take turns. *Short* prompts have about ten tokens,
-*shared* ones begin with the same {{beginning:,}} or so. CPU time is what a busy machine changes
-least.
+How much does the local engine gain from several requests at once? The embedded SmolLM2-135M on all
+cores, {REQUESTS} requests of {TOKENS} tokens, greedy, the best of {REPEATS} rounds in turns.
+*Short* prompts have about ten tokens, *shared* ones begin with the same {{beginning:,}} or so.
 
 | | Short, tokens/s | CPU ms a token | Shared, tokens/s | CPU ms a token | Prompt tokens computed |
 |---|---:|---:|---:|---:|---:|"""

@@ -20,10 +20,10 @@ SLOTS = 100
 HEAD = """\
 ## Uneven plans, beside LangGraph
 
-Makespan ÷ critical path of the same plans in one run, and what the longest step of each level would
-add up to. Ours goes through a real Prefect server and is counted from the flow's first line to its
-last. LangGraph's graph is compiled beforehand, its nodes sleep in memory, and nothing is stored; a
-node that needs several others has one edge from their list.
+What does it cost to wait for a whole level of a plan? Makespan ÷ critical path of the same plans,
+beside what the longest step of each level adds up to. Ours goes through a real Prefect server, from
+the flow's first line to its last. LangGraph's graph is compiled beforehand, its nodes sleep, and
+nothing is stored. A node that needs several others has one edge from their list.
 
 | Shape, seconds | Critical path | By levels | Ours | LangGraph |
 |---|---:|---:|---:|---:|"""

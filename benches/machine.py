@@ -22,7 +22,7 @@ def describe_machine() -> str:
         f"{memory:.0f} GiB",
         _system(),
         f"Python {platform.python_version()}",
-        *(f"{package} {_version(package)}" for package in PACKAGES),
+        *(f"{package} {found}" for package in PACKAGES if (found := _version(package))),
     ]
     return " · ".join(parts)
 
@@ -38,4 +38,4 @@ def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return ""

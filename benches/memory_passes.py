@@ -11,11 +11,10 @@ PASSES = 5
 SECTION = """\
 ## Memory: the same steps again
 
-The {steps} small steps of benches/gates on the embedded model under the default policy, {passes}
-times over; with a memory that is empty at first, and beside it with none, each on half of the
-cores. Each pass has seeds of its own, the same with and without. *Right*: accepted, and a hidden
-test passes.
-[benches/memory](../../benches/memory/README.md) says what this can show and what it can't.
+Does a memory help the embedded model? The {steps} small steps of
+[benches/gates](../../benches/gates/README.md) under the default policy, {passes} times over. A
+memory that is empty at first, and beside it none, each on half of the cores; a pass has the same
+seeds in both. *Right*: accepted, and a hidden test passes.
 
 {table}
 """

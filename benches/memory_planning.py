@@ -10,13 +10,11 @@ __all__ = ["run"]
 SECTION = """\
 ## Memory: a planner that is shown earlier plans
 
-**The planner is a script**, so this says nothing of how well a model plans: it follows the first
-earlier plan that it is shown, if that one was completed, and else writes a chain in which each step
-needs the one before. What is measured is the feeding: whether the right earlier plan is found, and
-comes first, among {runs:,} synthetic runs of other things with 4 steps each; how much shorter the
-longest path is *if* a planner does follow it; and what it costs. All steps take equally long, and
-nothing but their needs makes them wait. Objectives are hand-written pairs
-(`benches/memory/similar.py`). Seconds are wall-clock, with the embedder loaded.
+Does a planner see the right earlier plan, and what does that cost? **The planner is a script**, so
+this says nothing of how well a model plans. It follows the first plan that it is shown, if that
+one was completed, and else writes a chain. Hand-written pairs of objectives
+(`benches/memory/similar.py`) are searched among {runs:,} synthetic runs of other things, of 4
+steps each. All steps take equally long. Seconds are by the clock, with the embedder loaded.
 
 {table}
 """

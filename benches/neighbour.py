@@ -37,10 +37,9 @@ BUSY = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 HEAD = f"""\
 ## A good neighbour
 
-The embedded SmolLM2-135M on {{cores}} cores, {PLACES} requests of {TOKENS} tokens at once, beside
-other work: with one thread a core, and with threads that follow what is free (the default). Tokens
-a second, the median of {ROUNDS} rounds of one run, in which the two take turns; the ratio is the
-median of the rounds' ratios, with the lowest and the highest of them.
+What does the engine gain beside other work when its threads follow what is free (the default)? The
+embedded SmolLM2-135M on {{cores}} cores, {PLACES} requests of {TOKENS} tokens at once; *fixed* is
+a thread a core. Medians of {ROUNDS} rounds in turns, the ratio with the lowest and the highest.
 
 | Beside it | fixed, tokens/s | adaptive, tokens/s | adaptive ÷ fixed |
 |---|---:|---:|---:|"""

@@ -19,21 +19,22 @@ STEPS = 100
 SECONDS = 2.0
 SIZES = (100, 300)
 ROUNDS = 3
-HEAD = f"""\
+MOST = 1.6
+"""The goal: how many times the steps' own time a run of steps side by side may take."""
+HEAD = """\
 ## The flow through Prefect
 
-A real server (`prefect server start`, SQLite, a home of its own) on the same machine. The plan is
-given, the subagents' model waits a fixed time, the orchestrator's answers at once. Counted is
-everything between the flow's first and last line: task runs, results, edges, pages, the answer. One
-run before these, of {STEPS} steps, is not counted.
+What does the flow add to the work? A real server (`prefect server start`, SQLite) on the same
+machine. The plan is given, the subagents' model waits a fixed time, the orchestrator's answers at
+once. All between the flow's first and last line counts: task runs, results, pages, the answer.
 
 | | Measured | At best | Ratio | Goal |
 |---|---:|---:|---:|---|"""
 OVERHEAD = f"""
 Independent steps whose model takes no time, {SLOTS} at once, beside as many bare task runs of
-Prefect's that do nothing, with the same persistence and caching: the makespan divided by their
-number, in the quickest of {ROUNDS} rounds in which they take turns. The CPU is that of the flow's
-process, starting and ending the flow run included; the server's is not in it, but shares its cores.
+Prefect's that do nothing, with the same persistence and caching. Makespan ÷ their number, in the
+quickest of {ROUNDS} rounds in which they take turns. CPU is that of the flow's process alone; the
+server shares its cores.
 
 | Steps | A subagent | A bare task run | Ours | CPU, a subagent | CPU, a bare task run |
 |---:|---:|---:|---:|---:|---:|"""
@@ -62,9 +63,11 @@ async def _beside() -> str:
 
 async def _together() -> str:
     taken = await run_plan(independent(STEPS, SECONDS), SLOTS)
+    ratio = taken.inside / SECONDS
+    shown = f"{ratio:.3f}" if ratio <= MOST else f"**{ratio:.3f}**"
     return (
         f"| {STEPS} steps of {SECONDS:g} s, {SLOTS} at once | {taken.inside:.2f} s | {SECONDS:g} s "
-        f"| {taken.inside / SECONDS:.3f} | ≤ 1.6 |"
+        f"| {shown} | ≤ {MOST:g} |"
     )
 
 

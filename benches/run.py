@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -34,11 +35,12 @@ BENCHES = (
 ON_REQUEST = ("chaos",)
 """What takes long and measures no speed."""
 REPORT = Path(__file__).parents[1] / "docs" / "reference" / "benchmarks.md"
+WIDTH = 150
 HEAD = """\
 # Benchmarks
 
-Written by `make bench`; `python benches/run.py NAME` measures one bench again and keeps the rest.
-Every section says what it was measured on.
+`make bench` measures all of this, `make chaos` the last section, and the command below a section
+that one alone. Goals stand with their figures. A figure in **bold** misses the goal of its row.
 """
 
 
@@ -49,7 +51,8 @@ def main(names: Sequence[str]) -> None:
         sys.exit(f"There is no bench {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
     for name in names or BENCHES:
         print(f"{name} …", file=sys.stderr)
-        section = f"{import_module(name).run().strip()}\n\n{describe_machine()}\n"
+        again = f"`python benches/run.py {name}` · {describe_machine()}"
+        section = _wide(f"{import_module(name).run().strip()}\n\n{again}\n")
         sections = read_sections() | {name: section}
         write_report(sections)
         print(section)
@@ -68,6 +71,17 @@ def write_report(sections: dict[str, str]) -> None:
     names = [name for name in (*BENCHES, *ON_REQUEST) if name in sections]
     texts = [f"<!-- {name} -->\n{sections[name].strip()}\n" for name in names]
     REPORT.write_text("\n".join([HEAD, *texts]), encoding="utf-8")
+
+
+def _wide(section: str) -> str:
+    """Give paragraphs the width that the other pages have."""
+    parts = section.split("\n\n")
+    return "\n\n".join(
+        part
+        if part.lstrip().startswith(("#", "|", "-", "`"))
+        else textwrap.fill(part, WIDTH, break_on_hyphens=False)
+        for part in parts
+    )
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ def run() -> str:
     lines = [
         "## Start-up",
         "",
-        "How long does a user wait for a command that asks no model? Each command is a process of "
-        f"its own; they take turns, and the quickest of {ROUNDS} runs counts.",
+        "How long does a user wait for a command that asks no model? Each command is a process of",
+        f"its own. They take turns, and the quickest of {ROUNDS} runs counts.",
         "",
         "| Command | Seconds | ÷ `import prefect` |",
         "|---|---:|---:|",

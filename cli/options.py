@@ -120,7 +120,7 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=None if _is_given(field) else field.default,
+        default=None if field.default_factory or _is_given(field) else field.default,
         annotation=Annotated[_type(field) | None, option],
     )
 
@@ -136,8 +136,8 @@ def _panel(name: str) -> str:
 
 
 def _is_given(field: FieldInfo) -> bool:
-    """Whether its default isn't the option's: it is made, or given as pairs or as a file."""
-    return field.default_factory is not None or field.annotation is Policy or _is_list(field)
+    """Whether it is given in another form than the field has: as pairs, or as a file."""
+    return _is_mapping(field) or field.annotation is Policy or _is_list(field)
 
 
 def _is_mapping(field: FieldInfo) -> bool:

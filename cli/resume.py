@@ -40,7 +40,7 @@ def resume(
 ) -> int:
     """Go on with a run that was cancelled, killed or stopped by a bound.
 
-    What had finished is not done again. Options that are given take the place of the run's own.
+    Finished steps are not done again. Options that are given take the place of the run's own.
     """
     from ..runs import find_run
 

@@ -64,7 +64,7 @@ def train(
         typer.Option(
             "--practice",
             help="Learn from plans of its own, compared by what they are worth, instead of from "
-            "the pairs' plans; from --start, or what plans now.",
+            "the pairs' plans; from --start, or the adapter in use.",
         ),
     ] = False,
     out: Annotated[

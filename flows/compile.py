@@ -86,8 +86,8 @@ class CompiledPlan:
         inputs: Names and texts of what the plan is given; `inputs_of` says who reads which.
         rules: What every agent is told: the plan's constraints and assumptions.
         content_hash: SHA-256 over what running the plan depends on; the same in every process and
-            Python version. Priorities do not count: they change when, not what. Nor do the most
-            attempts, which whoever resumes a run may raise.
+            Python version. Priorities do not count, since they change when, not what. Nor do the
+            most attempts, which whoever resumes a run may raise.
     """
 
     objective: str
@@ -133,7 +133,7 @@ def compile_plan(
     Args:
         plan: A valid plan.
         defaults: What steps get where the plan says nothing.
-        durations: Expected seconds of the steps, by id, for the priorities; every step counts as 1
+        durations: Expected seconds of the steps, by id, for the priorities. Every step counts as 1
             where none are given, and as the mean of the known ones where some are. Those that
             `recall` expects, if left out.
         recall: What the memory made of the steps; it may change who does one and on which tier.

@@ -83,8 +83,8 @@ class SwarmOptions(CallBounds):
         default_factory=default_model,
         min_length=1,
         description="Model for every tier: demo, llamacpp:PATH, block:SLUG/NAME, PROVIDER:NAME or "
-        "openai:NAME@URL; the machine's setting, else demo, where empty. Of several, a,b, the next "
-        "one serves when one is down.",
+        "openai:NAME@URL. Of several, a,b, the next one serves when one is down. Where empty, the "
+        "setting PREFECT_INTEGRATIONS_SWARM_MODEL.",
     )
     worker: ModelName | None = Field(default=None, description="Model of the cheapest tier.")
     coder: ModelName | None = Field(default=None, description="Model of the middle tier.")

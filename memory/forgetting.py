@@ -59,8 +59,8 @@ def forget(
     """Remove episodes for good, from the memory that the settings name, without confirmation.
 
     At least one condition is needed, and all have to hold. With the episodes go their vectors, the
-    generations of the index that have them, what was learned of them, and their keys in decisions
-    about personas; see docs/reference/memory.md. It blocks until the index is built again.
+    generations of the index that have them, and what was learned of them. Decisions about personas
+    lose their keys; see docs/how-to/forget.md. It blocks until the index is built again.
 
     Args:
         run: All of this run: its flow run's id, or the short id that commands print.

@@ -30,17 +30,17 @@ class SwarmSettings(Frozen):
         default=None,
         description="Folder for runs and memory; `swarm` in Prefect's home if not set.",
     )
+    model: str = Field(
+        default="demo",
+        min_length=1,
+        description="Model of a run that names none, such as `openai:gpt-5`.",
+    )
     memory: str | None = Field(
         default=None,
         description=(
             "Address of the PostgreSQL server that holds the memory, for deployments on several "
             "machines; a file in `home` if not set."
         ),
-    )
-    model: str = Field(
-        default="demo",
-        min_length=1,
-        description="Model of runs that name none; `model` of the options says what it may be.",
     )
     sandbox: Literal["strict", "limits-only"] = Field(
         default="strict",

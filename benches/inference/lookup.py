@@ -26,10 +26,9 @@ HEAD = """\
 
 ### Prompt lookup
 
-How much faster is a text written alone when what it repeats of its prompt, or of itself, is
-guessed and computed together? Tokens a second at one slot, at most {tokens} tokens, {rounds}
-rounds in turns; the ratio is the median of the rounds', with the lowest and the highest. *Same
-text* says whether each round wrote the same both ways.
+How much faster is a text when what it repeats of its prompt, or of itself, is guessed and computed
+together? Tokens a second at one slot, at most {tokens} tokens, {rounds} rounds in turns. The ratio
+is their median, with the lowest and the highest. *Same text*: each round wrote the same both ways.
 
 | Text | With guesses, tokens/s | Without | Ratio | Same text |
 |---|---:|---:|---:|---|"""

@@ -46,22 +46,18 @@ SHARED_N_CTX = 1536
 HEAD = """\
 ## The local engine beside llama.cpp's server
 
-How fast does the local engine write beside llama.cpp's own server, with the same model file
-(the embedded SmolLM2-135M), threads ({threads}) and slots? Both are asked in turns, {rounds} rounds
-of each; a cell has the engine's tokens a second, and the median of the rounds' ratios, engine ÷
-server, with the lowest and the highest. Requests of {tokens} tokens after a short prompt, at least
-4 and one for each slot, all sent at once. *Deterministic* is the option with which an answer does
-not depend on what is computed beside it. *As shipped* is the Q4_1 file that both are given; the
-engine computes with the Q8_0 file that it makes of it where the processor has no fast kernels for
-Q4_1. *Q8_0* is that file, given to both.
-
-`python benches/run.py inference`
+How fast does the local engine write beside llama.cpp's own server, with the same model file (the
+embedded SmolLM2-135M), threads ({threads}) and slots? {rounds} rounds in turns. A cell has the
+engine's tokens a second, and the median of engine ÷ server with the lowest and the highest.
+Requests of {tokens} tokens after a short prompt, at least 4 and one for each slot, are sent at
+once. *As shipped*: both get the Q4_1 file; where the processor has no fast kernels for it, the
+engine computes with the Q8_0 file that it makes of it. *Q8_0*: both get that one. *Deterministic*:
+an answer does not depend on what is computed beside it.
 """
 SHARED = """\
 
-{count} requests of {tokens} tokens whose prompts have the first 1,200 tokens or so in common.
-Seconds until the last answer, the median of {rounds} rounds, and the server's ÷ the engine's.
-*Best* compares each with the slots that suit it.
+{count} requests of {tokens} tokens whose prompts share the first 1,200 tokens or so: seconds until
+the last answer, the median of {rounds} rounds. *Best*: each with the slots that suit it.
 
 | Weights | Slots | Engine, s | Server, s | Server ÷ engine |
 |---|---:|---:|---:|---:|"""

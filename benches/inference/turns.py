@@ -29,8 +29,8 @@ HEAD = """\
 ### A turn with tools
 
 Does the grammar that lets a model answer or call cost an answer its speed? The same prompt with
-{tools} tools, {tokens} tokens at one slot, {rounds} rounds in turns; the ratio is the median of the
-rounds', with the lowest and the highest.
+{tools} tools, {tokens} tokens at one slot, {rounds} rounds in turns. The ratio is their median,
+with the lowest and the highest.
 
 | Sampling | Under the grammar, tokens/s | Without, tokens/s | Ratio |
 |---|---:|---:|---:|"""

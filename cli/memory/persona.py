@@ -25,10 +25,10 @@ __all__ = ["persona_app", "personas"]
 
 _ACTS = {
     "promote": "Let any step have an invented persona, whatever its evidence.",
-    "retire": "Let no step have a persona any more.",
+    "retire": "Give a persona to no further step.",
     "restore": "Take a retired persona back as what it was.",
-    "undo": "Reverse what was decided last about a persona; twice is as before.",
-    "release": "Let reviews decide again about one that a person has decided about.",
+    "undo": "Reverse the last decision about a persona; a second undo brings it back.",
+    "release": "Let reviews decide again about a persona that you have decided about.",
 }
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A persona's name or title.")]

@@ -49,7 +49,7 @@ def read_in(
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Take in what export wrote. What is there already stays; a bad line, and none is taken in."""
+    """Read what `export` wrote. Episodes that are there stay; with a bad line nothing is read."""
     from ...memory.log.rows import values_of
 
     episodes: list[Episode] = []

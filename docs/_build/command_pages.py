@@ -71,7 +71,8 @@ def _argument(option: Any) -> str:
 
 
 def _name(option: Any) -> str:
-    return (option.metavar or option.name.upper()).strip("[]")
+    name = option.metavar or option.name.upper()
+    return name[1:-1] if _is_bracketed(option) else name
 
 
 def _is_bracketed(option: Any) -> bool:

@@ -96,7 +96,7 @@ async def fork(
 ) -> SwarmResult:
     """Begin a new run that takes over what another one has finished.
 
-    A finished step is taken over if the new plan asks it for the same, and it reads the same; it
+    A finished step is taken over if the new plan asks it for the same, and it reads the same. It
     is not asked again, and the result says whose it is (`taken_from`). Metrics, cost and memory
     of the new run are of what it did itself.
 

@@ -18,7 +18,8 @@ from prefect_swarm.parl.train.extra import require_extra
 LOCAL = r"^Local models need llama\.cpp\. Type: pip install 'prefect-swarm\[local\]'$"
 DEMO = (
     r"^Local models need llama\.cpp\. Type: pip install 'prefect-swarm\[demo\]', "
-    r"or name another model: --model openai:NAME$"
+    r"or name another model: --model openai:NAME, or for all runs "
+    r"PREFECT_INTEGRATIONS_SWARM_MODEL=openai:NAME$"
 )
 
 

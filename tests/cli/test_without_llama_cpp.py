@@ -18,7 +18,10 @@ from .conftest import EXAMPLES
 SCRIPT = Path(swarm_script.__file__)
 REMOTE = "openai:qwen@http://127.0.0.1:9/v1"
 LOCAL = "  Type: pip install 'prefect-swarm[local]'"
-DEMO = "  Type: pip install 'prefect-swarm[demo]', or name another model: --model openai:NAME"
+DEMO = (
+    "  Type: pip install 'prefect-swarm[demo]', or name another model: --model openai:NAME, "
+    "or for all runs PREFECT_INTEGRATIONS_SWARM_MODEL=openai:NAME"
+)
 
 Without = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 __all__ = ["ROOT", "blocks", "page_path", "rows", "sections"]
 
 ROOT = Path(__file__).parents[2]
-_FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
 
 
 def sections(page: str) -> dict[str, str]:
@@ -41,7 +41,7 @@ def rows(text: str) -> list[list[str]]:
 
 def blocks(text: str, language: str) -> list[str]:
     """Return what stands in the fenced blocks of a language."""
-    return [body for found, body in _FENCED.findall(text) if found == language]
+    return [body for _, found, body in _FENCED.findall(text) if found == language]
 
 
 def _is_rule(line: str) -> bool:

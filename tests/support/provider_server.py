@@ -146,6 +146,7 @@ def provider_server(
     *,
     models: tuple[str, ...] | None = None,
     models_status: int = 200,
+    port: int = 0,
 ) -> Generator[ProviderServer]:
     """Serve the API inside.
 
@@ -153,8 +154,9 @@ def provider_server(
         reply: Says what a request is answered; called in the request's own thread.
         models: The names that `GET /v1/models` lists; None: the server has no such route.
         models_status: The status that the routes of models answer with.
+        port: Where it listens; 0: at any port that is free.
     """
-    with _Http() as http:
+    with _Http(port) as http:
         url = f"http://127.0.0.1:{http.server_port}/v1"
         http.provider = ProviderServer(reply, url, models, models_status)
         thread = threading.Thread(target=http.serve_forever, args=(0.01,), daemon=True)
@@ -175,8 +177,8 @@ class _Http(ThreadingHTTPServer):
     # Requests of many steps arrive at the same moment; the system has those refused wait a second.
     request_queue_size = 512
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, port: int) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
         self._connections: set[socket.socket] = set()
 
     def process_request(self, request: Any, client_address: Any) -> None:

@@ -8,14 +8,18 @@ __all__ = ["long_sentences", "sentences"]
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a page's prose: no code, tables, links' targets or comments."""
-    text = re.sub(r"^```.*?^```$", "\n\n", text, flags=re.DOTALL | re.MULTILINE)
+    """Return the sentences of a page's prose.
+
+    Code, tables, links' targets, comments, quotations and facts between middle dots are none.
+    """
+    text = re.sub(r"^ *(`{3,}).*?^ *\1$", "\n\n", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    text = re.sub(r"^\|.*$", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^(?:\||> ).*$", "\n", text, flags=re.MULTILINE)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     text = re.sub(r"`[^`]+`", "x", text)
+    text = re.sub(r"^.* · .* · .*$", "\n", text, flags=re.MULTILINE)
     found: list[str] = []
-    for part in re.split(r"\n\s*\n|^\s*(?:[-*>]|\d+\.)\s|^#+ ", text, flags=re.M):
+    for part in re.split(r"\n\s*\n|^\s*(?:[-*]|\d+\.)\s|^#+ ", text, flags=re.M):
         joined = " ".join(part.split())
         found += [piece for piece in re.split(r"(?<=[.!?])[)*]*\s+", joined) if piece]
     return found

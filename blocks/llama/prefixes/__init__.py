@@ -1,4 +1,4 @@
-"""States of prompts that no slot holds any more: in memory, and shared beginnings on disk.
+"""States of prompts that have left their slots: in memory, and shared beginnings on disk.
 
 `kept` is the memory, `folder` the disk, `states` decides what is stored and used again.
 May be imported by `blocks.llama`.

@@ -1,0 +1,61 @@
+"""Fenced blocks of the pages that users read. Pure but for reading them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from docs_pages import ROOT
+
+__all__ = ["GENERATED", "LANGUAGES", "Fence", "documented_pages", "fences", "fences_in"]
+
+GENERATED = frozenset(
+    {
+        "docs/reference/cli.md",
+        "docs/reference/options.md",
+        "docs/reference/packages.md",
+        "docs/reference/plan_language.md",
+        "docs/reference/python.md",
+        "docs/reference/settings.md",
+    }
+)
+"""Pages that are made from the code: their blocks are signatures and usage lines, not commands."""
+LANGUAGES = frozenset(
+    {"console", "cypher", "json", "python", "sh", "sql", "text", "toml", "yaml"},
+)
+"""`console` is a session with prompts and output, `sh` are commands alone, `text` is neither."""
+_FENCE = re.compile(r"^(`{3,})([^\n]*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A fenced block: its page below the root, the line that its text begins in, and the text."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+
+def documented_pages() -> list[str]:
+    """Return the pages whose blocks are for a reader to type, README first."""
+    docs = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+    return ["README.md", *(page for page in docs if page not in GENERATED)]
+
+
+def fences(*languages: str) -> list[Fence]:
+    """Return the blocks of all pages, of these languages or of all."""
+    found = [
+        fence
+        for page in documented_pages()
+        for fence in fences_in(page, (ROOT / page).read_text("utf-8"))
+    ]
+    return [fence for fence in found if not languages or fence.language in languages]
+
+
+def fences_in(page: str, text: str) -> list[Fence]:
+    """Return the blocks of a page's text."""
+    return [
+        Fence(page, text.count("\n", 0, match.start(3)) + 1, match[2], match[3])
+        for match in _FENCE.finditer(text)
+    ]
