@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from docs_pages import ROOT
+from docs_pages import ROOT, blocks, page_path
 from documented.stand_in import answer
 from provider_server import Asked, Reply
 from recorded_plans import recorded_plans
@@ -64,12 +64,18 @@ _PRETENDED = runpy.run_path(str(ROOT / "examples" / "tools" / "pretend_model.py"
 
 def _pretending(asked: Asked) -> Reply:
     """Answer as the tutorials' program that pretends to be a model."""
-    tools = [tool["function"]["name"] for tool in asked.body.get("tools") or []]
+    tools = {tool["function"]["name"]: tool for tool in asked.body.get("tools") or []}
     message: dict[str, Any] = _PRETENDED["message"](asked.body["messages"], tools)
     if calls := message.get("tool_calls"):
         call = calls[0]["function"]
         return Reply(tool_args=call["arguments"], tool_name=call["name"])
     return Reply(message["content"])
+
+
+def _json_of(page: str) -> str:
+    """Return the file that a page has its reader write."""
+    [text] = blocks(page_path(page).read_text("utf-8"), "json")
+    return text
 
 
 def _drinks(asked: Asked) -> Reply:
@@ -158,6 +164,24 @@ SESSIONS: Mapping[str, Session] = MappingProxyType(
         "docs/reference/gates.md": Session(
             files={"slug.py": _SLUG, "some.py": "a = 1\n"},
             codes={"prefect-swarm gates .*": 1},
+            sandboxed=True,
+        ),
+        "docs/tutorials/approve_and_edit.md": Session(
+            reply=_pretending,
+            files={"steps.json": _json_of("approve_and_edit.md")},
+            codes={
+                "prefect-swarm (run|fork) .*": 4,
+                "prefect-swarm reject .*": 3,
+            },
+        ),
+        "docs/tutorials/deploy.md": Session(reply=_pretending, example="tools", scene="asked"),
+        "docs/tutorials/own_model.md": Session(
+            reply=_pretending, codes={"prefect-swarm run .*--max-usd.*": 2}
+        ),
+        "docs/tutorials/own_plan.md": Session(
+            reply=_pretending,
+            files={"plan.json": _json_of("own_plan.md")},
+            codes={"prefect-swarm run .*": 4},
             sandboxed=True,
         ),
         "docs/tutorials/mcp_tools.md": Session(
