@@ -6,8 +6,9 @@ import json
 import re
 import runpy
 import shutil
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +19,8 @@ from provider_server import Asked, Reply
 from recorded_plans import recorded_plans
 
 __all__ = ["SESSIONS", "Session"]
+
+_LONGEST_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,25 @@ def _json_of(page: str) -> str:
     """Return the file that a page has its reader write."""
     [text] = blocks(page_path(page).read_text("utf-8"), "json")
     return text
+
+
+@dataclass
+class _WritesSlowly:
+    """The end of its plan comes once a step of what is complete of it was asked for."""
+
+    asked: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, asked: Asked) -> Reply:
+        if not asked.is_plan:
+            self.asked.set()
+            return answer(asked)
+        reply = answer(asked)
+        last = len(json.dumps(reply.tool_args)) // reply.piece
+
+        def hold(number: int) -> None:
+            assert number < last or self.asked.wait(_LONGEST_S)
+
+        return replace(reply, before_piece=hold)
 
 
 def _drinks(asked: Asked) -> Reply:
@@ -153,6 +175,7 @@ _SINGLE = json.dumps(
 SESSIONS: Mapping[str, Session] = MappingProxyType(
     {
         "README.md": Session(reply=_mills),
+        "docs/background/planning.md": Session(reply=_WritesSlowly()),
         "docs/how-to/approval.md": Session(scene="plan waits", codes={"prefect-swarm run .*": 4}),
         "docs/how-to/evaluate.md": Session(reply=_drinks, codes={"prefect-swarm eval .*": 1}),
         "docs/how-to/fork.md": Session(
