@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...flows.approving.forms.kept import is_suspended
 from ...settings import home
 from ...text import one_line
 from ..command import AsJson
@@ -48,7 +49,7 @@ def waiting(run_name: _UnlessAll = None, as_json: AsJson = False) -> int:
         run, question = found[0]
         print_text("")
         print_text(f"Look closer: prefect-swarm waiting {run.run_id}")
-        print_text(f"Answer: prefect-swarm approve {run.run_id} {question.id} --resume")
+        print_text(f"Answer: prefect-swarm approve {run.run_id} {question.id}{_going_on(run)}")
     return 0
 
 
@@ -58,8 +59,14 @@ def _print_whole(found: list[tuple[RunFolder, Question]]) -> None:
         if question.text:
             print_text(question.text)
         print_text("")
-        print_text(f"prefect-swarm approve {run.run_id} {question.id} --resume")
-        print_text(f"prefect-swarm reject {run.run_id} {question.id} --why TEXT --resume")
+        named, more = f"{run.run_id} {question.id}", _going_on(run)
+        print_text(f"prefect-swarm approve {named}{more}")
+        print_text(f"prefect-swarm reject {named} --why TEXT{more}")
+
+
+def _going_on(run: RunFolder) -> str:
+    """What has the run go on here; nothing where a process or a worker does it by itself."""
+    return "" if is_executed(run.folder) or is_suspended(run) else " --resume"
 
 
 def _record(run: RunFolder, question: Question) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _waiting_words(flow_run_id: UUID) -> str:
 
     return (
         f"It waits for a person. Answer its form at {url_for('flow-run', obj_id=flow_run_id)}, or "
-        f"where its folder is: prefect-swarm approve {run_id_of(str(flow_run_id))} --resume"
+        f"where its folder is: prefect-swarm approve {run_id_of(str(flow_run_id))}"
     )
 
 

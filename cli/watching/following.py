@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ...events.kinds import AskedEvent, BeganEvent, FinishedEvent, RunEvent, Tell
 from ...events.log import EVENTS
 from ...events.reading import EventReader
+from ...flows.approving.forms.kept import is_suspended
 from ...runs import RunFolder
 from ..runs.listing import is_executed
 from .stage import Stage, stage_of
@@ -57,7 +58,7 @@ async def follow_run(
         followed.stage = await _stage(run, followed.last, is_open, is_alive=alive)
         if followed.stage in ("over", "left"):
             return followed
-        if (text := _note(followed.stage, run.run_id)) and text != noted:
+        if (text := _note(followed.stage, run)) and text != noted:
             noted = text
             note(text)
         await asyncio.sleep(_ASK_S if followed.stage == "elsewhere" else _LOOK_S)
@@ -78,13 +79,15 @@ async def _stage(
     )
 
 
-def _note(stage: Stage, run_id: str) -> str:
+def _note(stage: Stage, run: RunFolder) -> str:
+    if stage == "waits" and is_suspended(run):
+        return f"It waits for a person; then a worker goes on with it. {_to_answer(run.run_id)}"
     if stage == "waits":
-        return f"It was left until a person answers. {_to_answer(run_id)} --resume"
+        return f"It was left until a person answers. {_to_answer(run.run_id)} --resume"
     if stage == "elsewhere":
         return (
             "No process of this machine works on it, and Prefect's server has it as not over. If "
-            f"no other machine works on it: prefect-swarm resume {run_id}"
+            f"no other machine works on it: prefect-swarm resume {run.run_id}"
         )
     return ""
 

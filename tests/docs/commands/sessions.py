@@ -18,7 +18,7 @@ from documented.stand_in import answer
 from provider_server import Asked, Reply
 from recorded_plans import recorded_plans
 
-__all__ = ["SESSIONS", "Session"]
+__all__ = ["SESSIONS", "Session", "pretending"]
 
 _LONGEST_S = 30.0
 
@@ -65,7 +65,7 @@ def _mills(asked: Asked) -> Reply:
 _PRETENDED = runpy.run_path(str(ROOT / "examples" / "tools" / "pretend_model.py"))
 
 
-def _pretending(asked: Asked) -> Reply:
+def pretending(asked: Asked) -> Reply:
     """Answer as the tutorials' program that pretends to be a model."""
     tools = {tool["function"]["name"]: tool for tool in asked.body.get("tools") or []}
     message: dict[str, Any] = _PRETENDED["message"](asked.body["messages"], tools)
@@ -190,25 +190,24 @@ SESSIONS: Mapping[str, Session] = MappingProxyType(
             sandboxed=True,
         ),
         "docs/tutorials/approve_and_edit.md": Session(
-            reply=_pretending,
+            reply=pretending,
             files={"steps.json": _json_of("approve_and_edit.md")},
             codes={
                 "prefect-swarm (run|fork) .*": 4,
                 "prefect-swarm reject .*": 3,
             },
         ),
-        "docs/tutorials/deploy.md": Session(reply=_pretending, example="tools", scene="asked"),
         "docs/tutorials/own_model.md": Session(
-            reply=_pretending, codes={"prefect-swarm run .*--max-usd.*": 2}
+            reply=pretending, codes={"prefect-swarm run .*--max-usd.*": 2}
         ),
         "docs/tutorials/own_plan.md": Session(
-            reply=_pretending,
+            reply=pretending,
             files={"plan.json": _json_of("own_plan.md")},
             codes={"prefect-swarm run .*": 4},
             sandboxed=True,
         ),
         "docs/tutorials/mcp_tools.md": Session(
-            reply=_pretending, example="tools", codes={"prefect-swarm run .*acting.*": 4}
+            reply=pretending, example="tools", codes={"prefect-swarm run .*acting.*": 4}
         ),
     }
 )

@@ -16,13 +16,16 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     (r"prefect-swarm train", "it trains for minutes: tests/parl does it"),
     (r"prefect-swarm requantise", "it needs a file of weights: tests/cli does it"),
     (r"python -m prefect_swarm.parl.data", "it draws 40,000 plans: tests/parl/data does it"),
-    (r"(\S+=\S+ )?prefect |curl .*PREFECT_API_URL", "it needs a server: test_deploying does it"),
+    (
+        r"(\S+=\S+ )?prefect |curl .*PREFECT_API_URL",
+        "it needs a server and a pool: test_deploying types it, or test_deployment",
+    ),
     (r"PREFECT_API_URL=\S+ prefect-swarm watch", "it needs another machine's server"),
     (
         r"prefect-swarm watch [0-9a-f]{12}",
         "the run has to go on meanwhile: tests/cli/watching does it",
     ),
-    (r"prefect-swarm approve [0-9a-f]{12}$", "a worker has to be there: test_deploying does it"),
+    (r"prefect-swarm approve [0-9a-f]{12}$", "a worker has to be there: test_deploying types it"),
     (r"prefect-swarm gates check letter.txt", "a package has to be there: test_own_gate does it"),
     (r"prefect-swarm doctor( --deep)?$", "it says what the machine has: tests/cli/doctor does it"),
     (r"python pretend_model.py", "it serves until Ctrl-C: its answers are those of the stand-in"),
