@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,17 +29,28 @@ class Named:
     words: tuple[str, ...]
 
 
-def named_commands(text: str) -> list[Named]:
-    """Return the commands in a page's blocks, and in the code of its sentences and tables."""
+def named_commands(text: str, short: Collection[str] = ()) -> list[Named]:
+    """Return the commands in a page's blocks, and in the code of its sentences and tables.
+
+    Args:
+        text: The page's.
+        short: Commands that sentences may name without the program, where an option follows.
+    """
     blocks = [(match.start(), match[0]) for match in _FENCED.finditer(text)]
     prose = _FENCED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    # A span may go on in the next line.
-    spans = [(match.start(2), match[2].replace("\n", " ")) for match in _SPAN.finditer(prose)]
+    spans = [(match.start(2), _whole(match[2], short)) for match in _SPAN.finditer(prose)]
     return [
         Named(text.count("\n", 0, start + offset) + 1, words)
         for start, code in [*blocks, *spans]
         for offset, words in _in_code(code)
     ]
+
+
+def _whole(span: str, short: Collection[str]) -> str:
+    """Return a span of code in a line, with the program's name where it is left out."""
+    line = span.replace("\n", " ")
+    is_short = line.partition(" ")[0] in short and " --" in line
+    return f"prefect-swarm {line}" if is_short else line
 
 
 def _in_code(code: str) -> Iterator[tuple[int, tuple[str, ...]]]:
