@@ -12,7 +12,7 @@ from documented.shell import Shell, shell
 from documented.stand_in import Answering, answer
 from provider_server import provider_server
 
-from .typed import typed
+from .typed import EMBEDDED, typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,11 @@ def typist(
         "OPENAI_BASE_URL": model_server,
         "MY_SERVER_KEY": "sk-of-nobody",
         "MODEL_KEY": "sk-of-nobody",
-        "PREFECT_INTEGRATIONS_SWARM_MODEL": f"openai:stand-in@{model_server}",
+        "PREFECT_INTEGRATIONS_SWARM_MODEL": f"openai:{EMBEDDED}@{model_server}",
         "BROWSER": "true",
     }.items():
         monkeypatch.setenv(name, value)
     (folder := tmp_path / "reader").mkdir()
     lay_out(folder)
     with shell(folder) as opened:
-        yield Typist(
-            opened, model_server, lambda name: set_scene(name, opened, swarm_home, kept)
-        )
+        yield Typist(opened, model_server, lambda name: set_scene(name, opened, swarm_home, kept))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from docs_pages import ROOT
 from documented.stand_in import answer
 from provider_server import Asked, Reply
+from recorded_plans import recorded_plans
 
 __all__ = ["SESSIONS", "Session"]
-
-_RECORDED = ROOT / "tests" / "tasks" / "planner" / "recorded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,50 +26,142 @@ class Session:
 
     Attributes:
         reply: What its models answer.
-        files: A folder whose files lie in the reader's.
-        scene: What was run before, whose ids stand for those that no command has printed.
-        codes: The exit codes of commands that don't end with 0, by their beginnings.
+        example: A folder of examples whose files lie in the reader's.
+        files: Files that lie there, with their texts.
+        scene: What was run before; its run stands for ids that no command has printed.
+        codes: The exit codes that aren't 0, by expressions for the commands.
         sandboxed: Whether its gates need a sandbox.
     """
 
     reply: Callable[[Asked], Reply] = answer
-    files: str = ""
+    example: str = ""
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
     scene: str = "nothing"
     codes: Mapping[str, int] = field(default_factory=dict[str, int])
     sandboxed: bool = False
 
+    def lay_out(self, folder: Path) -> None:
+        """Put the files into a folder."""
+        if self.example:
+            shutil.copytree(ROOT / "examples" / self.example, folder, dirs_exist_ok=True)
+        for name, text in self.files.items():
+            (folder / name).write_text(text, "utf-8")
+
+    def code_of(self, command: str) -> int:
+        """Return the exit code that is right for a command."""
+        found = (code for pattern, code in self.codes.items() if re.fullmatch(pattern, command))
+        return next(found, 0)
+
 
 def _mills(asked: Asked) -> Reply:
-    """Answer as the models of the README's first run did."""
-    held = json.loads(
-        (_RECORDED / "market_research_with_regions_and_a_join.json").read_text("utf-8")
-    )
-    if asked.is_plan:
-        return Reply(tool_args=held["plan"])
-    return Reply(f"A note on {asked.prompt.splitlines()[-1][:60]}: it sells well there, and ends.")
+    """Answer as the models of the README's first run."""
+    plan = next(each for each in recorded_plans() if each.name.startswith("market_research")).plan
+    return Reply(tool_args=plan) if asked.is_plan else answer(asked)
+
+
+_PRETENDED = runpy.run_path(str(ROOT / "examples" / "tools" / "pretend_model.py"))
 
 
 def _pretending(asked: Asked) -> Reply:
-    """Answer as the program of the tutorials that pretends to be a model."""
-    program = runpy.run_path(str(ROOT / "examples" / "tools" / "pretend_model.py"))
+    """Answer as the tutorials' program that pretends to be a model."""
     tools = [tool["function"]["name"] for tool in asked.body.get("tools") or []]
-    message: dict[str, Any] = program["message"](asked.body["messages"], tools)
+    message: dict[str, Any] = _PRETENDED["message"](asked.body["messages"], tools)
     if calls := message.get("tool_calls"):
         call = calls[0]["function"]
         return Reply(tool_args=call["arguments"], tool_name=call["name"])
     return Reply(message["content"])
 
 
+def _drinks(asked: Asked) -> Reply:
+    """Plan what the example's cases are about; a haiku has a single line."""
+    if not asked.is_plan:
+        return Reply("Rain falls on tea and coffee.")
+    prompts = ["Write it."] if "haiku" in asked.prompt else ["Describe tea.", "Compare both."]
+    steps = [{"agent": "Writer", "prompt": prompt} for prompt in prompts]
+    writer = {"name": "Writer", "system_prompt": "You write."}
+    return Reply(tool_args={"create_subagent": [writer], "assign_task": steps})
+
+
+_LEAFLETS = {
+    "four sentences": "The Great Barrier Reef Lighthouse is a testament to the resilience and "
+    "ingenuity of the people who built it.",
+    "two sentences": "The Great Barrier Reef Lighthouse is a beautiful piece of art that has been "
+    "built by people all over the world.",
+    "lamp and its lens": "The light from a lighthouse is made of glass, and it's designed to "
+    "reflect sunlight in a way that sailors see.",
+}
+
+
+def _lighthouses(asked: Asked) -> Reply:
+    """Answer as the embedded model did when the page was written."""
+    last = asked.prompt.splitlines()[-1]
+    return Reply(next((text for words, text in _LEAFLETS.items() if words in last), "It is old."))
+
+
+def _travels(asked: Asked) -> Reply:
+    """Answer as a model that is fond of ways to travel."""
+    ways = {
+        "Describe trains.": "A train is a remarkable",
+        "Describe buses.": "A bus is a versatile",
+    }
+    text = next((text for words, text in ways.items() if words in asked.prompt), "Both are")
+    return answer(asked) if asked.is_plan else Reply(f"{text} way to travel.")
+
+
+_WRONG = "def slugify(title):\n    return title.lower()\n"
+_RIGHT = """import re
+
+
+def slugify(title):
+    return "-".join(re.findall(r"[a-z0-9]+", title.lower()))
+"""
+_SCRIPT = """#!/bin/bash
+python3 -c 'import sys; from slug import slugify; print(slugify(sys.argv[1]))' "$1"
+"""
+
+
+def _slugs(asked: Asked) -> Reply:
+    """Write a function that is wrong at first."""
+    if "bash script" in asked.prompt:
+        return Reply(f"```bash\n{_SCRIPT}```")
+    if "makes a title lower case" not in asked.prompt:
+        return Reply("```python\ndef test_nothing():\n    assert True\n```")
+    was_told = "gave 'hello, world!'" in json.dumps(asked.body["messages"])
+    return Reply(f"```python\n{_RIGHT if was_told else _WRONG}```")
+
+
+_SLUG = """def slugify(title):
+  return "-".join(title.lower().split())
+
+
+def test_slugify():
+    assert slugify("Hello, World!") == "hello-world"
+"""
+_SINGLE = json.dumps(
+    {
+        "objective": "Describe trains",
+        "agents": [{"name": "Writer", "system_prompt": "You write."}],
+        "steps": [{"id": "S1", "agent": "Writer", "prompt": "Describe trains."}],
+    }
+)
 SESSIONS: Mapping[str, Session] = MappingProxyType(
     {
         "README.md": Session(reply=_mills),
-        "docs/how-to/approval.md": Session(scene="plan waits", codes={"prefect-swarm run": 4}),
-        "docs/how-to/watch.md": Session(scene="done"),
+        "docs/how-to/approval.md": Session(scene="plan waits", codes={"prefect-swarm run .*": 4}),
+        "docs/how-to/evaluate.md": Session(reply=_drinks, codes={"prefect-swarm eval .*": 1}),
+        "docs/how-to/fork.md": Session(
+            reply=_lighthouses, codes={"prefect-swarm fork [0-9a-f]{12}": 2}
+        ),
+        "docs/how-to/tools.md": Session(example="tools"),
+        "docs/reference/events.md": Session(reply=_travels, files={"plan.json": _SINGLE}),
+        "docs/reference/failures.md": Session(reply=_slugs, sandboxed=True),
         "docs/reference/gates.md": Session(
-            codes={"prefect-swarm gates": 1}, sandboxed=True
+            files={"slug.py": _SLUG, "some.py": "a = 1\n"},
+            codes={"prefect-swarm gates .*": 1},
+            sandboxed=True,
         ),
         "docs/tutorials/mcp_tools.md": Session(
-            reply=_pretending, files="tools", codes={"prefect-swarm run --plan plan.json --mcp acting": 4}
+            reply=_pretending, example="tools", codes={"prefect-swarm run .*acting.*": 4}
         ),
     }
 )

@@ -9,7 +9,13 @@ from documented.fences import fences
 from .conftest import Typist
 from .typed import how_to_type, reason_not_to
 
-FOUND = {plain(command.text): command.where for fence in fences("sh") for command in commands(fence)}
+IN_SESSIONS = {plain(command.text) for fence in fences("console") for command in commands(fence)}
+FOUND = {
+    plain(command.text): command.where
+    for fence in fences("sh")
+    for command in commands(fence)
+    if plain(command.text) not in IN_SESSIONS
+}
 
 
 @pytest.mark.parametrize("command", [text for text in FOUND if reason_not_to(text) is None])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
-from docs_pages import ROOT
 from documented.commands import Command, commands, plain
 from documented.fences import fences
 from documented.shape import differences, ids_in
@@ -24,8 +21,7 @@ for fence in fences("console"):
 def test_it_is_as_a_reader_will_have_it(page: str, typist: Typist, models: Answering) -> None:
     session = SESSIONS.get(page, Session())
     models.reply = session.reply
-    if session.files:
-        shutil.copytree(ROOT / "examples" / session.files, typist.shell.folder, dirs_exist_ok=True)
+    session.lay_out(typist.shell.folder)
     runs = typist.scene(session.scene)
     ids: dict[str, str] = {}
     found: list[str] = []
@@ -39,12 +35,10 @@ def _problems(
     command: Command, session: Session, typist: Typist, runs: list[str], ids: dict[str, str]
 ) -> list[str]:
     code, output = typist.type(_with_ids(command.text, ids, runs), runs)
-    expected = next(
-        (code for begins, code in session.codes.items() if command.text.startswith(begins)), 0
-    )
-    wrong = [] if code == expected else [f"it ends with {code}: {output}"]
-    wrong += differences(command.output or "", output, ids)
-    return [f"{command.where}: {problem}" for problem in wrong]
+    wrong = differences(command.output or "", output, ids)
+    if code != session.code_of(command.text):
+        wrong.append(f"it ends with {code}")
+    return [f"{command.where}: {problem}" for problem in [*wrong, *([output] if wrong else [])]]
 
 
 def _with_ids(text: str, ids: dict[str, str], runs: list[str]) -> str:

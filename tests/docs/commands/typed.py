@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["NOT_RUN", "How", "how_to_type", "reason_not_to", "typed"]
+__all__ = ["EMBEDDED", "NOT_RUN", "How", "how_to_type", "reason_not_to", "typed"]
 
 NOT_RUN: tuple[tuple[str, str], ...] = (
     (r"(python -m )?pip install", "it needs a package index; test_extras looks at the names"),
@@ -18,6 +18,14 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     (r"python -m prefect_swarm.parl.data", "it draws 40,000 plans: tests/parl/data does it"),
     (r"(\S+=\S+ )?prefect |curl .*PREFECT_API_URL", "it needs a server: test_deploying does it"),
     (r"PREFECT_API_URL=\S+ prefect-swarm watch", "it needs another machine's server"),
+    (
+        r"prefect-swarm watch [0-9a-f]{12}",
+        "the run has to go on meanwhile: tests/cli/watching does it",
+    ),
+    (r"prefect-swarm approve [0-9a-f]{12}$", "a worker has to be there: test_deploying does it"),
+    (r"prefect-swarm gates check letter.txt", "a package has to be there: test_own_gate does it"),
+    (r"prefect-swarm doctor( --deep)?$", "it says what the machine has: tests/cli/doctor does it"),
+    (r"python pretend_model.py", "it serves until Ctrl-C: its answers are those of the stand-in"),
     (r"sqlite3 ", "the program may be missing: test_personas_doc asks the same"),
 )
 """Beginnings of commands that no test types, and why."""
@@ -41,20 +49,23 @@ _HOW: tuple[tuple[str, How], ...] = (
     (r"prefect-swarm (approve|reject|edit) RUN", How("plan waits")),
     (r"prefect-swarm (waiting|runs --status waiting)", How("plan waits")),
     (r"prefect-swarm resume RUN", How("answered")),
-    (r"prefect-swarm fork RUN$", How("partial")),
+    (r"prefect-swarm fork RUN$", How("partial", (3,))),
     (r"prefect-swarm diff RUN RUN", How("two")),
     (r"prefect-swarm memory import", How("exported")),
     (r"prefect-swarm run .*--approve", How(codes=(4,))),
     (r"prefect-swarm (memory|runs)|.*\bRUN\b", How("done")),
+    (r"prefect-swarm eval .*--baseline", How("evaluated", (0, 1))),
     (r"prefect-swarm eval", How(codes=(0, 1))),
 )
+EMBEDDED = "SmolLM2-135M-Instruct.Q4_1"
+"""What outputs call the embedded model, in whose place the server is too."""
 _TYPED: tuple[tuple[str, str], ...] = (
-    (r"openai:[\w.-]+@https?://[^\s'\"/]+/v1", "STAND_IN"),
+    (r"\b(openai:[\w.-]+@)https?://[^\s'\"/]+/v1", r"\1{server}"),
     (r"\b(openai|anthropic):([\w.-]+)(?![\w.@-])", r"openai-chat:\2"),
-    (r"llamacpp:\S+|\bdemo\b", "STAND_IN"),
+    (r"llamacpp:\S+|\bdemo\b", f"openai:{EMBEDDED}@{{server}}"),
     (r'"…"', '"Compare trains and buses"'),
     (r"\bpersona NAME\b", "persona clerk"),
-    (r"--baseline FILE", "--baseline report.json"),
+    (r"--baseline FILE", "--baseline $PREFECT_INTEGRATIONS_SWARM_HOME/evals/*/*.json"),
 )
 
 
@@ -74,4 +85,4 @@ def typed(command: str, *, server: str, runs: list[str]) -> str:
         command = re.sub(pattern, put, command)
     for run in reversed(runs):
         command = re.sub(r"\bRUN\b", run, command, count=1)
-    return command.replace("STAND_IN", f"openai:stand-in@{server}")
+    return command.replace("{server}", server)

@@ -74,7 +74,7 @@ def _session(fence: Fence) -> Iterator[Command]:
 
 
 def _joined(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield each command with the number of its first line; a quote or a backslash holds it open."""
+    """Yield each command and its first line's number; a quote or a backslash holds it open."""
     held: list[str] = []
     for number, line in enumerate(lines):
         held.append(line)

@@ -63,7 +63,7 @@ _FILES: Mapping[str, str] = MappingProxyType(
             S3={
                 "prompt": "What nobody can do",
                 "output": {"kind": "json", "schema": _SCHEMA},
-            }
+            },
         ),
         "edited.yaml": _plan(S4={"prompt": "Draw a short conclusion."}),
         "plan.yaml": _plan(S4={"prompt": "Draw a short conclusion."}),
@@ -110,6 +110,7 @@ SCENES: Mapping[str, Scene] = MappingProxyType(
         "plan waits": Scene((_WAITS.format("plan"),), 4),
         "step waits": Scene((_WAITS.format("steps"),), 4),
         "answered": Scene((_WAITS.format("plan"), "prefect-swarm approve RUN"), 0),
+        "evaluated": Scene(("prefect-swarm eval cases.yaml --times 1",)),
         "exported": Scene(
             ("prefect-swarm run --plan done.json", "prefect-swarm memory export memory.jsonl"),
             copied=False,
@@ -150,5 +151,3 @@ def _played(scene: Scene, shell: Shell) -> list[str]:
         runs += [run for run in re.findall(r"Run ([0-9a-f]{12})\b", output) if run not in runs]
     assert code == scene.code, output
     return runs
-
-

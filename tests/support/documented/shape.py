@@ -1,7 +1,10 @@
 """Whether an output has the shape that a page shows. Pure.
 
-Figures, dates and ids may be others, spaces and lines of tables may be more or fewer, and `…` stands
-for whatever is left out: in a line for its rest, in a line of its own for any lines.
+Figures, dates and ids may be others, and spaces and the lines of tables longer or shorter. `…` is
+what is left out: in a line any words, in a line of its own any lines. Lines of progress are apart
+from the others, in any order: steps that run at once begin and end as they will. What depends on
+the machine alone is not compared: where the Prefect server is, what the time of a run went to, how
+far figures spread.
 """
 
 from __future__ import annotations
@@ -13,13 +16,36 @@ __all__ = ["differences", "ids_in"]
 _LEFT_OUT = "…"
 _BAR = re.compile(r"\|[█░▒ ]*\|")
 _RULE = re.compile(r"─{2,}")
-_TOKEN = re.compile(r"(?P<id>\b[0-9a-f]{12}\b)|(?P<figure>\d(?:[\d.,:]*\d)?)|(?P<cut>…)")
-_PROGRESS = re.compile(r"^\d+\.\d s ")
-_ID, _FIGURE, _ANY = r"([0-9a-f]{12})", r"\d(?:[\d.,:]*\d)?", ".*"
+_NUMBER = r"\d(?:[\d.,:]*\d)?(?: s\b)?"
+_SOMETIMES = re.compile(rf" (?:and {_NUMBER} of waiting|\({_NUMBER} to {_NUMBER}\))")
+_TIME = re.compile(r"^Time: .*")
+_OF_THE_SERVER = re.compile(r"^(Starting a temporary Prefect server|Prefect UI: )")
+_PROGRESS = re.compile(r"^\d+(\.\d+)? s (?!= )")
+_HASH = r"\b(?=[0-9a-f]*\d)[0-9a-f]{8}\b"
+_PRICE = r"\$\d[\d.]*|price not known"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_NAME = r"'[a-z]+-[a-z]+'"
+_TOKENS = {
+    "uuid": rf"\b{_UUID}\b",
+    "id": r"\b[0-9a-f]{12}\b",
+    "hash": _HASH,
+    "price": _PRICE,
+    "figure": _NUMBER,
+    "name": _NAME,
+    "cut": _LEFT_OUT,
+}
+_TOKEN = re.compile("|".join(f"(?P<{name}>{found})" for name, found in _TOKENS.items()))
+_PATTERNS = {
+    "hash": _HASH,
+    "price": f"(?:{_PRICE})",
+    "figure": _NUMBER,
+    "name": _NAME,
+    "cut": ".*",
+}
 
 
 def differences(shown: str, output: str, bound: dict[str, str] | None = None) -> list[str]:
-    """Return the lines of a page that an output doesn't have in their place, and those too many.
+    """Return the lines of a page that an output doesn't have in their place, and one too many.
 
     Args:
         shown: What the page has.
@@ -27,34 +53,51 @@ def differences(shown: str, output: str, bound: dict[str, str] | None = None) ->
         bound: The ids of the page with those that they stand for; new ones are added.
     """
     ids = {} if bound is None else bound
-    rest = [line for line in map(_plain, output.splitlines()) if line]
+    expected, written = _lines(shown), _lines(output)
+    progress = [line for line in written if _PROGRESS.match(line)]
+    others = [line for line in written if not _PROGRESS.match(line)]
+    steps = [line for line in expected if _PROGRESS.match(line)]
+    rest = [line for line in expected if not _PROGRESS.match(line)]
+    wrong = _out_of_order(steps, progress, ids, may_skip=_LEFT_OUT in expected)
+    return [*wrong, *_in_order(rest, others, ids)]
+
+
+def ids_in(text: str) -> list[str]:
+    """Return the ids of runs in a text."""
+    return [match["id"] for match in _TOKEN.finditer(text) if match["id"]]
+
+
+def _out_of_order(
+    expected: list[str], written: list[str], ids: dict[str, str], *, may_skip: bool
+) -> list[str]:
+    rest = list(written)
+    missing: list[str] = []
+    for line in expected:
+        found = next((other for other in rest if _matches(line, other, ids)), None)
+        if found is None:
+            missing.append(f"not written: {line}")
+        else:
+            rest.remove(found)
+    too_many = [] if may_skip or missing else [f"not on the page: {line}" for line in rest[:1]]
+    return [*missing, *too_many]
+
+
+def _in_order(expected: list[str], written: list[str], ids: dict[str, str]) -> list[str]:
+    rest = written
     missing: list[str] = []
     may_skip = False
-    for line in filter(None, map(_plain, shown.splitlines())):
+    for line in expected:
         if line == _LEFT_OUT:
             may_skip = True
             continue
-        found = _find(line, rest, ids, only_first=not may_skip)
+        among = rest if may_skip else rest[:1]
+        found = next((n for n, other in enumerate(among) if _matches(line, other, ids)), None)
         if found is None:
             missing.append(f"not written: {line}")
-            continue
-        is_progress = _PROGRESS.match(line) is not None
-        rest = rest[:found] + rest[found + 1 :] if is_progress else rest[found + 1 :]
-        may_skip = may_skip and is_progress
-    if rest and not may_skip and not missing:
-        missing.append(f"not on the page: {rest[0]}")
-    return missing
-
-
-def _find(line: str, among: list[str], ids: dict[str, str], *, only_first: bool) -> int | None:
-    # Steps that run at once begin and end in any order.
-    is_progress = _PROGRESS.match(line) is not None
-    for number, other in enumerate(among):
-        if _matches(line, other, ids):
-            return number
-        if only_first and not (is_progress and _PROGRESS.match(other)):
-            return None
-    return None
+        else:
+            rest, may_skip = rest[found + 1 :], False
+    too_many = [] if may_skip or missing else [f"not on the page: {line}" for line in rest[:1]]
+    return [*missing, *too_many]
 
 
 def _matches(line: str, other: str, ids: dict[str, str]) -> bool:
@@ -62,7 +105,7 @@ def _matches(line: str, other: str, ids: dict[str, str]) -> bool:
     match = re.fullmatch(pattern, other)
     if match is None:
         return False
-    ids.update(zip(names, match.groups(), strict=True))
+    ids.update(zip(names, map(_run_of, match.groups()), strict=True))
     return True
 
 
@@ -74,23 +117,29 @@ def _pattern(line: str, ids: dict[str, str]) -> tuple[str, list[str]]:
     for match in _TOKEN.finditer(line):
         parts.append(re.escape(line[end : match.start()]))
         end = match.end()
-        if match["cut"]:
-            parts.append(_ANY)
-        elif match["figure"]:
-            parts.append(_FIGURE)
+        if match["uuid"]:
+            # A run is called by the first twelve digits of its flow run.
+            parts.append(f"({_UUID})")
+            new.append(_run_of(match["uuid"]))
         elif match["id"] in ids:
             parts.append(re.escape(ids[match["id"]]))
-        else:
-            parts.append(_ID)
+        elif match["id"]:
+            parts.append(r"([0-9a-f]{12})")
             new.append(match["id"])
+        else:
+            parts.append(_PATTERNS[match.lastgroup or "figure"])
     return "".join([*parts, re.escape(line[end:])]), new
 
 
+def _run_of(id_: str) -> str:
+    return id_.replace("-", "")[:12]
+
+
+def _lines(text: str) -> list[str]:
+    lines = (_plain(line) for line in text.splitlines())
+    return [line for line in lines if line and not _OF_THE_SERVER.match(line)]
+
+
 def _plain(line: str) -> str:
-    line = _BAR.sub("||", _RULE.sub("──", line))
-    return " ".join(line.split())
-
-
-def ids_in(text: str) -> list[str]:
-    """Return the ids of runs in a text."""
-    return [match["id"] for match in _TOKEN.finditer(text) if match["id"]]
+    line = " ".join(_BAR.sub("||", _RULE.sub("──", line)).split())
+    return _TIME.sub("Time: …", _SOMETIMES.sub("", line))
