@@ -40,7 +40,7 @@ def test_commands_are_found_in_blocks_and_in_code_of_sentences() -> None:
         "Say `prefect-swarm runs --json`, or `A=b prefect-swarm inspect\nRUN`.\n\n"
         "Or `fork RUN --from S3`, but no `plan` and no `other --option`.\n\n"
         "| `prefect-swarm plan` | pip install prefect-swarm more |\n\n"
-        "```text\npip install prefect-swarm other\n$ prefect-swarm run \"a # b\" \\\n"
+        '```text\npip install prefect-swarm other\n$ prefect-swarm run "a # b" \\\n'
         "    --stream > file  # why\nUndo it: prefect-swarm edit RUN (or diff)\n```\n"
     )
     found = named_commands(page, short={"fork", "plan"})
