@@ -7,15 +7,9 @@ from typing import Any
 import pytest
 import typer
 from docs_pages import ROOT
+from documented.fences import all_pages
 from documented.swarm_commands import named_commands, problem_of
 from prefect_swarm.cli.app import app
-
-PAGES = [
-    *ROOT.glob("*.md"),
-    *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "benches").rglob("*.md")),
-    ROOT / "parl" / "adapters" / "README.md",
-]
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +21,9 @@ def program() -> Any:
 def test_each_command_of_the_pages_exists(program: Any) -> None:
     short = set(program.commands)
     wrong = [
-        f"{page.relative_to(ROOT)}:{named.line}: {' '.join(named.words)}: {problem}"
-        for page in PAGES
-        for named in named_commands(page.read_text("utf-8"), short)
+        f"{page}:{named.line}: {' '.join(named.words)}: {problem}"
+        for page in all_pages()
+        for named in named_commands((ROOT / page).read_text("utf-8"), short)
         if (problem := problem_of(named.words, program)) is not None
     ]
     assert wrong == []

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 from docs_pages import ROOT
 from documented.commands import commands, plain
-from documented.fences import LANGUAGES, fences
+from documented.fences import LANGUAGES, all_pages, fences
 
 from .typed import NOT_RUN
 
-PAGES = [
-    *ROOT.glob("*.md"),
-    *(ROOT / "docs").rglob("*.md"),
-    *(ROOT / "benches").rglob("*.md"),
-    ROOT / "parl" / "adapters" / "README.md",
-]
+PAGES = {page: (ROOT / page).read_text("utf-8") for page in all_pages()}
 COMMANDS = [plain(command.text) for fence in fences("sh", "console") for command in commands(fence)]
 _EXTRAS = re.compile(r"(?:prefect-swarm|'\.)\[([\w,-]+)\]")
 _IN_CODE = re.compile(r"`([^`\n]+)`")
 _MADE = re.compile(r"(?:^|\$ |&& )make((?: +[\w=./-]+)*)", re.MULTILINE)
-
-
-def found_in(pages: list[Path], pattern: re.Pattern[str]) -> list[tuple[str, str]]:
-    """What a pattern finds in pages, each with its page."""
-    return [
-        (page.relative_to(ROOT).as_posix(), found)
-        for page in pages
-        for found in pattern.findall(page.read_text("utf-8"))
-    ]
 
 
 def test_each_block_has_a_language() -> None:
@@ -46,7 +31,7 @@ def test_each_reason_not_to_type_is_some_command_s(begins: str) -> None:
 
 def test_extras_that_pages_name_exist() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    named = found_in(PAGES, _EXTRAS)
+    named = [(page, names) for page, text in PAGES.items() for names in _EXTRAS.findall(text)]
     assert len(named) > 5
     extras = set(project["optional-dependencies"])
     assert [(page, names) for page, names in named if not set(names.split(",")) <= extras] == []
@@ -56,9 +41,9 @@ def test_targets_that_pages_name_exist() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     named = [
-        (page.name, word)
-        for page in PAGES
-        for code in code_of(page.read_text("utf-8"))
+        (page, word)
+        for page, text in PAGES.items()
+        for code in code_of(text)
         for words in _MADE.findall(code)
         for word in words.split()
         if "=" not in word

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from docs_pages import ROOT
 
-__all__ = ["GENERATED", "LANGUAGES", "Fence", "documented_pages", "fences", "fences_in"]
+__all__ = [
+    "GENERATED",
+    "LANGUAGES",
+    "Fence",
+    "all_pages",
+    "documented_pages",
+    "fences",
+    "fences_in",
+]
 
 GENERATED = frozenset(
     {
@@ -35,6 +43,15 @@ class Fence:
     line: int
     language: str
     text: str
+
+
+def all_pages() -> list[str]:
+    """Return every page of the project, generated ones and those for its developers too."""
+    found = [
+        *ROOT.glob("*.md"),
+        *(path for folder in ("docs", "benches", "parl") for path in (ROOT / folder).rglob("*.md")),
+    ]
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
 
 def documented_pages() -> list[str]:
