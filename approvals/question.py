@@ -74,7 +74,8 @@ class Answer(Frozen):
     @property
     def words(self) -> str:
         """What a rejection is to whoever reads of it."""
-        return f"A person rejected it{f': {self.why}' if self.why else ''}."
+        words = f"A person rejected it{f': {self.why}' if self.why else ''}"
+        return words if words.endswith((".", "!", "?")) else f"{words}."
 
     @property
     def is_withdrawal(self) -> bool:

@@ -13,7 +13,7 @@ from ..failure_policy import Policy
 from ..frozen import Frozen
 from ..model_names import servers_of, with_key
 from ..schema_check import schema_problem
-from ..settings import SwarmSettings
+from ..settings import default_model
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
 from ..toolsets.limits import ToolLimits
 
@@ -80,7 +80,7 @@ class SwarmOptions(CallBounds):
     """Models and budgets of a run. A tier without a model of its own takes `model`."""
 
     model: ModelName = Field(
-        default_factory=lambda: SwarmSettings().model,
+        default_factory=default_model,
         min_length=1,
         description="Model for every tier: demo, llamacpp:PATH, block:SLUG/NAME, PROVIDER:NAME or "
         "openai:NAME@URL. Of several, a,b, the next one serves when one is down. Where empty, the "

@@ -16,7 +16,7 @@ from ..errors import InputError
 from ..frozen import Frozen
 from .sources import PREFIX, prefect_home, settings_given
 
-__all__ = ["SwarmSettings", "home"]
+__all__ = ["SwarmSettings", "default_model", "home"]
 
 
 class SwarmSettings(Frozen):
@@ -117,3 +117,12 @@ class SwarmSettings(Frozen):
 def home() -> Path:
     """Return the folder that runs and memory lie in; it may not exist yet."""
     return SwarmSettings().home or prefect_home() / "swarm"
+
+
+def default_model() -> str:
+    """Return the model of runs that name none.
+
+    Options are made where modules are imported: a wrong value of another setting is no error here.
+    """
+    field = SwarmSettings.model_fields["model"]
+    return settings_given(("model",)).get("model") or field.default

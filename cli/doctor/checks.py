@@ -123,6 +123,9 @@ async def _try(model: Any) -> str:
     from pydantic_ai.direct import model_request
     from pydantic_ai.messages import ModelRequest
 
+    from ...blocks.preflight import check_served
+
+    await check_served(model, probe=True)
     answer = await model_request(
         model, [ModelRequest.user_text_prompt("Say hello.")], model_settings={"max_tokens": 8}
     )

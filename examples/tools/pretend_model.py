@@ -1,7 +1,7 @@
 """A server that speaks OpenAI's chat API and pretends to be a model: `python pretend_model.py`.
 
-Asked with tools, it calls `convert_time` once and says what it read; asked without, it writes a
-note around what the step before has found.
+Asked for a plan, it gives PLAN. Asked with tools, it calls `convert_time` once and says what it
+read; asked without, it writes a note around what the step before has found, or adds two numbers.
 """
 
 from __future__ import annotations
@@ -12,20 +12,48 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 ADDRESS = ("127.0.0.1", 8765)
+NAMES = ("pretend", "pretend-large")
 CALL = {"source_timezone": "Europe/Berlin", "time": "09:00", "target_timezone": "Asia/Tokyo"}
+CODE = "```python\ndef add(a, b):\n    return a + b\n```"
+PLAN: dict[str, list[dict[str, Any]]] = {
+    "create_subagent": [
+        {"name": "Clerk", "system_prompt": "You answer with times that a tool has given you."},
+        {"name": "Writer", "system_prompt": "You write short, friendly notes."},
+    ],
+    "assign_task": [
+        {"agent": "Clerk", "prompt": "What time is it in Tokyo when it is 09:00 in Berlin?"},
+        {
+            "agent": "Writer",
+            "prompt": "Write a note of one sentence to the caller.",
+            "depends_on": [1],
+        },
+    ],
+}
 
 
-def message(messages: list[dict[str, Any]], tools: list[str]) -> dict[str, Any]:
+def message(messages: list[dict[str, Any]], tools: dict[str, Any]) -> dict[str, Any]:
     """Return what the model answers in a conversation, where it may call these tools."""
     last = messages[-1]
     if last["role"] == "tool":
         return {"role": "assistant", "content": read(last["content"])}
+    if "write_plan" in tools:
+        return call("write_plan", plan("time" in json.dumps(tools["write_plan"])))
     if "convert_time" in tools:
-        function = {"name": "convert_time", "arguments": json.dumps(CALL)}
-        call = {"id": "call_1", "type": "function", "function": function}
-        return {"role": "assistant", "content": None, "tool_calls": [call]}
-    found = last["content"].splitlines()[1:2]
-    return {"role": "assistant", "content": " ".join(["Dear caller,", *found, "Call us then."])}
+        return call("convert_time", CALL)
+    return {"role": "assistant", "content": note(last["content"])}
+
+
+def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the call of a tool."""
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    calls = [{"id": "call_1", "type": "function", "function": function}]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def plan(with_time: bool) -> dict[str, Any]:
+    """Return PLAN, in which the clerk has the toolset `time` if that may be given."""
+    clerk, writer = PLAN["create_subagent"]
+    return {**PLAN, "create_subagent": [{**clerk, "tools": ["time"] * with_time}, writer]}
 
 
 def read(result: str) -> str:
@@ -39,36 +67,72 @@ def read(result: str) -> str:
     )
 
 
+def note(prompt: str) -> str:
+    """Return a note around what the step before has found; else what there is to find."""
+    if "Python function" in prompt:
+        return CODE
+    before, result, rest = prompt.partition("Result of ")
+    if before or not result:
+        return "it is 17:00 in Tokyo, as far as I remember."
+    greeting = "Dear Sir or Madam," if "formal" in rest else "Dear caller,"
+    return f"{greeting} {rest.splitlines()[1]} Call us then."
+
+
+def completion(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request, as a server sends it whole."""
+    tools = {tool["function"]["name"]: tool for tool in asked.get("tools") or []}
+    answer = message(asked["messages"], tools)
+    ended = "tool_calls" if "tool_calls" in answer else "stop"
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": asked["model"],
+        "choices": [{"index": 0, "message": answer, "finish_reason": ended}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+    }
+
+
+def streamed(whole: dict[str, Any]) -> str:
+    """Return an answer as a server streams it; here it comes in a single piece."""
+    [choice] = whole["choices"]
+    delta = choice["message"]
+    for index, called in enumerate(delta.get("tool_calls", [])):
+        called["index"] = index
+    piece = {"index": 0, "delta": delta, "finish_reason": choice["finish_reason"]}
+    chunk = {**whole, "object": "chat.completion.chunk", "choices": [piece]}
+    return f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+
+
 class Model(BaseHTTPRequestHandler):
     """Answers `POST /v1/chat/completions`, and `GET /v1/models`."""
 
     def do_GET(self) -> None:
-        self._send({"object": "list", "data": [{"id": "pretend", "object": "model"}]})
+        models = {name: {"id": name, "object": "model"} for name in NAMES}
+        *_, name = self.path.split("/")
+        if name == "models":
+            self._send(json.dumps({"object": "list", "data": [*models.values()]}))
+        elif name in models:
+            self._send(json.dumps(models[name]))
+        else:
+            self._refuse(name)
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        tools = [tool["function"]["name"] for tool in asked.get("tools") or []]
-        answer = message(asked["messages"], tools)
-        choice = {
-            "index": 0,
-            "message": answer,
-            "finish_reason": "tool_calls" if "tool_calls" in answer else "stop",
-        }
-        self._send(
-            {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 0,
-                "model": asked["model"],
-                "choices": [choice],
-                "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
-            }
-        )
+        if asked["model"] not in NAMES:
+            self._refuse(asked["model"])
+        elif asked.get("stream"):
+            self._send(streamed(completion(asked)), "text/event-stream")
+        else:
+            self._send(json.dumps(completion(asked)))
 
-    def _send(self, content: dict[str, Any]) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
+    def _refuse(self, name: str) -> None:
+        self._send(json.dumps({"error": {"message": f"There is no model {name!r}."}}), status=404)
+
+    def _send(self, content: str, kind: str = "application/json", status: int = 200) -> None:
+        body = content.encode()
+        self.send_response(status)
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -79,6 +143,6 @@ class Model(BaseHTTPRequestHandler):
 
 if __name__ == "__main__":
     with ThreadingHTTPServer(ADDRESS, Model) as server:
-        sys.stdout.write(f"openai:pretend@http://{ADDRESS[0]}:{ADDRESS[1]}/v1\n")
+        sys.stdout.write(f"openai:{NAMES[0]}@http://{ADDRESS[0]}:{ADDRESS[1]}/v1\n")
         sys.stdout.flush()
         server.serve_forever()

@@ -68,7 +68,7 @@ def test_the_program_and_the_query_run(
     exec(compile(program, "docs/reference/personas.md", "exec"), {})  # noqa: S102
     assert "judge shipped active undoes: retire" in capsys.readouterr().out
     file = tmp_path / "swarm-home" / "memory" / "personas.sqlite"
-    (shell,) = blocks(PARTS["Where it is kept"], "")
+    (shell,) = blocks(PARTS["Where it is kept"], "sh")
     query = re.search(r'"(SELECT .*)"', shell, re.DOTALL)
     assert query is not None
     db = sqlite3.connect(file)

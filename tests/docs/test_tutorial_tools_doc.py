@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import runpy
-import sysconfig
-import threading
-from collections.abc import Generator
-from http.server import ThreadingHTTPServer
 
 import pytest
 from docs_pages import ROOT, blocks, page_path
@@ -18,20 +12,6 @@ from typer.testing import CliRunner, Result
 
 EXAMPLE = ROOT / "examples" / "tools"
 PAGE = page_path("mcp_tools.md").read_text("utf-8")
-
-
-@pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Generator[str]:
-    """The program that pretends to be a model, at any free port; yields the model's name."""
-    # Where packages put their commands, as in an environment that is activated.
-    monkeypatch.setenv("PATH", f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}")
-    handler = runpy.run_path(str(EXAMPLE / "pretend_model.py"))["Model"]
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"openai:pretend@http://127.0.0.1:{server.server_port}/v1"
-        server.shutdown()
-        thread.join()
 
 
 def invoke(*arguments: object) -> Result:

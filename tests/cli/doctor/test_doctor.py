@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +146,13 @@ def test_a_gate_without_its_tool_is_told(invoke: Invoke, monkeypatch: pytest.Mon
 @pytest.mark.model
 def test_deep_lets_the_model_speak(invoke: Invoke) -> None:
     assert "it says" in checks(invoke("doctor", "--json", "--deep").stdout)["model"]["detail"]
+
+
+def test_deep_says_which_server_can_not_be_reached(invoke: Invoke) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as unused:
+        port = unused.getsockname()[1]
+    named = f"openai:any@http://127.0.0.1:{port}/v1"
+    found = checks(invoke("doctor", "--json", "--deep", "--model", named).stdout)["model"]
+    assert found["status"] == "fail"
+    assert f"127.0.0.1:{port}" in found["detail"]
+    assert found["fix"] == "Check the address, and that the server is up."

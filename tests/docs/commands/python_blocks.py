@@ -75,10 +75,12 @@ BLOCKS: Mapping[str, tuple[Block, ...]] = MappingProxyType(
         "docs/how-to/fork.md": (
             Block("fork(", prints=r"\['S1', 'S2', 'S3'\]\n", scene="done", put={"S5": "S4"}),
         ),
-        "docs/how-to/models.md": (
-            Block("TestModel", prints=r"completed success \(no tool calls\)\n"),
+        "docs/how-to/local_models.md": (
             Block('save("large")', weights="large.gguf"),
             Block("look_up", weights="qwen2.5-7b-instruct-q4_k_m.gguf"),
+        ),
+        "docs/how-to/models.md": (
+            Block("TestModel", prints=r"completed success \(no tool calls\)\n"),
             Block("Verdict", prints=r"tea\n", reply=_verdict),
         ),
         "docs/how-to/report.md": (Block("report_html", after="await swarm"),),

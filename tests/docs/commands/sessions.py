@@ -6,18 +6,21 @@ import json
 import re
 import runpy
 import shutil
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from docs_pages import ROOT
+from docs_pages import ROOT, blocks, page_path
 from documented.stand_in import answer
 from provider_server import Asked, Reply
 from recorded_plans import recorded_plans
 
 __all__ = ["SESSIONS", "Session"]
+
+_LONGEST_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +67,37 @@ _PRETENDED = runpy.run_path(str(ROOT / "examples" / "tools" / "pretend_model.py"
 
 def _pretending(asked: Asked) -> Reply:
     """Answer as the tutorials' program that pretends to be a model."""
-    tools = [tool["function"]["name"] for tool in asked.body.get("tools") or []]
+    tools = {tool["function"]["name"]: tool for tool in asked.body.get("tools") or []}
     message: dict[str, Any] = _PRETENDED["message"](asked.body["messages"], tools)
     if calls := message.get("tool_calls"):
         call = calls[0]["function"]
         return Reply(tool_args=call["arguments"], tool_name=call["name"])
     return Reply(message["content"])
+
+
+def _json_of(page: str) -> str:
+    """Return the file that a page has its reader write."""
+    [text] = blocks(page_path(page).read_text("utf-8"), "json")
+    return text
+
+
+@dataclass
+class _WritesSlowly:
+    """The end of its plan comes once a step of what is complete of it was asked for."""
+
+    asked: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, asked: Asked) -> Reply:
+        if not asked.is_plan:
+            self.asked.set()
+            return answer(asked)
+        reply = answer(asked)
+        last = len(json.dumps(reply.tool_args)) // reply.piece
+
+        def hold(number: int) -> None:
+            assert number < last or self.asked.wait(_LONGEST_S)
+
+        return replace(reply, before_piece=hold)
 
 
 def _drinks(asked: Asked) -> Reply:
@@ -147,6 +175,7 @@ _SINGLE = json.dumps(
 SESSIONS: Mapping[str, Session] = MappingProxyType(
     {
         "README.md": Session(reply=_mills),
+        "docs/background/planning.md": Session(reply=_WritesSlowly()),
         "docs/how-to/approval.md": Session(scene="plan waits", codes={"prefect-swarm run .*": 4}),
         "docs/how-to/evaluate.md": Session(reply=_drinks, codes={"prefect-swarm eval .*": 1}),
         "docs/how-to/fork.md": Session(
@@ -158,6 +187,24 @@ SESSIONS: Mapping[str, Session] = MappingProxyType(
         "docs/reference/gates.md": Session(
             files={"slug.py": _SLUG, "some.py": "a = 1\n"},
             codes={"prefect-swarm gates .*": 1},
+            sandboxed=True,
+        ),
+        "docs/tutorials/approve_and_edit.md": Session(
+            reply=_pretending,
+            files={"steps.json": _json_of("approve_and_edit.md")},
+            codes={
+                "prefect-swarm (run|fork) .*": 4,
+                "prefect-swarm reject .*": 3,
+            },
+        ),
+        "docs/tutorials/deploy.md": Session(reply=_pretending, example="tools", scene="asked"),
+        "docs/tutorials/own_model.md": Session(
+            reply=_pretending, codes={"prefect-swarm run .*--max-usd.*": 2}
+        ),
+        "docs/tutorials/own_plan.md": Session(
+            reply=_pretending,
+            files={"plan.json": _json_of("own_plan.md")},
+            codes={"prefect-swarm run .*": 4},
             sandboxed=True,
         ),
         "docs/tutorials/mcp_tools.md": Session(

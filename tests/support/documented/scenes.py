@@ -101,6 +101,10 @@ class Scene:
 
 
 _WAITS = "prefect-swarm run --plan plan.json --approve {} < /dev/null"
+_ASKS = (
+    'prefect-swarm run "Say when a caller in Tokyo can reach the office in Berlin" '
+    "--mcp tools.json --approve plan < /dev/null"
+)
 SCENES: Mapping[str, Scene] = MappingProxyType(
     {
         "nothing": Scene(),
@@ -110,6 +114,7 @@ SCENES: Mapping[str, Scene] = MappingProxyType(
         "plan waits": Scene((_WAITS.format("plan"),), 4),
         "step waits": Scene((_WAITS.format("steps"),), 4),
         "answered": Scene((_WAITS.format("plan"), "prefect-swarm approve RUN"), 0),
+        "asked": Scene((_ASKS,), 4),
         "evaluated": Scene(("prefect-swarm eval cases.yaml --times 1",)),
         "exported": Scene(
             ("prefect-swarm run --plan done.json", "prefect-swarm memory export memory.jsonl"),
