@@ -139,7 +139,7 @@ def test_a_worker_runs_them(tmp_path: Path) -> None:
 
 
 def test_the_program_of_the_page_has_the_result(capsys: pytest.CaptureFixture[str]) -> None:
-    (program,) = blocks(page_path("deploy.md").read_text("utf-8"), "python")
+    (program,) = blocks(page_path("how-to/deploy.md").read_text("utf-8"), "python")
     code = compile(program, "docs/how-to/deploy.md", "exec")
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(copy_context().run, exec, code, {})
