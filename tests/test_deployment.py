@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pytest
 from deployments import deploy_all, prefect_command, run_worker, start_deployment
+from docs_pages import blocks, page_path
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect_swarm.flows.options import SwarmOptions
@@ -132,3 +136,20 @@ def test_a_worker_runs_them(tmp_path: Path) -> None:
     assert [bool(line["result"]) for line in lines] == [True, False, True]
     assert "not JSON" in lines[1]["error"]
     assert not list(results.parent.glob("*.part"))
+
+
+def test_the_program_of_the_page_has_the_result(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = blocks(page_path("how-to/deploy.md").read_text("utf-8"), "python")
+    code = compile(program, "docs/how-to/deploy.md", "exec")
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(copy_context().run, exec, code, {})
+        while not done.done() and not _ask(_has_run_of_the_page):
+            pass
+        run_worker()
+        done.result()
+    assert re.fullmatch(r"[0-9a-f]{12} completed .+\n", capsys.readouterr().out, re.DOTALL)
+
+
+async def _has_run_of_the_page(client: PrefectClient) -> bool:
+    runs = await client.read_flow_runs()
+    return any(run.parameters.get("objective") == "Name three fruits" for run in runs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from .fences import Fence
 __all__ = ["Command", "commands", "plain"]
 
 _PROMPT = "$ "
+# A sign in a quotation or in a word begins no comment.
+_COMMENT = re.compile(r"""(?P<kept>'[^']*'|"(?:\\.|[^"\\])*"|\\.)|(?<!\S)\#.*""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +47,10 @@ def commands(fence: Fence) -> list[Command]:
 
 
 def plain(command: str) -> str:
-    """Return a command without its comment, its line breaks and its spaces at the ends."""
-    lines = command.replace("\\\n", " ").splitlines()
-    return "\n".join(" ".join(_uncommented(line).split()) for line in lines)
-
-
-def _uncommented(line: str) -> str:
-    quote = ""
-    for position, sign in enumerate(line):
-        if quote:
-            quote = "" if sign == quote else quote
-        elif sign in "'\"":
-            quote = sign
-        elif sign == "#" and (position == 0 or line[position - 1].isspace()):
-            return line[:position]
-    return line
+    """Return a command without its comments, its broken lines and its spaces at the ends."""
+    joined = command.replace("\\\n", " ")
+    lines = _COMMENT.sub(lambda match: match["kept"] or "", joined).splitlines()
+    return "\n".join(" ".join(line.split()) for line in lines)
 
 
 def _session(fence: Fence) -> Iterator[Command]:

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from docs_pages import ROOT
 
-__all__ = ["GENERATED", "LANGUAGES", "Fence", "documented_pages", "fences", "fences_in"]
+__all__ = [
+    "GENERATED",
+    "LANGUAGES",
+    "Fence",
+    "all_pages",
+    "documented_pages",
+    "fences",
+    "fences_in",
+]
 
 GENERATED = frozenset(
     {
@@ -24,7 +32,7 @@ LANGUAGES = frozenset(
     {"console", "cypher", "json", "python", "sh", "sql", "text", "toml", "yaml"},
 )
 """`console` is a session with prompts and output, `sh` are commands alone, `text` is neither."""
-_FENCE = re.compile(r"^(`{3,})([^\n]*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"^( *)(`{3,})([^\n]*)\n(.*?)^\1\2$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,15 @@ class Fence:
     line: int
     language: str
     text: str
+
+
+def all_pages() -> list[str]:
+    """Return every page of the project, generated ones and those for its developers too."""
+    found = [
+        *ROOT.glob("*.md"),
+        *(path for folder in ("docs", "benches", "parl") for path in (ROOT / folder).rglob("*.md")),
+    ]
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
 
 def documented_pages() -> list[str]:
@@ -54,8 +71,13 @@ def fences(*languages: str) -> list[Fence]:
 
 
 def fences_in(page: str, text: str) -> list[Fence]:
-    """Return the blocks of a page's text."""
+    """Return the blocks of a page's text; those of a list without its indentation."""
     return [
-        Fence(page, text.count("\n", 0, match.start(3)) + 1, match[2], match[3])
+        Fence(
+            page,
+            text.count("\n", 0, match.start(4)) + 1,
+            match[3],
+            re.sub(f"^{match[1]}", "", match[4], flags=re.MULTILINE),
+        )
         for match in _FENCE.finditer(text)
     ]

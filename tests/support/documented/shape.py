@@ -105,7 +105,10 @@ def _matches(line: str, other: str, ids: dict[str, str]) -> bool:
     match = re.fullmatch(pattern, other)
     if match is None:
         return False
-    ids.update(zip(names, map(_run_of, match.groups()), strict=True))
+    found = list(zip(names, map(_run_of, match.groups()), strict=True))
+    if any(dict(found)[name] != run for name, run in found):
+        return False
+    ids.update(found)
     return True
 
 
@@ -117,22 +120,24 @@ def _pattern(line: str, ids: dict[str, str]) -> tuple[str, list[str]]:
     for match in _TOKEN.finditer(line):
         parts.append(re.escape(line[end : match.start()]))
         end = match.end()
-        if match["uuid"]:
-            # A run is called by the first twelve digits of its flow run.
-            parts.append(f"({_UUID})")
-            new.append(_run_of(match["uuid"]))
-        elif match["id"] in ids:
-            parts.append(re.escape(ids[match["id"]]))
-        elif match["id"]:
-            parts.append(r"([0-9a-f]{12})")
-            new.append(match["id"])
-        else:
+        run = _run_of(match["uuid"] or match["id"] or "")
+        if not run:
             parts.append(_PATTERNS[match.lastgroup or "figure"])
+        elif run in ids:
+            parts.append(ids[run] if match["id"] else _flow_run_of(ids[run]))
+        else:
+            parts.append("([0-9a-f]{12})" if match["id"] else f"({_UUID})")
+            new.append(run)
     return "".join([*parts, re.escape(line[end:])]), new
 
 
 def _run_of(id_: str) -> str:
+    # A run is called by the first twelve digits of its flow run.
     return id_.replace("-", "")[:12]
+
+
+def _flow_run_of(run: str) -> str:
+    return f"{run[:8]}-{run[8:]}(?:-[0-9a-f]{{4}}){{2}}-[0-9a-f]{{12}}"
 
 
 def _lines(text: str) -> list[str]:
