@@ -12,7 +12,6 @@ from prefect_swarm.cli.app import app
 from prefect_swarm.task_ir import PlanRules, load_plan
 from typer.testing import CliRunner, Result
 
-OBJECTIVE = "Say when a caller in Tokyo can reach the office in Berlin"
 APPROVE = page_path("approve_and_edit.md").read_text("utf-8")
 DEPLOY = page_path("tutorials/deploy.md").read_text("utf-8")
 OWN_MODEL = page_path("own_model.md").read_text("utf-8")
@@ -20,16 +19,6 @@ OWN_MODEL = page_path("own_model.md").read_text("utf-8")
 
 def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(app, [*map(str, arguments)])
-
-
-def run_in(text: str) -> str:
-    found = re.search(r"Run ([0-9a-f]{12})", text)
-    assert found is not None
-    return found[1]
-
-
-def answer_in(text: str) -> str:
-    return text.split("\nAnswer\n")[1].splitlines()[0]
 
 
 def test_the_deployed_flow_is_found_by_the_name_that_the_page_has() -> None:
@@ -57,26 +46,3 @@ def test_doctor_says_what_is_wrong_as_the_page_has_it(model: str, wrong: str) ->
     words = "has no model 'pretnd'" if wrong == "pretnd" else "pretend; it says 'it is 17:00"
     assert words in shown
     assert words in OWN_MODEL
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("prefect_server", "swarm_home")
-def test_a_plan_is_edited_before_it_runs(model: str, tmp_path: Path) -> None:
-    left = invoke("run", OBJECTIVE, "--model", model, "--approve", "plan")
-    assert left.exit_code == 4
-    plan = invoke("edit", run := run_in(left.stderr)).stdout
-    (edited := tmp_path / "edited.yaml").write_text(plan.replace("caller.", "caller, formal."))
-    assert invoke("edit", run, edited).exit_code == 0
-    done = invoke("resume", run)
-    assert done.exit_code == 0, done.stderr
-    assert answer_in(done.stdout) == answer_in(APPROVE)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("prefect_server", "swarm_home")
-def test_a_stronger_model_plans(model: str) -> None:
-    larger = model.replace("pretend", "pretend-large")
-    done = invoke("run", OBJECTIVE, "--model", model, "--orchestrator", larger)
-    assert done.exit_code == 0, done.stderr
-    assert "Plan of 2 steps (by pretend-large)" in done.stdout
-    assert answer_in(done.stdout) == answer_in(OWN_MODEL)
