@@ -45,11 +45,11 @@ test: check ## check, then every test but the exhaustive ones
 test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
 	$(PYTEST) -m "not slow and not exhaustive"
 
-test-slow: $(TRAIN_STAMP) kills ## the exhaustive tests, which `make test` leaves out: many more kills and requests
+test-slow: $(TRAIN_STAMP) ## the exhaustive tests, which `make test` leaves out: many more kills and requests
 	$(PYTEST) -m exhaustive
 
 kills: $(TRAIN_STAMP) ## kill a run 30 times in each of a pause, an edit, a fork and a tool's calls
-	KILLS=30 $(PYTEST) tests/flows/killed
+	$(PYTEST) -m exhaustive tests/flows/killed
 
 bench: $(BENCH_STAMP) ## measure, and write docs/reference/benchmarks.md
 	$(PY) benches/run.py
