@@ -25,7 +25,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-fast test-slow kills bench chaos screenshots docs clean
+.PHONY: help demo check lint test test-fast test-slow kills bench chaos screenshots docs clean
 .PRECIOUS: .venv/bin/python
 
 help: ## list the targets
@@ -34,13 +34,20 @@ help: ## list the targets
 demo: $(STAMP) ## plan and run one objective on the embedded model (OBJECTIVE="…" for yours)
 	@.venv/bin/prefect-swarm run "$$OBJECTIVE"
 
-check: $(TRAIN_STAMP) ## lint, formatting and types
-	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
+check: lint ## lint, formatting and types
 	.venv/bin/pyright
 
-test: check ## check, then every test but the exhaustive ones
-	$(PYTEST) -m "not exhaustive"
+lint: $(TRAIN_STAMP)
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+# Types are checked beside the tests, in the time that these wait; what is found comes after them.
+test: lint ## check, and every test but the exhaustive ones
+	@mkdir -p build; .venv/bin/pyright >build/pyright.log 2>&1 & types=$$!; \
+	trap 'kill $$types 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
+	echo '$(PYTEST) -m "not exhaustive"'; $(PYTEST) -m "not exhaustive"; tests=$$?; \
+	echo .venv/bin/pyright; wait $$types; types_found=$$?; cat build/pyright.log; \
+	[ $$tests -eq 0 ] && [ $$types_found -eq 0 ]
 
 test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
 	$(PYTEST) -m "not slow and not exhaustive"
