@@ -4,9 +4,9 @@ PYTHON ?= python3
 OBJECTIVE ?= Compare trains, buses and bicycles as a way to travel
 
 PY := .venv/bin/python
-# A file at a time in each of two processes: most tests wait for something, and models use two cores.
+# A file at a time in each of three processes, on two cores: a third of the time a test waits.
 # Files begin in the order of `tests/conftest.py`, not of how many tests they have.
-PYTEST := .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := .venv/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder
 PIP := $(PY) -m pip --disable-pip-version-check -qq
 STAMP := .venv/.installed
 TRAIN_STAMP := .venv/.installed-train
