@@ -4,9 +4,9 @@ PYTHON ?= python3
 OBJECTIVE ?= Compare trains, buses and bicycles as a way to travel
 
 PY := .venv/bin/python
-# A file at a time in each of two processes: most tests wait for something, and models use two cores.
+# A file at a time in each of three processes, on two cores: a third of the time a test waits.
 # Files begin in the order of `tests/conftest.py`, not of how many tests they have.
-PYTEST := .venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := .venv/bin/pytest -n 3 --dist loadfile --no-loadscope-reorder
 PIP := $(PY) -m pip --disable-pip-version-check -qq
 STAMP := .venv/.installed
 TRAIN_STAMP := .venv/.installed-train
@@ -25,7 +25,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check test test-fast test-slow kills bench chaos screenshots cast docs clean
+.PHONY: help demo check lint test test-fast test-slow kills bench chaos screenshots cast docs clean
 .PRECIOUS: .venv/bin/python
 
 help: ## list the targets
@@ -34,22 +34,29 @@ help: ## list the targets
 demo: $(STAMP) ## plan and run one objective on the embedded model (OBJECTIVE="…" for yours)
 	@.venv/bin/prefect-swarm run "$$OBJECTIVE"
 
-check: $(TRAIN_STAMP) ## lint, formatting and types
-	.venv/bin/ruff check .
-	.venv/bin/ruff format --check .
+check: lint ## lint, formatting and types
 	.venv/bin/pyright
 
-test: check ## check, then every test but the exhaustive ones
-	$(PYTEST) -m "not exhaustive"
+lint: $(TRAIN_STAMP)
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+# Types are checked beside the tests, in the time that these wait; what is found comes after them.
+test: lint ## check, and every test but the exhaustive ones
+	@mkdir -p build; .venv/bin/pyright >build/pyright.log 2>&1 & types=$$!; \
+	trap 'kill $$types 2>/dev/null' EXIT; trap 'exit 130' INT TERM; \
+	echo '$(PYTEST) -m "not exhaustive"'; $(PYTEST) -m "not exhaustive"; tests=$$?; \
+	echo .venv/bin/pyright; wait $$types; types_found=$$?; cat build/pyright.log; \
+	[ $$tests -eq 0 ] && [ $$types_found -eq 0 ]
 
 test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
 	$(PYTEST) -m "not slow and not exhaustive"
 
-test-slow: $(TRAIN_STAMP) kills ## the exhaustive tests, which `make test` leaves out: many more kills and requests
+test-slow: $(TRAIN_STAMP) ## the exhaustive tests, which `make test` leaves out: many more kills and requests
 	$(PYTEST) -m exhaustive
 
 kills: $(TRAIN_STAMP) ## kill a run 30 times in each of a pause, an edit, a fork and a tool's calls
-	KILLS=30 $(PYTEST) tests/flows/killed
+	$(PYTEST) -m exhaustive tests/flows/killed
 
 bench: $(BENCH_STAMP) ## measure, and write docs/reference/benchmarks.md
 	$(PY) benches/run.py

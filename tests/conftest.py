@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from left_open import close_leaked_files
+from new_database import keep_new_database, kept_database
 
 _FORGOTTEN = ("PREFECT_API_URL", "PREFECT_API_KEY", "PREFECT_PROFILE", "PREFECT_UI_URL")
 _home = pytest.StashKey[str]()
@@ -57,13 +59,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
+def pytest_collection_finish() -> None:
+    # What was imported stays, and each look through it for garbage would take a fifth of a second.
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def prefect_server() -> Iterator[None]:
     """A Prefect server that all tests of a session share."""
     from prefect.testing.utilities import prefect_test_harness
 
     with prefect_test_harness(server_startup_timeout=180):
+        keep_new_database()
         yield
+
+
+@pytest.fixture(scope="session")
+def new_database(prefect_server: None) -> Path:
+    """A database as a server has it at first; with a copy a server starts in half the time."""
+    return kept_database()
 
 
 @pytest.fixture

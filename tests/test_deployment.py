@@ -28,7 +28,8 @@ PLAN: dict[str, Any] = {
         {"id": "S2", "agent": "Greeter", "prompt": "Say goodbye.", "depends_on": ["S1"]},
     ],
 }
-OPTIONS = {"max_output_tokens": 8}
+OPTIONS = {"model": "test"}
+EMBEDDED = {"max_output_tokens": 8}
 
 pytestmark = [
     pytest.mark.slow,
@@ -112,7 +113,7 @@ def test_a_worker_runs_them(tmp_path: Path) -> None:
     )
     batch = start_deployment(
         "swarm-batch/swarm-batch",
-        {"input_path": str(jobs), "output_path": str(results), "options": OPTIONS},
+        {"input_path": str(jobs), "output_path": str(results), "options": EMBEDDED},
     )
 
     run_worker()

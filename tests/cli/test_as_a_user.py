@@ -13,7 +13,7 @@ from prefect_swarm.result import SwarmResult
 
 from .conftest import COMMAND, EXAMPLES
 
-pytestmark = [pytest.mark.model, pytest.mark.slow]
+pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.usefixtures("new_database")]
 
 InProcess = Callable[..., subprocess.CompletedProcess[str]]
 UNEVEN = EXAMPLES / "uneven.json"

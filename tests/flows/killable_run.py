@@ -55,14 +55,14 @@ class Order(BaseModel):
 
     Attributes:
         folder: Where the data folder lies, and the files with what was called.
-        kill_at: The number of the moment at which it is killed; 0: at none.
+        kill_at: The moment at which it is killed, as in `KillMoments`; 0: at none.
         run: The run that is resumed, answered or forked.
         plan: The plan of a run that is started, or that an edit puts in the other's place.
     """
 
     do: Literal["start", "resume", "answer", "edit", "fork"]
     folder: Path
-    kill_at: int = 0
+    kill_at: int | str = 0
     run: str = ""
     plan: dict[str, Any] | None = None
     approve: tuple[Approve, ...] = ()

@@ -26,10 +26,11 @@ class KillMoments:
     Args:
         folders: Where the files lie.
         notes: A file that gets a line for each moment.
-        last: The number of the moment at which the process is killed, from 1; 0: it lives.
+        last: The moment at which the process is killed, by its number, from 1, or by what it is;
+            0: it lives.
     """
 
-    def __init__(self, folders: Sequence[Path], notes: Path, last: int) -> None:
+    def __init__(self, folders: Sequence[Path], notes: Path, last: int | str) -> None:
         self._folders = tuple(map(str, folders))
         self._last = last
         self._count = 0
@@ -53,7 +54,7 @@ class KillMoments:
         """Count a moment, which may be the last."""
         self._count += 1
         os.write(self._notes, f"{what}\n".encode(errors="replace"))
-        if self._count == self._last:
+        if self._last in (self._count, what):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:

@@ -21,8 +21,8 @@ from prefect_swarm.runs import RunFolder
 __all__ = ["KILLS", "Ended", "Killable", "Story", "killable", "killed_often", "spread"]
 
 SCRIPT = Path(__file__).parents[1] / "flows" / "killable_run.py"
-KILLS = int(os.environ.get("KILLS", "2"))
-"""How many times each story is killed; `make kills` has it 30 times."""
+KILLS = int(os.environ.get("KILLS", "30"))
+"""How many times each story is killed."""
 KILLED, WAITS = -9, 4
 """How a process ends that was killed, and that was left waiting for a person."""
 _MOST_PROCESSES = 30
@@ -43,7 +43,7 @@ class Killable:
 
     process: subprocess.Popen[str]
 
-    def carry_out(self, folder: Path, do: str, *, kill_at: int = 0, **order: Any) -> Ended:
+    def carry_out(self, folder: Path, do: str, *, kill_at: int | str = 0, **order: Any) -> Ended:
         """Have something done; see `Order` of the script."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -93,7 +93,7 @@ class Story:
     model at most, and none of a step that had finished.
 
     Attributes:
-        kill_at: The number of the moment; 0: it isn't killed.
+        kill_at: The moment, by its number or by what it is; 0: it isn't killed.
         killed_at: What the moment was; "" while it isn't killed.
         spared: What is done before anything is killed or counted.
         moments: Those that there were.
@@ -103,7 +103,7 @@ class Story:
 
     runs: Killable
     folder: Path
-    kill_at: int = 0
+    kill_at: int | str = 0
     killed_at: str = ""
     spared: tuple[str, ...] = ()
     moments: list[str] = field(default_factory=list)
@@ -140,10 +140,10 @@ class Story:
 
     def _is_killed_in(self, order: dict[str, Any]) -> bool:
         is_counted = order["do"] not in self.spared
-        left = self.kill_at - len(self.moments) if is_counted and not self.killed_at else 0
+        kill_at = self._left() if is_counted and not self.killed_at else 0
         if (name := order.get("question")) is not None:
             self.meant[name] = order["verdict"]
-        ended = self.runs.carry_out(self.folder, kill_at=max(left, 0), **order)
+        ended = self.runs.carry_out(self.folder, kill_at=kill_at, **order)
         self.last = ended.code
         if is_counted:
             self.moments += ended.moments
@@ -151,6 +151,11 @@ class Story:
         if ended.code != KILLED and name is not None:
             self.given[name] = order["verdict"]
         return ended.code == KILLED
+
+    def _left(self) -> int | str:
+        if isinstance(self.kill_at, str):
+            return self.kill_at
+        return max(self.kill_at - len(self.moments), 0)
 
     # --- what the folder has ----------------------------------------------------------------------
 

@@ -31,8 +31,8 @@ def config(request: pytest.FixtureRequest) -> EngineConfig:
 
 
 @pytest.fixture(scope="module")
-def native(demo_path: Path, config: EngineConfig) -> Iterator[Native]:
-    native = Native(demo_path, config)
+def native(shallow_path: Path, config: EngineConfig) -> Iterator[Native]:
+    native = Native(shallow_path, config)
     yield native
     native.close()
 

@@ -53,7 +53,7 @@ def test_a_repeat_penalty_keeps_free_text_from_going_round_in_circles(engine: En
         """Share of the words that were not said before; free text of a small model repeats."""
         question = Message("user", "Describe trains as a way to travel")
         request = GenerateRequest(
-            messages=(question,), max_tokens=240, temperature=0, repeat_penalty=penalty
+            messages=(question,), max_tokens=120, temperature=0, repeat_penalty=penalty
         )
         words = (await engine.generate(request)).text.split()
         return len(set(words)) / len(words)

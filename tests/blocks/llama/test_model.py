@@ -165,9 +165,9 @@ def test_a_prompt_too_long_is_refused(model: LlamaCppModel) -> None:
 
 @pytest.mark.parametrize("words", [5, 480])
 def test_without_max_tokens_an_answer_takes_what_suits_the_context_or_is_left_of_it(
-    demo_path: Path, config: EngineConfig, words: int
+    shallow_path: Path, config: EngineConfig, words: int
 ) -> None:
-    endless = LlamaCppModel(demo_path, config=config)
+    endless = LlamaCppModel(shallow_path, config=config)
     usage = ask(endless, "word " * words, llamacpp_grammar='root ::= "a" root').usage
     assert usage.output_tokens == min(512 // 4, 512 - usage.input_tokens)
 

@@ -46,7 +46,7 @@ def test_the_likeliest_are_no_less_likely_than_the_others(
     [{}, {"temperature": 1.0}, {"temperature": 0.0}, {"repeat_penalty": 1.0, "temperature": 1.5}],
 )
 def test_what_is_chosen_from_the_likeliest_is_what_is_chosen_from_all(
-    demo_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, float]
+    shallow_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, float]
 ) -> None:
     request = GenerateRequest(
         prompt="One day a king saw",
@@ -55,7 +55,7 @@ def test_what_is_chosen_from_the_likeliest_is_what_is_chosen_from_all(
         **fields,  # pyright: ignore[reportArgumentType]
     )
     texts: list[str] = []
-    native = Native(demo_path, EngineConfig(n_ctx=128, n_slots=1))
+    native = Native(shallow_path, EngineConfig(n_ctx=128, n_slots=1))
     try:
         for count in (None, 0):
             with monkeypatch.context() as patched:
@@ -83,13 +83,13 @@ def _answer(native: Native, request: GenerateRequest) -> str:
 
 
 @pytest.mark.model
-def test_free_text_beside_a_form_is_sampled_as_it_would_be_alone(demo_path: Path) -> None:
+def test_free_text_beside_a_form_is_sampled_as_it_would_be_alone(shallow_path: Path) -> None:
     """With its penalty and its seed, so that a model with tools answers as one without."""
     free = GenerateRequest(prompt="One day a king saw", max_tokens=40, seed=5, temperature=0.8)
     tools = (LocalTool("look", "", {}),)
     turn = turn_grammar(tools, "plain", callable_names=frozenset({"look"}))
     held = replace(free, grammar=turn.grammar, leaves_text=turn.leaves_text)
-    native = Native(demo_path, EngineConfig(n_ctx=128, n_slots=1))
+    native = Native(shallow_path, EngineConfig(n_ctx=128, n_slots=1))
     try:
         assert _answer(native, held) == _answer(native, free)
     finally:
@@ -97,12 +97,12 @@ def test_free_text_beside_a_form_is_sampled_as_it_would_be_alone(demo_path: Path
 
 
 @pytest.mark.model
-def test_what_can_not_end_where_it_is_has_no_penalty(demo_path: Path) -> None:
+def test_what_can_not_end_where_it_is_has_no_penalty(shallow_path: Path) -> None:
     """The names of a call are those of its tool, however often they were said."""
     request = GenerateRequest(
         prompt="abc", max_tokens=30, grammar="root ::= [abc]{60}", leaves_text=True, temperature=0
     )
-    native = Native(demo_path, EngineConfig(n_ctx=128, n_slots=1))
+    native = Native(shallow_path, EngineConfig(n_ctx=128, n_slots=1))
     try:
         texts = [_answer(native, replace(request, repeat_penalty=value)) for value in (1.0, 5.0)]
         penalised = replace(request, grammar="root ::= [abc]*", repeat_penalty=5.0)
@@ -114,11 +114,11 @@ def test_what_can_not_end_where_it_is_has_no_penalty(demo_path: Path) -> None:
 @pytest.mark.model
 @pytest.mark.parametrize(("marks", "text"), [((), b""), (("<|im_start|>",), b"<|im_start|>")])
 def test_a_special_token_that_begins_a_call_has_its_text(
-    demo_path: Path, monkeypatch: pytest.MonkeyPatch, marks: tuple[str, ...], text: bytes
+    shallow_path: Path, monkeypatch: pytest.MonkeyPatch, marks: tuple[str, ...], text: bytes
 ) -> None:
     """Else whoever reads the answer would not see where the call begins."""
     monkeypatch.setattr(native_module, "CALL_MARKS", marks)
-    native = Native(demo_path, EngineConfig(n_ctx=128, n_slots=1))
+    native = Native(shallow_path, EngineConfig(n_ctx=128, n_slots=1))
     try:
         (token,) = native.tokenize("<|im_start|>")
         assert native.piece(token) == text

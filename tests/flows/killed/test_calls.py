@@ -56,6 +56,18 @@ def letter_of(text: str) -> str:
     return found[1]
 
 
+def test_killed_before_it_has_written_that_a_call_was_made_it_asks_a_person(
+    tmp_path: Path,
+) -> None:
+    with killable() as runs:
+        story = Letters(runs, tmp_path / "run", "sent 2")
+        story.play()
+        asked = [question.asked for question in Approvals(story.begun()[0]).questions()]
+    assert story.killed_at == "sent 2"
+    assert asked.count("uncertain_call") == 1
+
+
+@pytest.mark.exhaustive
 def test_killed_at_any_moment_no_call_is_made_twice_or_unasked(tmp_path: Path) -> None:
     def made(kill_at: int, folder: Path) -> Story:
         return Letters(runs, folder, kill_at)

@@ -10,7 +10,7 @@ from flow_runs import plan_of
 from killable import Story, killable, killed_often
 from prefect_swarm.approvals.store import Approvals
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("prefect_server")]
 
 
 def plan(middle: str) -> dict[str, Any]:

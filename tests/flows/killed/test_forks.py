@@ -11,7 +11,7 @@ from flow_runs import UNEVEN, plan_of
 from killable import Story, killable, killed_often
 from prefect_swarm.runs import RunFolder
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("prefect_server")]
 
 
 class Fork(Story):

@@ -9,7 +9,7 @@ import pytest
 from flow_runs import plan_of
 from killable import Story, killable, killed_often
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
+pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("prefect_server")]
 
 PLAN = plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"], "approval": True})
 

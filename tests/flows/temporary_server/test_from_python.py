@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
@@ -36,7 +37,7 @@ COMMAND = "from prefect_swarm.cli import main; main()"
 
 
 def ended(folder: Path, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a program with a Prefect home of its own and no server."""
+    """Run a program with the Prefect home of its own in this folder and no server."""
     plan = folder / "plan.json"
     plan.write_text(json.dumps(PLAN), "utf-8")
     variables = {
@@ -67,30 +68,39 @@ def states(folder: Path) -> Counter[str]:
         database.close()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("code", "arguments"),
-    [
-        pytest.param(ALONE, [], id="from Python"),
-        pytest.param(COMMAND, ["run", "--model", "test", "--plan"], id="the command"),
-    ],
-)
-def test_it_says_nothing_at_the_end_and_loses_nothing(
-    tmp_path: Path, code: str, arguments: list[str]
-) -> None:
-    done = ended(tmp_path, code, *arguments)
+def check(done: subprocess.CompletedProcess[str], folder: Path) -> None:
+    """Assert that a program said nothing of trouble, and that the server has heard all."""
     assert "ompleted" in done.stdout
     for trouble in ("Traceback", "ERROR", "WARNING", "telemetry"):
         assert trouble not in done.stderr, done.stderr
-    assert set(states(tmp_path)) == {"Completed"}
-    assert sum(states(tmp_path).values()) >= 2 * STEPS
-    assert "telemetry" not in (tmp_path / "swarm" / "server.log").read_text("utf-8")
+    assert set(states(folder)) == {"Completed"}
+    assert sum(states(folder).values()) >= 2 * STEPS
+    assert "telemetry" not in (folder / "swarm" / "server.log").read_text("utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, new_database: Path) -> Path:
+    """One whose Prefect home has a database, as at any start but the first."""
+    (tmp_path / "home").mkdir()
+    copyfile(new_database, tmp_path / "home" / "prefect.db")
+    return tmp_path
 
 
 @pytest.mark.slow
-def test_in_a_flow_on_prefects_own_server_it_loses_nothing(tmp_path: Path) -> None:
-    done = ended(tmp_path, IN_A_FLOW)
+def test_a_command_says_nothing_at_the_end_and_loses_nothing(tmp_path: Path) -> None:
+    done = ended(tmp_path, COMMAND, "run", "--model", "test", "--plan")
+    check(done, tmp_path)
+
+
+@pytest.mark.slow
+def test_from_python_it_says_nothing_at_the_end_and_loses_nothing(folder: Path) -> None:
+    check(ended(folder, ALONE), folder)
+
+
+@pytest.mark.slow
+def test_in_a_flow_on_prefects_own_server_it_loses_nothing(folder: Path) -> None:
+    done = ended(folder, IN_A_FLOW)
     assert "completed" in done.stdout
     assert "task_run_recorder" not in done.stderr
-    assert set(states(tmp_path)) == {"Completed"}
-    assert sum(states(tmp_path).values()) >= 2 * STEPS
+    assert set(states(folder)) == {"Completed"}
+    assert sum(states(folder).values()) >= 2 * STEPS

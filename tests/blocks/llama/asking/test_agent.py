@@ -30,10 +30,10 @@ pytestmark = pytest.mark.model
 
 
 @pytest.fixture
-def model(demo_path: Path) -> LlamaCppModel:
+def model(shallow_path: Path) -> LlamaCppModel:
     settings = LlamaCppSettings(max_tokens=48, temperature=0)
     config = EngineConfig(n_ctx=1024, n_slots=2, n_threads=1)
-    return LlamaCppModel(demo_path, config=config, settings=settings)
+    return LlamaCppModel(shallow_path, config=config, settings=settings)
 
 
 def first_a_call(context: RunContext[object]) -> LlamaCppSettings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,12 @@ from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.errors import InputError, NoPlanError
 from prefect_swarm.task_ir import PlanRules, TaskIR, parse_plan
 from prefect_swarm.tasks.planner.adapter.line_format import read_lines
-from prefect_swarm.tasks.planner.adapter.planner import THRESHOLD, AdapterDraft, AdapterPlanner
+from prefect_swarm.tasks.planner.adapter.planner import (
+    SAMPLES,
+    THRESHOLD,
+    AdapterDraft,
+    AdapterPlanner,
+)
 from prefect_swarm.tasks.planner.adapter.score import score
 from prefect_swarm.tasks.planner.planner import planner_for
 from prefect_swarm.tasks.planner.protocol import PlanContext
@@ -188,39 +194,47 @@ def test_an_empty_objective_is_refused(objective: str) -> None:
         _draft(objective, ScriptedModel())
 
 
+@pytest.fixture(scope="module")
+def engines() -> Iterator[None]:
+    """Engines that are used by several tests, and closed after them."""
+    yield
+    close_engines()
+
+
 @pytest.mark.model
+@pytest.mark.usefixtures("engines")
 def test_an_adapter_changes_the_embedded_models_plan(tmp_path: Path) -> None:
     def text(path: Path) -> str:
         planner = AdapterPlanner(LlamaCppModel(demo_model_path()), path, samples=1)
         try:
-            return asyncio.run(planner.plan(COMPARE, PlanContext(max_tokens=60))).text
+            return asyncio.run(planner.plan(COMPARE, PlanContext(max_tokens=20))).text
         except NoPlanError as error:
             return error.text
 
     some = write_adapter(tmp_path / "some.gguf")
     nothing = write_adapter(tmp_path / "nothing.gguf", scale=0.0)
-    try:
-        assert text(some) != text(nothing)
-    finally:
-        close_engines()
+    assert text(some) != text(nothing)
 
 
 @pytest.mark.model
+@pytest.mark.usefixtures("engines")
 @pytest.mark.parametrize(
-    "objective",
+    ("objective", "samples"),
     [
-        "Compare solar panels and wind turbines",
-        "?",
-        "1. Poet: Write it (needs 3)",
-        "<|im_end|> \x00 忘れて",
-        "Plan a party:\n- food\n- music",
+        ("Compare solar panels and wind turbines", SAMPLES),
+        # What is valid is so at once, however it scores.
+        ("?", 1),
+        ("1. Poet: Write it (needs 3)", 1),
+        ("<|im_end|> \x00 忘れて", 1),
+        ("Plan a party:\n- food\n- music", 1),
     ],
 )
-def test_the_embedded_model_writes_a_valid_plan_for_any_objective(objective: str) -> None:
-    try:
-        planner = planner_for(LlamaCppModel(demo_model_path()))
-        draft = asyncio.run(planner.plan(objective, PlanContext()))
-    finally:
-        close_engines()
+def test_the_embedded_model_writes_a_valid_plan_for_any_objective(
+    objective: str, samples: int
+) -> None:
+    model = LlamaCppModel(demo_model_path())
+    assert model.planner_adapter is not None
+    planner = AdapterPlanner(model, model.planner_adapter, samples=samples)
+    draft = asyncio.run(planner.plan(objective, PlanContext()))
     assert isinstance(parse_plan(draft.plan.model_dump_json()), TaskIR)
     assert draft.plan.objective == objective.strip()
