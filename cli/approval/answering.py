@@ -75,6 +75,9 @@ def go_on(run: RunFolder, done: str, resume_now: bool) -> int:
     if resume_now:
         print_text(done)
         return resume(run.run_id, changes=OptionChanges())
+    if (result := run.result()) is not None and result.status != "failed":
+        print_text(f"{done} The run is over: prefect-swarm inspect {run.run_id}")
+        return 0
     if is_suspended(run) and _is_woken(run):
         print_text(f"{done} A worker goes on with it.")
         return 0

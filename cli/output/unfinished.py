@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...flows.stored.ended_early import ended_early
 from .asked import question_records
 from .explored import exploration_of
 from .printing import print_json
@@ -24,6 +25,7 @@ def print_unfinished_json(run: RunFolder, plan: Mapping[str, Any]) -> None:
             "flow_run_id": about.get("flow_run_id"),
             "status": "unfinished",
             "objective": about.get("objective"),
+            "problem": ended_early(run),
             "plan": plan or None,
             "finished_steps": list(run.finished_steps()),
             "steps": [step.model_dump(mode="json") for step in run.steps()],

@@ -105,11 +105,14 @@ def _watch_on_server(name: str, missing: RunNotFoundError) -> ExitCode:
 
     url = server_url(missing)
     flow = _until_left(_follow_flow(name, url, missing), name)
+    if not isinstance(flow, FlowSnapshot):
+        return _watch_folder(flow)
     _print_flow(flow)
     return flow_code(flow)
 
 
-async def _follow_flow(name: str, url: str, missing: RunNotFoundError) -> FlowSnapshot:
+async def _follow_flow(name: str, url: str, missing: RunNotFoundError) -> FlowSnapshot | RunFolder:
+    """Follow a flow run until it is over, or until its run begins in a folder here."""
     from prefect.client.orchestration import get_client
 
     from .flow_reading import find_flow_run, read_flow
@@ -133,9 +136,18 @@ async def _follow_flow(name: str, url: str, missing: RunNotFoundError) -> FlowSn
                 waited = flow.waits
                 screen.show(flow)
                 await asyncio.sleep(_LOOK_S)
+                if (run := _begun_here(flow_run_id)) is not None:
+                    return run
                 flow = await read_flow(client, flow_run_id)
             screen.show(flow)
     return flow
+
+
+def _begun_here(flow_run_id: UUID) -> RunFolder | None:
+    from ...runs import RunFolder
+
+    run = RunFolder.of(str(flow_run_id))
+    return run if (run.folder / "run.json").exists() else None
 
 
 def _waiting_words(flow_run_id: UUID) -> str:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from ...approvals.store import Approvals
 from ...events.kinds import AskedEvent, BeganEvent, FinishedEvent, RunEvent, Tell
 from ...events.log import EVENTS
 from ...events.reading import EventReader
@@ -53,7 +54,7 @@ async def follow_run(
             hear(event)
             if isinstance(event, BeganEvent):
                 noted = ""
-            elif isinstance(event, AskedEvent):
+            elif isinstance(event, AskedEvent) and Approvals(run).pending():
                 note(_to_answer(run.run_id))
         followed.stage = await _stage(run, followed.last, is_open, is_alive=alive)
         if followed.stage in ("over", "left"):
@@ -80,6 +81,8 @@ async def _stage(
 
 
 def _note(stage: Stage, run: RunFolder) -> str:
+    if stage == "waits" and is_suspended(run) and not Approvals(run).pending():
+        return "It has its answer, and waits for a worker that goes on with it."
     if stage == "waits" and is_suspended(run):
         return f"It waits for a person; then a worker goes on with it. {_to_answer(run.run_id)}"
     if stage == "waits":

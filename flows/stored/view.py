@@ -20,6 +20,7 @@ from ...toolsets.artifacts import artifacts_of
 from ...toolsets.calling.masking import secrets_in
 from ..bounds.accounts import Accounts
 from ..events import UNFINISHED, StepStatus
+from .ended_early import ended_early
 from .texts import attempt_views
 from .why import why_of
 
@@ -137,6 +138,8 @@ def _unfinished(
 
 
 def _goes_on(run: RunFolder) -> str:
+    if why := ended_early(run):
+        return f"It ended early: {why} Go on with: prefect-swarm resume {run.run_id}"
     return "The run has not ended. If nothing runs it any more: prefect-swarm resume " + run.run_id
 
 

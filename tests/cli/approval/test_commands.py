@@ -92,6 +92,8 @@ def test_approved_and_resumed_it_goes_on_to_its_end(invoke: Invoke, plan: Path) 
     assert "plan: The plan of 2 steps: Find out" in shown
     assert "approved by command" in shown
     assert invoke("waiting").stdout == "Nothing waits for a person.\n"
+    again = invoke("approve", run_id, "plan").stdout
+    assert again.endswith(f"The run is over: prefect-swarm inspect {run_id}\n")
 
 
 def test_a_resumed_run_that_nobody_has_answered_leaves_again(invoke: Invoke, plan: Path) -> None:

@@ -203,6 +203,20 @@ def test_a_run_of_another_machine_is_watched_through_the_server(
     assert "the flow run's artifacts: http" in out
 
 
+def test_a_run_whose_folder_comes_later_is_watched_there(swarm_home: Path, tmp_path: Path) -> None:
+    api = get_current_settings().api.url
+    assert api is not None
+    (later := tmp_path / "later").mkdir()
+    with held_run(tmp_path) as process:
+        name = begun(process, "called two")
+        with watching(name, "--exit-code", PREFECT_API_URL=api, **{HOME: str(later)}) as watch:
+            until(watch, "Its folder isn't here")
+            (later / "runs").symlink_to(swarm_home / "runs")
+            until(watch, "S2 Reader started")
+            watch.send_signal(signal.SIGINT)
+            watch.communicate(timeout=60)
+
+
 async def fail_on_server(flow_run_id: str) -> None:
     async with get_client() as client:
         await client.set_flow_run_state(UUID(flow_run_id), Failed(message="lost"), force=True)

@@ -84,6 +84,7 @@ def test_a_command_that_approves_has_a_worker_go_on() -> None:
     flow_run_id, first = suspended_run()
     assert first.name == "Suspended"
     run = folder_of(flow_run_id)
+    assert "--resume" not in str(first.message)
     shown = invoke("waiting", run.run_id).stdout
     assert f"prefect-swarm approve {run.run_id} plan\n" in shown
     done = invoke("approve", run.run_id)
