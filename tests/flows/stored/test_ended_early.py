@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from prefect_swarm.cli.app import app
 from prefect_swarm.events.kinds import BeganEvent, FinishedEvent, RunEvent
 from prefect_swarm.events.log import EVENTS, opened_log
 from prefect_swarm.flows.stored.ended_early import ended_early
-from prefect_swarm.runs import RunFolder
+from prefect_swarm.runs import RunFolder, run_id_of
 from typer.testing import CliRunner
 
-pytestmark = pytest.mark.usefixtures("swarm_home")
+Made = Callable[..., RunFolder]
 ID = "0192f0c4-7a41-4d3e-9b1c-aaaaaaaaaaaa"
 
 
-def run_with(*events: RunEvent) -> RunFolder:
-    run = RunFolder.of(ID)
-    run.store("run.json", {"objective": "Find out", "flow_run_id": ID, "started_at": 1.0})
-    with opened_log(run.folder / EVENTS) as log:
-        for event in events:
-            log.add(event, run.run_id)
-    return run
+@pytest.fixture
+def run_with(swarm_home: Path) -> Made:
+    """Make the folder of a run that has these events."""
+
+    def make(*events: RunEvent) -> RunFolder:
+        run = RunFolder(swarm_home / "runs" / run_id_of(ID))
+        run.store("run.json", {"objective": "Find out", "flow_run_id": ID, "started_at": 1.0})
+        with opened_log(run.folder / EVENTS) as log:
+            for event in events:
+                log.add(event, run.run_id)
+        return run
+
+    return make
 
 
 @pytest.mark.parametrize(
@@ -34,11 +42,13 @@ def run_with(*events: RunEvent) -> RunFolder:
         (FinishedEvent(status="unfinished", problem="No disk."), BeganEvent(resumed=True)),
     ],
 )
-def test_nothing_is_said_where_no_error_ended_it(events: tuple[RunEvent, ...]) -> None:
+def test_nothing_is_said_where_no_error_ended_it(
+    events: tuple[RunEvent, ...], run_with: Made
+) -> None:
     assert ended_early(run_with(*events)) == ""
 
 
-def test_the_error_that_ended_it_is_shown() -> None:
+def test_the_error_that_ended_it_is_shown(run_with: Made) -> None:
     problem = "The file tools.json can't be read. Check the path."
     run = run_with(BeganEvent(), FinishedEvent(status="unfinished", problem=problem))
     assert ended_early(run) == problem
