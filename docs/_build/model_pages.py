@@ -107,16 +107,29 @@ def _type(kind: Any) -> str:
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in arguments)
     if origin in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_type(part) for part in arguments if part is not type(None)))
+        return " or ".join(
+            dict.fromkeys(_type(part) for part in arguments if part is not type(None))
+        )
     if origin in (tuple, list, frozenset, set):
         return f"list of {_some(arguments)}"
     if origin is dict:
-        return "JSON object" if arguments[1] is Any else f"{_type(arguments[1])} by {_type(arguments[0])}"
+        return (
+            "JSON object"
+            if arguments[1] is Any
+            else f"{_type(arguments[1])} by {_type(arguments[0])}"
+        )
     if hasattr(kind, "__metadata__"):
         return _type(arguments[0])
     if isinstance(kind, type) and issubclass(kind, Enum):
         return ", ".join(f"`{member.value}`" for member in kind)
-    names = {str: "text", int: "whole number", float: "number", bool: "switch", Path: "path", Any: "any"}
+    names = {
+        str: "text",
+        int: "whole number",
+        float: "number",
+        bool: "switch",
+        Path: "path",
+        Any: "any",
+    }
     return names.get(kind, f"`{getattr(kind, '__name__', str(kind))}`")
 
 

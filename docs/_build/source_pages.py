@@ -90,7 +90,9 @@ def _methods(name: str, value: type) -> list[str]:
             continue
         text = ast.get_docstring(member)
         if text and not member.name.startswith("_"):
-            parts.append(f"### {name}.{member.name}\n\n```python\n{_header(member)}\n```\n\n{_prose(text)}")
+            parts.append(
+                f"### {name}.{member.name}\n\n```python\n{_header(member)}\n```\n\n{_prose(text)}"
+            )
     return parts
 
 
@@ -114,7 +116,9 @@ def _section(name: str, body: str) -> str:
     if name.startswith("Example"):
         return text
     return "\n".join(
-        f"- `{found[1]}`: {found[2]}" if (found := re.match(r"([\w.*, ]+?): (.*)", line)) else "  " + line.strip()
+        f"- `{found[1]}`: {found[2]}"
+        if (found := re.match(r"([\w.*, ]+?): (.*)", line))
+        else "  " + line.strip()
         for line in text.splitlines()
     )
 
