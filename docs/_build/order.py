@@ -21,7 +21,7 @@ def on_nav(nav: Navigation, **_: Any) -> Navigation:
     [lists] = _LISTED.findall(_INDEX.read_text("utf-8"))
     order = {uri: number for number, uri in enumerate(dict.fromkeys(_LINK.findall(lists)))}
 
-    def place(item: object) -> int:
+    def place(item: Any) -> int:
         if isinstance(item, Section):
             return min(map(place, item.children), default=len(order))
         if isinstance(item, Page):
@@ -43,7 +43,7 @@ def _link_in_order(nav: Navigation) -> None:
         page.previous_page, page.next_page = before, after
 
 
-def _pages(item: object) -> list[Page]:
+def _pages(item: Any) -> list[Page]:
     if isinstance(item, Section):
         return [page for child in item.children for page in _pages(child)]
     return [item] if isinstance(item, Page) else []

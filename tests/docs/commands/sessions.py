@@ -33,7 +33,6 @@ class Session:
         files: Files that lie there, with their texts.
         scene: What was run before; its run stands for ids that no command has printed.
         codes: The exit codes that aren't 0, by expressions for the commands.
-        sandboxed: Whether its gates need a sandbox.
     """
 
     reply: Callable[[Asked], Reply] = answer
@@ -41,7 +40,6 @@ class Session:
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     scene: str = "nothing"
     codes: Mapping[str, int] = field(default_factory=dict[str, int])
-    sandboxed: bool = False
 
     def lay_out(self, folder: Path) -> None:
         """Put the files into a folder."""
@@ -183,11 +181,10 @@ SESSIONS: Mapping[str, Session] = MappingProxyType(
         ),
         "docs/how-to/tools.md": Session(example="tools"),
         "docs/reference/events.md": Session(reply=_travels, files={"plan.json": _SINGLE}),
-        "docs/reference/failures.md": Session(reply=_slugs, sandboxed=True),
+        "docs/reference/failures.md": Session(reply=_slugs),
         "docs/reference/gates.md": Session(
             files={"slug.py": _SLUG, "some.py": "a = 1\n"},
             codes={"prefect-swarm gates .*": 1},
-            sandboxed=True,
         ),
         "docs/tutorials/approve_and_edit.md": Session(
             reply=pretending,
@@ -204,7 +201,6 @@ SESSIONS: Mapping[str, Session] = MappingProxyType(
             reply=pretending,
             files={"plan.json": _json_of("own_plan.md")},
             codes={"prefect-swarm run .*": 4},
-            sandboxed=True,
         ),
         "docs/tutorials/mcp_tools.md": Session(
             reply=pretending, example="tools", codes={"prefect-swarm run .*acting.*": 4}
