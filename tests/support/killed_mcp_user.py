@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 
 from prefect_swarm.toolsets.mcp.owners import owned
@@ -17,4 +18,6 @@ async def main(tool: str) -> None:
 
 
 if __name__ == "__main__":
+    # What a script starts in the background ignores it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     asyncio.run(main(sys.argv[1]))
