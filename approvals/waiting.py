@@ -18,8 +18,6 @@ class RunWaitingError(SwarmError):
     Attributes:
         run_id: The run's id.
         questions: What is asked; nothing if it was answered when the run was just being left.
-
-    With `suspended` a worker goes on with the run once it is answered, and the ways on say so.
     """
 
     exit_code = ExitCode.WAITING
@@ -27,6 +25,13 @@ class RunWaitingError(SwarmError):
     def __init__(
         self, run_id: str, questions: tuple[Question, ...], *, suspended: bool = False
     ) -> None:
+        """Say what is waited for, and the ways on.
+
+        Args:
+            run_id: The run's id.
+            questions: What is asked.
+            suspended: Whether a worker goes on with the run once it is answered.
+        """
         names = ", ".join(map(subject_words, questions))
         problem = (
             f"Run {run_id} waits for approval of {names}."

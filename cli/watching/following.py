@@ -81,18 +81,22 @@ async def _stage(
 
 
 def _note(stage: Stage, run: RunFolder) -> str:
-    if stage == "waits" and is_suspended(run) and not Approvals(run).pending():
-        return "It has its answer, and waits for a worker that goes on with it."
-    if stage == "waits" and is_suspended(run):
-        return f"It waits for a person; then a worker goes on with it. {_to_answer(run.run_id)}"
     if stage == "waits":
-        return f"It was left until a person answers. {_to_answer(run.run_id)} --resume"
+        return _waiting_words(run)
     if stage == "elsewhere":
         return (
             "No process of this machine works on it, and Prefect's server has it as not over. If "
             f"no other machine works on it: prefect-swarm resume {run.run_id}"
         )
     return ""
+
+
+def _waiting_words(run: RunFolder) -> str:
+    if not is_suspended(run):
+        return f"It was left until a person answers. {_to_answer(run.run_id)} --resume"
+    if not Approvals(run).pending():
+        return "It has its answer, and waits for a worker that goes on with it."
+    return f"It waits for a person; then a worker goes on with it. {_to_answer(run.run_id)}"
 
 
 def _to_answer(run_id: str) -> str:

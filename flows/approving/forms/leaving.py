@@ -33,14 +33,14 @@ async def leave(desk: FormDesk, error: RunWaitingError) -> State[Any]:
     """
     questions = Approvals(desk.run).pending()
     form = desk.new_form(questions, suspended=desk.can_suspend)
-    message = str(RunWaitingError(error.run_id, error.questions, suspended=desk.can_suspend))
     try:
         async with get_client() as client:
             await desk.put(client, form, questions)
     except SERVER_ERRORS as problem:
         _logger.warning("The form can't be shown in the Prefect UI: %r", problem)
         return Paused(message=str(error))
-    return form_state(form, message)
+    shown = RunWaitingError(error.run_id, error.questions, suspended=desk.can_suspend)
+    return form_state(form, str(shown))
 
 
 async def suspend(desk: FormDesk, state: State[Any], error: RunWaitingError) -> State[Any]:
