@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from docs_pages import ROOT
+from docs_pages import FENCE, ROOT
 
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 PAGES = [
@@ -18,7 +18,7 @@ PAGES = [
 
 
 def prose(page: Path) -> str:
-    return re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return FENCE.sub("", page.read_text("utf-8"))
 
 
 def anchors(page: Path) -> set[str]:

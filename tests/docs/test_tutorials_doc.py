@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import runpy
+import threading
+from collections.abc import Generator
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,18 @@ from typer.testing import CliRunner, Result
 APPROVE = page_path("approve_and_edit.md").read_text("utf-8")
 DEPLOY = page_path("tutorials/deploy.md").read_text("utf-8")
 OWN_MODEL = page_path("own_model.md").read_text("utf-8")
+
+
+@pytest.fixture
+def model() -> Generator[str]:
+    """The program that pretends to be a model, at any free port; yields the model's name."""
+    handler = runpy.run_path(str(ROOT / "examples" / "tools" / "pretend_model.py"))["Model"]
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"openai:pretend@http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join()
 
 
 def invoke(*arguments: object) -> Result:

@@ -1,4 +1,4 @@
-"""Models of a run: the setting's where none is named, and ladders to others that are new."""
+"""A ladder leads from a step's tier to models that the step has not been with."""
 
 from __future__ import annotations
 
@@ -54,10 +54,3 @@ def test_another_name_of_the_same_file_is_the_same_model(
         policy=Policy(ladders={}),
     )
     assert options.ladder() == ("worker",)
-
-
-def test_a_run_that_names_no_model_has_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert SwarmOptions().model == "demo"
-    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_MODEL", "openai:mine")
-    assert SwarmOptions().model_of("orchestrator") == "openai:mine"
-    assert SwarmOptions(model="openai:other").model_of("worker") == "openai:other"

@@ -19,6 +19,7 @@ def test_it_is_the_embedded_model_where_nothing_is_set(monkeypatch: pytest.Monke
 def test_the_environment_names_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SETTING, "openai:gpt-5")
     assert SwarmOptions().model == "openai:gpt-5"
+    assert SwarmOptions().model_of("orchestrator") == "openai:gpt-5"
     assert options_from({"model": None}).model_of("worker") == "openai:gpt-5"
 
 
@@ -32,6 +33,7 @@ def test_a_file_of_prefect_names_another(tmp_path: Path, monkeypatch: pytest.Mon
 def test_what_a_run_names_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SETTING, "openai:gpt-5")
     assert options_from({"model": "demo"}).model == "demo"
+    assert SwarmOptions(model="openai:other").model_of("worker") == "openai:other"
 
 
 def test_a_wrong_value_of_another_setting_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["ROOT", "blocks", "page_path", "rows", "sections"]
+__all__ = ["FENCE", "ROOT", "blocks", "page_path", "rows", "sections"]
 
 ROOT = Path(__file__).parents[2]
-_FENCED = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(
+    r"^(?P<before>[> ]*)(?P<ticks>`{3,})(?P<language>[^\n]*)\n(?P<text>.*?)^(?P=before)(?P=ticks)$",
+    re.DOTALL | re.MULTILINE,
+)
+"""A fenced block, also of a list or a quotation: what its lines begin with is `before`."""
 
 
 def sections(page: str) -> dict[str, str]:
@@ -41,7 +45,7 @@ def rows(text: str) -> list[list[str]]:
 
 def blocks(text: str, language: str) -> list[str]:
     """Return what stands in the fenced blocks of a language."""
-    return [body for _, found, body in _FENCED.findall(text) if found == language]
+    return [found["text"] for found in FENCE.finditer(text) if found["language"] == language]
 
 
 def _is_rule(line: str) -> bool:

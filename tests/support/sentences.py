@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from docs_pages import FENCE
+
 __all__ = ["long_sentences", "sentences"]
 
 
@@ -12,7 +14,7 @@ def sentences(text: str) -> list[str]:
 
     Code, tables, links' targets, comments, quotations and facts between middle dots are none.
     """
-    text = re.sub(r"^ *(`{3,}).*?^ *\1$", "\n\n", text, flags=re.DOTALL | re.MULTILINE)
+    text = FENCE.sub("\n\n", text)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"^(?:\||> ).*$", "\n", text, flags=re.MULTILINE)
     text = re.sub(r"\]\([^)]*\)", "]", text)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from documented.commands import Command
 from documented.scenes import Kept, lay_out, set_scene
+from documented.shape import differences, ids_in
 from documented.shell import Shell, shell
 from documented.stand_in import Answering, answer
 from provider_server import provider_server
@@ -27,6 +29,34 @@ class Typist:
         """Return the exit code and what was written."""
         done = self.shell.run(typed(command, server=self.server, runs=runs))
         return done.code, done.output
+
+    def problems(
+        self,
+        command: Command,
+        ids: dict[str, str],
+        runs: list[str],
+        *,
+        code: int = 0,
+        form: str = "{command}",
+    ) -> list[str]:
+        """Type a command of a session with today's ids; return how it differs from the page.
+
+        Args:
+            command: The page's.
+            ids: The page's ids with those that they stand for; new ones are added. The newest of
+                the runs stands for an unknown one.
+            runs: Those of the scene.
+            code: The exit code that is right.
+            form: What is typed around it.
+        """
+        text = command.text
+        for shown in ids_in(text):
+            text = text.replace(shown, ids.setdefault(shown, runs[-1] if runs else shown))
+        found, output = self.type(form.format(command=text), runs)
+        wrong = differences(command.output or "", output, ids)
+        if found != code:
+            wrong.append(f"it ends with {found}")
+        return [f"{command.where}: {problem}" for problem in [*wrong, *([output] if wrong else [])]]
 
 
 @pytest.fixture(scope="session")

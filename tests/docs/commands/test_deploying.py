@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from documented.commands import Command, commands
 from documented.fences import fences
-from documented.shape import differences, ids_in
 from documented.stand_in import Answering
 from prefect.settings import get_current_settings
 
@@ -31,8 +30,8 @@ ELSEWHERE = (
 WORKER = "prefect worker start --pool swarm --run-once"
 """A worker that ends once it has run what is due."""
 WITH_WORKER = {
-    "prefect deployment run": "{command}\n{worker} > worker.log 2>&1",
-    "prefect-swarm watch": "{worker} > worker.log 2>&1 &\n{command}\ncode=$?\nwait\nexit $code",
+    "prefect deployment run": f"{{command}}\n{WORKER} > worker.log 2>&1",
+    "prefect-swarm watch": f"{WORKER} > worker.log 2>&1 &\n{{command}}\ncode=$?\nwait\nexit $code",
 }
 """Commands with a worker behind or beside them."""
 
@@ -53,19 +52,11 @@ def test_a_run_with_a_model_a_tool_and_an_approval_is_deployed(deployed: Typist)
     found: list[str] = []
     for command in SHOWN:
         if not command.text.startswith(ELSEWHERE):
-            found += typed(command, deployed, ids)
+            found += deployed.problems(command, ids, [], form=form_of(command))
     assert found == [], "\n".join(found)
 
 
-def typed(command: Command, typist: Typist, ids: dict[str, str]) -> list[str]:
-    """Type a command with today's ids, and have a worker run what is due."""
-    text = command.text
-    for shown in ids_in(text):
-        text = text.replace(shown, ids.get(shown, shown))
-    forms = (form for begins, form in WITH_WORKER.items() if text.startswith(begins))
-    form = next(forms, "{command}")
-    code, output = typist.type(form.format(command=text, worker=WORKER), [])
-    wrong = differences(command.output or "", output, ids)
-    if code != 0:
-        wrong.append(f"it ends with {code}")
-    return [f"{command.where}: {problem}" for problem in [*wrong, *([output] if wrong else [])]]
+def form_of(command: Command) -> str:
+    """Return what is typed with a command, so that a worker runs what is due."""
+    forms = (form for begins, form in WITH_WORKER.items() if command.text.startswith(begins))
+    return next(forms, "{command}")

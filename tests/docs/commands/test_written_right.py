@@ -6,7 +6,7 @@ import re
 import tomllib
 
 import pytest
-from docs_pages import ROOT
+from docs_pages import FENCE, ROOT
 from documented.commands import commands, plain
 from documented.fences import LANGUAGES, all_pages, fences
 
@@ -54,5 +54,4 @@ def test_targets_that_pages_name_exist() -> None:
 
 def code_of(text: str) -> list[str]:
     """The blocks of a page, and the code in its sentences."""
-    blocks = re.findall(r"^`{3,}[^\n]*\n(.*?)^`{3,}$", text, re.DOTALL | re.MULTILINE)
-    return [*blocks, *_IN_CODE.findall(text)]
+    return [*(match["text"] for match in FENCE.finditer(text)), *_IN_CODE.findall(text)]

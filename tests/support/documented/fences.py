@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from docs_pages import ROOT
+from docs_pages import FENCE, ROOT
 
 __all__ = [
     "GENERATED",
@@ -32,7 +32,6 @@ LANGUAGES = frozenset(
     {"console", "cypher", "json", "python", "sh", "sql", "text", "toml", "yaml"},
 )
 """`console` is a session with prompts and output, `sh` are commands alone, `text` is neither."""
-_FENCE = re.compile(r"^( *)(`{3,})([^\n]*)\n(.*?)^\1\2$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +74,9 @@ def fences_in(page: str, text: str) -> list[Fence]:
     return [
         Fence(
             page,
-            text.count("\n", 0, match.start(4)) + 1,
-            match[3],
-            re.sub(f"^{match[1]}", "", match[4], flags=re.MULTILINE),
+            text.count("\n", 0, match.start("text")) + 1,
+            match["language"],
+            re.sub(f"^{match['before']}", "", match["text"], flags=re.MULTILINE),
         )
-        for match in _FENCE.finditer(text)
+        for match in FENCE.finditer(text)
     ]

@@ -109,11 +109,10 @@ SCENES: Mapping[str, Scene] = MappingProxyType(
         "partial": Scene(("prefect-swarm run --plan partial.json --max-attempts 1",), 3, True),
         "plan waits": Scene((_WAITS.format("plan"),), 4),
         "step waits": Scene((_WAITS.format("steps"),), 4),
-        "answered": Scene((_WAITS.format("plan"), "prefect-swarm approve RUN"), 0),
+        "answered": Scene((_WAITS.format("plan"), "prefect-swarm approve RUN")),
         "evaluated": Scene(("prefect-swarm eval cases.yaml --times 1",)),
         "exported": Scene(
-            ("prefect-swarm run --plan done.json", "prefect-swarm memory export memory.jsonl"),
-            copied=False,
+            ("prefect-swarm run --plan done.json", "prefect-swarm memory export memory.jsonl")
         ),
     }
 )

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from docs_pages import FENCE
+
 __all__ = ["Named", "named_commands", "problem_of"]
 
-_FENCED = re.compile(r"^[> ]*(`{3,}).*?^[> ]*\1$", re.DOTALL | re.MULTILINE)
 _SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _COMMAND = re.compile(r"(?<![\w.-])(?<!install )prefect-swarm (?=[\w\[-])([^`\n]*)")
 _ENDS = ("|", "<", ">", "&", ";", "#", "(")
@@ -36,8 +37,8 @@ def named_commands(text: str, short: Collection[str] = ()) -> list[Named]:
         text: The page's.
         short: Commands that sentences may name without the program, where an option follows.
     """
-    blocks = [(match.start(), match[0]) for match in _FENCED.finditer(text)]
-    prose = _FENCED.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    blocks = [(match.start(), match[0]) for match in FENCE.finditer(text)]
+    prose = FENCE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     spans = [(match.start(2), _whole(match[2], short)) for match in _SPAN.finditer(prose)]
     return [
         Named(text.count("\n", 0, start + offset) + 1, words)
