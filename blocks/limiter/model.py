@@ -13,6 +13,7 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from ..answers.reader import read_response
 from ..hearing import heard_request
 from .faults import fault_of
 from .limiter import ALONE, Limiter, Patience, limiter_of
@@ -62,7 +63,8 @@ class LimitedModel(WrapperModel):
         settings = _without_sdk_retries(self.wrapped, model_settings)
 
         async def send() -> ModelResponse:
-            return await heard_request(self.wrapped, messages, settings, model_request_parameters)
+            answer = await heard_request(self.wrapped, messages, settings, model_request_parameters)
+            return read_response(answer, model_request_parameters)
 
         try:
             return await limiter.run(send, self._patience)
