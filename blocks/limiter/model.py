@@ -13,6 +13,7 @@ from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from ..answers.call_ids import as_sent, with_own_ids
 from ..answers.reader import read_response
 from ..hearing import heard_request
 from .faults import fault_of
@@ -62,9 +63,14 @@ class LimitedModel(WrapperModel):
             raise before
         settings = _without_sdk_retries(self.wrapped, model_settings)
 
+        asked_of = f"{limiter.provider} {self.model_name}"
+        sent = as_sent(messages, asked_of)
+
         async def send() -> ModelResponse:
-            answer = await heard_request(self.wrapped, messages, settings, model_request_parameters)
-            return read_response(answer, model_request_parameters)
+            answer = await heard_request(self.wrapped, sent, settings, model_request_parameters)
+            answer = read_response(answer, model_request_parameters)
+            # Last: whatever made its calls, from here on they go by their positions.
+            return with_own_ids(answer, messages, asked_of)
 
         try:
             return await limiter.run(send, self._patience)

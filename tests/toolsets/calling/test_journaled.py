@@ -48,7 +48,7 @@ def called(run: RunFolder) -> str:
     async def send() -> str:
         return "sent"
 
-    return asyncio.run(calls.call(MESSAGES, "c1", TOOLS, send))
+    return asyncio.run(calls.call(MESSAGES, 0, TOOLS, send))
 
 
 def asked(run: RunFolder) -> tuple[str, ...]:
