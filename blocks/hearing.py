@@ -35,6 +35,7 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from ..errors import SwarmError
+from .answers.stream_calls import keep_calls_apart
 
 __all__ = ["TextListener", "hear_text", "heard_request", "hearing_from_thread"]
 
@@ -124,6 +125,7 @@ async def heard_request(
     try:
         async with model.request_stream(messages, settings, parameters) as stream:
             begun = True
+            keep_calls_apart(stream)
             hearing.listener.begin()
             async for event in stream:
                 _pass_on(event, hearing)
