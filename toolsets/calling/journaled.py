@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import (
@@ -38,9 +36,9 @@ from ..journal.file import CallJournal
 from ..limits import ToolLimits
 from ..marks import is_acting, is_idempotent
 from .hearing import tell_call
-from .masking import mask
 from .repeats import repeats
 from .result_text import cut, result_text
+from .shown import arguments_of, earlier_calls, ended_call, wanted_call
 from .turns import turn_at
 from .verdict import (
     AttemptRules,
@@ -53,8 +51,6 @@ from .verdict import (
 __all__ = ["JournaledCalls", "calls_of"]
 
 _logger = logging.getLogger("prefect_swarm.tools")
-_SHOWN = 400
-"""Characters of arguments and of a result that people are shown."""
 _OVER = "No more calls of tools are made in this attempt. Answer with what you have."
 _REJECTED = "A person decided against this call."
 
@@ -79,7 +75,7 @@ class JournaledCalls:
     rules: AttemptRules
     secrets: frozenset[str] = frozenset()
     clock: Callable[[], float] = time.time
-    calls: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
+    calls: dict[int, ToolCall] = field(init=False)
     messages: list[ModelMessage] = field(init=False)
     _before: JournalState = field(init=False)
     _written: int = field(init=False)
@@ -94,6 +90,7 @@ class JournaledCalls:
         self._written = len(self._before.messages)
         read = ModelMessagesTypeAdapter.validate_python(self._before.messages)
         self.messages = with_own_history(read)
+        self.calls = earlier_calls(self._before, self.messages, self.secrets)
         lost = tools_astray(self._before, read)
         self._before.astray = lost | self.journal.left_uncertain()
         if lost or self._before.unreadable:
@@ -140,7 +137,7 @@ class JournaledCalls:
         key = last_call_keys(messages)[position]
         self._look_at(messages, tools)
         toolset, server, definition = tools[part.tool_name]
-        shown = self._shown(key, toolset, part)
+        shown = wanted_call(key, toolset, part, self.secrets)
         match self._verdicts[key]:
             case "stored":
                 return self._stored(shown, self._before.committed[key])
@@ -205,7 +202,7 @@ class JournaledCalls:
         toolset, server, definition = tool
         begun = self._before.reserved[key]
         question = f"{self.tag}.{key.ordinal}" + (f".again{begun}" if begun else "")
-        call = WantedCall(key, definition, question, _json(part), toolset, server)
+        call = WantedCall(key, definition, question, arguments_of(part), toolset, server)
         if approvals.was_used(question, call.subject(self.step, self._before)):
             # The journal has lost what came of it.
             call = replace(call, was_approved=True)
@@ -225,7 +222,9 @@ class JournaledCalls:
                 raise UncertainCallError(f"{self.step}: {key.tool} was begun already.")
             self._begun.add(key)
             started = self.clock()
-            begun = Reserved(at=started, key=key, toolset=shown.toolset, arguments=_json(part))
+            begun = Reserved(
+                at=started, key=key, toolset=shown.toolset, arguments=arguments_of(part)
+            )
             self.journal.begin(begun, once=is_acting(tool) and not is_idempotent(tool))
             if (answer := self._answers.get(key)) is not None:
                 Approvals(self.run).use(answer, started)
@@ -279,35 +278,15 @@ class JournaledCalls:
         return ToolFailed(why)
 
     def _tell_end(self, shown: ToolCall, committed: Committed, outcome: str) -> None:
-        ended = shown.model_copy(
-            update={
-                "outcome": outcome,
-                "result": cut(mask(committed.result, self.secrets), _SHOWN),
-                "characters": committed.characters,
-                "seconds": committed.seconds,
-            }
-        )
+        ended = ended_call(shown, committed, outcome, self.secrets)
         self.calls[shown.ordinal] = ended
         tell_call(ended)
-
-    def _shown(self, key: CallKey, toolset: str, part: ToolCallPart) -> ToolCall:
-        arguments = cut(mask(_json(part), self.secrets), _SHOWN)
-        return ToolCall(
-            ordinal=key.ordinal, tool=part.tool_name, toolset=toolset, arguments=arguments
-        )
 
 
 def calls_of(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
     """Return the calls of a conversation's last answer."""
     last = next(message for message in reversed(messages) if isinstance(message, ModelResponse))
     return [part for part in last.parts if isinstance(part, ToolCallPart)]
-
-
-def _json(part: ToolCallPart) -> str:
-    if isinstance(part.args, str):
-        return part.args
-    arguments: dict[str, Any] = part.args or {}
-    return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
 def _uncertain(

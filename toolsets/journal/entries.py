@@ -97,6 +97,7 @@ class JournalState:
         messages: The conversation up to the last answer, as pydantic-ai writes it.
         committed: Results by their calls.
         reserved: How often each call was begun, those that came to an end among them.
+        toolsets: The toolsets of the calls that were begun.
         astray: Tools of calls that may have been made and that the conversation doesn't have:
             lines of the journal are lost, or an earlier attempt never learned how they ended.
         unreadable: Lines that say no more which call was begun.
@@ -105,6 +106,7 @@ class JournalState:
     messages: list[Any] = field(default_factory=list[Any])
     committed: dict[CallKey, Committed] = field(default_factory=dict[CallKey, Committed])
     reserved: Counter[CallKey] = field(default_factory=Counter[CallKey])
+    toolsets: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
     astray: frozenset[str] = frozenset()
     unreadable: int = 0
 
@@ -183,6 +185,7 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
                     state.messages += entry.messages
             case Reserved():
                 state.reserved[entry.key] += 1
+                state.toolsets[entry.key] = entry.toolset
             case Committed():
                 state.committed.setdefault(entry.key, entry)
     return state
