@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
+from ...errors import RunDamagedError, UncertainCallError
 from ...runs import RunFolder
 from .entries import CallKey, Entry, JournalState, Reserved, read_entries, state_of
 
@@ -31,7 +32,7 @@ class CallJournal:
         """Return what was written so far, by whatever process.
 
         Raises:
-            RunDamagedError: A file of it can't be read, so nobody knows what was done.
+            UncertainCallError: A file of it can't be read, so nobody knows what was done.
         """
         state = state_of(_entries(self._lines(CALLS, self._name))[0])
         begun, state.unreadable = _begun(self._lines(BEGUN, self._name))
@@ -73,7 +74,13 @@ class CallJournal:
         return frozenset(found)
 
     def _lines(self, folder: str, name: str) -> list[str]:
-        data = self._run.read_bytes(f"{folder}/{name}") or b""
+        try:
+            data = self._run.read_bytes(f"{folder}/{name}") or b""
+        except RunDamagedError as error:
+            raise UncertainCallError(
+                f"{error.problem} So nobody knows which calls of tools were made.",
+                "Make it readable; or, if none of its calls must be known, remove it and resume.",
+            ) from None
         return [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
 
 
@@ -84,7 +91,10 @@ def answers_kept(run: RunFolder, key: str) -> int:
         key: The attempt's cache key: flow run, plan's hash, attempt's name and request's hash.
     """
     attempt, _, asked_hash = key.split(".", 2)[-1].rpartition(".")
-    messages = CallJournal(run, attempt, asked_hash).read().messages
+    try:
+        messages = CallJournal(run, attempt, asked_hash).read().messages
+    except UncertainCallError:
+        return 0
     return sum(message.get("kind") == "response" for message in messages)
 
 

@@ -276,6 +276,17 @@ def damage(run: RunFolder, folder: str, number: int) -> None:
     path.write_text("\n".join(lines), "utf-8")
 
 
+@pytest.mark.parametrize("folder", ["calls", "begun"])
+def test_a_journal_that_can_not_be_read_is_no_empty_one(run: RunFolder, folder: str) -> None:
+    made = once_approved(run)
+    (path,) = (run.folder / folder).iterdir()
+    path.unlink()
+    path.symlink_to("/proc/self/mem")
+    with pytest.raises(UncertainCallError, match="So nobody knows which calls of tools were made"):
+        Process(run, made).call()
+    assert len(made.calls) == 1
+
+
 def test_a_call_that_was_begun_before_lines_were_lost_is_not_made_elsewhere(run: RunFolder) -> None:
     """The model that is asked again may word it otherwise, or make another call first."""
     made = Made()
