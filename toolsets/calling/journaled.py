@@ -92,7 +92,7 @@ class JournaledCalls:
         self.messages = with_own_history(read)
         self.calls = earlier_calls(self._before, self.messages, self.secrets)
         lost = tools_astray(self._before, read)
-        self._before.astray = lost | self.journal.left_uncertain()
+        self._before.astray = lost | self.journal.lost_before()
         if lost or self._before.unreadable:
             _logger.warning(
                 "%s: the journal of attempt %s has lost lines. What acts and may have been made "

@@ -99,7 +99,7 @@ class JournalState:
         reserved: How often each call was begun, those that came to an end among them.
         toolsets: The toolsets of the calls that were begun.
         astray: Tools of calls that may have been made and that the conversation doesn't have:
-            lines of the journal are lost, or an earlier attempt never learned how they ended.
+            lines of the journal are lost, or of an earlier attempt's.
         unreadable: Lines that say no more which call was begun.
     """
 

@@ -6,9 +6,19 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+
 from ...errors import RunDamagedError, UncertainCallError
 from ...runs import RunFolder
-from .entries import CallKey, Entry, JournalState, Reserved, read_entries, state_of
+from .entries import (
+    CallKey,
+    Entry,
+    JournalState,
+    Reserved,
+    read_entries,
+    state_of,
+    tools_astray,
+)
 
 __all__ = ["CallJournal", "answers_kept"]
 
@@ -58,10 +68,10 @@ class CallJournal:
         if once:
             self._run.append(f"{BEGUN}/{self._name}", entry, durable=True)
 
-    def left_uncertain(self) -> frozenset[str]:
-        """Return the tools of calls that earlier attempts of the step never saw the end of.
+    def lost_before(self) -> frozenset[str]:
+        """Return the tools of calls that earlier attempts of the step began and know no more of.
 
-        Only those that were written down twice: the others may be made again.
+        Their journals have lost lines. What a whole journal says is for those attempts alone.
         """
         found: set[str] = set()
         step, number = _attempt_of(self._name)
@@ -69,8 +79,10 @@ class CallJournal:
             its_step, its_number = _attempt_of(path.name)
             if its_step == step and its_number < number:
                 begun, _ = _begun(self._lines(BEGUN, path.name))
-                over = state_of(_entries(self._lines(CALLS, path.name))[0]).committed
-                found |= {key.tool for key in begun if key not in over}
+                state = state_of(_entries(self._lines(CALLS, path.name))[0])
+                lost = begun.keys() - state.reserved.keys() - state.committed.keys()
+                messages = ModelMessagesTypeAdapter.validate_python(state.messages)
+                found |= {key.tool for key in lost} | tools_astray(state, messages)
         return frozenset(found)
 
     def _lines(self, folder: str, name: str) -> list[str]:

@@ -117,7 +117,7 @@ def test_a_model_that_asks_no_provider_has_our_ids_as_well() -> None:
         return ModelResponse([ToolCallPart("double", {"n": n}, "same") for n in numbers])
 
     agent = Agent(WithOwnIds(FunctionModel(answer)))
-    agent.tool_plain(_double, name="double")
+    agent.tool_plain(name="double")(_double)
     result = asyncio.run(agent.run("?"))
     assert result.output == "0 2 4 6"
 
@@ -145,7 +145,7 @@ def asked_in_turns(names: Sequence[Sequence[str | None]]) -> list[Asked]:
     async def run(url: str) -> None:
         provider = OpenAIProvider(base_url=url, api_key="sk-test")
         agent = Agent(LimitedModel(OpenAIChatModel("m", provider=provider)))
-        agent.tool_plain(_echo, name="look")
+        agent.tool_plain(name="look")(_echo)
         await agent.run("?")
 
     with provider_server(reply) as server:

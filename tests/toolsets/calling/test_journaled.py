@@ -314,17 +314,29 @@ def test_an_answer_behind_a_lost_line_is_no_part_of_the_conversation(run: RunFol
     assert made.calls == [f"{ANN}", f"{BOB}"]
 
 
-def test_another_attempt_makes_no_call_of_which_the_last_one_does_not_know_the_end(
+def test_another_attempt_makes_no_call_that_the_journal_of_the_last_one_has_lost(
     run: RunFolder,
 ) -> None:
-    begun = Reserved(at=1.0, key=last_call_keys(MESSAGES)[0])
-    CallJournal(run, "S1.1", "0").begin(begun, once=True)
     made = Made()
+    Process(run, made, asks=False).call()
+    damage(run, "calls", 1)
+    damage(run, "calls", 2)
     with pytest.raises(UncertainCallError):
         Process(run, made, asks=False, attempt=2).call()
     (question,) = Process(run, made, attempt=3).asked()
     assert kind_of(run, question) == "uncertain_call"
-    assert made.calls == []
+    assert len(made.calls) == 1
+
+
+def test_what_a_whole_journal_says_is_for_its_own_attempt(run: RunFolder) -> None:
+    made = Made()
+    process = Process(run, made, asks=False)
+    process.calls.note(MESSAGES)
+    begun = Reserved(at=1.0, key=last_call_keys(MESSAGES)[0])
+    CallJournal(run, "S1.1", "0").begin(begun, once=True)
+    with pytest.raises(UncertainCallError):
+        Process(run, made, asks=False).call()
+    assert Process(run, made, asks=False, attempt=2).call() == "sent"
 
 
 def test_a_call_is_made_only_once_it_is_on_the_disk_that_it_begins(
@@ -339,17 +351,12 @@ def test_a_call_is_made_only_once_it_is_on_the_disk_that_it_begins(
         happened.append(path.parent.name if path.is_file() else "")
         fsync(descriptor)
 
-    class Noting(Made):
-        @property
-        def calls(self) -> list[str]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    class Noting(list[str]):
+        def append(self, _: str) -> None:
             happened.append("made")
-            return []
-
-        @calls.setter
-        def calls(self, _: list[str]) -> None: ...
 
     monkeypatch.setattr(os, "fsync", note)
-    Process(run, Noting()).call()
+    Process(run, Made(Noting())).call()
     before = happened[: happened.index("made")]
     assert [name for name in before if name] == ["calls", "begun", "answers"]
     assert "calls" in happened[happened.index("made") :]
