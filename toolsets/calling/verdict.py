@@ -124,7 +124,7 @@ def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: 
     doubtful = is_doubtful(wanted, state)
     what = "may have been made already; make it again?" if doubtful else "acts; make it?"
     shown = json.dumps(_decoded(wanted.arguments), indent=2, ensure_ascii=False)
-    about = wanted.tool.description or ""
+    about = f": {wanted.tool.description}" if wanted.tool.description else ""
     server = f" of {wanted.server}" if wanted.server else ""
     return Question(
         id=wanted.question,
@@ -133,7 +133,7 @@ def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: 
         step=step,
         attempt=attempt,
         title=f"{step}: the call of {wanted.key.tool} {what}",
-        text=f"**{wanted.key.tool}**{server}: {about}\n\n```json\n{shown}\n```",
+        text=f"**{wanted.key.tool}**{server}{about}\n\n```json\n{shown}\n```",
     )
 
 

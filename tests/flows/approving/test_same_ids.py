@@ -70,8 +70,8 @@ def desk() -> Generator[list[str]]:
         done.append("wiped")
         return done[-1]
 
-    for tool in (add_note, wipe):
-        tools.add_function(tool, metadata=marked(acting=True))
+    tools.add_function(add_note, metadata=marked(acting=True))
+    tools.add_function(wipe, metadata=marked(acting=True))
     with override_toolsets(desk=tools):
         yield done
 
