@@ -8,7 +8,7 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-from prefect.exceptions import CancelledRun, Pause, PausedRun
+from prefect.exceptions import CancelledRun, PausedRun
 from prefect.runtime import flow_run
 from prefect.states import Completed
 from pydantic import Field
@@ -89,7 +89,7 @@ async def _run_line(
             return BatchLine(number=number, result=error.result, error=str(error))
         except SwarmError as error:
             return BatchLine(number=number, error=str(error))
-        except (Pause, PausedRun) as error:
+        except PausedRun as error:
             return BatchLine(number=number, error=str(left_waiting(error)))
         except CancelledRun as error:
             return BatchLine(number=number, error=f"The run was cancelled. {error}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspect import isroutine
 from typing import Any, cast
 
-from prefect.exceptions import Pause, PausedRun
+from prefect.exceptions import PausedRun
 from pydantic import TypeAdapter
 
 from ..blocks.given import GivenModel
@@ -91,7 +91,7 @@ async def swarm(
     with inputs_given(texts), answered_as(asked and asked.adapter), not_waiting():
         try:
             result = await run(objective, plan=plan, options=chosen)
-        except (Pause, PausedRun) as error:
+        except PausedRun as error:
             raise left_waiting(error) from None
         if asked is None or answer_problem(result.answer, asked.schema, answer_check()):
             return result

@@ -107,8 +107,8 @@ async def swarm(
             can't be taken, or there is nothing to explore with.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
-        Pause: It was left until a person has answered; if it is suspended, a worker goes on then.
-        PausedRun: The same, where the server doesn't take its form.
+        Pause: It is suspended until a person has answered; a worker goes on with it then.
+        PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
         StorageError: There is no room for the run.
         ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
@@ -126,8 +126,8 @@ async def swarm(
             try:
                 return await _execute(run, desk, objective, plan, options)
             except RunWaitingError as error:
-                waiting, (form, questions) = error, leave(desk)
-        return _as(await suspend(desk, form, questions, waiting))
+                waiting, paused = error, await leave(desk, error)
+        return _as(await suspend(desk, paused, waiting))
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:

@@ -102,7 +102,7 @@ async def _watched(
     begin: Callable[[], Awaitable[SwarmResult]],
     server: Server,
 ) -> SwarmResult:
-    from prefect.exceptions import CancelledRun, Pause, PausedRun, TerminationSignal
+    from prefect.exceptions import CancelledRun, PausedRun, TerminationSignal
 
     from ...flows.approving.left import left_waiting
 
@@ -116,7 +116,7 @@ async def _watched(
                     if error.result is None:
                         raise
                     return error.result
-                except (Pause, PausedRun) as error:
+                except PausedRun as error:
                     raise left_waiting(error) from None
                 except TerminationSignal:
                     # A flow run took the signal before it was under way.

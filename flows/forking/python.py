@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from prefect.exceptions import Pause, PausedRun
+from prefect.exceptions import PausedRun
 
 from ...blocks.given import GivenModel
 from ...result import SwarmResult
@@ -136,7 +136,7 @@ async def fork(
     prepared = prepare_fork(run, plan, again, {**(changes or {}), **given})
     try:
         return await prepared.begin()
-    except (Pause, PausedRun) as error:
+    except PausedRun as error:
         raise left_waiting(error) from None
 
 

@@ -10,35 +10,17 @@ from uuid import UUID
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import State
 from prefect.client.schemas.responses import SetStateStatus
-from prefect.exceptions import PrefectHTTPStatusError
 from prefect_swarm.runs import RunFolder
 
 
 async def shown_state(flow_run_id: UUID, *, but: str = "") -> State[Any]:
-    """Return the paused state of a flow run, once it has one and its form is there.
-
-    Args:
-        but: A form's key of before.
-    """
+    """Return the paused state of a flow run, once it has one; `but` is a form's key of before."""
     async with get_client() as client:
         while True:
             state = (await client.read_flow_run(flow_run_id)).state
             if state is not None and state.is_paused() and state.state_details.pause_key != but:
-                keys = state.state_details.run_input_keyset or {}
-                if await _are_there(client, flow_run_id, [*keys.values()]):
-                    return state
+                return state
             await asyncio.sleep(0.05)
-
-
-async def _are_there(client: PrefectClient, flow_run_id: UUID, keys: list[str]) -> bool:
-    """Say whether the server has what a form consists of; its response comes later."""
-    for key in keys:
-        if not key.endswith("-response"):
-            try:
-                await client.read_flow_run_input(flow_run_id=flow_run_id, key=key)
-            except PrefectHTTPStatusError:
-                return False
-    return True
 
 
 async def form_part(state: State[Any], flow_run_id: UUID, part: str) -> Any:

@@ -12,14 +12,12 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import ObjectNotFound, Pause
 from prefect.states import Paused
 
-from ....approvals.question import Question
 from ....approvals.store import Approvals
 from ....approvals.waiting import RunWaitingError
 from ....errors import ServerError
 from ....runs import RunFolder
 from ...temporary_server.server import configured_url
 from .desk import FormDesk
-from .fields import PersonForm
 from .kept import is_suspended
 from .server import SERVER_ERRORS, form_state, report, wake
 
@@ -28,51 +26,42 @@ __all__ = ["leave", "suspend", "wake_suspended"]
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
-def leave(desk: FormDesk) -> tuple[PersonForm, tuple[Question, ...]]:
-    """Write down the form of what is pending, of a run that is left, and return it.
+async def leave(desk: FormDesk, error: RunWaitingError) -> State[Any]:
+    """Show what is pending, and return the state of a flow run that is left with it.
 
     The run's lock has to be held.
-
-    Raises:
-        StorageError: It can't be written down.
     """
     questions = Approvals(desk.run).pending()
-    return desk.new_form(questions, suspended=desk.can_suspend), questions
-
-
-async def suspend(
-    desk: FormDesk, form: PersonForm, questions: tuple[Question, ...], error: RunWaitingError
-) -> State[Any]:
-    """Report a flow run that is left, with its form; with a suspended one a worker goes on.
-
-    The run's lock has to be free, so that whoever answers can have it gone on with. It is reported
-    here, since Prefect removes what a form had before its flow run was paused. Returns a state
-    where the server takes no form, and of a subflow.
-
-    Raises:
-        Pause: It is paused.
-    """
-    if desk.flow_run.parent_task_run_id is not None:
-        # The flow that it is part of gets the state, and no form is left after that.
-        return Paused(message=str(error))
-    shown = RunWaitingError(error.run_id, error.questions, suspended=form.suspended)
-    left: State[Any] | None = None
+    form = desk.new_form(questions, suspended=desk.can_suspend)
     try:
         async with get_client() as client:
-            left = await report(client, desk.flow_run.id, form_state(form, str(shown)))
-            if left is None:
-                return Paused(message=str(error))
             await desk.put(client, form, questions)
-            # Whoever answered before it was suspended could not have it gone on with.
-            pending = {question.id for question in Approvals(desk.run).pending()}
-            is_answered = not error.questions or any(q.id not in pending for q in error.questions)
-            if form.suspended and is_answered:
-                await wake(client, desk.flow_run.id)
     except SERVER_ERRORS as problem:
         _logger.warning("The form can't be shown in the Prefect UI: %r", problem)
-        if left is None:
-            return Paused(message=str(error))
-    raise Pause(state=left)
+        return Paused(message=str(error))
+    shown = RunWaitingError(error.run_id, error.questions, suspended=desk.can_suspend)
+    return form_state(form, str(shown))
+
+
+async def suspend(desk: FormDesk, state: State[Any], error: RunWaitingError) -> State[Any]:
+    """Report a flow run that is left; a suspended one ends here, and a worker goes on with it.
+
+    The run's lock has to be free, so that whoever answers can have it gone on with.
+
+    Raises:
+        Pause: It is suspended.
+    """
+    if not state.state_details.pause_reschedule:
+        return state
+    async with get_client() as client:
+        suspended = await report(client, desk.flow_run.id, state)
+        if suspended is None:
+            return Paused(message=state.message)
+        # Whoever answered before it was suspended could not have it gone on with.
+        pending = {question.id for question in Approvals(desk.run).pending()}
+        if not error.questions or any(q.id not in pending for q in error.questions):
+            await wake(client, desk.flow_run.id)
+    raise Pause(state=suspended)
 
 
 def wake_suspended(run: RunFolder) -> bool:

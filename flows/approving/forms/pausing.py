@@ -83,18 +83,15 @@ class PausedForm:
         async with get_client() as client:
             state = (await client.read_flow_run(self.desk.flow_run.id)).state
             if state is None or not state.is_running():
-                # The server was away when this form was to be shown, or closed.
-                form = next((f for f in kept_forms(self.desk.run) if is_shown(state, f)), None)
-                if form is not None and {*form.fields.values()} <= {q.id for q in questions}:
-                    await self.desk.put(client, form, questions)
-                return form
+                # The server was away when this form was to be closed.
+                return next((f for f in kept_forms(self.desk.run) if is_shown(state, f)), None)
             form = self.desk.new_form(questions, suspended=False)
+            await self.desk.put(client, form, questions)
             message = str(RunWaitingError(self.desk.run.run_id, questions))
             shown = await report(client, self.desk.flow_run.id, form_state(form, message))
-            if shown is None:
-                forget_form(self.desk.run, form)
-                return None
-            await self.desk.put(client, form, questions)
+        if shown is None:
+            forget_form(self.desk.run, form)
+            return None
         return form
 
     async def _until_running(self) -> None:

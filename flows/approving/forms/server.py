@@ -29,7 +29,7 @@ __all__ = [
 
 SERVER_ERRORS = (httpx.HTTPError, RuntimeError)
 """What Prefect's client raises where the server is away; a RuntimeError if it can't connect."""
-_NOT_FOUND, _CONFLICT = 404, 409
+_NOT_FOUND = 404
 
 
 async def put_form(
@@ -39,18 +39,11 @@ async def put_form(
     schema: Mapping[str, Any],
     description: str,
 ) -> None:
-    """Have the server keep a form that the flow run's state names: the UI shows it from then on.
-
-    What it has of the form already stays. Prefect removes what it had before the state was set.
-    """
+    """Have the server keep a form, before a state names it: the UI shows it from then on."""
     for part, value in (("schema", schema), ("description", description)):
-        try:
-            await client.create_flow_run_input(
-                flow_run_id=flow_run_id, key=form.keyset[part], value=json.dumps(value)
-            )
-        except PrefectHTTPStatusError as error:
-            if error.response.status_code != _CONFLICT:
-                raise
+        await client.create_flow_run_input(
+            flow_run_id=flow_run_id, key=form.keyset[part], value=json.dumps(value)
+        )
 
 
 def form_state(form: PersonForm, message: str) -> State[Any]:
