@@ -29,6 +29,7 @@ from ..journal.entries import (
     JournalState,
     Messages,
     Reserved,
+    conversation_of,
     last_call_keys,
     tools_astray,
 )
@@ -87,8 +88,8 @@ class JournaledCalls:
 
     def __post_init__(self) -> None:
         self._before = self.journal.read()
-        self._written = len(self._before.messages)
-        read = ModelMessagesTypeAdapter.validate_python(self._before.messages)
+        read = conversation_of(self._before)
+        self._written = len(read)
         self.messages = with_own_history(read)
         self.calls = earlier_calls(self._before, self.messages, self.secrets)
         lost = tools_astray(self._before, read)

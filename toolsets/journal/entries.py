@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Discriminator, Field, TypeAdapter, ValidationError
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 
 from ...frozen import Frozen
 
@@ -22,6 +22,7 @@ __all__ = [
     "Messages",
     "Reserved",
     "call_keys",
+    "conversation_of",
     "last_call_keys",
     "read_entries",
     "state_of",
@@ -121,6 +122,14 @@ class JournalState:
         return self.is_uncertain(key) or key.tool in self.astray or self.unreadable > 0
 
 
+def conversation_of(state: JournalState) -> list[ModelMessage]:
+    """Return the conversation that a journal has; none where its messages are none any more."""
+    try:
+        return ModelMessagesTypeAdapter.validate_python(state.messages)
+    except ValidationError:
+        return []
+
+
 def call_keys(messages: Iterable[ModelMessage]) -> list[list[CallKey]]:
     """Return the keys of a conversation's calls, answer by answer: each by its position alone."""
     made, found = 0, list[list[CallKey]]()
@@ -181,8 +190,10 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
     for entry in entries:
         match entry:
             case Messages():
-                if entry.after in (None, len(state.messages)):
-                    state.messages += entry.messages
+                known = len(state.messages) if entry.after is None else entry.after
+                if known <= len(state.messages):
+                    # Who wrote it could read so many; what was written before goes on otherwise.
+                    state.messages[known:] = entry.messages
             case Reserved():
                 state.reserved[entry.key] += 1
                 state.toolsets[entry.key] = entry.toolset

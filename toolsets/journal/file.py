@@ -6,8 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
-from pydantic_ai.messages import ModelMessagesTypeAdapter
-
 from ...errors import RunDamagedError, UncertainCallError
 from ...runs import RunFolder
 from .entries import (
@@ -15,6 +13,7 @@ from .entries import (
     Entry,
     JournalState,
     Reserved,
+    conversation_of,
     read_entries,
     state_of,
     tools_astray,
@@ -81,8 +80,8 @@ class CallJournal:
                 begun, _ = _begun(self._lines(BEGUN, path.name))
                 state = state_of(_entries(self._lines(CALLS, path.name))[0])
                 lost = begun.keys() - state.reserved.keys() - state.committed.keys()
-                messages = ModelMessagesTypeAdapter.validate_python(state.messages)
-                found |= {key.tool for key in lost} | tools_astray(state, messages)
+                astray = tools_astray(state, conversation_of(state))
+                found |= {key.tool for key in lost} | astray
         return frozenset(found)
 
     def _lines(self, folder: str, name: str) -> list[str]:

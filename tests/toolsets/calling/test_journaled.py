@@ -314,6 +314,18 @@ def test_an_answer_behind_a_lost_line_is_no_part_of_the_conversation(run: RunFol
     assert made.calls == [f"{ANN}", f"{BOB}"]
 
 
+def test_messages_that_are_none_are_lost_ones(run: RunFolder) -> None:
+    made = once_approved(run)
+    (path,) = (run.folder / "calls").iterdir()
+    path.write_text(path.read_text("utf-8").replace('"tool-call"', '"tool-cell"'), "utf-8")
+    process = Process(run, made)
+    assert process.calls.messages == []
+    assert process.call() == "sent"
+    (other,) = Process(run, made).asked(calling([("send", BOB)]))
+    assert kind_of(run, other) == "uncertain_call"
+    assert len(made.calls) == 1
+
+
 def test_another_attempt_makes_no_call_that_the_journal_of_the_last_one_has_lost(
     run: RunFolder,
 ) -> None:

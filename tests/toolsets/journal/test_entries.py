@@ -88,6 +88,15 @@ def test_calls_of_one_id_are_known_by_their_positions() -> None:
     assert len(set(keys)) == 3
 
 
+def test_a_conversation_has_no_holes() -> None:
+    def said(after: int | None, *texts: str) -> Messages:
+        return Messages(at=0.0, messages=list(texts), after=after)
+
+    assert state_of([said(None, "a"), said(1, "b", "c"), said(3, "d")]).messages == [*"abcd"]
+    assert state_of([said(0, "a"), said(3, "d"), said(1, "b")]).messages == [*"ab"]
+    assert state_of([said(0, "a", "b"), said(0, "x"), said(1, "y")]).messages == [*"xy"]
+
+
 def test_a_line_that_was_cut_off_loses_no_other() -> None:
     run = RunFolder.of("0" * 32)
     journal = CallJournal(run, "S1.1", "abcdef0123")
