@@ -15,7 +15,8 @@ from pydantic_ai.settings import ModelSettings
 
 from ..errors import ModelError, UnavailableError
 from .agent import AgentModel
-from .limiter.faults import fault_of, words_of
+from .answers.provider_errors import words_of
+from .limiter.faults import fault_of
 from .limiter.model import provider_name
 
 __all__ = ["check_served", "refusal"]

@@ -24,7 +24,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model
 
-from ...blocks.limiter.faults import fault_of, words_of
+from ...blocks.answers.provider_errors import words_of
+from ...blocks.limiter.faults import fault_of
 from ...blocks.local import local_model
 from ...blocks.preflight import refusal
 from ...blocks.traced import tracing_of
