@@ -58,12 +58,17 @@ Action = Literal[
 
 
 class Usage(Frozen):
-    """What model calls took. `cost_usd` is None where no price is known."""
+    """What model calls took. `cost_usd` is None where no price is known.
+
+    Attributes:
+        estimated: Requests whose provider didn't say their tokens, which are estimated.
+    """
 
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    estimated: int = 0
 
     @property
     def tokens(self) -> int:
@@ -79,6 +84,7 @@ class Usage(Frozen):
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cost_usd=sum(priced) if priced and len(priced) == len(known) else None,
+            estimated=self.estimated + other.estimated,
         )
 
 
@@ -212,9 +218,14 @@ class StepResult(Frozen):
 
 
 class Cost(Frozen):
-    """What the whole run took, planning and synthesis included."""
+    """What the whole run took, planning and synthesis included.
+
+    Attributes:
+        estimated_calls: Those whose provider didn't say their tokens, which are estimated.
+    """
 
     calls: int = 0
+    estimated_calls: int = 0
     tokens: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -225,6 +236,7 @@ class Cost(Frozen):
         """Write a usage as a cost."""
         return cls(
             calls=usage.requests,
+            estimated_calls=usage.estimated,
             tokens=usage.tokens,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,

@@ -16,6 +16,7 @@ from pydantic_ai.exceptions import (
     AgentRunError,
     ModelAPIError,
     ModelAuthenticationError,
+    ModelConnectionError,
     ModelContextWindowExceededError,
     ModelNotFoundError,
     ModelRequestRejectedError,
@@ -31,12 +32,14 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolCallPartDelta,
 )
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 
 from ..errors import SwarmError
+from .answers.ends import is_whole
+from .answers.provider_errors import words_of
 
-__all__ = ["TextListener", "hear_text", "heard_request", "hearing_from_thread"]
+__all__ = ["TextListener", "hear_nothing", "hear_text", "heard_request", "hearing_from_thread"]
 
 
 _OTHERWISE_REJECTED = (
@@ -76,10 +79,19 @@ def hear_text(
         listener: Is called in the thread of the event loop.
         of_providers: Whether providers are asked to stream, which is another request to them; what
             model files write is heard in any case.
-        of_calls: Whether the arguments of tool calls are heard, too; each call begins anew. A
-            provider that rejects such a request as a stream is asked once without.
+        of_calls: Whether the arguments of tool calls are heard, too; each call begins anew.
     """
     token = _hearing.set(_Hearing(listener, of_providers, of_calls))
+    try:
+        yield
+    finally:
+        _hearing.reset(token)
+
+
+@contextmanager
+def hear_nothing() -> Generator[None]:
+    """Have models inside asked for their answers all at once."""
+    token = _hearing.set(None)
     try:
         yield
     finally:
@@ -112,7 +124,8 @@ async def heard_request(
 ) -> ModelResponse:
     """Ask a provider's model; its text is heard on the way, where somebody listens.
 
-    A model that can't stream is asked as if nobody did.
+    A model that can't stream is asked as if nobody did, and so is one whose server says that it
+    takes no such request as a stream.
 
     Raises:
         ModelAPIError: The provider refuses, or the answer breaks off.
@@ -120,7 +133,7 @@ async def heard_request(
     hearing = _hearing.get()
     if hearing is None or not hearing.of_providers:
         return await model.request(messages, settings, parameters)
-    begun = False
+    begun, stream = False, None
     try:
         async with model.request_stream(messages, settings, parameters) as stream:
             begun = True
@@ -130,10 +143,18 @@ async def heard_request(
             return stream.get()
     except ModelRequestRejectedError as error:
         # Some servers take tools, and streams, but not both.
-        if begun or not hearing.of_calls or isinstance(error, _OTHERWISE_REJECTED):
+        refuses_streams = "stream" in words_of(error).lower()
+        if begun or not refuses_streams or isinstance(error, _OTHERWISE_REJECTED):
             raise
         return await model.request(messages, settings, parameters)
-    except (SwarmError, AgentRunError):
+    except SwarmError:
+        raise
+    except AgentRunError as error:
+        if whole := _whole(stream, parameters):
+            return whole
+        if begun and hearing.of_calls and isinstance(error, ModelConnectionError):
+            # Who reads a plan has a better way on than to have all of it written ever again.
+            raise _broke_off(model, error) from error
         raise
     except (NotImplementedError, AssertionError):
         # By either a model of pydantic-ai says that it can't stream.
@@ -143,9 +164,22 @@ async def heard_request(
     except Exception as error:
         if not begun:
             raise
+        if whole := _whole(stream, parameters):
+            return whole
         # As the same error is where the answer comes at once: the limiter knows what to do with it.
-        broke_off = f"The answer broke off: {error!r}"
-        raise ModelAPIError(model.model_name, broke_off) from error
+        raise _broke_off(model, error) from error
+
+
+def _whole(
+    stream: StreamedResponse | None, parameters: ModelRequestParameters
+) -> ModelResponse | None:
+    """Return what a broken stream had written, if it is all that was asked for in a form."""
+    answer = stream.get() if stream is not None else None
+    return answer if answer is not None and is_whole(answer, parameters) else None
+
+
+def _broke_off(model: Model, error: Exception) -> ModelAPIError:
+    return ModelAPIError(model.model_name, f"The answer broke off: {error!r}")
 
 
 def _pass_on(event: ModelResponseStreamEvent, hearing: _Hearing) -> None:

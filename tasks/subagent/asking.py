@@ -110,7 +110,8 @@ def _translated(model: Model, request: SubagentRequest, error: Exception) -> Swa
         case ModelContextWindowExceededError():
             return ContextTooSmallError(
                 f"The prompt of {request.step} does not fit {error.model_name}: {words_of(error)}.",
-                "Set max_input_tokens, or use a model with a larger context.",
+                "Set max_input_tokens or max_output_tokens, or use a model with a larger context "
+                "or rate limit.",
             )
         case ModelAPIError() if fault_of(error) or isinstance(error, _REJECTED):
             refused = refusal(model, error)
