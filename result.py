@@ -231,6 +231,13 @@ class Cost(Frozen):
     output_tokens: int = 0
     money_usd: float | None = None
 
+    @property
+    def mark(self) -> str:
+        """What to write behind the tokens: whether they are estimated; "" if none is."""
+        if not self.estimated_calls:
+            return ""
+        return " (estimated)" if self.estimated_calls >= self.calls else " (some estimated)"
+
     @classmethod
     def of(cls, usage: Usage) -> Cost:
         """Write a usage as a cost."""

@@ -133,53 +133,45 @@ async def heard_request(
     hearing = _hearing.get()
     if hearing is None or not hearing.of_providers:
         return await model.request(messages, settings, parameters)
-    begun, stream = False, None
     try:
         async with model.request_stream(messages, settings, parameters) as stream:
-            begun = True
-            hearing.listener.begin()
-            async for event in stream:
-                _pass_on(event, hearing)
-            return stream.get()
+            return await _heard(model, stream, hearing, parameters)
     except ModelRequestRejectedError as error:
         # Some servers take tools, and streams, but not both.
-        refuses_streams = "stream" in words_of(error).lower()
-        if begun or not refuses_streams or isinstance(error, _OTHERWISE_REJECTED):
+        refuses_streams = "stream" in words_of(error).lower() and not error.in_stream
+        if not refuses_streams or isinstance(error, _OTHERWISE_REJECTED):
             raise
         return await model.request(messages, settings, parameters)
-    except SwarmError:
-        raise
-    except AgentRunError as error:
-        if whole := _whole(stream, parameters):
-            return whole
-        if begun and hearing.of_calls and isinstance(error, ModelConnectionError):
-            # Who reads a plan has a better way on than to have all of it written ever again.
-            raise _broke_off(model, error) from error
-        raise
     except (NotImplementedError, AssertionError):
         # By either a model of pydantic-ai says that it can't stream.
-        if begun:
-            raise
         return await model.request(messages, settings, parameters)
+
+
+async def _heard(
+    model: Model,
+    stream: StreamedResponse,
+    hearing: _Hearing,
+    parameters: ModelRequestParameters,
+) -> ModelResponse:
+    """Hear a stream to its end, and return the answer; a broken one too, if it is whole."""
+    hearing.listener.begin()
+    try:
+        async for event in stream:
+            _pass_on(event, hearing)
     except Exception as error:
-        if not begun:
+        answer = stream.get()
+        if is_whole(answer, parameters):
+            return answer
+        if isinstance(error, ModelConnectionError) and not hearing.of_calls:
             raise
-        if whole := _whole(stream, parameters):
-            return whole
-        # As the same error is where the answer comes at once: the limiter knows what to do with it.
-        raise _broke_off(model, error) from error
-
-
-def _whole(
-    stream: StreamedResponse | None, parameters: ModelRequestParameters
-) -> ModelResponse | None:
-    """Return what a broken stream had written, if it is all that was asked for in a form."""
-    answer = stream.get() if stream is not None else None
-    return answer if answer is not None and is_whole(answer, parameters) else None
-
-
-def _broke_off(model: Model, error: Exception) -> ModelAPIError:
-    return ModelAPIError(model.model_name, f"The answer broke off: {error!r}")
+        if isinstance(error, SwarmError | AgentRunError) and not isinstance(
+            error, ModelConnectionError
+        ):
+            raise
+        # Of no kind: who reads a plan has a better way on than to have it written ever again.
+        broke_off = f"The answer broke off: {error!r}"
+        raise ModelAPIError(model.model_name, broke_off) from error
+    return stream.get()
 
 
 def _pass_on(event: ModelResponseStreamEvent, hearing: _Hearing) -> None:

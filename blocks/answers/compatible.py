@@ -76,8 +76,9 @@ class _Stream(OpenAIStreamedResponse):
         async for chunk in self._response:
             # The client builds what it gets without checking it.
             given = cast("Any", chunk)
-            counts = given.usage.model_dump(warnings=False) if given.usage is not None else None
-            usage = usage_as_schema(counts)
+            counts: Any = given.usage
+            is_read = isinstance(counts, CompletionUsage)
+            usage = usage_as_schema(counts.model_dump(warnings=False) if is_read else counts)
             given.usage = CompletionUsage.model_validate(usage) if usage else None
             choices: object = given.choices
             given.choices = [each for each in choices if each] if isinstance(choices, list) else []  # pyright: ignore[reportUnknownVariableType]

@@ -29,7 +29,11 @@ def as_schema(body: Mapping[str, Any], model_name: str) -> dict[str, Any]:
     created: object = fields.get("created")
     fields["created"] = int(created) if isinstance(created, int | float) else 0
     fields["usage"] = usage_as_schema(fields.get("usage"))
-    fields["service_tier"] = _str(fields.get("service_tier")) or None
+    for name in ("service_tier", "system_fingerprint"):
+        fields[name] = _str(fields.get(name)) or None
+    for name in ("metadata", "moderation"):
+        if not isinstance(fields.get(name), Mapping):
+            fields.pop(name, None)
     fields["choices"] = [_choice(cast("Mapping[str, Any]", fields["choices"][0]))]
     return {name: value for name, value in fields.items() if name != "error"}
 

@@ -47,7 +47,7 @@ WITH_FALLBACK = Patience(wait_s=10.0, tries=2, tries_down=2)
 _OWN_FAULT = 8
 """Times that a request meets one error, word for word, while others are answered: it is its own."""
 _WORDS_AFTER_S = 4.0
-"""Seconds of waiting after which a wait is shown with the provider's words."""
+"""Seconds of waiting in all from which on a wait is shown with the provider's words."""
 
 _Waiter = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 
@@ -124,8 +124,8 @@ class Limiter:
                 self._leave(succeeded=True)
                 return answer
             waited += delay
-            why = f"{fault.why}: {words}" if waited > _WORDS_AFTER_S else fault.why
-            with waiting(Waiting(self.provider, why, delay)):
+            shown = words if waited > _WORDS_AFTER_S else ""
+            with waiting(Waiting(self.provider, fault.why, delay, shown)):
                 await self._sleep(delay)
 
     def _delay(self, fault: Fault, met: int) -> float:

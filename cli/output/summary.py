@@ -67,7 +67,7 @@ def metrics_line(result: SwarmResult) -> str:
             f"parallelism {metrics.parallelism:.2f}",
             f"speedup {metrics.speedup:.2f}",
             f"critical steps {metrics.critical_steps}",
-            f"{plural(cost.calls, 'call')}, {plural(cost.tokens, 'token')}{money}",
+            f"{plural(cost.calls, 'call')}, {plural(cost.tokens, 'token')}{cost.mark}{money}",
         )
     )
 

@@ -55,10 +55,11 @@ def _by_tool(rules: PlanRules) -> ModelRequestParameters:
     )
 
 
+_Server = tuple[str | None, str]
 _NAMES_TOOLS = re.compile(r"tool|function", re.IGNORECASE)
 # Written and read by the planner alone: servers, by address and model, that refused its tool and
 # took the same request as text. Each of them is asked so once.
-_without_tools: set[tuple[str, str]] = set()
+_without_tools: set[_Server] = set()
 
 
 class StructuredPlanner:
@@ -77,12 +78,13 @@ class StructuredPlanner:
         """
         by_tool = _by_tool(context.rules)
         as_text = replace(by_tool, output_mode="prompted", output_tools=[], allow_text_output=True)
-        server = (str(self._model.base_url or id(self._model)), self._model.model_name)
+        server = (self._model.base_url, self._model.model_name)
+        without_tools = _without_tools if self._model.base_url else set[_Server]()
         hearing: Callable[[], AbstractContextManager[None]] = nullcontext
 
         async def ask(messages: Sequence[ModelMessage]) -> ModelResponse:
             nonlocal hearing
-            parameters = as_text if server in _without_tools else by_tool
+            parameters = as_text if server in without_tools else by_tool
             try:
                 return await self._ask(messages, context, parameters)
             except ModelRequestRejectedError as error:
@@ -94,7 +96,7 @@ class StructuredPlanner:
                     hearing = hear_nothing
                 with hearing():
                     answer = await self._ask(messages, context, as_text)
-                _without_tools.add(server)
+                without_tools.add(server)
                 return answer
 
         return await converse(checked_objective(objective), context, ask)
