@@ -58,31 +58,32 @@ def refusal(model: Model, error: ModelAPIError) -> ModelError:
     fault = fault_of(error)
     provider = provider_name(_provider_model(model))
     words = words_of(error)
+    name = error.model_name or model.model_name
     if isinstance(error, ModelContextWindowExceededError):
         return ContextTooSmallError(
-            f"The request does not fit {model.model_name} at {provider}: {words}.",
+            f"The request does not fit {name} at {provider}: {words}.",
             "Give it less to read (max_input_tokens, fewer files), bound its answer "
             "(max_output_tokens), or use a model with a larger context or rate limit.",
         )
     match fault.kind if fault else "":
         case "denied":
             return ModelError(
-                f"{provider} refuses {model.model_name}: {words}.",
+                f"{provider} refuses {name}: {words}.",
                 "Check the key and the account it belongs to.",
             )
         case "unknown":
             return ModelError(
-                f"{provider} has no model {model.model_name!r}: {words}.",
+                f"{provider} has no model {name!r}: {words}.",
                 "Check the model's name and the address.",
             )
         case "busy" | "down" | "broken":
             return UnavailableError(
-                f"{provider} can't serve {model.model_name}: {words}.",
+                f"{provider} can't serve {name}: {words}.",
                 "Check that it is up, and its address.",
             )
         case _:
             return ModelError(
-                f"{provider} refuses the request to {model.model_name}: {words}.",
+                f"{provider} refuses the request to {name}: {words}.",
                 "Check the model's name and its settings.",
             )
 

@@ -80,6 +80,8 @@ class LimitedModel(WrapperModel):
                 # What a server sent that its client can't read.
                 raise ModelAPIError(self.model_name, error.message) from error
             answer = read_response(answer, model_request_parameters)
+            if not self.wrapped.base_url:
+                return answer
             answer = measured(answer, messages, model_request_parameters)
             if ESTIMATED in answer.usage.details:
                 self._note_estimate()
