@@ -80,9 +80,10 @@ class _Stream(OpenAIStreamedResponse):
             is_read = isinstance(counts, CompletionUsage)
             usage = usage_as_schema(counts.model_dump(warnings=False) if is_read else counts)
             given.usage = CompletionUsage.model_validate(usage) if usage else None
-            choices: object = given.choices
-            given.choices = [each for each in choices if each] if isinstance(choices, list) else []  # pyright: ignore[reportUnknownVariableType]
-            for choice in given.choices:
+            listed: Any = given.choices
+            choices = cast("list[Any]", listed) if isinstance(listed, list) else []
+            given.choices = [choice for choice in choices if choice]
+            for choice in choices:
                 if choice.delta is None:
                     choice.delta = ChoiceDelta()
                 if choice.finish_reason:
@@ -162,7 +163,9 @@ class CompatibleModel(OpenAIChatModel):
                     raise
                 self._server.form = other
             else:
-                return await self._opened(answer) if isinstance(answer, AsyncStream) else answer
+                if isinstance(answer, AsyncStream):
+                    return await self._opened(cast("AsyncStream[Any]", answer))
+                return answer
 
     async def _map_messages(self, *args: Any, **named: Any) -> Any:
         chat = await super()._map_messages(*args, **named)

@@ -46,10 +46,8 @@ def usage_as_schema(usage: object) -> dict[str, Any] | None:
     counts = {name: _count(given, (name, *others)) for name, others in _COUNTS}
     if not any(counts.values()):
         return None
-    details = {
-        name: value
-        for name, value in given.items()
-        if name.endswith("_details") and isinstance(value, Mapping)
+    details: dict[str, Any] = {
+        name: value for name, value in given.items() if name.endswith("_details") and _is_map(value)
     }
     return {**counts, "total_tokens": sum(counts.values()), **details}
 
@@ -83,9 +81,9 @@ def _calls(calls: object) -> list[dict[str, Any]] | None:
         return None
     read: list[dict[str, Any]] = []
     for number, call in enumerate(cast("list[object]", calls)):
-        fields = cast("Mapping[str, Any]", call) if isinstance(call, Mapping) else {}
+        fields = cast("Mapping[str, Any]", call if _is_map(call) else {})
         function: object = fields.get("function")
-        given = cast("Mapping[str, Any]", function) if isinstance(function, Mapping) else fields
+        given = cast("Mapping[str, Any]", function) if _is_map(function) else fields
         if not isinstance(name := given.get("name"), str):
             continue
         arguments: object = given.get("arguments")
@@ -94,6 +92,10 @@ def _calls(calls: object) -> list[dict[str, Any]] | None:
         id_ = _str(fields.get("id")) or f"call_{number}"
         read.append({**fields, "id": id_, "type": "function", "function": made})
     return read or None
+
+
+def _is_map(value: object) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _count(given: Mapping[str, Any], names: tuple[str, ...]) -> int:

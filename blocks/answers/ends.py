@@ -42,7 +42,9 @@ ENDS: dict[FinishReason, tuple[str, ...]] = {
 }
 """What providers send, by what it means. What stands here nowhere means nothing."""
 
-_MEANINGS = {word: meaning for meaning, words in ENDS.items() for word in words}
+_MEANINGS: dict[str, FinishReason] = {
+    word: meaning for meaning, words in ENDS.items() for word in words
+}
 _PREFIXES: dict[str, FinishReason] = {
     "guardrail": "content_filter",
     "content_filter": "content_filter",

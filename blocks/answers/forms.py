@@ -1,7 +1,4 @@
-"""Forms of a request that a server refuses, and the next form that it is sent in. Pure.
-
-What a server refused is remembered by its address and the model, so that it is refused once.
-"""
+"""Forms of a request that a server refuses, and the next form that it is sent in. Pure."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def error_in(body: object, model_name: str) -> ModelAPIError | None:
         if not found:
             return None
         body = found
-    elif isinstance(body, Mapping) and _has_none(cast("Mapping[str, Any]", body)):
+    elif _is_map(body) and _has_none(cast("Mapping[str, Any]", body)):
         what = "it sent an answer with nothing in it"
         return ModelAPIError(model_name, what, body=what)
     codes, words = codes_of(body), message_of(body)

@@ -62,8 +62,7 @@ def fault_of(error: BaseException) -> Fault | None:
     """Say what an error means; None where it is about the request alone, or none of a provider."""
     for kinds, kind, why in _KINDS:
         if isinstance(error, kinds):
-            after = error.retry_after if isinstance(error, ModelAPIError) else None
-            return Fault(kind, why, after)
+            return Fault(kind, why, error.retry_after)
     match error:
         case ModelServerError():
             return _of_server(error)
