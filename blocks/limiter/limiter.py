@@ -44,6 +44,8 @@ ALONE = Patience(wait_s=600.0, tries=4)
 """Of a model that nothing stands in for."""
 WITH_FALLBACK = Patience(wait_s=10.0, tries=2, tries_down=2)
 """Of a model that another one stands in for."""
+_BELIEVED = 2
+"""Times in a row that a provider's word on how long to wait counts, however short it is."""
 _OWN_FAULT = 8
 """Times that a request meets one error, word for word, while others are answered: it is its own."""
 _WORDS_AFTER_S = 4.0
@@ -132,9 +134,14 @@ class Limiter:
         """What the provider asks for and a little more, else exponential backoff with full jitter.
 
         The jitter is of "Exponential Backoff And Jitter" (Amazon, 2015), with half of it certain.
+        A provider that asks for less, time and again, is believed twice.
         """
-        if fault.retry_after is not None:
-            return fault.retry_after + self._jitter() * min(1.0, fault.retry_after)
+        if fault.retry_after is None:
+            return self._backoff(met)
+        asked = fault.retry_after + self._jitter() * min(1.0, fault.retry_after)
+        return asked if met <= _BELIEVED else max(asked, self._backoff(met - _BELIEVED))
+
+    def _backoff(self, met: int) -> float:
         longest = min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2 ** (met - 1))
         return longest * (0.5 + self._jitter() / 2)
 
@@ -257,7 +264,8 @@ def _is_over(fault: Fault, patience: Patience, met: int, streak: Streak) -> bool
         return met >= patience.tries
     if fault.kind == "busy":
         return False
-    most = patience.tries_down
+    # A server that asks for no wait says that none will help.
+    most = patience.tries if fault.retry_after == 0 else patience.tries_down
     return (most is not None and met >= most) or streak.is_its_own
 
 

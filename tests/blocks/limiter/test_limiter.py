@@ -82,6 +82,22 @@ def test_without_its_word_the_wait_doubles_and_half_of_it_is_chance() -> None:
         assert time.slept == waits
 
 
+def test_a_provider_that_asks_for_no_wait_for_ever_is_given_up_all_the_same() -> None:
+    time = Time()
+    request, sent = failing(*[busy(0.0)] * 99)
+    with pytest.raises(ModelRateLimitError):
+        asyncio.run(limiter(time).run(request))
+    assert time.slept[:3] == [0.0, 0.0, 0.5]
+    assert len(sent) < 40
+
+
+def test_a_server_that_is_down_and_asks_for_no_wait_is_asked_four_times() -> None:
+    request, sent = failing(*[ModelServerError("m", "500", retry_after=0.0)] * 9)
+    with pytest.raises(ModelServerError):
+        asyncio.run(limiter(Time()).run(request))
+    assert len(sent) == 4
+
+
 def test_patience_ends() -> None:
     time = Time()
     request, sent = failing(*[busy(5.0)] * 9)
