@@ -58,17 +58,13 @@ Action = Literal[
 
 
 class Usage(Frozen):
-    """What model calls took. `cost_usd` is None where no price is known.
-
-    Attributes:
-        estimated: Requests whose provider didn't say their tokens, which are estimated.
-    """
+    """What model calls took. `cost_usd` is None where no price is known."""
 
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
-    estimated: int = 0
+    estimated: int = Field(default=0, description="Requests whose tokens are estimated.")
 
     @property
     def tokens(self) -> int:
@@ -218,25 +214,14 @@ class StepResult(Frozen):
 
 
 class Cost(Frozen):
-    """What the whole run took, planning and synthesis included.
-
-    Attributes:
-        estimated_calls: Those whose provider didn't say their tokens, which are estimated.
-    """
+    """What the whole run took, planning and synthesis included."""
 
     calls: int = 0
-    estimated_calls: int = 0
+    estimated_calls: int = Field(default=0, description="Those whose tokens are estimated.")
     tokens: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     money_usd: float | None = None
-
-    @property
-    def mark(self) -> str:
-        """What to write behind the tokens: whether they are estimated; "" if none is."""
-        if not self.estimated_calls:
-            return ""
-        return " (estimated)" if self.estimated_calls >= self.calls else " (some estimated)"
 
     @classmethod
     def of(cls, usage: Usage) -> Cost:
