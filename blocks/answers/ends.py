@@ -80,8 +80,8 @@ def read_end(answer: ModelResponse, asked: ModelRequestParameters) -> ModelRespo
     if details.get(UNFINISHED) and not is_whole(answer, asked):
         raise _broken(answer, "its stream ended without saying why")
     if end == "content_filter" and not details.get("refusal"):
-        words = f"its answer was stopped ({raw or 'content_filter'})"
-        details = {**details, "refusal": words}
+        by = f" ({raw})" if raw not in ("", "content_filter") else ""
+        details = {**details, "refusal": f"its answer was filtered{by}"}
     end = "stop" if end == "error" else end
     return replace(answer, finish_reason=end, provider_details=details or None)
 

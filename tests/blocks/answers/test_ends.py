@@ -84,4 +84,4 @@ def test_a_text_is_never_known_to_be_whole() -> None:
 def test_a_filtered_answer_says_by_what() -> None:
     filtered = read_end(answer("recitation", TextPart("Half")), PLAIN)
     assert filtered.finish_reason == "content_filter"
-    assert (filtered.provider_details or {})["refusal"] == "its answer was stopped (recitation)"
+    assert (filtered.provider_details or {})["refusal"] == "its answer was filtered (recitation)"
