@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import re
+from typing import Any, cast
 
 from .errors import InputError
 
-__all__ = ["clean", "dollars", "duration", "encoded", "escaped", "one_line", "plural"]
+__all__ = [
+    "clean",
+    "dollars",
+    "duration",
+    "encoded",
+    "escaped",
+    "one_line",
+    "plural",
+    "whole_characters",
+    "without_surrogates",
+]
 
 # What sets the direction of writing: text behind it may be shown in another order than it has.
 _BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -44,6 +55,43 @@ def encoded(text: str, noun: str) -> bytes:
             "surrogate pair.",
             "Decode the text with errors='replace', or take that character out.",
         ) from None
+
+
+def whole_characters(text: str) -> str:
+    """Return a text in which half of a surrogate pair is U+FFFD, and two halves are one character.
+
+    Half a pair is no character: what has it can't be written as UTF-8, sent or stored.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def without_surrogates(value: Any) -> Any:
+    """Return data of JSON whose texts, and names of fields, have whole characters only."""
+    if isinstance(value, str):
+        return whole_characters(value)
+    if not isinstance(value, dict | list):
+        return value
+    # Without recursion: what a stranger wrote may be nested as deeply as a reader of JSON takes.
+    made: Any = type(cast("Any", value))()
+    left: list[tuple[Any, Any]] = [(value, made)]
+    while left:
+        old, new = left.pop()
+        pairs = old.items() if isinstance(old, dict) else enumerate(cast("list[Any]", old))
+        for name, item in cast("Any", pairs):
+            if isinstance(item, dict | list):
+                inner: Any = type(cast("Any", item))()
+                left.append((item, inner))
+            else:
+                inner = whole_characters(item) if isinstance(item, str) else item
+            if isinstance(new, dict):
+                new[whole_characters(name) if isinstance(name, str) else name] = inner
+            else:
+                new.append(inner)
+    return made
 
 
 def one_line(text: str, limit: int = 100) -> str:
