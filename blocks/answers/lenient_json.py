@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast
 __all__ = ["FoundJson", "JsonProblem", "ReadJson", "find_json", "read_json", "read_values"]
 
 _DEEPEST = 200
-_MOST_LOOKS = 8
+_MOST_LOOKS = 2
 """How often a character is looked at for brackets around a JSON value that begin none."""
 _AROUND = 40
 """Characters that an error shows on either side of its place."""
@@ -29,8 +29,8 @@ _CHUNKS = {end: re.compile(rf"[^{end}\\\x00-\x1f]+") for end in _CLOSING.values(
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 _FENCE = "```"
-# What follows a value and belongs to it: a bracket closed it too soon, or a comma is missing.
-_GOES_ON = re.compile(r"[\s}\]]*,\s*[\"'{\[]")
+# What follows a value and belongs to it: a bracket closed it too soon.
+_GOES_ON = re.compile(r"[\s}\]]*,\s*(?=([\"'])[^\"'\n]{0,200}\1\s*:)")
 
 
 class JsonProblem(ValueError):  # noqa: N818 - it is a place and what was expected there
@@ -38,16 +38,18 @@ class JsonProblem(ValueError):  # noqa: N818 - it is a place and what was expect
 
     def __init__(self, text: str, place: int, expected: str) -> None:
         """Take the text, the place of the first character that doesn't fit, and what would."""
-        self.place = place
-        self.expected = expected
-        self.line = text.count("\n", 0, place) + 1
-        self.column = place - (text.rfind("\n", 0, place) + 1) + 1
-        before, after = text[max(0, place - _AROUND) : place], text[place : place + _AROUND]
-        found = f"{after!r}" if after else "the end of the text"
+        super().__init__(text, place, expected)
+        self.text, self.place, self.expected = text, place, expected
+
+    def __str__(self) -> str:
+        """Say it; only then are lines counted, for a reader may try many places."""
+        line = self.text.count("\n", 0, self.place) + 1
+        column = self.place - self.text.rfind("\n", 0, self.place)
+        before = self.text[max(0, self.place - _AROUND) : self.place]
+        after = self.text[self.place : self.place + _AROUND]
+        found = repr(after) if after else "the end of the text"
         behind = f" behind {before!r}" if before else ""
-        super().__init__(
-            f"line {self.line}, column {self.column}: expected {expected}, found {found}{behind}"
-        )
+        return f"line {line}, column {column}: expected {self.expected}, found {found}{behind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def _values(text: str, *, whole: bool) -> tuple[list[FoundJson], JsonProblem | N
             continue
         place = reader.place
         if goes_on := _GOES_ON.match(text, place):
-            return found, JsonProblem(text, goes_on.end() - 1, "the end of the JSON")
+            return found, JsonProblem(text, goes_on.end(), "the end of the JSON")
         found.append(FoundJson(bracket.start(), place, value, tuple(reader.mended)))
     return found, None if found else furthest
 

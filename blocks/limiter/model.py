@@ -14,6 +14,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
 from ..answers.reader import read_response
+from ..answers.replayed import without_foreign_reasoning
 from ..hearing import heard_request
 from .faults import fault_of
 from .limiter import ALONE, Limiter, Patience, limiter_of
@@ -62,8 +63,10 @@ class LimitedModel(WrapperModel):
             raise before
         settings = _without_sdk_retries(self.wrapped, model_settings)
 
+        sent = without_foreign_reasoning(messages, self.wrapped.system)
+
         async def send() -> ModelResponse:
-            answer = await heard_request(self.wrapped, messages, settings, model_request_parameters)
+            answer = await heard_request(self.wrapped, sent, settings, model_request_parameters)
             return read_response(answer, model_request_parameters)
 
         try:

@@ -23,6 +23,7 @@ from ...approvals.store import Approvals
 from ...errors import ApprovalNeededError, StorageError, SwarmError, UncertainCallError
 from ...result import ToolCall
 from ...runs import RunFolder
+from ...text import whole_characters
 from ..journal.entries import CallKey, Committed, JournalState, Messages, Reserved, call_key
 from ..journal.file import CallJournal
 from ..limits import ToolLimits
@@ -176,6 +177,7 @@ class JournaledCalls:
             shown = shown.model_copy(update={"started_at": started})
             tell_call(shown)
             text, failed = await self._outcome(shown, make)
+            text = whole_characters(text)
         ended = Committed(
             at=self.clock(),
             key=key,
