@@ -80,11 +80,11 @@ def without_surrogates(value: Any) -> Any:
     left: list[tuple[Any, Any]] = [(value, made)]
     while left:
         old, new = left.pop()
-        pairs = old.items() if isinstance(old, dict) else enumerate(cast("list[Any]", old))
-        for name, item in cast("Any", pairs):
+        pairs: Any = cast("Any", old).items() if isinstance(old, dict) else enumerate(old)
+        for name, item in pairs:
             if isinstance(item, dict | list):
                 inner: Any = type(cast("Any", item))()
-                left.append((item, inner))
+                left.append((cast("Any", item), inner))
             else:
                 inner = whole_characters(item) if isinstance(item, str) else item
             if isinstance(new, dict):

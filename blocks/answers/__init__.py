@@ -2,5 +2,5 @@
 
 Ends, errors, reasoning, calls, arguments and usage, as providers really send them. Pure, but for
 the model in `compatible`.
-May be imported by `blocks`, `tasks`, `flows`, `serve` and `evals`.
+May be imported by `blocks`, `toolsets`, `tasks`, `flows`, `serve` and `evals`.
 """

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
 from ...text import whole_characters, without_surrogates
 from .lenient_json import JsonProblem, read_json
-from .notes import MENDED, noted
+from .notes import MENDED, noted, notes
 from .shaped import normal_name, shaped
 
-__all__ = ["offered_name", "offered_tools", "read_arguments"]
+__all__ = ["mended_in", "offered_name", "offered_tools", "read_arguments"]
 
 _LONGEST_NAME = 300
 _LEAKED = re.compile(r"<[|｜].*|:\d{1,6}$", re.DOTALL)
@@ -66,6 +66,15 @@ def read_arguments(answer: ModelResponse, asked: ModelRequestParameters) -> Mode
     return noted(replace(answer, parts=parts), MENDED, mended) if mended else answer
 
 
+def mended_in(messages: Sequence[ModelMessage], name: str) -> str:
+    """Return what was mended in the calls of a tool in the last answer; "" for nothing."""
+    last = next((m for m in reversed(messages) if isinstance(m, ModelResponse)), None)
+    found = notes(last, MENDED) if last else ()
+    return "; ".join(
+        what for what in found if what.startswith((f"arguments of {name}:", f"{name}:"))
+    )
+
+
 def _call(
     part: ToolCallPart, offered: dict[str, ToolDefinition], mended: list[str], *, is_whole: bool
 ) -> ToolCallPart:
@@ -85,7 +94,7 @@ def _call(
     if not (what := [*what, *found.mended]) or not isinstance(found.value, dict):
         return part
     mended += [f"arguments of {name}: {each}" for each in what]
-    made: dict[str, Any] = found.value
+    made = cast("dict[str, Any]", cast("Any", found).value)
     is_text = isinstance(part.args, str)
     return replace(part, args=json.dumps(made, ensure_ascii=False) if is_text else made)
 

@@ -118,10 +118,10 @@ def _is_certain(call: WrittenCall, offered: dict[str, Any]) -> bool:
     if call.is_marked or call.args is None:
         return call.is_marked
     name = offered_name(call.name, offered)
-    schema: dict[str, Any] = offered[name].parameters_json_schema if name else {}
+    schema: Any = offered[name].parameters_json_schema if name else {}
     args = shaped(call.args, schema).value
-    known = {normal_name(each) for each in schema.get("properties") or {}}
-    required = {normal_name(each) for each in schema.get("required") or ()}
+    known = {normal_name(str(each)) for each in schema.get("properties") or ()}
+    required = {normal_name(str(each)) for each in schema.get("required") or ()}
     if not isinstance(args, dict):
         return False
     given = {normal_name(each) for each in cast("dict[str, Any]", args)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 __all__ = ["FoundJson", "JsonProblem", "ReadJson", "find_json", "read_json", "read_values"]
 
@@ -179,7 +179,9 @@ class _Reader:
     """Reads one value from a place on; `place` is where it ended, or failed."""
 
     def __init__(self, text: str, start: int, *, whole: bool) -> None:
-        self.text, self.place, self.has_key = text, start, False
+        self.text = text
+        self.place: int = start
+        self.has_key = False
         self.mended: dict[str, None] = {}
         self._whole = whole
         self._open: list[dict[str, Any] | list[Any]] = []
@@ -301,7 +303,7 @@ class _Reader:
         end = _CLOSING[opening]
         if opening != '"':
             self._mend("other quotation marks made straight ones")
-        chunk, pieces, start = _CHUNKS[end], cast("list[str]", []), self.place
+        chunk, pieces, start = _CHUNKS[end], list[str](), self.place
         self.place += 1
         while True:
             if plain := chunk.match(self.text, self.place):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from pydantic_ai.messages import ModelResponse
 
-__all__ = ["MENDED", "REASONED", "UNMADE_CALL", "note", "noted"]
+__all__ = ["MENDED", "REASONED", "UNMADE_CALL", "note", "noted", "notes"]
 
 MENDED = "mended"
 """What was mended in an answer: a list of sentences without their full stop."""
@@ -29,6 +29,11 @@ def noted(answer: ModelResponse, name: str, what: str | Iterable[str]) -> ModelR
 
 
 def note(answer: ModelResponse, name: str) -> str:
-    """Return a note of an answer in words; "" if it has none."""
+    """Return the notes of a name in words; "" if an answer has none."""
+    return "; ".join(notes(answer, name))
+
+
+def notes(answer: ModelResponse, name: str) -> list[str]:
+    """Return the notes of a name, one by one."""
     found: Any = (answer.metadata or {}).get(name)
-    return "; ".join(map(str, found)) if isinstance(found, list) else str(found or "")
+    return list(map(str, cast("list[Any]", found) if isinstance(found, list) else [found or ""]))

@@ -218,8 +218,9 @@ class _Shaper:
 
     def _listed(self, value: str, schema: dict[str, Any], path: str) -> str:
         """Return the one of an enumeration that a text is but for case and marks."""
-        listed = cast("list[Any]", schema.get("enum"))
-        if not isinstance(listed, list) or value in listed:
+        found: Any = schema.get("enum")
+        listed = cast("list[Any]", found) if isinstance(found, list) else [value]
+        if value in listed:
             return value
         alike = [
             each

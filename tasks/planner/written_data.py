@@ -44,8 +44,10 @@ def plan_data(value: Any, schema: dict[str, Any]) -> Shaped:
         schema: The JSON Schema of a plan.
     """
     outer = shaped(value, schema)
-    tasks: Any = outer.value.get("assign_task") if isinstance(outer.value, dict) else None
-    if not isinstance(tasks, list):
+    if not isinstance(outer.value, dict):
+        return outer
+    plan = cast("dict[str, Any]", cast("Any", outer).value)
+    if not isinstance(tasks := plan.get("assign_task"), list):
         return outer
     mended: list[str] = []
     made = [
@@ -56,7 +58,7 @@ def plan_data(value: Any, schema: dict[str, Any]) -> Shaped:
     ]
     if not mended:
         return outer
-    again = shaped({**outer.value, "assign_task": made}, schema)
+    again = shaped({**plan, "assign_task": made}, schema)
     return Shaped(again.value, (*outer.mended, *mended, *again.mended))
 
 

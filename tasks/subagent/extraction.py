@@ -7,6 +7,7 @@ import json
 import re
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 from ...blocks.answers.lenient_json import FoundJson, find_json
 from ...task_ir import OutputKind
@@ -75,7 +76,7 @@ def _within(text: str) -> Extraction | None:
     count only where there is nothing else.
     """
     found = find_json(text)
-    telling = [each for each in found if isinstance(each.value, dict) and each.value]
+    telling = [each for each in found if isinstance(each.value, dict) and each.value != {}]
     telling = telling or [each for each in found if _tells(each)] or found
     if not telling:
         return None
@@ -85,7 +86,8 @@ def _within(text: str) -> Extraction | None:
 
 
 def _tells(found: FoundJson) -> bool:
-    return bool(found.value) and not all(isinstance(item, int) for item in found.value)
+    items: Any = found.value
+    return bool(items) and not all(isinstance(item, int) for item in items)
 
 
 def _unopened(text: str, kind: OutputKind) -> str | None:

@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.tools import ToolDefinition
 
 from ...approvals.store import Approvals
+from ...blocks.answers.arguments import mended_in
 from ...errors import ApprovalNeededError, StorageError, SwarmError, UncertainCallError
 from ...result import ToolCall
 from ...runs import RunFolder
@@ -135,7 +136,13 @@ class JournaledCalls:
     ) -> None:
         """Decide about all calls of the last answer, before any of them is begun."""
         wanted = [
-            WantedCall(key, tools[part.tool_name][2], self._question(key), _json(part))
+            WantedCall(
+                key,
+                tools[part.tool_name][2],
+                self._question(key),
+                _json(part),
+                mended_in(messages, part.tool_name),
+            )
             for part in _calls_of(messages)
             if part.tool_name in tools and (key := call_key(messages, part)) not in self._verdicts
         ]

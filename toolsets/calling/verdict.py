@@ -40,12 +40,14 @@ class WantedCall:
         question: Names the question about it within the run. One that was begun has another: that
             it may be made doesn't say that it may be made again.
         arguments: As JSON, for people.
+        mended: What was mended to read them, in words.
     """
 
     key: CallKey
     tool: ToolDefinition
     question: str
     arguments: str = ""
+    mended: str = ""
 
 
 def verdict_on(
@@ -77,13 +79,14 @@ def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: 
     what = "may have been made already; make it again?" if doubtful else "acts; make it?"
     shown = json.dumps(_decoded(wanted.arguments), indent=2, ensure_ascii=False)
     about = wanted.tool.description or ""
+    mended = f"\n\nThe model wrote it otherwise; mended: {wanted.mended}." if wanted.mended else ""
     return Question(
         id=wanted.question,
         asked="uncertain_call" if doubtful else "call",
         step=step,
         attempt=attempt,
         title=f"{step}: the call of {wanted.key.tool} {what}",
-        text=f"**{wanted.key.tool}**: {about}\n\n```json\n{shown}\n```",
+        text=f"**{wanted.key.tool}**: {about}\n\n```json\n{shown}\n```{mended}",
     )
 
 

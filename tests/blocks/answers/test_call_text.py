@@ -73,8 +73,8 @@ def test_a_call_as_text_is_made_a_call(text: str) -> None:
 
 
 def test_several_calls_are_made_in_their_order() -> None:
-    one = '<tool_call>{"name": "search", "arguments": {"q": "%s"}}</tool_call>'
-    answer = read(f"{one % 'a'}\n{one % 'b'}<tool_call>list_files</tool_call>")
+    form = '<tool_call>{"name": "search", "arguments": {"q": "%s"}}</tool_call>'
+    answer = read(f"{form % 'a'}\n{form % 'b'}<tool_call>list_files</tool_call>")
     assert [call.args_as_dict() for call in answer.tool_calls] == [{"q": "a"}, {"q": "b"}, {}]
 
 
