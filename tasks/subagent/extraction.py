@@ -76,13 +76,17 @@ def _within(text: str) -> Extraction | None:
     count only where there is nothing else.
     """
     found = find_json(text)
-    telling = [each for each in found if isinstance(each.value, dict) and each.value != {}]
+    telling = [each for each in found if _is_object(each.value) and each.value]
     telling = telling or [each for each in found if _tells(each)] or found
     if not telling:
         return None
     last = telling[-1]
     rule = "the only JSON within the text" if len(telling) == 1 else "last JSON within the text"
     return Extraction(text[last.start : last.end], rule)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
 
 
 def _tells(found: FoundJson) -> bool:
