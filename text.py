@@ -70,13 +70,17 @@ def whole_characters(text: str) -> str:
 
 
 def without_surrogates(value: Any) -> Any:
-    """Return data of JSON whose texts, and names of fields, have whole characters only."""
+    """Return data of JSON whose texts, and names of fields, have whole characters only.
+
+    What has nothing else is returned itself.
+    """
     if isinstance(value, str):
         return whole_characters(value)
     if not isinstance(value, dict | list):
         return value
     # Without recursion: what a stranger wrote may be nested as deeply as a reader of JSON takes.
     made: Any = type(cast("Any", value))()
+    is_whole = True
     left: list[tuple[Any, Any]] = [(value, made)]
     while left:
         old, new = left.pop()
@@ -87,11 +91,14 @@ def without_surrogates(value: Any) -> Any:
                 left.append((cast("Any", item), inner))
             else:
                 inner = whole_characters(item) if isinstance(item, str) else item
+                is_whole = is_whole and inner is item
             if isinstance(new, dict):
-                new[whole_characters(name) if isinstance(name, str) else name] = inner
+                whole_name = whole_characters(name) if isinstance(name, str) else name
+                is_whole = is_whole and whole_name is name
+                new[whole_name] = inner
             else:
                 new.append(inner)
-    return made
+    return cast("Any", value) if is_whole else made
 
 
 def one_line(text: str, limit: int = 100) -> str:

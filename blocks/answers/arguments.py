@@ -105,6 +105,6 @@ def _value(args: str | dict[str, Any], *, is_whole: bool) -> tuple[Any, list[str
         read = read_json(args, whole=is_whole)
         args, what = read.value, [*read.mended]
     whole = without_surrogates(args)
-    if whole != args:
+    if whole is not args:
         what.append(f"half a character written as {whole_characters(chr(0xD800))}")
     return whole, what

@@ -7,6 +7,7 @@ character is looked at a bounded number of times, whatever the text. Pure.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -23,6 +24,7 @@ _BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|\#[^\n]*)+")
 _BRACKET = re.compile(r"[{\[]")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _CLOSING = {'"': '"', "'": "'", "\u201c": "\u201d"}
 _CHUNKS = {end: re.compile(rf"[^{end}\\\x00-\x1f]+") for end in _CLOSING.values()}
@@ -82,9 +84,14 @@ def read_json(text: str, *, whole: bool = True) -> ReadJson:
         JsonProblem: There is none, or several, or what it says isn't certain.
     """
     try:
-        return ReadJson(_strictly(text))
+        value = _strictly(text)
     except (ValueError, RecursionError):
         pass
+    else:
+        if text.count("[") + text.count("{") <= _DEEPEST or _is_shallow(text):
+            return ReadJson(value)
+        # It is nested deeper than what follows can bear.
+        raise JsonProblem(text, 0, f"at most {_DEEPEST} brackets within one another")
     found, problem = _values(text, whole=whole)
     if problem is not None:
         raise problem
@@ -127,7 +134,26 @@ def _strictly(text: str) -> Any:
     def refuse(word: str) -> NoReturn:
         raise ValueError(word)
 
-    return json.loads(text, parse_constant=refuse)
+    return json.loads(text, parse_constant=refuse, parse_float=_finite)
+
+
+def _finite(number: str) -> float:
+    if not math.isfinite(value := float(number)):
+        raise ValueError(number)
+    return value
+
+
+def _is_shallow(text: str) -> bool:
+    """Say whether JSON has few brackets within one another."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        if token[0] in "{[":
+            depth += 1
+            if depth > _DEEPEST:
+                return False
+        elif token[0] in "}]":
+            depth -= 1
+    return True
 
 
 def _values(text: str, *, whole: bool) -> tuple[list[FoundJson], JsonProblem | None]:
@@ -286,9 +312,9 @@ class _Reader:
             return self._string(character)
         if number := _NUMBER.match(self.text, self.place):
             try:
-                value = float(number[0]) if number[1] or number[2] else int(number[0])
+                value = _finite(number[0]) if number[1] or number[2] else int(number[0])
             except ValueError:
-                self._fail("a number of fewer digits")
+                self._fail("a smaller number, of fewer digits")
             self.place = number.end()
             return value
         word = _WORD.match(self.text, self.place)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any, cast
 
 from .lenient_json import JsonProblem, read_json
@@ -176,7 +177,7 @@ class _Shaper:
             return _UNKNOWN if read is None else read
         if "integer" in kinds and _INTEGER.fullmatch(text):
             return int(text)
-        if "number" in kinds and _NUMBER.fullmatch(text):
+        if "number" in kinds and _NUMBER.fullmatch(text) and isfinite(float(text)):
             return float(text) if "." in text or "e" in text.lower() else int(text)
         if "boolean" in kinds and text.casefold() in ("true", "false"):
             return text.casefold() == "true"

@@ -27,6 +27,6 @@ def _whole(holder: Any) -> Any:
         if field.name == "parts" or not isinstance(value, str | dict):
             continue
         whole = whole_characters(value) if isinstance(value, str) else without_surrogates(value)
-        if whole != value:
+        if whole is not value:
             changed[field.name] = whole
     return replace(holder, **changed) if changed else holder

@@ -221,7 +221,7 @@ def _answered(answer: ModelResponse, text: str) -> tuple[Any, tuple[str, ...]]:
     """Return what the JSON of a plan says, and what was mended to read it."""
     written: Any = _of_calls(answer.tool_calls, text)
     if written is None:
-        written = _of_text(answer.text or "", text)
+        written = _of_text(answer, text)
     if not isinstance(written, str):
         return written, ()
     try:
@@ -247,13 +247,12 @@ def _of_calls(calls: Collection[ToolCallPart], text: str) -> Any:
     return (called[0][1].args or {}) if called else None
 
 
-def _of_text(answered: str, text: str) -> Any:
+def _of_text(answer: ModelResponse, text: str) -> Any:
     """Return the arguments of a call that is written as text, or the text that is JSON."""
-    if not text:
-        raise PlanError("The answer is empty.", "Write the plan.", text)
-    answered = split_reasoning(answered).text.strip()
+    answered = split_reasoning(answer.text or "").text.strip()
     if not answered:
-        raise PlanError("The answer has reasoning and no plan.", "Write the plan.", text)
+        problem = "has reasoning and no plan" if text or answer.thinking else "is empty"
+        raise PlanError(f"The answer {problem}.", "Write the plan.", text)
     found = read_call_text(answered, [PLAN_TOOL])
     if found.problem:
         raise PlanError(

@@ -70,8 +70,10 @@ def test_what_has_one_meaning_is_mended_and_said(text: str, value: Any, mended: 
         ('{"a": 01}', 'column 8: expected "," or "}"'),
         ("", "line 1, column 1: expected a JSON object, found the end of the text"),
         ("Just measure them.", "line 1, column 1: expected a JSON object, found 'Just"),
-        ('{"a": ' + "9" * 5000 + "}", "expected a number of fewer digits"),
+        ('{"a": ' + "9" * 5000 + "}", "expected a smaller number, of fewer digits"),
+        ('{"a": 1e999}', "expected a smaller number, of fewer digits"),
         ('{"a":' * 5000, "expected at most 200 brackets"),
+        ("[" * 300 + "]" * 300, "expected at most 200 brackets"),
         ('{"a": /* x', "expected */ at the end of the comment"),
     ],
 )
@@ -79,6 +81,11 @@ def test_what_has_none_or_several_is_an_error_with_its_place(text: str, problem:
     with pytest.raises(JsonProblem) as caught:
         read_json(text)
     assert problem in str(caught.value)
+
+
+def test_many_brackets_beside_one_another_are_read() -> None:
+    value = [{"a": ']}[{\\"'}] * 300
+    assert read_json(json.dumps(value)).value == value
 
 
 def test_brackets_are_added_only_to_what_is_not_cut_off() -> None:

@@ -73,6 +73,7 @@ def test_what_is_certain_is_mended_and_said(written: dict[str, Any], meant: dict
         {"path": "x", "free": None},
         {"path": "x", "count": "five"},
         {"path": "x", "count": "5.5"},
+        {"path": "x", "share": "1e999"},
         {"path": "x", "deep": "yes"},
         {"path": "x", "tags": "a, b"},
         {"path": "x", "unknown": {"a": "1"}},
