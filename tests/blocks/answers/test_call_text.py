@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from counted_steps import steps_of
 from prefect_swarm.blocks.answers.call_text import read_call_text
 from prefect_swarm.blocks.answers.notes import MENDED, UNMADE_CALL, note
 from prefect_swarm.blocks.answers.reader import read_response
@@ -159,6 +160,8 @@ def test_a_text_beside_real_calls_stays_as_it_is() -> None:
         "<|channel|>commentary to=x<|message|>",
     ],
 )
-def test_a_text_that_repeats_a_mark_is_read(pump: str) -> None:
-    found = read_call_text(pump * 5_000, NAMES)
-    assert len(found.calls) <= 5_000
+def test_reading_takes_steps_in_proportion_to_the_text(pump: str) -> None:
+    def steps(count: int) -> int:
+        return steps_of(lambda: read_call_text(pump * count, NAMES))
+
+    assert steps(800) <= 4 * steps(200) + 4000

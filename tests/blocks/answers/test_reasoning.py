@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from counted_steps import steps_of
 from prefect_swarm.blocks.answers.notes import REASONED, note
 from prefect_swarm.blocks.answers.reasoning import split_reasoning, take_reasoning
 from prefect_swarm.blocks.answers.replayed import without_foreign_reasoning
@@ -129,5 +130,8 @@ def test_only_reasoning_that_its_provider_has_a_field_for_is_sent_back() -> None
 @pytest.mark.parametrize(
     "pump", ["<think>", "</think>", "<think></think>", "```", "<|channel|>a<|message|>", "<", "`\n"]
 )
-def test_a_text_that_repeats_a_mark_is_read(pump: str) -> None:
-    assert len(split_reasoning(pump * 20_000).text) <= len(pump) * 20_000
+def test_taking_it_off_takes_steps_in_proportion_to_the_text(pump: str) -> None:
+    def steps(count: int) -> int:
+        return steps_of(lambda: split_reasoning(pump * count))
+
+    assert steps(2000) <= 4 * steps(500) + 500
