@@ -79,8 +79,16 @@ class _Shaper:
     )
 
     def unwrapped(self, value: Any) -> Any:
-        """Take arguments out of a text and of an object that they are the only thing in."""
+        """Take arguments out of a text, and of what they are the only thing in."""
         for _ in range(_MOST_WRAPPED):
+            if value is None or value == []:
+                self._mend("", "written as no arguments")
+                return {}
+            if isinstance(value, list) and len(items := cast("list[Any]", value)) == 1:
+                if not isinstance(items[0], dict):
+                    return items
+                self._mend("", "taken out of a list")
+                value = cast("Any", items[0])
             if isinstance(value, str):
                 if (read := self._read(value, {"object"})) is None:
                     return value

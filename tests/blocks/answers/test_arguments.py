@@ -77,5 +77,10 @@ def test_brackets_are_not_added_to_arguments_that_were_cut_off() -> None:
     assert read('{"path": "a"').tool_calls[0].args == '{"path": "a"}'
 
 
+@pytest.mark.parametrize("args", ["null", "[]"])
+def test_nothing_is_no_arguments(args: str) -> None:
+    assert read(args).tool_calls[0].args == "{}"
+
+
 def test_the_call_keeps_its_id() -> None:
     assert read('{"path": "a",}').tool_calls[0].tool_call_id == "call_1"

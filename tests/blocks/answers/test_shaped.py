@@ -95,12 +95,18 @@ def test_what_is_allowed_or_not_certain_stays_as_it_is(args: dict[str, Any]) -> 
         {"input": {"Path": "notes.md"}},
         {"name": "read", "arguments": WHOLE},
         {"tool_call": {"name": "read", "arguments": WHOLE}},
+        [WHOLE],
         '{"path": "notes.md"}',
         '"{\\"path\\": \\"notes.md\\"}"',
     ],
 )
 def test_arguments_are_taken_out_of_what_they_are_wrapped_in(wrapped: Any) -> None:
     assert shaped(wrapped, SCHEMA).value == WHOLE
+
+
+@pytest.mark.parametrize("nothing", [None, []])
+def test_nothing_is_no_arguments(nothing: Any) -> None:
+    assert shaped(nothing, {"type": "object", "properties": {}}).value == {}
 
 
 def test_a_tool_with_a_property_of_that_name_keeps_it() -> None:
