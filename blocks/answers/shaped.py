@@ -84,11 +84,9 @@ class _Shaper:
             if value is None or value == []:
                 self._mend("", "written as no arguments")
                 return {}
-            if isinstance(value, list) and len(items := cast("list[Any]", value)) == 1:
-                if not isinstance(items[0], dict):
-                    return items
+            if (only := _only_object(value)) is not None:
                 self._mend("", "taken out of a list")
-                value = cast("Any", items[0])
+                value = only
             if isinstance(value, str):
                 if (read := self._read(value, {"object"})) is None:
                     return value
@@ -283,6 +281,12 @@ class _Shaper:
 
     def _mend(self, path: str, what: str) -> None:
         self.mended.setdefault(f"{path.lstrip('.')}: {what}" if path else f"all of it {what}")
+
+
+def _only_object(value: object) -> Any:
+    """Return the object that is the only item of a list; None if a value is something else."""
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return items[0] if len(items) == 1 and isinstance(items[0], dict) else None
 
 
 def _kinds(choices: list[dict[str, Any]]) -> frozenset[str] | None:
