@@ -286,7 +286,7 @@ class _Shaper:
 def _only_object(value: object) -> Any:
     """Return the object that is the only item of a list; None if a value is something else."""
     items = cast("list[Any]", value) if isinstance(value, list) else []
-    return items[0] if len(items) == 1 and isinstance(items[0], dict) else None
+    return items[0] if len(items) == 1 and _kind(items[0]) == "object" else None
 
 
 def _kinds(choices: list[dict[str, Any]]) -> frozenset[str] | None:
