@@ -43,6 +43,7 @@ __all__ = [
     "TruncatedError",
     "UnavailableError",
     "UncertainCallError",
+    "UnmadeCallError",
     "UnusableReplacementError",
     "WorseAdapterError",
 ]
@@ -190,6 +191,12 @@ class EarlyAbortError(SwarmError):
 
 class EmptyOutputError(SwarmError):
     """A model answered with nothing."""
+
+    category = Category.FORMAT
+
+
+class UnmadeCallError(SwarmError):
+    """A model wrote the call of a tool as its answer, and it can't be made."""
 
     category = Category.FORMAT
 

@@ -26,6 +26,7 @@ from .inputs.named import named_problem
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
 from .plan_rules import MAX_ITEMS, MAX_STEPS, PlanRules
 from .step_settings import StepSettings
+from .text import without_surrogates
 from .text_files import read_text
 
 __all__ = [
@@ -273,7 +274,7 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
                 text,
             ) from None
     try:
-        return TaskIR.model_validate(data, context=rules or PlanRules())
+        return TaskIR.model_validate(without_surrogates(data), context=rules or PlanRules())
     except ValidationError as error:
         problems = "; ".join(describe(error, data))
         raise PlanError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any, cast
 
 from .errors import InputError
 
@@ -16,6 +17,8 @@ __all__ = [
     "one_line",
     "plural",
     "tokens_of",
+    "whole_characters",
+    "without_surrogates",
 ]
 
 BYTES_PER_TOKEN = 3.0
@@ -57,6 +60,50 @@ def encoded(text: str, noun: str) -> bytes:
             "surrogate pair.",
             "Decode the text with errors='replace', or take that character out.",
         ) from None
+
+
+def whole_characters(text: str) -> str:
+    """Return a text in which half of a surrogate pair is U+FFFD, and two halves are one character.
+
+    Half a pair is no character: what has it can't be written as UTF-8, sent or stored.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def without_surrogates(value: Any) -> Any:
+    """Return data of JSON whose texts, and names of fields, have whole characters only.
+
+    What has nothing else is returned itself.
+    """
+    if isinstance(value, str):
+        return whole_characters(value)
+    if not isinstance(value, dict | list):
+        return value
+    # Without recursion: what a stranger wrote may be nested as deeply as a reader of JSON takes.
+    made: Any = type(cast("Any", value))()
+    is_whole = True
+    left: list[tuple[Any, Any]] = [(value, made)]
+    while left:
+        old, new = left.pop()
+        pairs: Any = cast("Any", old).items() if isinstance(old, dict) else enumerate(old)
+        for name, item in pairs:
+            if isinstance(item, dict | list):
+                inner: Any = type(cast("Any", item))()
+                left.append((cast("Any", item), inner))
+            else:
+                inner = whole_characters(item) if isinstance(item, str) else item
+                is_whole = is_whole and inner is item
+            if isinstance(new, dict):
+                whole_name = whole_characters(name) if isinstance(name, str) else name
+                is_whole = is_whole and whole_name is name
+                new[whole_name] = inner
+            else:
+                new.append(inner)
+    return cast("Any", value) if is_whole else made
 
 
 def one_line(text: str, limit: int = 100) -> str:

@@ -36,6 +36,7 @@ from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 
 from ..errors import SwarmError
+from ..text import whole_characters
 from .answers.ends import is_whole
 from .answers.provider_errors import words_of
 from .answers.stream_calls import keep_calls_apart
@@ -180,15 +181,16 @@ def _pass_on(event: ModelResponseStreamEvent, hearing: _Hearing) -> None:
     listener = hearing.listener
     match event:
         case PartStartEvent(part=TextPart(content=text)):
-            listener.add(text)
+            listener.add(whole_characters(text))
         case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-            listener.add(text)
+            listener.add(whole_characters(text))
         case PartStartEvent(part=ToolCallPart() as call) if hearing.of_calls:
             listener.begin()
             # A piece of JSON, or all of it as an object.
             args = call.args or ""
-            listener.add(args if isinstance(args, str) else call.args_as_json_str())
+            text = args if isinstance(args, str) else call.args_as_json_str()
+            listener.add(whole_characters(text))
         case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str() as text)) if hearing.of_calls:
-            listener.add(text)
+            listener.add(whole_characters(text))
         case _:
             pass

@@ -16,6 +16,9 @@ __all__ = ["MODEL_FORMS", "key_from", "remote_model"]
 _NO_KEY = "no-key"
 """Sent as the key to a server that gets none, since clients require one."""
 
+_NO_TAGS = ("<prefect-swarm:no-such-tag>", "</prefect-swarm:no-such-tag>")
+"""Taken for tags of reasoning by clients, which would cut texts at them wherever they stand."""
+
 MODEL_FORMS = (
     "demo, llamacpp:PATH, block:TYPE/NAME, openai:NAME@http://host:port/v1 (with #VARIABLE behind "
     "it for a key in the environment), or a pydantic-ai name such as anthropic:claude-sonnet-4-5"
@@ -55,6 +58,7 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
     else:
         made = _known_provider(name, base_url, key)
     _leave_retries_to_the_limiter(made)
+    _leave_reasoning_to_the_reader(made)
     return made if is_own and provider.startswith("openai") else _without_organization(made)
 
 
@@ -116,6 +120,11 @@ def _leave_retries_to_the_limiter(model: Model) -> None:
     client: Any = getattr(model, "client", None)
     if hasattr(client, "max_retries"):
         client.max_retries = 0
+
+
+def _leave_reasoning_to_the_reader(model: Model) -> None:
+    """Have tags of reasoning left in texts: of one that isn't closed the client keeps no trace."""
+    vars(model)["profile"] = {**model.profile, "thinking_tags": _NO_TAGS}
 
 
 def _without_organization(model: Model) -> Model:

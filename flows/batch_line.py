@@ -12,7 +12,7 @@ from ..frozen import Frozen
 from ..gates import gates
 from ..result import SwarmResult
 from ..task_ir import Agent, PlanRules, TaskIR, describe, parse_plan
-from ..text import escaped
+from ..text import escaped, without_surrogates
 from .options import SwarmOptions
 
 __all__ = ["BatchJob", "BatchLine", "read_line"]
@@ -97,7 +97,7 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
 
 def _parse(text: str) -> object:
     try:
-        return json.loads(text)
+        return without_surrogates(json.loads(text))
     except (ValueError, RecursionError) as error:
         raise InputError(f"The line is not JSON: {error}.", _FORMS) from None
 

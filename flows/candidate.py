@@ -101,8 +101,10 @@ class Candidates:
             # The tokens that a model wrote before it was stopped from outside are not counted.
             is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()
             usage = result.usage
-            if request.tools:
-                # Another process, or this one before it waited for a person, has paid for the rest.
+            is_lost = result.category is Category.INFRASTRUCTURE and not result.usage.requests
+            if request.tools or is_lost:
+                # Another process, or this one before it waited for a person, has paid for the rest;
+                # and what was answered and couldn't be stored is paid for all the same.
                 usage = budget.taken
         except ApprovalNeededError:
             usage, is_exact = budget.taken, True

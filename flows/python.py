@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..inputs.reading import Inputs, read_given
 from ..result import SwarmResult
 from ..task_ir import TaskIR
+from ..text import whole_characters
 from .answer.answer_type import answer_check, answer_problem, answered_as
 from .approving.left import left_waiting
 from .control import not_waiting
@@ -90,7 +91,7 @@ async def swarm(
     texts = {} if inputs is None else await asyncio.to_thread(read_given, inputs)
     with inputs_given(texts), answered_as(asked and asked.adapter), not_waiting():
         try:
-            result = await run(objective, plan=plan, options=chosen)
+            result = await run(whole_characters(objective), plan=plan, options=chosen)
         except PausedRun as error:
             raise left_waiting(error) from None
         if asked is None or answer_problem(result.answer, asked.schema, answer_check()):

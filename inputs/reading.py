@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from ..errors import InputError
+from ..text import whole_characters
 from ..text_files import file_problem
 from .contents import text_of
 from .folder import files_in
@@ -66,7 +67,7 @@ def read_given(given: Inputs) -> dict[str, str]:
         return read_paths(map(Path, given))
     by_name = cast("Mapping[str, str | Path]", given)
     texts = {
-        name: value if isinstance(value, str) else read_file(value)
+        name: whole_characters(value) if isinstance(value, str) else read_file(value)
         for name, value in by_name.items()
     }
     check_inputs(texts)
@@ -99,7 +100,7 @@ def given_together(first: Mapping[str, str], second: Mapping[str, str]) -> dict[
     """
     if twice := sorted(first.keys() & second.keys()):
         raise InputError(f"The input {twice[0]} is given twice.", "Give it once.")
-    texts = {**first, **second}
+    texts = {name: whole_characters(text) for name, text in {**first, **second}.items()}
     check_inputs(texts)
     return texts
 

@@ -7,13 +7,17 @@ from collections.abc import Callable
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import ModelRequestParameters
 
+from .arguments import read_arguments
+from .call_text import make_calls
 from .ends import read_end
+from .reasoning import take_reasoning
+from .surrogates import make_whole
 
 __all__ = ["read_response"]
 
 _Pass = Callable[[ModelResponse, ModelRequestParameters], ModelResponse]
 
-_PASSES: tuple[_Pass, ...] = (read_end,)
+_PASSES: tuple[_Pass, ...] = (read_end, make_whole, take_reasoning, make_calls, read_arguments)
 """Each takes the answer that the one before it returned."""
 
 

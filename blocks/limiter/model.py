@@ -17,6 +17,7 @@ from pydantic_ai.settings import ModelSettings
 from ..answers.call_ids import as_sent, with_own_ids
 from ..answers.provider_errors import read_error
 from ..answers.reader import read_response
+from ..answers.replayed import without_foreign_reasoning
 from ..answers.usage import ESTIMATED, measured
 from ..hearing import heard_request
 from .faults import fault_of
@@ -69,7 +70,7 @@ class LimitedModel(WrapperModel):
         settings = _without_sdk_retries(self.wrapped, model_settings)
 
         asked_of = f"{limiter.provider} {self.model_name}"
-        sent = as_sent(messages, asked_of)
+        sent = without_foreign_reasoning(as_sent(messages, asked_of), self.wrapped.system)
 
         async def send() -> ModelResponse:
             try:

@@ -15,6 +15,7 @@ from ...runs import RunFolder
 from ...tasks.subagent.answered_ahead import drop_ahead, give_ahead
 from ...tasks.subagent.request import SubagentRequest, SubagentResult
 from ...tasks.subagent.task import answer
+from ...tasks.subagent.tools.budget import AttemptBudget, allowed
 from ..bounds.ledger import Ledger
 from ..control import waiting_listener
 from ..events import ConcurrencyLimits
@@ -178,16 +179,21 @@ class AheadRequests:
         bounded = await self.ledger.reserve(own)
         event = TextEvent(step=request.step, attempt=1)
         usage, is_exact = None, False
+        budget = AttemptBudget()
         try:
             with (
+                allowed(budget),
                 hear_waiting(waiting_listener(self.tell, request.step, 1)),
                 told_text(self.tell, event, of_providers=self.stream_text),
             ):
                 result = await answer(bounded)
-            store_answer(self.run, request, result)
+            # Counted before it is stored.
             usage, is_exact = result.usage, result.category is not Category.TIMEOUT
+            store_answer(self.run, request, result)
             return result
         finally:
+            if usage is None and budget.taken.requests:
+                usage, is_exact = budget.taken, True
             self.ledger.settle(own.key, usage, is_exact=is_exact)
 
 

@@ -12,6 +12,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from ...blocks.answers.notes import MENDED, note
 from ...errors import InputError, NoPlanError, PlanError
 from ...result import excerpt
 from ..subagent.refusal import refuses
@@ -24,6 +25,8 @@ __all__ = ["EXCERPT", "checked_objective", "converse"]
 
 EXCERPT = 2000
 """Characters that are kept of what a model wrote."""
+_MENDED_SHOWN = 300
+"""Characters that are shown of what was mended to read a plan."""
 _BROKE_OFF = (
     "Your plan broke off after that. Write the whole plan again; the agents and assignments that "
     "you have written stay first and the same, word for word."
@@ -94,7 +97,9 @@ def _draft(
         raise NoPlanError(
             f"The model refuses to plan: {why}", "Ask differently, or ask another model."
         )
-    plan = read_answer(last, objective, context.rules)
+    plan, mended = read_answer(last, objective, context.rules)
+    if what := "; ".join(filter(None, (note(last, MENDED), *mended))):
+        origin = f"{origin}, read with mending: {excerpt(what, _MENDED_SHOWN)}"
     return PlanDraft(
         plan=plan, text=written_text(last)[:EXCERPT], usage=usage_of(answers), origin=origin
     )

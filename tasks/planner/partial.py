@@ -7,22 +7,27 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
+from ...blocks.answers.lenient_json import JsonProblem, read_json
+from ...blocks.answers.shaped import normal_name
 from ...errors import PlanError
 from ...task_ir import PlanRules, TaskIR
-from .written import PlannedTask, Subagent, WrittenPlan
+from ...text import without_surrogates
+from .written import PlannedTask, Subagent, WrittenPlan, whole_plan_schema
+from .written_data import plan_data
 
 __all__ = ["PlanText", "plan_so_far"]
 
 T = TypeVar("T", bound=BaseModel)
 
-_ELEMENT = 2
-"""How many brackets are open around an agent or a step: the plan's and the list's."""
+_LISTS = frozenset(map(normal_name, ("create_subagent", "assign_task")))
+_LONGEST_NAME = 40
 
 
 class PlanText:
     """A plan's JSON as it grows; knows how much of it is closed.
 
-    What stands before its first brace is skipped.
+    What stands before the object that has a plan's lists is skipped, such as reasoning or a fence,
+    and so is what an object was wrapped in.
     """
 
     def __init__(self) -> None:
@@ -37,6 +42,9 @@ class PlanText:
         self._depth = 0
         self._in_string = False
         self._escaped = False
+        self._name: list[str] = []
+        self._element = 0
+        """How many brackets are open around an agent or a step; 0 until a list has begun."""
 
     @property
     def closed(self) -> str:
@@ -45,16 +53,19 @@ class PlanText:
 
     def add(self, piece: str) -> bool:
         """Take a piece; say whether it completes an agent or a step."""
-        if not self._pieces:
-            _, brace, rest = piece.partition("{")
-            piece = brace + rest
-        if not piece:
-            return False
         before = self._closed
-        for place, character in enumerate(piece, self._length + 1):
-            self._take(character, place)
-        self._pieces.append(piece)
-        self._length += len(piece)
+        start = 0
+        for place, character in enumerate(piece, 1):
+            if not self._depth and not self._element:
+                # Between objects: none that came before was the plan.
+                if character != "{":
+                    continue
+                self._pieces, self._length, start = [], 0, place - 1
+                before = self._closed = 0
+            self._take(character, self._length + place - start)
+        if self._depth or self._element:
+            self._pieces.append(piece[start:])
+            self._length += len(piece) - start
         return self._closed > before
 
     def _take(self, character: str, place: int) -> None:
@@ -62,14 +73,24 @@ class PlanText:
             ends = character == '"' and not self._escaped
             self._escaped = character == "\\" and not self._escaped
             self._in_string = not ends
+            if ends:
+                self._note_name()
+            elif not self._element and len(self._name) < _LONGEST_NAME:
+                self._name.append(character)
         elif character == '"':
             self._in_string = True
+            self._name = []
         elif character in "{[":
             self._depth += 1
         elif character in "}]":
             self._depth -= 1
-            if character == "}" and self._depth == _ELEMENT:
+            if character == "}" and self._element and self._depth == self._element:
                 self._closed = place
+
+    def _note_name(self) -> None:
+        """Know by the name of a plan's list how deep in brackets its elements are."""
+        if not self._element and normal_name("".join(self._name)) in _LISTS:
+            self._element = self._depth + 1
 
 
 def plan_so_far(written: PlanText, objective: str, rules: PlanRules | None = None) -> TaskIR | None:
@@ -78,10 +99,7 @@ def plan_so_far(written: PlanText, objective: str, rules: PlanRules | None = Non
     Each step is what it is in the whole plan, and depends on steps that are here. A step that
     breaks a rule ends it: what comes later belongs to a plan that will be written again.
     """
-    try:
-        found: object = from_json(written.closed, allow_partial=True)
-    except ValueError:
-        return None
+    found = _data(written.closed)
     if not isinstance(found, dict):
         return None
     fields = cast("dict[str, Any]", found)
@@ -99,6 +117,18 @@ def plan_so_far(written: PlanText, objective: str, rules: PlanRules | None = Non
             invalid = count
         count = (valid + invalid) // 2
     return plan
+
+
+def _data(closed: str) -> object:
+    """Return what a text says so far, in the form of a plan; None if it can't be read."""
+    try:
+        found: object = from_json(closed, allow_partial=True)
+    except ValueError:
+        try:
+            found = read_json(closed).value
+        except JsonProblem:
+            return None
+    return plan_data(without_surrogates(found), whole_plan_schema()).value
 
 
 def _read(listed: object, kind: type[T]) -> list[T]:

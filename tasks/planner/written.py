@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 
+from ...blocks.answers.arguments import offered_name
+from ...blocks.answers.call_text import read_call_text
+from ...blocks.answers.lenient_json import JsonProblem, read_json
+from ...blocks.answers.reasoning import split_reasoning
+from ...blocks.answers.shaped import normal_name
 from ...errors import PlanError
 from ...output import Form, OutputKind
-from ...task_ir import PlanRules, TaskIR, Tier, describe, final_step, parse_plan
+from ...task_ir import PlanRules, TaskIR, Tier, final_step, parse_plan
+from ...text import without_surrogates
 from ..subagent.extraction import extract
+from .written_data import plan_data, plan_problems
 
 __all__ = [
     "PLAN_TOOL",
     "PlannedOutput",
+    "ReadPlan",
     "WrittenPlan",
     "plan_schema",
     "read_answer",
+    "whole_plan_schema",
     "written_text",
 ]
 
@@ -127,10 +137,11 @@ class WrittenPlan(BaseModel):
         return plan.model_copy(update={"final_step": final_step(plan.steps)})
 
     def _data(self, objective: str) -> dict[str, Any]:
+        agents = [agent.name for agent in self.create_subagent]
         steps = [
             {
                 "id": f"S{number}",
-                "agent": task.agent,
+                "agent": _meant(task.agent, agents),
                 "prompt": task.prompt,
                 "depends_on": [f"S{need}" for need in dict.fromkeys(task.depends_on)],
                 "output": task.output.data(f"S{number}"),
@@ -144,6 +155,27 @@ class WrittenPlan(BaseModel):
             "agents": [agent.model_dump() for agent in self.create_subagent],
             "steps": steps,
         }
+
+
+class ReadPlan(NamedTuple):
+    """A plan, and what was mended to read it, in words."""
+
+    plan: TaskIR
+    mended: tuple[str, ...]
+
+
+def _meant(name: str, agents: list[str]) -> str:
+    """Return the agent that a name means: the only one that it is but for case and marks."""
+    if name in agents:
+        return name
+    alike = {agent for agent in agents if normal_name(agent) == normal_name(name)}
+    return alike.pop() if len(alike) == 1 else name
+
+
+@cache
+def whole_plan_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a plan with all that a plan may have."""
+    return WrittenPlan.model_json_schema()
 
 
 def plan_schema(*, inputs: bool, toolsets: Collection[str] = ()) -> dict[str, Any]:
@@ -164,33 +196,77 @@ def plan_schema(*, inputs: bool, toolsets: Collection[str] = ()) -> dict[str, An
     return schema
 
 
-def read_answer(answer: ModelResponse, objective: str, rules: PlanRules) -> TaskIR:
+def read_answer(answer: ModelResponse, objective: str, rules: PlanRules) -> ReadPlan:
     """Read the plan out of an answer: a call of the plan's tool, or JSON in the text.
 
+    What is written otherwise than asked and has one meaning is taken in that.
+
     Raises:
-        PlanError: There is none, it was cut off, or it breaks a rule; says which.
+        PlanError: There is none, it was cut off, or it breaks a rule; says which, and where.
     """
     text = written_text(answer)
     if answer.finish_reason == "length":
         raise PlanError("The plan was cut off before its end.", "Write a shorter plan.", text)
-    calls = answer.tool_calls
-    if strange := [call.tool_name for call in calls if call.tool_name != PLAN_TOOL]:
+    value, mended = _answered(answer, text)
+    found = plan_data(without_surrogates(value), whole_plan_schema())
+    try:
+        plan = WrittenPlan.model_validate(found.value).plan(objective, rules)
+    except ValidationError as error:
+        problem = f"That is not a plan: {plan_problems(error)}."
+        raise PlanError(problem, "Write it as asked.", text) from None
+    return ReadPlan(plan, (*mended, *found.mended))
+
+
+def _answered(answer: ModelResponse, text: str) -> tuple[Any, tuple[str, ...]]:
+    """Return what the JSON of a plan says, and what was mended to read it."""
+    written: Any = _of_calls(answer.tool_calls, text)
+    if written is None:
+        written = _of_text(answer, text)
+    if not isinstance(written, str):
+        return written, ()
+    try:
+        read = read_json(written)
+    except JsonProblem as problem:
+        raise PlanError(
+            f"That is not a plan: it is not JSON, at {problem}.",
+            "Write all of it as one JSON object.",
+            text,
+        ) from None
+    return read.value, read.mended
+
+
+def _of_calls(calls: Collection[ToolCallPart], text: str) -> Any:
+    """Return the arguments of the call of the plan's tool; None without a call."""
+    called = [(offered_name(call.tool_name, [PLAN_TOOL]), call) for call in calls]
+    if strange := [call.tool_name for name, call in called if name is None]:
         raise PlanError(
             f"There is no tool {strange[0]!r}.",
             f"Call {PLAN_TOOL} once, with the whole plan.",
             text,
         )
-    if not text:
-        raise PlanError("The answer is empty.", "Write the plan.", text)
-    written = calls[0].args_as_json_str() if calls else extract(text, "json").artifact
-    try:
-        return WrittenPlan.model_validate_json(written).plan(objective, rules)
-    except ValidationError as error:
-        problems = "; ".join(describe(error))
-        raise PlanError(f"That is not a plan: {problems}.", "Write it as asked.", text) from None
+    return (called[0][1].args or {}) if called else None
+
+
+def _of_text(answer: ModelResponse, text: str) -> Any:
+    """Return the arguments of a call that is written as text, or the text that is JSON."""
+    answered = split_reasoning(answer.text or "").text.strip()
+    if not answered:
+        problem = "has reasoning and no plan" if text or answer.thinking else "is empty"
+        raise PlanError(f"The answer {problem}.", "Write the plan.", text)
+    found = read_call_text(answered, [PLAN_TOOL])
+    if found.problem:
+        raise PlanError(
+            f"The answer can't be read: {found.problem}.",
+            f"Call {PLAN_TOOL} once, with the whole plan, and write nothing else.",
+            text,
+        )
+    return found.calls[0].args if found.calls else extract(answered, "json").artifact
 
 
 def written_text(answer: ModelResponse) -> str:
     """Return all that a model wrote in an answer: its text, and the arguments of its calls."""
-    calls = [call.args_as_json_str() for call in answer.tool_calls]
+    calls = [
+        call.args if isinstance(call.args, str) else call.args_as_json_str()
+        for call in answer.tool_calls
+    ]
     return "\n".join([answer.text or "", *calls]).strip()

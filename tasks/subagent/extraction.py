@@ -7,7 +7,9 @@ import json
 import re
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
+from ...blocks.answers.lenient_json import FoundJson, find_json
 from ...task_ir import OutputKind
 
 __all__ = ["Extraction", "extract"]
@@ -31,13 +33,26 @@ class Extraction:
     rule: str
 
 
-def extract(text: str, kind: OutputKind) -> Extraction:
+def extract(text: str, kind: OutputKind, *, reasoning: str = "") -> Extraction:
     """Find the artifact of that kind.
 
     Text and files stand as they were written, and so do JSON and Python that parse as a whole. Else
-    it is the first fenced block of the language, the first without a language, the whole text. A
-    block that is never closed ends with the text; one that is never opened begins with it.
+    it is the first fenced block of the language, the first without a language, the JSON that stands
+    within a text, the whole text. A block that is never closed ends with the text; one that is
+    never opened begins with it.
+
+    Args:
+        text: What a model wrote, without its reasoning.
+        kind: What it has to be.
+        reasoning: The mark of reasoning that stood before it; the rule says so.
     """
+    found = _extracted(text, kind)
+    if not reasoning:
+        return found
+    return Extraction(found.artifact, f"{found.rule}, behind reasoning that began with {reasoning}")
+
+
+def _extracted(text: str, kind: OutputKind) -> Extraction:
     if kind not in _FENCES:
         return Extraction(text, "whole text")
     if (kind == "json" and _is_json(text)) or (kind == "python" and _is_python(text)):
@@ -49,7 +64,34 @@ def extract(text: str, kind: OutputKind) -> Extraction:
         if language in blocks:
             rule = f"first {language} block" if language else "first block without a language"
             return Extraction(blocks[language].strip("\n"), rule)
+    if kind == "json" and (found := _within(text)):
+        return found
     return Extraction(text, "whole text, for want of a block")
+
+
+def _within(text: str) -> Extraction | None:
+    """Return the JSON in a text: its only object; of several the last, and lists without objects.
+
+    What comes last is what the rest led to. An empty one, and a list of numbers as citations are,
+    count only where there is nothing else.
+    """
+    found = find_json(text)
+    telling = [each for each in found if _is_object(each.value) and each.value]
+    telling = telling or [each for each in found if _tells(each)] or found
+    if not telling:
+        return None
+    last = telling[-1]
+    rule = "the only JSON within the text" if len(telling) == 1 else "last JSON within the text"
+    return Extraction(text[last.start : last.end], rule)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _tells(found: FoundJson) -> bool:
+    items: Any = found.value
+    return bool(items) and not all(isinstance(item, int) for item in items)
 
 
 def _unopened(text: str, kind: OutputKind) -> str | None:

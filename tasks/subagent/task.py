@@ -14,6 +14,8 @@ from prefect.transactions import get_transaction
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model
 
+from ...blocks.answers.call_objects import calls_in_json
+from ...blocks.answers.notes import REASONED, UNMADE_CALL, note
 from ...blocks.limiter.waiting import Timer, timed
 from ...blocks.local import local_model
 from ...blocks.models import resolve_model
@@ -27,6 +29,7 @@ from ...errors import (
     SwarmError,
     TruncatedError,
     UnavailableError,
+    UnmadeCallError,
 )
 from ...result import Usage
 from ...runs import RunFolder
@@ -41,6 +44,7 @@ from .extraction import extract
 from .model_settings import settings_of
 from .refusal import refuses
 from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of
+from .tools.budget import current_budget
 from .tools.loop import ToolLoop
 from .waits import queue_s_of, waits_of
 
@@ -134,10 +138,15 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         raise
     except SwarmError as error:
         return await failed(timer, error)
+    usage = usage_of([*conversation, response]) if loop else usage_of([response])
+    if loop is None:
+        # Counted before it is stored: what was answered is paid for, wherever it ends up.
+        current_budget().taken = usage
     await _store(request, [*conversation, response])
     text = response.text or ""
     whole = joined(request.begun, text) if request.begun else text.lstrip()
-    extraction = extract(whole.strip(), request.output)
+    reasoning = note(response, REASONED)
+    extraction = extract(whole.strip(), request.output, reasoning=reasoning)
     result = SubagentResult(
         text=extraction.artifact,
         extraction=extraction.rule,
@@ -146,7 +155,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         ended_at=time.time(),
         queue_s=timer.waited_s + queue_s_of([*conversation, response], started),
         waits=waits_of([*conversation, response], timer.waits, started),
-        usage=usage_of([*conversation, response]) if loop else usage_of([response]),
+        usage=usage,
         left_out=(*request.summarised, *left_out_of(request)),
         calls=loop.calls if loop else (),
     )
@@ -195,11 +204,30 @@ def _problem(
             + (" within its tokens." if response.finish_reason == "length" else "."),
             "Ask differently, or use another model.",
         )
+    if why := _unmade_call(request, response):
+        return UnmadeCallError(
+            f"{model.model_name} answered {request.step} with the call of a tool as text: {why}.",
+            "Call tools as the provider's API has it, by a name that is offered, or answer.",
+        )
     if refuses(text.strip()) or refuses(whole.strip()):
         return RefusedError(
             f"{model.model_name} refused {request.step}: {text.strip()}", _REFUSED_FIX
         )
     return None
+
+
+def _unmade_call(request: SubagentRequest, response: ModelResponse) -> str:
+    """Say why an answer is a call of a tool that wasn't made; "" if it is none.
+
+    An object is what was asked for where that is JSON, whatever it looks like.
+    """
+    if not request.tools:
+        return ""
+    if (why := note(response, UNMADE_CALL)) or request.output == "json":
+        return why
+    calls = calls_in_json(response.text or "") or ()
+    names = ", ".join(call.name[:60] for call in calls if call.args is not None)
+    return f"no tool takes that call of {names}" if names else ""
 
 
 async def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -59,10 +59,15 @@ def _server(heard: Heard) -> MCPServer:
 
 
 @contextmanager
-def http_server(*, json_response: bool = False, port: int = 0) -> Generator[tuple[str, Heard]]:
+def http_server(
+    *, json_response: bool = False, port: int = 0, instead: Mapping[bytes, bytes] | None = None
+) -> Generator[tuple[str, Heard]]:
     """Serve the tools `stock`, `hang` and `flood`; yield the address and what is heard.
 
-    Without a port it is any that is free.
+    Args:
+        json_response: Whether it answers with JSON instead of a stream.
+        port: The port; any that is free if it is 0.
+        instead: Bytes that are sent in the place of others, of the same length.
     """
     heard = Heard()
     app: Any = _server(heard).streamable_http_app(json_response=json_response)
@@ -70,7 +75,15 @@ def http_server(*, json_response: bool = False, port: int = 0) -> Generator[tupl
     async def noting(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             heard.authorizations.append(Request(scope).headers.get("authorization", ""))
-        await app(scope, receive, send)
+
+        async def sending(message: Any) -> None:
+            for before, after in (instead or {}).items():
+                if message["type"] == "http.response.body":
+                    body = message.get("body", b"").replace(before, after)
+                    message = {**message, "body": body}
+            await send(message)
+
+        await app(scope, receive, sending)
 
     with served_app(noting, port) as address:
         yield f"{address}/mcp", heard

@@ -102,11 +102,16 @@ def chatter(number: int) -> str:
     return "done"
 
 
+def halves(number: int) -> str:
+    """Give half a character, which JSON has an escape for."""
+    return "9 \ud83d m"
+
+
 TOOLS: dict[str, Callable[..., str | None]] = {
     tool.__name__: tool
     for tool in (
         echo, pid, variable, fail, hold, release, cancellations, hang, block, die, flood, strange,
-        chatter,
+        chatter, halves,
     )
 }  # fmt: skip
 

@@ -19,10 +19,12 @@ from pydantic_ai.tools import ToolDefinition
 
 from ...approvals.question import Answer
 from ...approvals.store import Approvals
+from ...blocks.answers.arguments import mended_in
 from ...blocks.answers.call_ids import with_own_history
 from ...errors import ApprovalNeededError, StorageError, SwarmError, UncertainCallError
 from ...result import ToolCall
 from ...runs import RunFolder
+from ...text import whole_characters
 from ..journal.entries import (
     CallKey,
     Committed,
@@ -162,7 +164,9 @@ class JournaledCalls:
         keys = zip(last_call_keys(messages), calls_of(messages), strict=True)
         approvals = Approvals(self.run)
         wanted = [
-            self._wanted(key, part, tools[part.tool_name], approvals)
+            self._wanted(
+                key, part, tools[part.tool_name], approvals, mended_in(messages, part.tool_name)
+            )
             for key, part in keys
             if part.tool_name in tools and key not in self._verdicts
         ]
@@ -199,11 +203,13 @@ class JournaledCalls:
         part: ToolCallPart,
         tool: tuple[str, str, ToolDefinition],
         approvals: Approvals,
+        mended: str,
     ) -> WantedCall:
         toolset, server, definition = tool
         begun = self._before.reserved[key]
         question = f"{self.tag}.{key.ordinal}" + (f".again{begun}" if begun else "")
-        call = WantedCall(key, definition, question, arguments_of(part), toolset, server)
+        shown = arguments_of(part)
+        call = WantedCall(key, definition, question, shown, toolset, server, mended=mended)
         if approvals.was_used(question, call.subject(self.step, self._before)):
             # The journal has lost what came of it.
             call = replace(call, was_approved=True)
@@ -232,6 +238,7 @@ class JournaledCalls:
             shown = shown.model_copy(update={"started_at": started})
             tell_call(shown)
             text, failed = await self._outcome(shown, make)
+            text = whole_characters(text)
         ended = Committed(
             at=self.clock(),
             key=key,

@@ -8,6 +8,8 @@ from typing import Any, cast
 from pydantic_ai.messages import BinaryContent, FileUrl, ToolReturn
 from pydantic_core import to_json
 
+from ...text import whole_characters, without_surrogates
+
 __all__ = ["cut", "result_text"]
 
 
@@ -17,7 +19,7 @@ def result_text(value: object) -> str:
         case None:
             return "Done; there is no result."
         case str():
-            return value
+            return whole_characters(value)
         case ToolReturn():
             parts = [value.return_value, *_parts(value.content)]
             return "\n".join(result_text(part) for part in parts if part is not None)
@@ -29,6 +31,7 @@ def result_text(value: object) -> str:
             parts = _parts(value)
             if any(isinstance(part, _NOT_DATA) for part in parts):
                 return "\n".join(result_text(part) for part in parts)
+            value = without_surrogates(value)
             return to_json(value, fallback=repr, inf_nan_mode="strings").decode()
 
 

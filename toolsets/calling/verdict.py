@@ -51,6 +51,7 @@ class WantedCall:
             it may be made doesn't say that it may be made again.
         arguments: As JSON, for people.
         was_approved: Whether an approval of this very call was used before.
+        mended: What was mended to read them, in words.
     """
 
     key: CallKey
@@ -60,6 +61,7 @@ class WantedCall:
     toolset: str = ""
     server: str = ""
     was_approved: bool = False
+    mended: str = ""
 
     def subject(self, step: str, state: JournalState) -> str:
         """Return the hash of all that a person is asked about: an answer counts for this alone.
@@ -126,6 +128,7 @@ def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: 
     shown = json.dumps(_decoded(wanted.arguments), indent=2, ensure_ascii=False)
     about = f": {wanted.tool.description}" if wanted.tool.description else ""
     server = f" of {wanted.server}" if wanted.server else ""
+    mended = f"\n\nThe model wrote it otherwise; mended: {wanted.mended}." if wanted.mended else ""
     return Question(
         id=wanted.question,
         asked="uncertain_call" if doubtful else "call",
@@ -133,7 +136,7 @@ def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: 
         step=step,
         attempt=attempt,
         title=f"{step}: the call of {wanted.key.tool} {what}",
-        text=f"**{wanted.key.tool}**{server}{about}\n\n```json\n{shown}\n```",
+        text=f"**{wanted.key.tool}**{server}{about}\n\n```json\n{shown}\n```{mended}",
     )
 
 

@@ -11,6 +11,7 @@ from fastmcp.client.transports.http import StreamableHttpTransport
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from .configuration import HttpServer
+from .lines import WholeText
 
 __all__ = ["address_transport"]
 
@@ -40,18 +41,21 @@ def address_transport(server: HttpServer, most_bytes: int) -> StreamableHttpTran
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that breaks off where it is too large."""
+    """A body that breaks off where it is too large; what is no character in it is made one."""
 
-    def __init__(self, body: httpx2.AsyncByteStream, most: int) -> None:
-        self._body, self._most = body, most
+    def __init__(self, body: httpx2.AsyncByteStream, most: int | None, *, is_text: bool) -> None:
+        self._body, self._most, self._is_text = body, most, is_text
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
+        whole = WholeText()
         async for part in self._body:
             size += len(part)
-            if size > self._most:
+            if self._most is not None and size > self._most:
                 raise httpx2.StreamError(f"its answer has more than {self._most:,} bytes")
-            yield part
+            yield whole.feed(part) if self._is_text else part
+        if self._is_text and (rest := whole.feed(b"", final=True)):
+            yield rest
 
     async def aclose(self) -> None:
         await self._body.aclose()
@@ -59,11 +63,11 @@ class _Bounded(httpx2.AsyncByteStream):
 
 def _bound(most: int) -> Any:
     async def bound(response: httpx2.Response) -> None:
-        # The events of a stream are bounded one by one, by the transport.
-        if not response.headers.get("content-type", "").startswith("text/event-stream") and (
-            isinstance(response.stream, httpx2.AsyncByteStream)
-        ):
-            response.stream = _Bounded(response.stream, most)
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            # The events of a stream are bounded one by one, by the transport.
+            streams = response.headers.get("content-type", "").startswith("text/event-stream")
+            is_text = "content-encoding" not in response.headers
+            response.stream = _Bounded(response.stream, None if streams else most, is_text=is_text)
 
     return bound
 

@@ -21,7 +21,7 @@ from ...text import one_line
 from ..calling.masking import mask
 from .child import CHUNK, end_child, start_child
 from .configuration import McpEndpoint, StdioServer
-from .lines import BoundedLines, TooLong, request_of
+from .lines import BoundedLines, TooLong, request_of, with_whole_characters
 
 __all__ = ["ProcessTransport"]
 
@@ -106,11 +106,11 @@ class ProcessTransport(ClientTransport):
             return self._refusal(line)
         if not line.strip():
             return None
-        try:
-            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValueError:
-            self._note(line[:_MOST_LOGGED], "which is no message")
-            return None
+        for text in (line, with_whole_characters(line)):
+            with suppress(ValueError):
+                return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+        self._note(line[:_MOST_LOGGED], "which is no message")
+        return None
 
     def _refusal(self, line: TooLong) -> SessionMessage | None:
         """Return an error in the place of an answer that is too large to be read."""

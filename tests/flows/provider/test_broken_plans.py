@@ -53,9 +53,26 @@ _BROKEN = [
         Reply(tool_args=_VALID, tool_name="search"), "There is no tool 'search'", id="unknown-tool"
     ),
     pytest.param(
-        Reply(tool_args='{"create_subagent": ['), "That is not a plan", id="malformed-arguments"
+        Reply(tool_args='{"create_subagent": ["Read" closely]}'),
+        'That is not a plan: it is not JSON, at line 1, column 29: expected "," or "]", found '
+        "'closely]}' behind '{\"create_subagent\": [\"Read\" '",
+        id="malformed-arguments",
     ),
-    pytest.param(Reply(tool_args="{}"), "create_subagent: Field required", id="empty-arguments"),
+    pytest.param(
+        Reply(tool_args="{}"),
+        "create_subagent is missing; it has to be the list of subagents, each with name and",
+        id="empty-arguments",
+    ),
+    pytest.param(
+        Reply(tool_args=written({"agent": "Reader", "prompt": ["Measure."]})),
+        "assignment 1: prompt is a list, and has to be a text in quotation marks",
+        id="a-list-for-a-text",
+    ),
+    pytest.param(
+        Reply("<think>Two harbours, so two steps."),
+        "The answer has reasoning and no plan",
+        id="reasoning-alone",
+    ),
     pytest.param(Reply("Just measure them."), "That is not a plan", id="text"),
     pytest.param(Reply(""), "The answer is empty", id="nothing"),
     pytest.param(

@@ -27,6 +27,13 @@ from prefect_swarm.tasks.subagent.extraction import extract
         ("python", "x = 1\n```\nThis sets x.", "x = 1"),
         ("python", "Here it is:\n```\nx = 1", "x = 1"),
         ("json", '{"a": 1}\n```', '{"a": 1}'),
+        ("json", 'It is [1]: {"a": 1}. Done.', '{"a": 1}'),
+        ("json", 'First {"a": 1}, at last {"a": {"b": 2}}.', '{"a": {"b": 2}}'),
+        ("json", 'As [1] says: ["a"]', '["a"]'),
+        ("json", "It is [1, 2].", "[1, 2]"),
+        ("json", 'Not {"a": 1,}', 'Not {"a": 1,}'),
+        ("json", '{"a": {"b": 1}}, "c": 2}', '{"a": {"b": 1}}, "c": 2}'),
+        ("text", 'It is {"a": 1}.', 'It is {"a": 1}.'),
     ],
 )
 def test_extraction(kind: OutputKind, text: str, artifact: str) -> None:
@@ -43,10 +50,17 @@ def test_extraction(kind: OutputKind, text: str, artifact: str) -> None:
         ("python", "Sure:\n```\nx = 1\n```", "first block without a language"),
         ("shell", "ls -l", "whole text, for want of a block"),
         ("shell", "ls -l\n```", "text before a fence that closes nothing"),
+        ("json", "It is [1, 2].", "the only JSON within the text"),
+        ("json", 'First {"a": 1}, then {"b": 1}.', "last JSON within the text"),
     ],
 )
 def test_the_rule_is_said(kind: OutputKind, text: str, rule: str) -> None:
     assert extract(text, kind).rule == rule
+
+
+def test_the_rule_names_the_reasoning_that_stood_before_it() -> None:
+    rule = extract("9 m", "text", reasoning="<think>").rule
+    assert rule == "whole text, behind reasoning that began with <think>"
 
 
 def test_a_block_that_is_never_closed_ends_with_the_text() -> None:

@@ -22,6 +22,8 @@ from raw_servers import opened
 pytestmark = pytest.mark.anyio
 
 LONG_S = 60.0
+HALF = rb"no \ud800tem"
+"""Half a character as JSON has it, in as many bytes as what it stands for."""
 
 
 @pytest.fixture
@@ -56,6 +58,14 @@ async def test_an_error_of_a_tool_is_for_the_model(shop: tuple[str, Heard]) -> N
         with pytest.raises(ToolFailed, match="item"):
             await tools.call("stock", number=1)
         assert await tools.call("stock", item="pear") == 4
+
+
+@pytest.mark.parametrize("json_response", [False, True])
+async def test_half_a_character_costs_no_result(*, json_response: bool) -> None:
+    with http_server(json_response=json_response, instead={b"no such item": HALF}) as (url, _):
+        async with opened(endpoint(url)) as tools:
+            with pytest.raises(ToolFailed, match="no \ufffdtem"):
+                await tools.call("stock", item="unicorn")
 
 
 async def test_a_call_that_is_never_answered_is_given_up_while_others_go_on(

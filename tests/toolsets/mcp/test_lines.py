@@ -7,7 +7,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.toolsets.mcp.lines import BoundedLines, TooLong, request_of
+from prefect_swarm.toolsets.mcp.lines import (
+    BoundedLines,
+    TooLong,
+    WholeText,
+    request_of,
+    with_whole_characters,
+)
 
 MOST = 300
 
@@ -47,3 +53,38 @@ def test_a_long_line_of_something_else_answers_nothing() -> None:
     [line] = lines_of([b"." * 1000 + b"\n"])
     assert isinstance(line, TooLong)
     assert (line.size, request_of(line)) == (1000, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "whole"),
+    [
+        (rb'{"a": "\ud83d"}', "\ufffd"),
+        (rb'{"a": "\uDE00\ud83d"}', "\ufffd\ufffd"),
+        (rb'{"a": "\ud83d\ud83d\ude00"}', "\ufffd\U0001f600"),
+        (rb'{"a": "\\ud83d"}', "\\ud83d"),
+        (rb'{"a": "\\\ud83d"}', "\\\ufffd"),
+        (rb'{"a": "\n\u00e9"}', "\n\u00e9"),
+        (b'{"a": "\xff\xc3\xa9"}', "\ufffd\u00e9"),
+    ],
+)
+def test_half_a_character_in_json_is_made_one(line: bytes, whole: str) -> None:
+    assert json.loads(with_whole_characters(line)) == {"a": whole}
+
+
+ESCAPES = st.lists(
+    st.sampled_from([r"\ud83d", r"\ude00", r"\u00e9", "\\\\", r"\n", "x", "\u00e9", "ud83d"])
+).map(lambda parts: f'{{"a": "{"".join(parts)}"}}'.encode())
+
+
+@given(ESCAPES, st.integers(1, 9))
+def test_chunks_of_any_size_are_made_whole_alike(line: bytes, size: int) -> None:
+    text = WholeText()
+    parts = [text.feed(line[at : at + size]) for at in range(0, len(line), size)]
+    whole = b"".join([*parts, text.feed(b"", final=True)])
+    assert whole == with_whole_characters(line)
+    json.loads(whole)["a"].encode()
+
+
+def test_an_escape_that_is_whole_is_not_held_back() -> None:
+    event = rb'data: {"a": "x\n"}' + b"\n\n"
+    assert WholeText().feed(event) == event

@@ -45,6 +45,11 @@ async def test_a_tool_is_called_by_its_name_behind_the_servers() -> None:
         assert await raw.call("echo", text="hello") == "hello"
 
 
+async def test_half_a_character_costs_no_result() -> None:
+    async with opened(raw_server()) as raw:
+        assert await raw.call("halves") == "9 \ufffd m"
+
+
 async def test_all_users_of_an_event_loop_share_the_process(tmp_path: Path) -> None:
     server = raw_server(tmp_path / "notes")
     async with opened(server) as first, opened(server) as second:

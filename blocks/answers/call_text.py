@@ -1,0 +1,275 @@
+"""Calls of tools that a model wrote as text, in the forms that models were trained on. Pure.
+
+A text is a call only where it is nothing else, and names a tool that was offered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from pydantic_ai.messages import ModelResponse, ModelResponsePart, TextPart, ToolCallPart
+from pydantic_ai.models import ModelRequestParameters
+
+from .arguments import offered_name, offered_tools
+from .call_objects import WrittenCall, arguments_in_json, calls_in_json, calls_in_python
+from .harmony import harmony_messages
+from .notes import MENDED, UNMADE_CALL, noted
+from .shaped import normal_name, shaped
+
+__all__ = ["CallText", "make_calls", "read_call_text"]
+
+# Models' own marks have letters that look like | and _.
+_PLAIN = str.maketrans({"｜": "|", "▁": "_"})
+_WORDS = r"(?:tool_calls?|function_calls?|functions?_call|tool_use|tool_code|tool_request)"
+_MARK = re.compile(
+    rf"</?(?:[a-z]{{1,12}}:|\|DSML\|)?{_WORDS}>"
+    r"|<\|/?(?:tool_calls?(?:_section)?(?:_?(?:begin|end))?|python_tag|(?:START|END)_ACTION)\|>"
+    r"|<\|tool_call>|<tool_call\|>"
+    r"|\[/?(?:TOOL_CALLS?|TOOL_REQUEST|END_TOOL_REQUEST)\]"
+    r"|functools(?=\[)|<tools>(?=\s{0,20}[\[{])|(?<=[}\]\s])</tools>"
+)
+_BLOCK = re.compile(r"<(?:[a-z]{1,12}:|\|DSML\|)?(?:function|invoke)(?:=|\s{1,9}name\s{0,9}=)")
+_FENCE = re.compile(r"```(tool_code|tool_calls?|json|xml|python)?[ \t]*\n")
+_INVOKED = re.compile(
+    r"<(?:[a-z]{1,12}:|\|DSML\|)?(?:function|invoke)(?:=|\s{1,9}name\s{0,9}=\s{0,9})[\"']?([^\"'<>\s]{1,200})[\"']?\s*>"
+)
+_INVOKED_END = re.compile(r"</(?:[a-z]{1,12}:|\|DSML\|)?(?:function|invoke)>")
+_PARAMETER = re.compile(
+    r"<(?:[a-z]{1,12}:|\|DSML\|)?parameter(?:=|\s{1,9}name\s{0,9}=\s{0,9})[\"']?([^\"'<>\s]{1,200})[\"']?[^<>]{0,80}>"
+)
+_PARAMETER_END = re.compile(r"</(?:[a-z]{1,12}:|\|DSML\|)?parameter>")
+_ARG_KEY = re.compile(r"<arg_key>([^<]{1,200})</arg_key>\s*<arg_value>")
+_NAMED = re.compile(
+    r"(?:call:|function<\|tool_sep\|>)?([\w.:/-]{1,200})"
+    r"(?:<\|tool_sep\|>|<\|tool_call_argument_begin\|>|\[ARGS\])?\s{0,20}(?=\{|```)"
+)
+_ELEMENTS = re.compile(
+    r"<(?:tool_)?name>([^<]{1,200})</(?:tool_)?name>\s*<(arguments|parameters|input)>"
+)
+_QUOTE = '<|"|>'
+
+
+@dataclass(frozen=True, slots=True)
+class CallText:
+    """The calls that a text is, or why what is written as calls can't be made."""
+
+    calls: tuple[WrittenCall, ...] = ()
+    problem: str = ""
+
+
+def read_call_text(text: str, offered: Collection[str]) -> CallText:
+    """Return the calls that a text is and nothing else; neither calls nor a problem if it is none.
+
+    Args:
+        text: What a model wrote, without its reasoning.
+        offered: The names of the tools that it was offered.
+    """
+    text = text.strip()
+    if text.startswith("<|channel|>") and harmony_messages(text):
+        return _checked(_of_harmony(text), offered)
+    fence = _FENCE.match(text)
+    if fence and text.endswith("```") and text.count("```") == 2:
+        inner = text[fence.end() : -3].strip()
+        found = read_call_text(inner, offered)
+        # A block of JSON or of XML is what was asked for, unless it is a call for certain.
+        if fence[1] not in ("tool_code", "tool_call", "tool_calls"):
+            return found if found.calls else CallText()
+        if found.calls or found.problem:
+            return replace(found, calls=tuple(_marked(found.calls)))
+        return _checked(calls_in_json(inner) or calls_in_python(inner), offered)
+    plain = text.translate(_PLAIN)
+    if _MARK.match(plain) or _BLOCK.match(plain) or _only_closes(plain):
+        return _checked(_of_pieces(text, plain), offered)
+    if (mark := _mark_behind_text(plain)) is not None:
+        found = read_call_text(text[mark:], offered)
+        names = ", ".join(dict.fromkeys(call.name for call in found.calls))
+        return CallText(problem=found.problem or f"the call of {names} stands behind other text")
+    bare = calls_in_json(text) or calls_in_python(text)
+    known = bare and all(offered_name(call.name, offered) for call in bare)
+    return _checked(bare, offered) if known else CallText()
+
+
+def make_calls(answer: ModelResponse, asked: ModelRequestParameters) -> ModelResponse:
+    """Make calls of an answer's text where it is that and nothing else; say why where it can't be.
+
+    Bare JSON is a call only if its arguments fit the tool's schema: it may be what was asked for.
+    """
+    offered = offered_tools(asked)
+    texts = [part for part in answer.parts if isinstance(part, TextPart) and part.content.strip()]
+    if not offered or len(texts) != 1 or answer.tool_calls or answer.finish_reason == "length":
+        return answer
+    found = read_call_text(texts[0].content, offered)
+    if found.problem:
+        return noted(answer, UNMADE_CALL, found.problem)
+    if not found.calls or not all(_is_certain(call, offered) for call in found.calls):
+        return answer
+    calls: list[ModelResponsePart] = [ToolCallPart(call.name, call.args) for call in found.calls]
+    others = [part for part in answer.parts if not isinstance(part, TextPart)]
+    reason = "tool_call" if answer.finish_reason == "stop" else answer.finish_reason
+    made = replace(answer, parts=[*others, *calls], finish_reason=reason)
+    return noted(made, MENDED, [f"{call.name}: called in a text" for call in found.calls])
+
+
+def _is_certain(call: WrittenCall, offered: dict[str, Any]) -> bool:
+    """Say whether a call is marked as one, or its arguments can be those of its tool only."""
+    if call.is_marked or call.args is None:
+        return call.is_marked
+    name = offered_name(call.name, offered)
+    schema: Any = offered[name].parameters_json_schema if name else {}
+    args = shaped(call.args, schema).value
+    known = {normal_name(str(each)) for each in schema.get("properties") or ()}
+    required = {normal_name(str(each)) for each in schema.get("required") or ()}
+    if not isinstance(args, dict):
+        return False
+    given = {normal_name(each) for each in cast("dict[str, Any]", args)}
+    return required <= given and given <= known
+
+
+def _checked(calls: list[WrittenCall] | None, offered: Collection[str]) -> CallText:
+    if not calls:
+        return CallText(problem="it is written as a call of a tool and can't be read as one")
+    for call in calls:
+        if offered_name(call.name, offered) is None:
+            names = ", ".join(sorted(offered)[:20])
+            return CallText(problem=f"it calls {call.name[:80]!r}, and the tools are {names}")
+    named = [replace(call, name=offered_name(call.name, offered) or "") for call in calls]
+    return CallText(tuple(named))
+
+
+def _only_closes(plain: str) -> bool:
+    """Say whether JSON ends with the mark that ends a call, and has no other."""
+    first = _MARK.search(plain) if plain.startswith(("{", "[")) else None
+    return first is not None and first.end() == len(plain)
+
+
+def _mark_behind_text(plain: str) -> int | None:
+    """Return where a call begins a line behind other text, outside blocks of code.
+
+    A first mark within a line, or in a block of code, says that the text is about such marks.
+    """
+    found = [mark.start() for pattern in (_MARK, _BLOCK) if (mark := pattern.search(plain))]
+    if not found:
+        return None
+    before = plain[: min(found)]
+    begins_line = not before.rpartition("\n")[2].strip()
+    return min(found) if begins_line and before.count("```") % 2 == 0 else None
+
+
+def _marked(calls: Iterable[WrittenCall]) -> list[WrittenCall]:
+    return [
+        replace(call, args={} if call.args is None else call.args, is_marked=True) for call in calls
+    ]
+
+
+def _of_harmony(text: str) -> list[WrittenCall] | None:
+    calls: list[WrittenCall] = []
+    for message in harmony_messages(text):
+        found = _of_arguments(message.recipient, message.text)
+        if message.channel != "commentary" or not message.recipient or found is None:
+            return None
+        calls.append(found)
+    return _marked(calls)
+
+
+def _of_pieces(text: str, plain: str) -> list[WrittenCall] | None:
+    """Read what stands between the marks: each of it has to be calls."""
+    calls: list[WrittenCall] = []
+    place = 0
+    for mark in (*_MARK.finditer(plain), None):
+        end = mark.start() if mark else len(text)
+        piece, plain_piece = text[place:end].strip(), plain[place:end].strip()
+        place = mark.end() if mark else end
+        if not piece.strip(";,"):
+            continue
+        found = _of_piece(piece, plain_piece)
+        if not found:
+            return None
+        calls += found
+    return _marked(calls)
+
+
+def _of_piece(piece: str, plain: str) -> list[WrittenCall] | None:
+    if _BLOCK.match(plain):
+        return _of_blocks(piece, plain)
+    if "<arg_key>" in piece:
+        return _of_argument_tags(piece)
+    if elements := _ELEMENTS.match(piece):
+        args = piece[elements.end() :].removesuffix(f"</{elements[2]}>")
+        return _listed(_of_arguments(elements[1], args))
+    if named := _NAMED.match(plain):
+        args = piece[named.end() :].replace(_QUOTE, '"')
+        return _listed(_of_arguments(named[1], args))
+    if re.fullmatch(r"[\w.:/-]{1,200}", plain):
+        return [WrittenCall(plain, {})]
+    return calls_in_json(piece) or calls_in_python(piece)
+
+
+def _of_blocks(piece: str, plain: str) -> list[WrittenCall] | None:
+    """Read `<function=name><parameter=key>value</parameter></function>` and what is like it."""
+    calls: list[WrittenCall] = []
+    place = 0
+    while place < len(piece):
+        if (begun := _INVOKED.match(plain, place)) is None:
+            return None
+        end = _INVOKED_END.search(plain, begun.end())
+        stop, after = (end.start(), end.end()) if end else (len(piece), len(piece))
+        body = piece[begun.end() : stop]
+        if body.lstrip().startswith(("{", "```")):
+            call = _of_arguments(begun[1], body)
+        else:
+            call = _of_parameters(begun[1], body, plain[begun.end() : stop])
+        if call is None:
+            return None
+        calls.append(call)
+        place = _after_blanks(piece, after)
+    return calls
+
+
+def _of_parameters(name: str, body: str, plain: str) -> WrittenCall | None:
+    args: dict[str, Any] = {}
+    place = 0
+    while begun := _PARAMETER.search(plain, place):
+        end = _PARAMETER_END.search(plain, begun.end())
+        if end is None or plain[place : begun.start()].strip():
+            return None
+        args[begun[1]] = _without_breaks(body[begun.end() : end.start()])
+        place = end.end()
+    return None if plain[place:].strip() else WrittenCall(name, args)
+
+
+def _of_argument_tags(piece: str) -> list[WrittenCall] | None:
+    """Read `name<arg_key>key</arg_key><arg_value>value</arg_value>`."""
+    name, _, rest = piece.partition("<arg_key>")
+    rest, args = f"<arg_key>{rest}", dict[str, Any]()
+    place = 0
+    while begun := _ARG_KEY.match(rest, place):
+        end = rest.find("</arg_value>", begun.end())
+        if end < 0:
+            return None
+        args[begun[1].strip()] = _without_breaks(rest[begun.end() : end])
+        place = _after_blanks(rest, end + len("</arg_value>"))
+    return None if place < len(rest) else [WrittenCall(name.strip(), args)]
+
+
+def _of_arguments(name: str, text: str) -> WrittenCall | None:
+    """Return the call whose arguments are JSON on their own."""
+    args = arguments_in_json(text) if text.strip() else {}
+    return None if args is None else WrittenCall(name, args)
+
+
+def _listed(call: WrittenCall | None) -> list[WrittenCall] | None:
+    return [call] if call else None
+
+
+def _after_blanks(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place
+
+
+def _without_breaks(value: str) -> str:
+    """Return a value without the line break after its opening tag and before its closing one."""
+    return value.removeprefix("\n").removesuffix("\n")

@@ -1,0 +1,252 @@
+"""One value of JSON, read as models write it from a place in a text on. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NoReturn
+
+__all__ = ["FENCE", "MOST_WITHIN", "JsonProblem", "ValueReader", "finite"]
+
+FENCE = "```"
+MOST_WITHIN = 200
+"""Brackets within one another that are read."""
+_AROUND = 40
+"""Characters that an error shows on either side of its place."""
+
+_BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|\#[^\n]*)+")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_HEX = re.compile(r"[0-9a-fA-F]{4}")
+_CLOSING = {'"': '"', "'": "'", "\u201c": "\u201d"}
+_CHUNKS = {end: re.compile(rf"[^{end}\\\x00-\x1f]+") for end in _CLOSING.values()}
+_ESCAPED = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_WORDS = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
+
+
+class JsonProblem(ValueError):  # noqa: N818 - it is a place and what was expected there
+    """A text is not JSON: where, what was expected there, and what stands there."""
+
+    def __init__(self, text: str, place: int, expected: str) -> None:
+        """Take the text, the place of the first character that doesn't fit, and what would."""
+        super().__init__(text, place, expected)
+        self.text, self.place, self.expected = text, place, expected
+
+    def __str__(self) -> str:
+        """Say it; only then are lines counted, for a reader may try many places."""
+        line = self.text.count("\n", 0, self.place) + 1
+        column = self.place - self.text.rfind("\n", 0, self.place)
+        before = self.text[max(0, self.place - _AROUND) : self.place]
+        after = self.text[self.place : self.place + _AROUND]
+        found = repr(after) if after else "the end of the text"
+        behind = f" behind {before!r}" if before else ""
+        return f"line {line}, column {column}: expected {self.expected}, found {found}{behind}"
+
+
+def finite(number: str) -> float:
+    """Return a number that JSON can hold.
+
+    Raises:
+        ValueError: It is too large.
+    """
+    if not math.isfinite(value := float(number)):
+        raise ValueError(number)
+    return value
+
+
+class ValueReader:
+    """Reads one value from a place on; `place` is where it ended, or failed."""
+
+    def __init__(self, text: str, start: int, *, whole: bool) -> None:
+        self.text = text
+        self.place: int = start
+        self.has_key = False
+        self.mended: dict[str, None] = {}
+        self._whole = whole
+        self._open: list[dict[str, Any] | list[Any]] = []
+        self._keys: list[str] = []
+
+    def read(self) -> Any:
+        """Return the value that begins here.
+
+        Raises:
+            JsonProblem: It isn't JSON, or has several meanings.
+        """
+        while True:
+            value, opens = self._begin()
+            if opens:
+                continue
+            while self._open:
+                self._attach(value)
+                if not self._is_closed():
+                    break
+                value = self._open.pop()
+                self._keys.pop()
+            else:
+                return value
+
+    def _begin(self) -> tuple[Any, bool]:
+        """Read a scalar, an empty container, or the beginning of another one."""
+        self._skip()
+        character = self._peek()
+        if character not in "{[" or not character:
+            return self._scalar(character), False
+        if len(self._open) >= MOST_WITHIN:
+            self._fail(f"at most {MOST_WITHIN} brackets within one another")
+        self.place += 1
+        self._skip()
+        made: dict[str, Any] | list[Any] = {} if character == "{" else []
+        if self._peek() == ("}" if character == "{" else "]"):
+            self.place += 1
+            return made, False
+        self._open.append(made)
+        self._keys.append(self._key() if character == "{" else "")
+        return made, True
+
+    def _attach(self, value: Any) -> None:
+        container = self._open[-1]
+        if isinstance(container, dict):
+            container[self._keys[-1]] = value
+        else:
+            container.append(value)
+
+    def _is_closed(self) -> bool:
+        """Read what follows a value: whether the container ends, or its next value begins."""
+        is_object = isinstance(self._open[-1], dict)
+        end = "}" if is_object else "]"
+        before = self.place
+        self._skip()
+        character = self._peek()
+        if character == ",":
+            self.place += 1
+            self._skip()
+            if self._peek() == end:
+                self._mend("a trailing comma left out")
+                self.place += 1
+                return True
+        elif character == end:
+            self.place += 1
+            return True
+        elif not character or self.text.startswith(FENCE, self.place):
+            if not self._whole:
+                self._fail(f'"," or "{end}"')
+            self._mend(f'a missing "{end}" added at the end')
+            return True
+        elif self._begins_another(before, character):
+            self._mend("a missing comma added")
+        else:
+            self._fail(f'"," or "{end}"')
+        if is_object:
+            self._keys[-1] = self._key()
+        return False
+
+    def _begins_another(self, before: int, character: str) -> bool:
+        """Say whether only a comma is missing: at the end of a line, or between brackets."""
+        if character in "{[":
+            return not isinstance(self._open[-1], dict)
+        return character == '"' and "\n" in self.text[before : self.place]
+
+    def _key(self) -> str:
+        self._skip()
+        character = self._peek()
+        if character and character in _CLOSING:
+            key, is_quoted = self._string(character), True
+        elif word := _WORD.match(self.text, self.place):
+            key, is_quoted = word[0], False
+            self.place = word.end()
+        else:
+            self._fail('a name in quotation marks, or "}"')
+        self._skip()
+        if self._peek() != ":":
+            self._fail('":"')
+        self.place += 1
+        self.has_key = True
+        if not is_quoted:
+            self._mend("a name put into quotation marks")
+        return key
+
+    def _scalar(self, character: str) -> Any:
+        if character and character in _CLOSING:
+            return self._string(character)
+        if number := _NUMBER.match(self.text, self.place):
+            try:
+                value = finite(number[0]) if number[1] or number[2] else int(number[0])
+            except ValueError:
+                self._fail("a smaller number, of fewer digits")
+            self.place = number.end()
+            return value
+        word = _WORD.match(self.text, self.place)
+        if word is None or word[0] not in _WORDS:
+            self._fail("a value: a text in quotation marks, a number, true, false, null, { or [")
+        if word[0][0].isupper():
+            self._mend(f"{word[0]} written as JSON has it")
+        self.place = word.end()
+        return _WORDS[word[0]]
+
+    def _string(self, opening: str) -> str:
+        end = _CLOSING[opening]
+        if opening != '"':
+            self._mend("other quotation marks made straight ones")
+        chunk, pieces, start = _CHUNKS[end], list[str](), self.place
+        self.place += 1
+        while True:
+            if plain := chunk.match(self.text, self.place):
+                pieces.append(plain[0])
+                self.place = plain.end()
+            character = self._peek()
+            if character == end:
+                self.place += 1
+                return "".join(pieces)
+            if not character:
+                self.place = len(self.text)
+                begun = self.text[start : start + 20]
+                self._fail(f"{end} at the end of the text that begins with {begun}")
+            if character == "\\":
+                pieces.append(self._escape())
+            else:
+                self._mend("a raw line break or tab in a text written as JSON has it")
+                pieces.append(character)
+                self.place += 1
+
+    def _escape(self) -> str:
+        character = self.text[self.place + 1 : self.place + 2]
+        if character == "u" and (code := _HEX.match(self.text, self.place + 2)):
+            self.place += 6
+            return self._with_other_half(int(code[0], 16))
+        self.place += 2 if character else 1
+        if character in _ESCAPED and character:
+            return _ESCAPED[character]
+        self._mend("a backslash before a character that needs none")
+        return character if character == "'" else f"\\{character}"
+
+    def _with_other_half(self, code: int) -> str:
+        if 0xD800 <= code < 0xDC00 and self.text.startswith("\\u", self.place):
+            other = _HEX.match(self.text, self.place + 2)
+            if other and 0xDC00 <= (low := int(other[0], 16)) < 0xE000:
+                self.place += 6
+                return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00))
+        return chr(code)
+
+    def _skip(self) -> None:
+        """Go on to what is neither a blank nor in a comment."""
+        while True:
+            if blank := _BLANK.match(self.text, self.place):
+                self.place = blank.end()
+                if "//" in blank[0] or "#" in blank[0]:
+                    self._mend("a comment left out")
+            if not self.text.startswith("/*", self.place):
+                return
+            end = self.text.find("*/", self.place + 2)
+            if end < 0:
+                self._fail("*/ at the end of the comment")
+            self._mend("a comment left out")
+            self.place = end + 2
+
+    def _peek(self) -> str:
+        return self.text[self.place : self.place + 1]
+
+    def _mend(self, what: str) -> None:
+        self.mended.setdefault(what)
+
+    def _fail(self, expected: str) -> NoReturn:
+        raise JsonProblem(self.text, self.place, expected)

@@ -1,0 +1,180 @@
+"""Reasoning that a model writes into its text, taken off the front.
+
+Reasoning stands before the answer. A text that has such marks further on is about them, and stays
+as it is. What was cut off while it reasoned has no answer. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pydantic_ai.messages import ModelResponse, ModelResponsePart, TextPart, ThinkingPart
+from pydantic_ai.models import ModelRequestParameters
+
+from .harmony import HarmonyMessage, harmony_messages
+from .notes import REASONED, noted
+
+__all__ = ["IN_TEXT", "Reasoned", "split_reasoning", "take_reasoning"]
+
+IN_TEXT = "content"
+"""The id of reasoning that stood in a text; pydantic-ai has the same."""
+
+_NAME = (
+    r"(?:[a-z]{1,10}:)?(?:think|thinking|thoughts?|reasoning|reason|reflection|scratchpad|analysis)"
+)
+_OPEN_TAG = re.compile(rf"<({_NAME}|longcat_think|internal_monologue)(?:\s[^<>]{{0,100}})?>", re.I)
+_OPENINGS = {
+    "◁think▷": "◁/think▷",
+    "[THINK]": "[/THINK]",
+    "<|thinking|>": "<|/thinking|>",
+    "<|think|>": "<|/think|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|channel>thought": "<channel|>",
+    "<unused94>thought": "<unused95>",
+    "Here is my thought process:": "Here is my response:",
+}
+_CLOSINGS = ("</think>", "</thinking>", "</thought>", "</reasoning>", "</seed:think>")
+_OTHER_CLOSINGS = ("◁/think▷", "[/THINK]", "<|END_THINKING|>")
+_ANSWERS = {
+    "<answer>": "</answer>",
+    "<response>": "</response>",
+    "<|begin_of_solution|>": "<|end_of_solution|>",
+    "<|START_RESPONSE|>": "<|END_RESPONSE|>",
+}
+"""What some models put around the answer behind their reasoning."""
+_MOST_BLOCKS = 50
+_ELEMENTS = ("analysis", "reason", "reflection", "scratchpad")
+"""Tags that are elements of documents, too: with nothing behind them they are the answer."""
+_BEGINS_ANSWER = ("{", "[", "```", "<tool_call", "<function", "\n\n", "\r\n\r\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoned:
+    """A text without its reasoning, the reasoning, and the mark that it was known by."""
+
+    text: str
+    reasoning: str = ""
+    mark: str = ""
+
+
+def split_reasoning(text: str) -> Reasoned:
+    """Return a text without the reasoning at its front; `mark` is "" if it has none."""
+    if messages := harmony_messages(text):
+        return _of_channels(messages)
+    rest, thoughts, mark = text.lstrip(), list[str](), ""
+    for _ in range(_MOST_BLOCKS):
+        if not (begun := _opening(rest)):
+            break
+        opening, closing = begun
+        mark = mark or opening
+        thought, closed, rest = _cut(rest[len(opening) :], closing)
+        thoughts.append(thought.strip())
+        rest = rest.lstrip() if closed else ""
+        if not rest and opening.strip("<>").casefold() in _ELEMENTS:
+            return Reasoned(text)
+    if not mark:
+        bare = _bare_closing(rest)
+        if bare is None:
+            return Reasoned(text)
+        thought, mark, rest = _cut(rest, bare)
+        thoughts = [thought.strip()]
+    return Reasoned(_unwrapped(rest.strip()), "\n\n".join(filter(None, thoughts)), mark)
+
+
+def take_reasoning(answer: ModelResponse, _: ModelRequestParameters) -> ModelResponse:
+    """Take the reasoning off the front of an answer's text and make it a part of its own."""
+    parts = _with_tags_again(answer.parts)
+    place = next(
+        (n for n, p in enumerate(parts) if isinstance(p, TextPart) and p.content.strip()), -1
+    )
+    first = parts[place] if place >= 0 else None
+    if not isinstance(first, TextPart) or not (found := split_reasoning(first.content)).mark:
+        return answer if parts == list(answer.parts) else replace(answer, parts=parts)
+    provider = answer.provider_name
+    thinking = ThinkingPart(
+        found.reasoning, id=IN_TEXT if provider else None, provider_name=provider
+    )
+    made: list[ModelResponsePart] = [thinking] if found.reasoning else []
+    if found.text:
+        made.append(replace(first, content=found.text))
+    parts[place : place + 1] = made
+    return noted(replace(answer, parts=parts), REASONED, found.mark)
+
+
+def _with_tags_again(parts: Sequence[ModelResponsePart]) -> list[ModelResponsePart]:
+    """Undo what pydantic-ai takes for reasoning in the middle of a text: it is a part of that."""
+    made: list[ModelResponsePart] = []
+    is_cut = False
+    for part in parts:
+        last = made[-1] if made else None
+        if isinstance(last, TextPart) and last.content.strip():
+            if isinstance(part, ThinkingPart) and part.id == IN_TEXT:
+                made[-1] = replace(last, content=f"{last.content}<think>{part.content}</think>")
+                is_cut = True
+                continue
+            if isinstance(part, TextPart) and is_cut:
+                made[-1] = replace(last, content=last.content + part.content)
+                continue
+        made.append(part)
+        is_cut = False
+    return made
+
+
+def _of_channels(messages: list[HarmonyMessage]) -> Reasoned:
+    """Return what is for the reader; where that is nothing, a call stays as it was written."""
+    thoughts = [m.text for m in messages if m.channel == "analysis" and not m.recipient]
+    finals = [m.text for m in messages if m.channel != "analysis" and not m.recipient]
+    calls = [
+        f"<|channel|>{m.channel} to={m.recipient}<|message|>{m.text}<|call|>"
+        for m in messages
+        if m.recipient
+    ]
+    mark = "<|channel|>analysis" if thoughts else "<|channel|>"
+    text = "\n\n".join(filter(None, [*finals, *calls]))
+    return Reasoned(text, "\n\n".join(filter(None, thoughts)), mark)
+
+
+def _opening(text: str) -> tuple[str, str] | None:
+    """Return the mark that a text begins with, and the one that ends what it begins."""
+    if tag := _OPEN_TAG.match(text):
+        return tag[0], f"</{tag[1]}>"
+    return next((pair for pair in _OPENINGS.items() if text.startswith(pair[0])), None)
+
+
+def _cut(text: str, mark: str) -> tuple[str, str, str]:
+    """Cut a text at a mark in whatever case; the mark is "" where there is none."""
+    place = text.find(mark)
+    if place < 0:
+        found = re.search(re.escape(mark), text, re.I)
+        place = found.start() if found else -1
+    if place < 0:
+        return text, "", ""
+    return text[:place], mark, text[place + len(mark) :]
+
+
+def _bare_closing(text: str) -> str | None:
+    """Return the mark that ends reasoning whose beginning stood in the prompt.
+
+    It is the only one, outside code, and begins its line or stands right before an answer.
+    """
+    for mark in (*_CLOSINGS, *_OTHER_CLOSINGS):
+        before, found, after = text.partition(mark)
+        opening = mark.replace("/", "", 1).replace("END", "START", 1)
+        if not found or mark in after or opening in text:
+            continue
+        at_beginning = not before.rpartition("\n")[2].strip()
+        is_before_answer = after.startswith(_BEGINS_ANSWER) and bool(after.strip())
+        in_code = before.count("```") % 2 == 1 or before.endswith("`") or after.startswith("`")
+        if (at_beginning or is_before_answer) and not in_code:
+            return mark
+    return None
+
+
+def _unwrapped(text: str) -> str:
+    for opening, closing in _ANSWERS.items():
+        if text.startswith(opening) and text.find(closing) == len(text) - len(closing):
+            return text[len(opening) : -len(closing)].strip()
+    return text
