@@ -77,6 +77,11 @@ class JournaledCalls:
         """The conversation as an earlier process left it, to its last answer."""
         return ModelMessagesTypeAdapter.validate_python(self._before.messages)
 
+    @property
+    def called(self) -> dict[str, str]:
+        """The names by which earlier processes called tools, and the toolset of each."""
+        return self._before.toolsets
+
     def note(self, messages: Sequence[ModelMessage]) -> None:
         """Write down what is new of the conversation, before the calls of its last answer.
 

@@ -92,11 +92,13 @@ class JournalState:
         messages: The conversation up to the last answer, as pydantic-ai writes it.
         committed: Results by their calls.
         reserved: How often each call was begun, those that came to an end among them.
+        toolsets: The toolset of each tool that was called, by the tool's name.
     """
 
     messages: list[Any] = field(default_factory=list[Any])
     committed: dict[CallKey, Committed] = field(default_factory=dict[CallKey, Committed])
     reserved: Counter[CallKey] = field(default_factory=Counter[CallKey])
+    toolsets: dict[str, str] = field(default_factory=dict[str, str])
 
     def is_uncertain(self, key: CallKey) -> bool:
         """Say whether a call was begun and nothing says how it ended."""
@@ -154,6 +156,7 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
                 state.messages += entry.messages
             case Reserved():
                 state.reserved[entry.key] += 1
+                state.toolsets.setdefault(entry.key.tool, entry.toolset)
             case Committed():
                 state.committed.setdefault(entry.key, entry)
     return state

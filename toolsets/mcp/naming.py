@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from hashlib import sha256
 
-__all__ = ["short_hash", "slugs"]
+from ..names import short_hash
+
+__all__ = ["slugs"]
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_-]+")
 _SLUG = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -28,11 +29,6 @@ def slugs(names: Iterable[str]) -> dict[str, str]:
         name: slug if slug == name or wanted.count(slug) == 1 else _hashed(slug, name)
         for name, slug in plain.items()
     }
-
-
-def short_hash(text: str) -> str:
-    """Return six digits that tell a text from others."""
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
 
 
 def _slug(name: str) -> str:
