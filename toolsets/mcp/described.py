@@ -12,7 +12,6 @@ from pydantic_ai.tools import ToolDefinition
 
 from ..names import fitted
 from .configuration import McpEndpoint, OwnMarks
-from .schemas import SchemaError, usable_schema
 
 __all__ = ["ToolList", "described", "given_names"]
 
@@ -51,36 +50,27 @@ def given_names(own: Sequence[str]) -> dict[str, str]:
 def described(
     endpoint: McpEndpoint, tools: Sequence[Tool], left_out: Mapping[str, str] | None = None
 ) -> ToolList:
-    """Return a server's tools. One that can't be used is left out, and the others stay.
+    """Return a server's tools.
 
     Args:
         endpoint: The server.
         tools: What it says that it has; the first of a name counts.
-        left_out: Why others could not be read, by their names.
+        left_out: Why others can't be used, by their names.
     """
     problems: dict[str, str] = dict(left_out or {})
     by_name: dict[str, Tool] = {}
-    schemas: dict[str, dict[str, Any]] = {}
     for tool in tools:
         if not _is_wanted(tool.name, endpoint):
             continue
-        if not tool.name.strip():
-            problems[tool.name] = "it has no name"
-        elif tool.name in by_name:
+        if tool.name in by_name:
             problems[tool.name] = "the server has another tool of that name, which is used"
-        else:
-            try:
-                schemas[tool.name] = usable_schema(tool.input_schema)
-            except SchemaError as error:
-                problems[tool.name] = str(error)
-            else:
-                by_name[tool.name] = tool
+        by_name.setdefault(tool.name, tool)
     names = given_names([*by_name])
     definitions = {
         shown: ToolDefinition(
             name=shown,
             description=by_name[own].description,
-            parameters_json_schema=schemas[own],
+            parameters_json_schema=by_name[own].input_schema,
             metadata=_metadata(by_name[own], endpoint.marks),
         )
         for shown, own in names.items()

@@ -71,19 +71,6 @@ def test_the_user_says_what_the_server_does_not(
     assert marks_of(own, hints) == expected
 
 
-def test_a_tool_that_can_not_be_used_is_left_out_with_the_reason_and_others_stay() -> None:
-    endpoint = McpEndpoint(name="a", how=StdioServer(command="x"))
-    bad = {"type": "object", "properties": {"x": {"$ref": "#/$defs/gone"}}}
-    tools = [Tool(name="bad", input_schema=bad), Tool(name=" ", input_schema={})]
-    found = described(endpoint, [*tools, Tool(name="good", input_schema={})], {"odd": "why"})
-    assert [*found.definitions] == ["good"]
-    assert found.left_out == {
-        "odd": "why",
-        "bad": "its JSON Schema has a reference to what isn't in it: '#/$defs/gone'",
-        " ": "it has no name",
-    }
-
-
 def test_the_tools_that_a_file_of_another_program_turns_off_are_not_there() -> None:
     endpoint = McpEndpoint(
         name="a", how=StdioServer(command="x"), only=("get", "send"), without=("send",)
