@@ -21,7 +21,7 @@ from .logins import stored_login
 from .refusal import refusal_text
 from .session import ForgivingSession
 
-__all__ = ["Refusals", "address_transport"]
+__all__ = ["Refusals", "address_transport", "quieten"]
 
 _logger = logging.getLogger("prefect_swarm.toolsets")
 _QUIET_S = 3600.0
@@ -72,7 +72,7 @@ async def _text(response: httpx2.Response) -> str:
 
 def address_transport(server: HttpServer, most_bytes: int) -> tuple[ClientTransport, Refusals]:
     """Return what opens a session, and what it notes; no answer of more bytes is read."""
-    _quieten()
+    quieten()
     has_token = any(name.lower() == "authorization" for name in server.headers)
     login = None if has_token else stored_login(server)
     refusals = Refusals(server, "header" if has_token else "login" if login else "none")
@@ -170,7 +170,8 @@ class _ToDebug(logging.Filter):
 _to_debug = _ToDebug()
 
 
-def _quieten() -> None:
+def quieten() -> None:
+    """Keep what the libraries log of servers' faults off the terminal."""
     for name in (
         "mcp.client.streamable_http",
         "mcp.client.sse",

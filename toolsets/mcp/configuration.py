@@ -139,8 +139,11 @@ class McpEndpoint(Frozen):
         A header may begin with how it is to be read, such as `Bearer`; so what follows a first
         blank is a value, too.
         """
-        given = self.how.env if isinstance(self.how, StdioServer) else self.how.headers
-        parts = (part for value in given.values() for part in (value, value.partition(" ")[2]))
+        how = self.how
+        given = how.env if isinstance(how, StdioServer) else how.headers
+        own = "" if isinstance(how, StdioServer) else how.oauth.client_secret
+        values = (*given.values(), own)
+        parts = (part for value in values for part in (value, value.partition(" ")[2]))
         return tuple(filter(None, parts))
 
 

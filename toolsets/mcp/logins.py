@@ -76,15 +76,19 @@ class LoginFile:
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """Return the client: one that was registered by hand, or by an earlier login."""
-        own = self._server.oauth
-        if own.client_id:
-            return OAuthClientInformationFull(
-                client_id=own.client_id,
-                client_secret=own.client_secret or None,
-                token_endpoint_auth_method="client_secret_post" if own.client_secret else "none",
-            )
         kept = self.read()
-        return kept.client if kept else None
+        return await self.registered_by_hand() or (kept.client if kept else None)
+
+    async def registered_by_hand(self) -> OAuthClientInformationFull | None:
+        """Return the client that the configuration has."""
+        own = self._server.oauth
+        if not own.client_id:
+            return None
+        return OAuthClientInformationFull(
+            client_id=own.client_id,
+            client_secret=own.client_secret or None,
+            token_endpoint_auth_method="client_secret_post" if own.client_secret else "none",
+        )
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Leave it to `SwarmOAuth`, which knows more than the tokens."""

@@ -34,9 +34,11 @@ def refusal_text(status: int, headers: Mapping[str, str], body: str, sent: Crede
     words = challenge.get("error_description") or _words(body) or challenge.get("error", "")
     said = f"it answered {status} {_phrase(status)}".rstrip()
     if words:
-        said += f": {one_line(words, _MOST)}"
+        said += f": {one_line(words, _MOST).rstrip('.')}"
     advice = _advice(status, challenge, sent)
-    return f"{said.rstrip('.')}. {advice}" if advice else said.rstrip(".")
+    if not advice:
+        return said
+    return f"{said}{'' if said.endswith(('?', '!')) else '.'} {advice}"
 
 
 def _advice(status: int, challenge: Mapping[str, str], sent: Credentials) -> str:
@@ -47,7 +49,7 @@ def _advice(status: int, challenge: Mapping[str, str], sent: Credentials) -> str
         if sent == "header":
             return "It doesn't take the token of its Authorization header: renew that"
         return (
-            'It needs a token, as "headers": {"Authorization": "Bearer ${TOKEN}"}, '
+            'It needs a token, such as "Bearer ${TOKEN}" in the header Authorization, '
             f"or a login by OAuth: {login}"
         )
     if status == 403:
