@@ -15,6 +15,7 @@ from ..catalogue import Catalogue
 from ..source import Toolset, ToolsetUse
 from .journaled import JournaledCalls
 from .offered import OfferedTool, OwnName, earlier_names, offered_tools
+from .picture_files import ForModel
 
 __all__ = ["AttemptTools"]
 
@@ -103,7 +104,7 @@ class AttemptTools(AbstractToolset[None]):
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
-    ) -> str:
+    ) -> ForModel:
         """Return what the model reads of a call; see `JournaledCalls.call` for what it raises."""
         offered = self._offered[name]
         own = replace(offered.tool, tool_def=replace(tool.tool_def, name=offered.own_name))

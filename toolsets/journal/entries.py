@@ -69,6 +69,7 @@ class Committed(Frozen):
         outcome: `returned`, or `refused`: an error that the model may learn from.
         result: The text that the model reads, cut to its bound.
         characters: Those of the whole result.
+        pictures: Names of the pictures that a model which takes them is shown as well.
     """
 
     kind: Literal["committed"] = "committed"
@@ -77,6 +78,7 @@ class Committed(Frozen):
     outcome: Literal["returned", "refused"] = "returned"
     result: str = ""
     characters: int = 0
+    pictures: tuple[str, ...] = ()
     seconds: float = 0.0
 
 
@@ -92,13 +94,13 @@ class JournalState:
         messages: The conversation up to the last answer, as pydantic-ai writes it.
         committed: Results by their calls.
         reserved: How often each call was begun, those that came to an end among them.
-        toolsets: The toolset of each tool that was called, by the tool's name.
+        toolsets: The toolsets of the calls that were begun.
     """
 
     messages: list[Any] = field(default_factory=list[Any])
     committed: dict[CallKey, Committed] = field(default_factory=dict[CallKey, Committed])
     reserved: Counter[CallKey] = field(default_factory=Counter[CallKey])
-    toolsets: dict[str, str] = field(default_factory=dict[str, str])
+    toolsets: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
 
     def is_uncertain(self, key: CallKey) -> bool:
         """Say whether a call was begun and nothing says how it ended."""
@@ -156,7 +158,7 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
                 state.messages += entry.messages
             case Reserved():
                 state.reserved[entry.key] += 1
-                state.toolsets.setdefault(entry.key.tool, entry.toolset)
+                state.toolsets[entry.key] = entry.toolset
             case Committed():
                 state.committed.setdefault(entry.key, entry)
     return state
