@@ -162,7 +162,7 @@ TOOLS: dict[str, Callable[..., str | None]] = {
 
 
 if "CHANGING" in os.environ:
-    TOOLS |= {"change": change, "older": older}
+    TOOLS.update({"change": change, "older": older})
 if "PICTURES" in os.environ:
     TOOLS["picture"] = picture
 

@@ -111,10 +111,13 @@ def inputs_in(document: object) -> dict[str, str]:
     inputs = held.get("inputs", of_mcp)
     if not isinstance(inputs, list):
         return {}
+    described = [
+        cast("dict[str, Any]", each) for each in cast("list[Any]", inputs) if isinstance(each, dict)
+    ]
     return {
-        str(each["id"]): _scalar(each["default"])
-        for each in cast("list[Any]", inputs)
-        if isinstance(each, dict) and each.get("id") and each.get("default") is not None
+        str(each["id"]): str(_scalar(each["default"]))
+        for each in described
+        if each.get("id") and each.get("default") is not None
     }
 
 

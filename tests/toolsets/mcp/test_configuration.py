@@ -69,6 +69,7 @@ def test_own_marks_and_a_description_are_read() -> None:
 
 def test_texts_of_a_block_are_taken_as_they_are() -> None:
     server = server_of("a", {"command": "x", "env": {"K": "${K}"}}, None, "a block")
+    assert server is not None
     assert server.secrets == ("${K}",)
 
 

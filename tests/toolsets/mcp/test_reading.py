@@ -124,6 +124,13 @@ def test_a_block_of_a_process_has_its_environment() -> None:
 
 
 @pytest.mark.usefixtures("prefect_server")
+def test_a_block_of_an_older_server_says_so() -> None:
+    McpServer(url="https://x.org/events", sse=True).save("older", overwrite=True)
+    [server] = named("block:mcp-server/older")
+    assert server.how == HttpServer(url="https://x.org/events", kind="sse")
+
+
+@pytest.mark.usefixtures("prefect_server")
 def test_a_block_that_is_not_there_is_told() -> None:
     error = refused("block:mcp-server/gone")
     assert "There is no block of an MCP server 'gone'" in error.problem

@@ -121,7 +121,9 @@ def test_other_refusals_are_not_asked_again() -> None:
         asked(str(uuid4()), Seeing(refusal=401))
 
 
-def test_after_an_interruption_the_pictures_are_shown_again_and_the_call_is_not_made_again() -> None:
+def test_after_an_interruption_the_pictures_are_shown_again_and_the_call_is_not_made_again() -> (
+    None
+):
     run_id, model = str(uuid4()), Seeing(interruptions=1)
     with pytest.raises(KeyboardInterrupt):
         asked(run_id, model)
