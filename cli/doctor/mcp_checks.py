@@ -57,7 +57,7 @@ async def _checked(named: str, *, login: bool) -> list[Check]:
 
 async def _login(server: McpEndpoint) -> Check | None:
     """Log in at a server if it asks for that, and return what is wrong."""
-    from ...toolsets.mcp.login import log_in
+    from ...toolsets.mcp.oauth.login import log_in
 
     async def show(address: str) -> None:
         import webbrowser
@@ -93,5 +93,5 @@ async def _check(server: McpEndpoint) -> Check:
 def _left_out(problems: Mapping[str, str]) -> str:
     if not problems:
         return ""
-    said = "; ".join(f"{one_line(name, 64)} ({why})" for name, why in problems.items())
-    return f"; left out: {one_line(said, 600)}"
+    words = "; ".join(f"{one_line(name, 64)} ({why})" for name, why in problems.items())
+    return f"; left out: {one_line(words, 600)}"

@@ -17,7 +17,7 @@ from mcp import ClientSession
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from .configuration import HttpServer
-from .logins import stored_login
+from .oauth.logins import stored_login
 from .refusal import refusal_text
 from .session import ForgivingSession
 

@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...frozen import Frozen
 from ..names import checked_name
 from .expanding import INPUT, UnsetVariableError, expanded
-from .forms import (
+from .written.forms import (
     EXAMPLE,
     FormError,
     ReadFile,
@@ -21,8 +21,8 @@ from .forms import (
     plain_entry,
     servers_in,
 )
-from .jsonc import parse_jsonc
-from .naming import slugs
+from .written.jsonc import parse_jsonc
+from .written.naming import slugs
 
 __all__ = [
     "HttpServer",

@@ -47,7 +47,7 @@ class Connection:
         self._refusals: Refusals | None = None
         self._tools: ToolList | None = None
         self._changes = 0
-        self._told: Mapping[str, str] = {}
+        self._named: Mapping[str, str] = {}
         if isinstance(endpoint.how, StdioServer):
             transport = ProcessTransport(endpoint, endpoint.how, MOST_BYTES)
             self._process = transport
@@ -111,16 +111,16 @@ class Connection:
 
     def _changes_unheard(self) -> bool:
         """Say whether its tools may change without a word: newer servers tell those who ask."""
-        said = self._client.server_capabilities
+        abilities = self._client.server_capabilities
         is_newer = self._client.initialize_result is None
-        return is_newer and bool(said and said.tools and said.tools.list_changed)
+        return is_newer and bool(abilities and abilities.tools and abilities.tools.list_changed)
 
     def _tell(self, tools: ToolList) -> None:
         for name, why in tools.left_out.items():
-            if self._told.get(name) != why:
+            if self._named.get(name) != why:
                 text = self.shown(f"the tool {name!r} is left out: {why}")
                 _logger.warning("The MCP server %s: %s", self._endpoint.shown, text)
-        self._told = tools.left_out
+        self._named = tools.left_out
 
     async def _answered(self, answer: Awaitable[T]) -> T:
         """Wait for an answer that comes on a stream, or for a refusal after which none comes.

@@ -32,13 +32,13 @@ def refusal_text(status: int, headers: Mapping[str, str], body: str, sent: Crede
     """
     challenge = dict(_PARAMETER.findall(headers.get("www-authenticate", "")))
     words = challenge.get("error_description") or _words(body) or challenge.get("error", "")
-    said = f"it answered {status} {_phrase(status)}".rstrip()
+    text = f"it answered {status} {_phrase(status)}".rstrip()
     if words:
-        said += f": {one_line(words, _MOST).rstrip('.')}"
+        text += f": {one_line(words, _MOST).rstrip('.')}"
     advice = _advice(status, challenge, sent)
     if not advice:
-        return said
-    return f"{said}{'' if said.endswith(('?', '!')) else '.'} {advice}"
+        return text
+    return f"{text}{'' if text.endswith(('?', '!')) else '.'} {advice}"
 
 
 def _advice(status: int, challenge: Mapping[str, str], sent: Credentials) -> str:

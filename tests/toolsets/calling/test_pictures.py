@@ -30,7 +30,7 @@ def wide(width: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("data", "said", "kind"),
+    ("data", "named", "kind"),
     [
         (PICTURE, "image/png", "image/png"),
         (JPEG, "image/png", "image/jpeg"),
@@ -46,8 +46,8 @@ def wide(width: int) -> bytes:
         (PICTURE + b"0" * MOST_BYTES, "image/png", None),
     ],
 )
-def test_the_kind_is_that_of_the_data(data: bytes, said: str, kind: str | None) -> None:
-    picture = picture_of(BinaryContent(data, media_type=said))
+def test_the_kind_is_that_of_the_data(data: bytes, named: str, kind: str | None) -> None:
+    picture = picture_of(BinaryContent(data, media_type=named))
     assert (picture and picture.media_type) == kind
 
 

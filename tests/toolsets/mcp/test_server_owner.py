@@ -264,8 +264,8 @@ async def test_a_tool_that_is_wrong_is_left_out_by_name_and_costs_no_other(
         }
         assert len(raw.tools) == 14
         await raw.toolset.get_tools(context())
-    told = [line.partition("the tool ")[2] for line in caplog.messages]
-    assert told == [
+    warnings = [line.partition("the tool ")[2] for line in caplog.messages]
+    assert warnings == [
         "'no_schema' is left out: its JSON Schema is null, not an object",
         "'text_schema' is left out: its JSON Schema is a str, not an object",
         "'nested' is left out: its JSON Schema is wrong at properties/required: "

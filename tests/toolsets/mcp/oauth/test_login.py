@@ -13,8 +13,8 @@ import pytest
 from oauth_mcp_server import OAuthServer, oauth_server
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint, OAuthClient
-from prefect_swarm.toolsets.mcp.login import log_in
-from prefect_swarm.toolsets.mcp.logins import LoginFile
+from prefect_swarm.toolsets.mcp.oauth.login import log_in
+from prefect_swarm.toolsets.mcp.oauth.logins import LoginFile
 from raw_servers import opened
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("swarm_home")]
@@ -47,7 +47,7 @@ async def browse(address: str) -> None:
         assert page.status_code == 200
 
 
-async def nobody(address: str) -> None:
+async def look_away(address: str) -> None:
     """Look at no address."""
 
 
@@ -125,7 +125,7 @@ async def test_a_person_may_refuse(shop: OAuthServer) -> None:
 
 async def test_a_login_is_not_waited_for_for_ever(shop: OAuthServer) -> None:
     with pytest.raises(ToolsetError, match=r"nobody has logged in within 0\.5 s"):
-        await log_in(endpoint(shop), nobody, 0.5)
+        await log_in(endpoint(shop), look_away, 0.5)
 
 
 async def test_a_client_that_was_registered_by_hand_is_used(shop: OAuthServer) -> None:
@@ -143,4 +143,4 @@ async def test_a_client_that_was_registered_by_hand_is_used(shop: OAuthServer) -
 
 async def test_a_server_that_asks_for_nothing_needs_no_login(shop: OAuthServer) -> None:
     shop.tokens.add("")
-    assert await log_in(endpoint(shop), nobody) is False
+    assert await log_in(endpoint(shop), look_away) is False

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from ..names import short_hash
+from ...names import short_hash
 
 __all__ = ["slugs"]
 

@@ -172,11 +172,11 @@ def kind_of(values: Mapping[str, Any]) -> str:
     Raises:
         FormError: Its type is none that is known.
     """
-    said = values.get("type")
-    if said is not None:
-        plain = re.sub("[-_ ]", "", str(said)).lower()
+    named = values.get("type")
+    if named is not None:
+        plain = re.sub("[-_ ]", "", str(named)).lower()
         if plain not in _KINDS:
-            raise FormError(f"its type {said!r} can't be used")
+            raise FormError(f"its type {named!r} can't be used")
         # `remote` says where a server is, and not how it is spoken to.
         if plain != "remote":
             return _KINDS[plain]

@@ -12,10 +12,10 @@ from mcp.client.auth import OAuthFlowError
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult
 
-from ...errors import ToolsetError
-from ...text import one_line
-from .address import quieten
-from .configuration import HttpServer, McpEndpoint
+from ....errors import ToolsetError
+from ....text import one_line
+from ..address import quieten
+from ..configuration import HttpServer, McpEndpoint
 from .logins import SwarmOAuth
 
 __all__ = ["LOGIN_S", "log_in"]

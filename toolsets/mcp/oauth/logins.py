@@ -1,4 +1,4 @@
-"""Logins by OAuth that were made before: kept in the data folder, and renewed when they expire."""
+"""Logins by OAuth that were made before: record in the data folder, and renewed when they expire."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
-from ...files import write_atomically
-from ...settings import home
-from .configuration import HttpServer
+from ....files import write_atomically
+from ....settings import home
+from ..configuration import HttpServer
 
-__all__ = ["KeptLogin", "LoginFile", "SwarmOAuth", "stored_login"]
+__all__ = ["LoginRecord", "LoginFile", "SwarmOAuth", "stored_login"]
 
 _FOLDER = "mcp-logins"
 _EARLY_S = 30.0
 """Seconds before its end at which a token is renewed."""
 
 
-class KeptLogin(BaseModel):
+class LoginRecord(BaseModel):
     """A login; with when its token ends and where it is renewed, which the library forgets."""
 
     url: str
@@ -50,15 +50,15 @@ class LoginFile:
         self.path: Path = home() / _FOLDER / f"{sha256(server.url.encode()).hexdigest()[:24]}.json"
         self._server = server
 
-    def read(self) -> KeptLogin | None:
+    def read(self) -> LoginRecord | None:
         """Return the login; None if there is none that can be read."""
         try:
-            kept = KeptLogin.model_validate_json(self.path.read_bytes())
+            record = LoginRecord.model_validate_json(self.path.read_bytes())
         except (OSError, ValidationError):
             return None
-        return kept if kept.url == self._server.url else None
+        return record if record.url == self._server.url else None
 
-    def write(self, login: KeptLogin) -> None:
+    def write(self, login: LoginRecord) -> None:
         """Keep a login.
 
         Raises:
@@ -71,13 +71,13 @@ class LoginFile:
 
     async def get_tokens(self) -> OAuthToken | None:
         """Return the tokens."""
-        kept = self.read()
-        return kept.tokens if kept else None
+        record = self.read()
+        return record.tokens if record else None
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """Return the client: one that was registered by hand, or by an earlier login."""
-        kept = self.read()
-        return await self.registered_by_hand() or (kept.client if kept else None)
+        record = self.read()
+        return await self.registered_by_hand() or (record.client if record else None)
 
     async def registered_by_hand(self) -> OAuthClientInformationFull | None:
         """Return the client that the configuration has."""
@@ -113,10 +113,10 @@ class SwarmOAuth(OAuthClientProvider):
     async def restore(self) -> None:
         """Take the login of the file, what the library leaves behind included."""
         await self._initialize()
-        if (kept := self.file.read()) is not None:
-            self.context.token_expiry_time = kept.expires_at and kept.expires_at - _EARLY_S
-            self.context.oauth_metadata = kept.metadata
-            self.context.protected_resource_metadata = kept.resource
+        if (record := self.file.read()) is not None:
+            self.context.token_expiry_time = record.expires_at and record.expires_at - _EARLY_S
+            self.context.oauth_metadata = record.metadata
+            self.context.protected_resource_metadata = record.resource
 
     async def renew(self, client: httpx2.AsyncClient) -> bool:
         """Renew the tokens, and say whether that was possible.
@@ -145,7 +145,7 @@ class SwarmOAuth(OAuthClientProvider):
             return
         seconds = context.current_tokens.expires_in
         self.file.write(
-            KeptLogin(
+            LoginRecord(
                 url=context.server_url,
                 tokens=context.current_tokens,
                 expires_at=None if seconds is None else time.time() + seconds,
