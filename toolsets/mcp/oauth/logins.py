@@ -1,4 +1,4 @@
-"""Logins by OAuth that were made before: record in the data folder, and renewed when they expire."""
+"""Logins by OAuth that were made before: files of the data folder, renewed when they expire."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ....files import write_atomically
 from ....settings import home
 from ..configuration import HttpServer
 
-__all__ = ["LoginRecord", "LoginFile", "SwarmOAuth", "stored_login"]
+__all__ = ["LoginFile", "LoginRecord", "SwarmOAuth", "stored_login"]
 
 _FOLDER = "mcp-logins"
 _EARLY_S = 30.0
