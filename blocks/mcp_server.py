@@ -47,8 +47,13 @@ class McpServer(Block):
     url: str = Field(
         default="",
         title="URL",
-        description="The address of a server that speaks streamable HTTP; empty for a process.",
+        description="The address of a server; empty for a process.",
         examples=["https://tools.example.com/mcp"],
+    )
+    sse: bool = Field(
+        default=False,
+        title="SSE",
+        description="The URL is that of an older server, which speaks SSE and no streamable HTTP.",
     )
     headers: dict[str, SecretStr] = Field(
         default_factory=dict[str, SecretStr],
@@ -78,6 +83,7 @@ class McpServer(Block):
             "env": _plain(self.env),
             "cwd": self.cwd,
             "url": self.url,
+            "type": "sse" if self.url and self.sse else "",
             "headers": _plain(self.headers),
             "description": self.description,
         }

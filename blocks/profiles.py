@@ -8,7 +8,18 @@ from pydantic_ai.models.fallback import FallbackModel
 from .local import local_model
 from .profile import Profile
 
-__all__ = ["profile_of"]
+__all__ = ["profile_of", "takes_pictures"]
+
+
+def takes_pictures(model: Model) -> bool:
+    """Say whether a model can be shown pictures: no model file can.
+
+    Of a provider's models pydantic-ai knows which can't. Of models that stand in for one another
+    each has to.
+    """
+    if isinstance(model, FallbackModel):
+        return all(map(takes_pictures, model.models))
+    return local_model(model) is None and bool(model.profile.get("supports_image_input", True))
 
 
 def profile_of(model: Model) -> Profile:

@@ -22,6 +22,7 @@ class Catalogue:
         offered: Names of those that a planner is shown; others are there for who names them.
         asks: Whether a person is asked before a tool acts.
         secrets: Values that no page, log or trace may show.
+        titles: Names as files have them, with those of their sources. Plans may use either.
     """
 
     sources: Mapping[str, ToolsetSource] = field(default_factory=dict[str, ToolsetSource])
@@ -29,6 +30,7 @@ class Catalogue:
     limits: ToolLimits = field(default_factory=ToolLimits)
     asks: bool = False
     secrets: frozenset[str] = frozenset()
+    titles: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @staticmethod
     def of(
@@ -38,19 +40,19 @@ class Catalogue:
         held_back: frozenset[str] = frozenset(),
         asks: bool = False,
         secrets: frozenset[str] = frozenset(),
+        titles: Mapping[str, str] = MappingProxyType({}),
     ) -> Catalogue:
         """Return a catalogue; the first source of a name counts. `held_back` are not offered."""
         found: dict[str, ToolsetSource] = {}
         for source in sources:
             found.setdefault(source.name, source)
-        return Catalogue(
-            MappingProxyType(found), frozenset(found) - held_back, limits, asks, secrets
-        )
+        offered = frozenset(found) - held_back
+        return Catalogue(MappingProxyType(found), offered, limits, asks, secrets, titles)
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of all of them."""
-        return frozenset(self.sources)
+        """The names of all of them, those that files have among them."""
+        return frozenset({*self.sources, *self.titles})
 
     def source(self, name: str) -> ToolsetSource:
         """Return the source of that name.
@@ -58,7 +60,7 @@ class Catalogue:
         Raises:
             ToolsetError: The run has none.
         """
-        if (source := self.sources.get(name)) is None:
+        if (source := self.sources.get(self.titles.get(name, name))) is None:
             has = f"It has {', '.join(sorted(self.sources))}." if self.sources else "It has none."
             raise ToolsetError(
                 f"The run has no toolset {name!r}. {has}",

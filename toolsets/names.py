@@ -1,14 +1,18 @@
-"""What a toolset may be called. Pure."""
+"""What toolsets and tools may be called. Pure."""
 
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 
 from ..errors import InputError
 
-__all__ = ["checked_name"]
+__all__ = ["LONGEST", "checked_name", "fitted", "short_hash"]
 
+LONGEST = 64
+"""Characters that models' providers take in a tool's name."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def checked_name(name: str) -> str:
@@ -23,3 +27,26 @@ def checked_name(name: str) -> str:
             "Use up to 64 letters, digits, _ and -, a letter first.",
         )
     return name
+
+
+def fitted(name: str, *, told_apart: bool = False) -> str:
+    """Return a tool's name as any model's provider takes it.
+
+    Other characters become `_`, and what is too long ends with a hash of the whole.
+
+    Args:
+        name: What the tool is called.
+        told_apart: Have the name end with the hash in any case.
+    """
+    plain = _FOREIGN.sub("_", name)
+    # Some providers want a letter first, and take a `_`.
+    if not plain[:1].isalpha() and plain[:1] != "_":
+        plain = f"tool_{plain}"
+    if not told_apart and len(plain) <= LONGEST:
+        return plain
+    return f"{plain[: LONGEST - 7]}_{short_hash(name)}"
+
+
+def short_hash(text: str) -> str:
+    """Return six digits that tell a text from others."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]

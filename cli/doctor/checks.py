@@ -34,7 +34,7 @@ _LEAST_FREE_GB = 1.0
 _PROVIDER_S = 60.0
 
 
-def check_all(options: SwarmOptions, *, deep: bool) -> list[Check]:
+def check_all(options: SwarmOptions, *, deep: bool, login: bool = False) -> list[Check]:
     """Look at everything; a check that fails does not stop the others."""
     parts: list[tuple[str, Callable[[], Iterable[Check]]]] = [
         ("python", _python),
@@ -47,7 +47,7 @@ def check_all(options: SwarmOptions, *, deep: bool) -> list[Check]:
         ("data", _data),
         ("memory", _memory),
         ("prefect", _prefect),
-        ("mcp", lambda: check_mcp(options)),
+        ("mcp", lambda: check_mcp(options, login=login)),
     ]
     return [check for name, part in parts for check in _guarded(name, part)]
 

@@ -25,10 +25,13 @@ def doctor(
     deep: Annotated[
         bool, typer.Option("--deep", help="Load the models and let each say a few words.")
     ] = False,
+    login: Annotated[
+        bool, typer.Option("--login", help="Log in by OAuth at the MCP servers that ask for it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Check what is installed, which models and Prefect server are used and where data lies."""
-    checks = check_all(options, deep=deep)
+    checks = check_all(options, deep=deep, login=login)
     failed = sum(check.status == "fail" for check in checks)
     if as_json:
         print_json({"ok": not failed, "checks": [asdict(check) for check in checks]})

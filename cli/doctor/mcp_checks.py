@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ...errors import ToolsetError
+from ...errors import InputError, ToolsetError
 from ...flows.options import SwarmOptions
-from ...text import one_line, plural
+from ...text import clean, one_line, plural
 from .check import Check
 
 if TYPE_CHECKING:
@@ -19,26 +20,62 @@ __all__ = ["check_mcp"]
 _SECONDS = 60.0
 
 
-def check_mcp(options: SwarmOptions) -> Iterable[Check]:
+def check_mcp(options: SwarmOptions, *, login: bool = False) -> Iterable[Check]:
     """Start or reach each server that the options name, and count its tools.
 
+    Args:
+        options: What `--mcp` names.
+        login: Have a person log in first at each server that asks for that.
+
     Raises:
-        InputError: A configuration can't be read, or is wrong.
+        InputError: A configuration can't be read, or is wrong; or nobody is there to log in.
     """
-    return asyncio.run(_checked(options.mcp)) if options.mcp else ()
+    if login and not options.mcp:
+        raise InputError("--login has no server to log in at.", "Name a configuration: --mcp FILE.")
+    if login and not sys.stdin.isatty():
+        raise InputError(
+            "--login needs a terminal: a person has to log in.",
+            "Run it at one; what it keeps is used by all processes that have the same data folder.",
+        )
+    return asyncio.run(_checked(options.mcp, login=login)) if options.mcp else ()
 
 
-async def _checked(named: str) -> list[Check]:
+async def _checked(named: str, *, login: bool) -> list[Check]:
     from ...toolsets.mcp.reading import servers_named
 
+    servers = await servers_named(named)
+    refused: dict[str, Check] = {}
+    if login:
+        # One after another: a person has one browser.
+        for server in servers:
+            if (problem := await _login(server)) is not None:
+                refused[server.name] = problem
     # All at once: each may take as long as a server that doesn't answer is waited for.
-    return await asyncio.gather(*map(_check, await servers_named(named)))
+    checks = await asyncio.gather(*(_check(each) for each in servers if each.name not in refused))
+    return [*refused.values(), *checks]
+
+
+async def _login(server: McpEndpoint) -> Check | None:
+    """Log in at a server if it asks for that, and return what is wrong."""
+    from ...toolsets.mcp.oauth.login import log_in
+
+    async def show(address: str) -> None:
+        import webbrowser
+
+        print(f"Log in at {server.shown}: {clean(address)}", file=sys.stderr, flush=True)  # noqa: T201 - before any check
+        await asyncio.to_thread(webbrowser.open, address)
+
+    try:
+        await log_in(server, show)
+    except ToolsetError as error:
+        return Check(f"mcp {server.shown}", "fail", error.problem, error.fix)
+    return None
 
 
 async def _check(server: McpEndpoint) -> Check:
     from ...toolsets.mcp.owners import owned
 
-    title = f"mcp {server.name}"
+    title = f"mcp {server.shown}"
     try:
         async with owned(server, 1) as owner:
             tools = await owner.tools(_SECONDS)
@@ -46,4 +83,15 @@ async def _check(server: McpEndpoint) -> Check:
         return Check(title, "fail", error.problem, "Look at its configuration.")
     names = one_line(", ".join(tools.definitions), 200)
     what = f"{plural(len(tools.definitions), 'tool')}: {names}" if names else "no tools"
-    return Check(title, "ok" if names else "warn", f"over {server.transport}, {what}")
+    called = f"; plans call it {server.name}" if server.title else ""
+    detail = f"over {server.transport}, {what}{called}{_left_out(tools.left_out)}"
+    is_well = bool(names) and not tools.left_out
+    fix = "Tell the server's makers." if tools.left_out else ""
+    return Check(title, "ok" if is_well else "warn", detail, fix)
+
+
+def _left_out(problems: Mapping[str, str]) -> str:
+    if not problems:
+        return ""
+    words = "; ".join(f"{one_line(name, 64)} ({why})" for name, why in problems.items())
+    return f"; left out: {one_line(words, 600)}"

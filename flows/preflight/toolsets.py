@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from ...errors import InputError, ToolsetError
@@ -48,12 +48,14 @@ async def catalogue_of_options(options: SwarmOptions) -> Catalogue:
         *_built_in(options),
     ]
     names = frozenset(source.name for source in sources)
+    titles = {each.endpoint.title: each.name for each in servers if each.endpoint.title}
     return Catalogue.of(
         sources,
         options.tool_limits,
-        held_back=names - _offered(options, names),
+        held_back=names - _offered(options, names, titles),
         asks="tools" in options.approve,
         secrets=frozenset(value for server in servers for value in server.endpoint.secrets),
+        titles={title: name for title, name in titles.items() if title not in names},
     )
 
 
@@ -105,15 +107,18 @@ def _built_in(options: SwarmOptions) -> Iterator[ToolsetSource]:
     yield WebSource(patience_s=min(_WEB_S, seconds * 0.8))
 
 
-def _offered(options: SwarmOptions, names: frozenset[str]) -> frozenset[str]:
+def _offered(
+    options: SwarmOptions, names: frozenset[str], titles: Mapping[str, str]
+) -> frozenset[str]:
     if options.toolsets is None:
         # Whoever wants a planner to be shown nothing means what nobody configured, too.
         held_back = _UNLESS_NAMED if options.plan_context else {*_UNLESS_NAMED, "python"}
         return names - held_back
-    if unknown := sorted(set(options.toolsets) - names):
+    wanted = {titles.get(name, name) for name in options.toolsets}
+    if unknown := sorted(wanted - names):
         has = f"There are {', '.join(sorted(names))}." if names else "There are none."
         raise InputError(
             f"The run has no toolset {unknown[0]!r}. {has}",
             "Correct its name, or configure it: --mcp FILE, --documents FOLDER.",
         )
-    return frozenset(options.toolsets)
+    return frozenset(wanted)

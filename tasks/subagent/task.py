@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from functools import partial
 from typing import Any
@@ -33,6 +34,7 @@ from ...errors import (
 )
 from ...result import Usage
 from ...runs import RunFolder
+from ...toolsets.calling.pictures import bare
 from ..race import run_in_race
 from ..spans import agent_span, note_answer
 from ..tags import tag_task_run
@@ -233,7 +235,7 @@ def _unmade_call(request: SubagentRequest, response: ModelResponse) -> str:
 async def _store(request: SubagentRequest, messages: list[ModelMessage]) -> None:
     await RunFolder.of(request.run).store_aside(
         f"transcripts/{request.name}.json",
-        ModelMessagesTypeAdapter.dump_json(messages).decode(),
+        json.dumps(bare(ModelMessagesTypeAdapter.dump_python(messages, mode="json"))),
     )
 
 

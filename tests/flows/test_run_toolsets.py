@@ -104,6 +104,52 @@ def test_a_users_plan_may_name_what_planners_are_not_offered(tmp_path: Path) -> 
     assert result.status == "completed"
 
 
+def test_a_server_goes_by_the_name_of_its_file_and_by_one_that_planners_can_write(
+    tmp_path: Path,
+) -> None:
+    offered: list[list[str]] = []
+
+    def work(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if any(isinstance(part, ToolReturnPart) for part in messages[-1].parts):
+            return ModelResponse(parts=[TextPart("It is known.")])
+        offered.append(sorted(tool.name for tool in info.function_tools))
+        return ModelResponse(parts=[ToolCallPart("io_github_x_y_echo", {"text": "x"})])
+
+    servers = {"My Notes": entry(), "io.github.x/y": entry()}
+    names = ["My Notes", "My_Notes", "io.github.x/y"]
+    plan = plan_of({"id": "S1"}, agents=[{**AGENT, "tools": names}])
+    mcp = written(tmp_path, **servers)
+    model = FunctionModel(work)
+    with override_models(worker=model, coder=model, architect=model, orchestrator=Script().model()):
+        result = run(plan, mcp=mcp)
+    assert result.status == "completed"
+    assert result.steps[0].attempts[0].calls[0].outcome == "returned"
+    assert len(offered[0]) == 26
+    assert {"My_Notes_echo", "io_github_x_y_echo"} <= set(offered[0])
+    with planning() as seen:
+        planned(mcp=mcp, toolsets=("My Notes", "io_github_x_y"))
+    assert seen[0]["names"] == ["My_Notes", "io_github_x_y"]
+
+
+def test_a_running_step_is_offered_the_tools_that_its_server_has_then(tmp_path: Path) -> None:
+    offered: list[set[str]] = []
+    calls = iter(["change", "older", "newer"])
+
+    def work(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        offered.append({tool.name for tool in info.function_tools} & {"older", "newer"})
+        name = next(calls, None)
+        parts = [TextPart("Done.")] if name is None else [ToolCallPart(name, {})]
+        return ModelResponse(parts=parts)
+
+    plan = plan_of({"id": "S1"}, agents=[AGENT])
+    raw = {**entry(), "env": {"CHANGING": True}}
+    model = FunctionModel(work)
+    with override_models(worker=model, coder=model, architect=model, orchestrator=Script().model()):
+        result = run(plan, mcp=written(tmp_path, raw=raw))
+    assert result.status == "completed"
+    assert offered == [{"older"}, {"newer"}, {"newer"}, {"newer"}]
+
+
 def test_agents_call_the_server_which_ends_with_the_run(tmp_path: Path) -> None:
     pids: list[str] = []
 

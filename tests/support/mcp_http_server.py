@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from starlette.requests import Request
 
-__all__ = ["FLOOD_BYTES", "Heard", "http_server", "served_app"]
+__all__ = ["FLOOD_BYTES", "Heard", "http_app", "http_server", "served_app"]
 
 FLOOD_BYTES = 50_000_000
 
@@ -55,14 +55,36 @@ def _server(heard: Heard) -> MCPServer:
         """Give 50 MB."""
         return "x" * FLOOD_BYTES
 
+    @server.tool()
+    async def open_shop(context: Context[Any]) -> str:
+        """Add the tool `price`, and say so."""
+
+        def price(item: str) -> int:
+            return 2 * len(item)
+
+        server.add_tool(price)
+        await context.session.send_tool_list_changed()
+        await context.notify_tools_changed()
+        return "open"
+
     return server
+
+
+def http_app(heard: Heard, *, json_response: bool = False, sse: bool = False) -> Any:
+    """Return an application with the tools `stock`, `hang`, `flood` and `open_shop`."""
+    server = _server(heard)
+    return server.sse_app() if sse else server.streamable_http_app(json_response=json_response)
 
 
 @contextmanager
 def http_server(
-    *, json_response: bool = False, port: int = 0, instead: Mapping[bytes, bytes] | None = None
+    *,
+    json_response: bool = False,
+    sse: bool = False,
+    port: int = 0,
+    instead: Mapping[bytes, bytes] | None = None,
 ) -> Generator[tuple[str, Heard]]:
-    """Serve the tools `stock`, `hang` and `flood`; yield the address and what is heard.
+    """Serve the tools of `http_app`; yield the address and what is heard.
 
     Args:
         json_response: Whether it answers with JSON instead of a stream.
@@ -70,7 +92,7 @@ def http_server(
         instead: Bytes that are sent in the place of others, of the same length.
     """
     heard = Heard()
-    app: Any = _server(heard).streamable_http_app(json_response=json_response)
+    app = http_app(heard, json_response=json_response, sse=sse)
 
     async def noting(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -86,7 +108,7 @@ def http_server(
         await app(scope, receive, sending)
 
     with served_app(noting, port) as address:
-        yield f"{address}/mcp", heard
+        yield f"{address}/{'sse' if sse else 'mcp'}", heard
 
 
 @contextmanager

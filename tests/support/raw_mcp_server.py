@@ -1,11 +1,13 @@
 """An MCP server on standard input and output, of the standard library alone, with faults to order.
 
 `python raw_mcp_server.py [NOTES]`: a line goes into the file NOTES when it starts. Each tool is a
-function below: it returns its result's text, or None if it has none yet.
+function below: it returns its result's text, or None if it has none yet. Some are there where an
+environment variable asks for them: CHANGING, ODD, PICTURES.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -14,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FLOOD_BYTES", "SERVER"]
+__all__ = ["FLOOD_BYTES", "PICTURE", "SERVER"]
 
 SERVER = Path(__file__)
 FLOOD_BYTES = 50_000_000
@@ -107,6 +109,54 @@ def halves(number: int) -> str:
     return "9 \ud83d m"
 
 
+def change(number: int, quietly: bool = False) -> str:
+    """Put `newer` in the place of `older`, and say so."""
+    del TOOLS["older"]
+    TOOLS["newer"] = newer
+    if not quietly:
+        send({"method": "notifications/tools/list_changed"})
+    return "changed"
+
+
+def older(number: int) -> str:
+    """Be there at first."""
+    return "old"
+
+
+def newer(number: int) -> str:
+    """Be there later."""
+    return "new"
+
+
+def picture(number: int, kind: str = "image/png", size: int = 0) -> None:
+    """Give a text, a picture, a sound and a resource that is a picture."""
+    data = base64.b64encode(PICTURE + b"0" * size).decode()
+    resource = {"uri": "file:///p.png", "mimeType": "image/png", "blob": data}
+    content = [
+        {"type": "text", "text": "Here it is."},
+        {"type": "image", "mimeType": kind, "data": data},
+        {"type": "audio", "mimeType": "audio/wav", "data": base64.b64encode(b"RIFF").decode()},
+        {"type": "resource", "resource": resource},
+    ]
+    send({"id": number, "result": {"content": content}})
+
+
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""A PNG of one pixel."""
+TEXT = {"type": "string"}
+ODD: list[Any] = [
+    {"name": "no_schema"},
+    {"name": "text_schema", "inputSchema": "object"},
+    {"name": "nested", "inputSchema": {"properties": {"a": TEXT, "required": ["a"]}}},
+    {"name": "dangling", "inputSchema": {"properties": {"a": {"$ref": "#/$defs/gone"}}}},
+    {"name": "", "inputSchema": {}},
+    "nonsense",
+    {"name": "echo", "inputSchema": {"type": "object"}},
+    {"name": "loose", "inputSchema": {"anyOf": [{"properties": {"a": TEXT}}]}, "outputSchema": 7},
+]
+
 TOOLS: dict[str, Callable[..., str | None]] = {
     tool.__name__: tool
     for tool in (
@@ -114,6 +164,12 @@ TOOLS: dict[str, Callable[..., str | None]] = {
         chatter, halves,
     )
 }  # fmt: skip
+
+
+if "CHANGING" in os.environ:
+    TOOLS.update({"change": change, "older": older})
+if "PICTURES" in os.environ:
+    TOOLS["picture"] = picture
 
 
 def send(message: dict[str, Any]) -> None:
@@ -143,7 +199,7 @@ def take(message: dict[str, Any]) -> None:
             send({"id": number, "result": {**result, "serverInfo": server}})
         case "tools/list":
             tools = [listed(name, tool) for name, tool in TOOLS.items()]
-            send({"id": number, "result": {"tools": tools}})
+            send({"id": number, "result": {"tools": tools + (ODD if "ODD" in os.environ else [])}})
         case "tools/call":
             text = TOOLS[given["name"]](number, **given.get("arguments") or {})
             if text is not None:

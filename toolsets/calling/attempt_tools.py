@@ -14,7 +14,8 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from ..catalogue import Catalogue
 from ..source import Toolset, ToolsetUse
 from .journaled import JournaledCalls, calls_of
-from .offered import OfferedTool, offered_tools
+from .offered import OfferedTool, OwnName, earlier_names, offered_tools
+from .picture_files import ForModel
 
 __all__ = ["AttemptTools"]
 
@@ -37,6 +38,7 @@ class AttemptTools(AbstractToolset[None]):
         default_factory=list[tuple[str, str, Toolset]]
     )
     _offered: dict[str, OfferedTool] = field(default_factory=dict[str, OfferedTool])
+    _names: dict[str, OwnName] = field(default_factory=dict[str, OwnName])
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     @property
@@ -50,10 +52,11 @@ class AttemptTools(AbstractToolset[None]):
         Raises:
             ToolsetError: One can't be had.
         """
-        for name in self.names:
-            source = self.catalogue.source(name)
+        # A plan may name a server by both of its names.
+        sources = {source.name: source for source in map(self.catalogue.source, self.names)}
+        for source in sources.values():
             toolset = await source.toolset(self.use).for_run(ctx)
-            self._toolsets.append((name, source.server, toolset))
+            self._toolsets.append((source.name, source.server, toolset))
         return self
 
     async def for_run_step(self, ctx: RunContext[None]) -> Self:
@@ -82,10 +85,16 @@ class AttemptTools(AbstractToolset[None]):
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
         """Return the tools of all toolsets, under names that differ."""
         listed = await asyncio.gather(*(each.get_tools(ctx) for _, _, each in self._toolsets))
-        self._offered = offered_tools(
+        toolsets = [
             (*toolset, {name: tool for name, tool in tools.items() if self.only(tool.tool_def)})
             for toolset, tools in zip(self._toolsets, listed, strict=True)
-        )
+        ]
+        if not self._names:
+            self._names = earlier_names(toolsets, self.journaled.called)
+        self._offered = offered_tools(toolsets, self._names)
+        self._names |= {
+            shown: (offered.toolset, offered.own_name) for shown, offered in self._offered.items()
+        }
         # A model that calls wrongly reads why, as often as it may call.
         most = self.journaled.rules.most
         return {
@@ -95,7 +104,7 @@ class AttemptTools(AbstractToolset[None]):
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[None], tool: ToolsetTool[None]
-    ) -> str:
+    ) -> ForModel:
         """Return what the model reads of a call; see `JournaledCalls.call` for what it raises."""
         offered = self._offered[name]
         own = replace(offered.tool, tool_def=replace(tool.tool_def, name=offered.own_name))

@@ -39,6 +39,8 @@ from ..journal.file import CallJournal
 from ..limits import ToolLimits
 from ..marks import is_acting, is_idempotent
 from .hearing import tell_call
+from .picture_files import ForModel, PictureFiles
+from .pictures import bare, restored
 from .repeats import repeats
 from .result_text import cut, result_text
 from .shown import arguments_of, earlier_calls, ended_call, wanted_call
@@ -65,6 +67,7 @@ class JournaledCalls:
     Attributes:
         tag: Names the attempt in questions, so that an answer counts for no other: with the hash
             of what it was asked.
+        takes_pictures: Whether the model is shown the pictures of tools.
         calls: What was called so far, by its number, for people.
         messages: The conversation as an earlier process left it, to its last answer.
     """
@@ -77,6 +80,7 @@ class JournaledCalls:
     limits: ToolLimits
     rules: AttemptRules
     secrets: frozenset[str] = frozenset()
+    takes_pictures: bool = False
     clock: Callable[[], float] = time.time
     calls: dict[int, ToolCall] = field(init=False)
     messages: list[ModelMessage] = field(init=False)
@@ -90,6 +94,8 @@ class JournaledCalls:
 
     def __post_init__(self) -> None:
         self._before = self.journal.read()
+        shown = PictureFiles(self.run, shown=self.takes_pictures)
+        self._before.messages = restored(self._before.messages, shown.read)
         read = conversation_of(self._before)
         self._written = len(read)
         self.messages = with_own_history(read)
@@ -104,6 +110,11 @@ class JournaledCalls:
                 self.attempt,
             )
 
+    @property
+    def called(self) -> dict[str, str]:
+        """The names by which earlier processes called tools, and the toolset of each."""
+        return {key.tool: toolset for key, toolset in self._before.toolsets.items()}
+
     def note(self, messages: Sequence[ModelMessage]) -> None:
         """Write down what is new of the conversation, before the calls of its last answer.
 
@@ -111,7 +122,7 @@ class JournaledCalls:
             StorageError: It can't be written, so the calls must not be made.
         """
         if new := list(messages[self._written :]):
-            dumped = ModelMessagesTypeAdapter.dump_python(new, mode="json")
+            dumped = bare(ModelMessagesTypeAdapter.dump_python(new, mode="json"))
             entry = Messages(at=self.clock(), messages=dumped, after=self._written)
             self.journal.write(entry)
             self._written = len(messages)
@@ -122,8 +133,8 @@ class JournaledCalls:
         position: int,
         tools: Mapping[str, tuple[str, str, ToolDefinition]],
         make: Callable[[], Awaitable[object]],
-    ) -> str:
-        """Return what the model reads of a call in the last answer.
+    ) -> ForModel:
+        """Return what the model reads of a call in the last answer, and the pictures it is shown.
 
         Args:
             position: Which of the answer's calls it is, from 0.
@@ -223,7 +234,7 @@ class JournaledCalls:
         part: ToolCallPart,
         tool: ToolDefinition,
         make: Callable[[], Awaitable[object]],
-    ) -> str:
+    ) -> ForModel:
         async with turn_at(server, self.limits.at_once):
             if key in self._begun:
                 raise UncertainCallError(f"{self.step}: {key.tool} was begun already.")
@@ -237,7 +248,7 @@ class JournaledCalls:
                 Approvals(self.run).use(answer, started)
             shown = shown.model_copy(update={"started_at": started})
             tell_call(shown)
-            text, failed = await self._outcome(shown, make)
+            text, failed, pictures = await self._outcome(shown, make)
             text = whole_characters(text)
         ended = Committed(
             at=self.clock(),
@@ -245,6 +256,7 @@ class JournaledCalls:
             outcome="refused" if failed else "returned",
             result=cut(text, self.limits.characters),
             characters=len(text),
+            pictures=pictures,
             seconds=self.clock() - started,
         )
         try:
@@ -255,29 +267,34 @@ class JournaledCalls:
         self._tell_end(shown, ended, "refused" if failed else "returned")
         if failed:
             raise ToolFailed(ended.result)
-        return ended.result
+        return self._for_model(ended)
 
     async def _outcome(
         self, shown: ToolCall, make: Callable[[], Awaitable[object]]
-    ) -> tuple[str, bool]:
-        """Return what a call came to as text, and whether that is a failure."""
+    ) -> tuple[str, bool, tuple[str, ...]]:
+        """Return what a call came to as text, whether that is a failure, and its pictures."""
         try:
             async with asyncio.timeout(self.limits.seconds):
-                return result_text(await make()), False
+                value = await make()
+                return result_text(value), False, PictureFiles(self.run).keep(value)
         except (ToolFailed, ModelRetry) as error:
-            return error.message, True
+            return error.message, True, ()
         except TimeoutError:
-            return f"{shown.tool} did not answer within {self.limits.seconds:g} s.", True
+            return f"{shown.tool} did not answer within {self.limits.seconds:g} s.", True, ()
         except SwarmError as error:
-            return str(error), True
+            return str(error), True, ()
         except Exception as error:  # noqa: BLE001 - whatever a tool raises costs the attempt no more
-            return f"{shown.tool} failed: {error!r}", True
+            return f"{shown.tool} failed: {error!r}", True, ()
 
-    def _stored(self, shown: ToolCall, committed: Committed) -> str:
+    def _stored(self, shown: ToolCall, committed: Committed) -> ForModel:
         self._tell_end(shown, committed, "stored")
         if committed.outcome == "refused":
             raise ToolFailed(committed.result)
-        return committed.result
+        return self._for_model(committed)
+
+    def _for_model(self, committed: Committed) -> ForModel:
+        files = PictureFiles(self.run, shown=self.takes_pictures)
+        return files.result(committed.result, committed.pictures)
 
     def _refusal(self, shown: ToolCall, why: str) -> ToolFailed:
         ended = shown.model_copy(update={"outcome": "refused", "result": why})

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic_ai.toolsets import ToolsetTool
 
+from ..names import fitted
 from ..source import Toolset
 
-__all__ = ["OfferedTool", "offered_tools"]
+__all__ = ["OfferedTool", "OwnName", "ToolsOf", "earlier_names", "offered_tools"]
 
-_LONGEST = 64
-"""Characters that providers take in a tool's name."""
+OwnName = tuple[str, str]
+"""A toolset's name, and a tool's own name in it."""
+ToolsOf = tuple[str, str, Toolset, Mapping[str, ToolsetTool[None]]]
+"""Of a toolset its name, its server, itself, and its tools by their own names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +37,67 @@ class OfferedTool:
 
 
 def offered_tools(
-    toolsets: Iterable[tuple[str, str, Toolset, Mapping[str, ToolsetTool[None]]]],
+    toolsets: Iterable[ToolsOf], earlier: Mapping[str, OwnName] | None = None
 ) -> dict[str, OfferedTool]:
     """Return the tools by the names that the model is given.
 
-    A name that two toolsets have gets its toolset's before it.
+    A name that two toolsets have gets its toolset's before it. What is too long, or still equal,
+    ends with a hash of both names.
 
     Args:
-        toolsets: Of each its name, its server, itself, and its tools by their own names.
+        toolsets: What each of them has.
+        earlier: Names that the model was given before. Each stays with its tool, and none is given
+            to another one.
     """
-    toolsets = list(toolsets)
-    times = Counter(name for _, _, _, tools in toolsets for name in tools)
+    toolsets = [*toolsets]
+    names = _names([(name, own) for name, _, _, tools in toolsets for own in tools], earlier or {})
     offered: dict[str, OfferedTool] = {}
     for toolset, server, owner, tools in toolsets:
-        for name, tool in tools.items():
-            shown = f"{toolset}_{name}"[:_LONGEST] if times[name] > 1 else name
+        for own, tool in tools.items():
+            shown = names[toolset, own]
             renamed = replace(tool, tool_def=replace(tool.tool_def, name=shown))
-            offered[shown] = OfferedTool(toolset, server, owner, name, renamed)
+            offered[shown] = OfferedTool(toolset, server, owner, own, renamed)
     return offered
+
+
+def earlier_names(toolsets: Iterable[ToolsOf], called: Mapping[str, str]) -> dict[str, OwnName]:
+    """Return whose names those are by which an earlier process called tools.
+
+    Args:
+        toolsets: What each of them has.
+        called: Names that the model was given, and the toolset of each.
+    """
+    tools_of = {name: tools for name, _, _, tools in toolsets}
+    found: dict[str, OwnName] = {}
+    for shown, toolset in called.items():
+        tools = tools_of.get(toolset, {})
+        owns = (own for own in tools if shown in _candidates((toolset, own)))
+        own = shown if shown in tools else next(owns, None)
+        if own is not None:
+            found[shown] = (toolset, own)
+    return found
+
+
+def _names(tools: Sequence[OwnName], earlier: Mapping[str, OwnName]) -> dict[OwnName, str]:
+    names = {tool: shown for shown, tool in earlier.items() if tool in set(tools)}
+    taken = set(earlier)
+    times = Counter(fitted(own) for _, own in tools)
+    # Names of their own come first: none of them depends on what another one is called.
+    for tool in tools:
+        plain = fitted(tool[1])
+        if tool not in names and times[plain] == 1 and plain not in taken:
+            names[tool] = plain
+            taken.add(plain)
+    for tool in tools:
+        if tool not in names:
+            names[tool] = next(each for each in _candidates(tool)[1:] if each not in taken)
+            taken.add(names[tool])
+    return names
+
+
+def _candidates(tool: OwnName) -> tuple[str, ...]:
+    """Return what a tool may be called, the best name first."""
+    toolset, own = tool
+    both = f"{toolset}_{own}"
+    hashed = (fitted(f"{both}\0{more}", told_apart=True) for more in ("", *"123456789"))
+    return (fitted(own), fitted(both), *hashed)

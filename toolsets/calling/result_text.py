@@ -9,6 +9,7 @@ from pydantic_ai.messages import BinaryContent, FileUrl, ToolReturn
 from pydantic_core import to_json
 
 from ...text import whole_characters, without_surrogates
+from .pictures import picture_of
 
 __all__ = ["cut", "result_text"]
 
@@ -24,7 +25,10 @@ def result_text(value: object) -> str:
             parts = [value.return_value, *_parts(value.content)]
             return "\n".join(result_text(part) for part in parts if part is not None)
         case BinaryContent():
-            return f"[{value.media_type}, {len(value.data):,} bytes, not shown]"
+            size = f"{len(value.data):,} bytes"
+            if (picture := picture_of(value)) is not None:
+                return f"[{picture.identifier}: {picture.media_type}, {size}]"
+            return f"[{value.media_type}, {size}, not shown]"
         case FileUrl():
             return value.url
         case _:

@@ -75,6 +75,7 @@ class Committed(Frozen):
         outcome: `returned`, or `refused`: an error that the model may learn from.
         result: The text that the model reads, cut to its bound.
         characters: Those of the whole result.
+        pictures: Names of the pictures that a model which takes them is shown as well.
     """
 
     kind: Literal["committed"] = "committed"
@@ -83,6 +84,7 @@ class Committed(Frozen):
     outcome: Literal["returned", "refused"] = "returned"
     result: str = ""
     characters: int = 0
+    pictures: tuple[str, ...] = ()
     seconds: float = 0.0
 
 

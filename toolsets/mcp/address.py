@@ -2,25 +2,81 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx2
+from fastmcp.client.transports.base import ClientTransport, TransportOptions
 from fastmcp.client.transports.http import StreamableHttpTransport
+from fastmcp.client.transports.sse import SSETransport
+from mcp import ClientSession
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from .configuration import HttpServer
 from .lines import WholeText
+from .oauth.logins import stored_login
+from .refusal import refusal_text
+from .session import ForgivingSession
 
-__all__ = ["address_transport"]
+__all__ = ["Refusals", "address_transport", "quieten"]
 
 _logger = logging.getLogger("prefect_swarm.toolsets")
+_QUIET_S = 3600.0
+"""Seconds that a server may be silent on its stream of events."""
 
 
-def address_transport(server: HttpServer, most_bytes: int) -> StreamableHttpTransport:
-    """Return what opens a session; no answer of more bytes is read."""
-    _quieten()
+class Refusals:
+    """What a server refused, as its answers say.
+
+    Attributes:
+        sent: What requests are sent with, as `refusal_text` has it.
+        last: The text of the last refusal; "" after an answer that is none.
+        count: How many there were.
+        lost: Set where an answer that would come on the stream of events never will.
+    """
+
+    def __init__(self, server: HttpServer, sent: str) -> None:
+        """Take a server, and what requests to it are sent with."""
+        self._server, self.sent = server, sent
+        self.last, self.count = "", 0
+        self.lost = asyncio.Event()
+
+    async def note(self, response: httpx2.Response) -> None:
+        """Look at an answer. Those of an authorization server say nothing of this one."""
+        if response.request.url.host != httpx2.URL(self._server.url).host:
+            return
+        is_post = response.request.method == "POST"
+        if response.status_code < 400:
+            self.last = "" if is_post else self.last
+            return
+        # Not each server has a stream of its own events, or sessions to end.
+        if not is_post and self._server.kind == "http":
+            return
+        body = "" if _is_stream(response) else (await _text(response))[:4096]
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        self.last = refusal_text(response.status_code, headers, body, self.sent)
+        self.count += 1
+        if self._server.kind == "sse":
+            self.lost.set()
+
+
+async def _text(response: httpx2.Response) -> str:
+    try:
+        return (await response.aread()).decode("utf-8", "replace")
+    except httpx2.HTTPError:
+        return ""
+
+
+def address_transport(server: HttpServer, most_bytes: int) -> tuple[ClientTransport, Refusals]:
+    """Return what opens a session, and what it notes; no answer of more bytes is read."""
+    quieten()
+    has_token = any(name.lower() == "authorization" for name in server.headers)
+    login = None if has_token else stored_login(server)
+    refusals = Refusals(server, "header" if has_token else "login" if login else "none")
 
     def client(
         headers: dict[str, str] | None = None,
@@ -29,15 +85,48 @@ def address_transport(server: HttpServer, most_bytes: int) -> StreamableHttpTran
         follow_redirects: bool = True,  # noqa: ARG001 - the caller's own rule holds
     ) -> httpx2.AsyncClient:
         made = create_mcp_http_client(headers=headers, timeout=timeout, auth=auth)
-        made.event_hooks["response"].append(_bound(most_bytes))
+        made.event_hooks["response"] += [_bound(most_bytes), refusals.note]
         return made
 
-    return StreamableHttpTransport(
+    if server.kind == "sse":
+        return _Sse(
+            server.url,
+            headers=dict(server.headers),
+            auth=login,
+            sse_read_timeout=_QUIET_S,
+            httpx_client_factory=client,
+        ), refusals
+    return _Http(
         server.url,
         headers=dict(server.headers),
+        auth=login,
         httpx_client_factory=client,
         max_sse_event_size=most_bytes,
-    )
+    ), refusals
+
+
+class _Http(StreamableHttpTransport):
+    @asynccontextmanager
+    async def connect_session(
+        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Any
+    ) -> AsyncGenerator[ClientSession]:
+        options = _forgiving(transport_options)
+        async with super().connect_session(transport_options=options, **session_kwargs) as session:
+            yield session
+
+
+class _Sse(SSETransport):
+    @asynccontextmanager
+    async def connect_session(
+        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Any
+    ) -> AsyncGenerator[ClientSession]:
+        options = _forgiving(transport_options)
+        async with super().connect_session(transport_options=options, **session_kwargs) as session:
+            yield session
+
+
+def _forgiving(options: TransportOptions | None) -> TransportOptions:
+    return replace(options or TransportOptions(), session_class=ForgivingSession)
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -65,11 +154,15 @@ def _bound(most: int) -> Any:
     async def bound(response: httpx2.Response) -> None:
         if isinstance(response.stream, httpx2.AsyncByteStream):
             # The events of a stream are bounded one by one, by the transport.
-            streams = response.headers.get("content-type", "").startswith("text/event-stream")
+            limit = None if _is_stream(response) else most
             is_text = "content-encoding" not in response.headers
-            response.stream = _Bounded(response.stream, None if streams else most, is_text=is_text)
+            response.stream = _Bounded(response.stream, limit, is_text=is_text)
 
     return bound
+
+
+def _is_stream(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").startswith("text/event-stream")
 
 
 class _ToDebug(logging.Filter):
@@ -83,6 +176,12 @@ class _ToDebug(logging.Filter):
 _to_debug = _ToDebug()
 
 
-def _quieten() -> None:
-    for name in ("mcp.client.streamable_http", "httpx2"):
+def quieten() -> None:
+    """Keep what the libraries log of servers' faults off the terminal."""
+    for name in (
+        "mcp.client.streamable_http",
+        "mcp.client.sse",
+        "mcp.client.auth.oauth2",
+        "httpx2",
+    ):
         logging.getLogger(name).addFilter(_to_debug)

@@ -1,8 +1,7 @@
-"""MCP servers as a configuration has them, in the usual `mcpServers` form. Pure."""
+"""MCP servers as a configuration has them. Pure: the files that it names are read by the caller."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
@@ -11,25 +10,31 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator
 from ...errors import InputError
 from ...frozen import Frozen
 from ..names import checked_name
-from .expanding import UnsetVariableError, expanded
-
-__all__ = ["HttpServer", "McpEndpoint", "OwnMarks", "StdioServer", "read_servers", "server_of"]
-
-_SERVERS, _OWN = "mcpServers", "swarm"
-_READ = (
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "url",
-    "headers",
-    "type",
-    "transport",
-    "description",
-    _OWN,
+from .expanding import INPUT, UnsetVariableError, expanded
+from .written.forms import (
+    EXAMPLE,
+    FormError,
+    ReadFile,
+    environment_in,
+    inputs_in,
+    kind_of,
+    plain_entry,
+    servers_in,
 )
-_HTTP_TYPES = ("http", "streamable-http", "streamable_http", "streamableHttp")
-_EXAMPLE = '{"mcpServers": {"time": {"command": "mcp-server-time"}}}'
+from .written.jsonc import parse_jsonc
+from .written.naming import slugs
+
+__all__ = [
+    "HttpServer",
+    "McpEndpoint",
+    "OAuthClient",
+    "OwnMarks",
+    "StdioServer",
+    "read_servers",
+    "server_of",
+]
+
+_FORM = f"Write it so: {EXAMPLE}"
 
 
 class _OfOtherTools(Frozen):
@@ -52,11 +57,29 @@ class StdioServer(_OfOtherTools):
     cwd: str | None = None
 
 
+class OAuthClient(_OfOtherTools):
+    """A client that is registered with a server's authorization server by hand.
+
+    Without one the client registers itself.
+    """
+
+    client_id: str = Field(default="", alias="clientId")
+    client_secret: str = Field(default="", alias="clientSecret")
+    callback_port: int = Field(default=0, alias="callbackPort", ge=0, le=65535)
+    scope: str = ""
+
+
 class HttpServer(_OfOtherTools):
-    """A server at an address, which speaks streamable HTTP."""
+    """A server at an address.
+
+    Attributes:
+        kind: How it is spoken to: over streamable HTTP, or over SSE as older servers are.
+    """
 
     url: str = Field(pattern=r"^https?://[^\s/]")
     headers: dict[str, str] = Field(default_factory=dict[str, str])
+    kind: Literal["http", "sse"] = "http"
+    oauth: OAuthClient = OAuthClient()
 
 
 class OwnMarks(Frozen):
@@ -76,13 +99,21 @@ class McpEndpoint(Frozen):
     """A server by its name.
 
     Attributes:
+        title: Its name as its file has it, where plans can't call it so; "" where they can.
         about: What it is good for, if its configuration has a `description`.
+        only: Its own names of the tools that are used; None for all of them.
+        without: Its own names of tools that aren't used.
+        passed_over: Keys of its entry that mean nothing here.
     """
 
     name: str
     how: StdioServer | HttpServer
+    title: str = ""
     marks: OwnMarks = OwnMarks()
     about: str = ""
+    only: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = ()
 
     @field_validator("name")
     @classmethod
@@ -90,9 +121,16 @@ class McpEndpoint(Frozen):
         return checked_name(name)
 
     @property
-    def transport(self) -> Literal["stdio", "HTTP"]:
+    def shown(self) -> str:
+        """The name that people know it by."""
+        return self.title or self.name
+
+    @property
+    def transport(self) -> Literal["stdio", "HTTP", "SSE"]:
         """How it is spoken to."""
-        return "stdio" if isinstance(self.how, StdioServer) else "HTTP"
+        if isinstance(self.how, StdioServer):
+            return "stdio"
+        return "SSE" if self.how.kind == "sse" else "HTTP"
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -101,60 +139,99 @@ class McpEndpoint(Frozen):
         A header may begin with how it is to be read, such as `Bearer`; so what follows a first
         blank is a value, too.
         """
-        given = self.how.env if isinstance(self.how, StdioServer) else self.how.headers
-        parts = (part for value in given.values() for part in (value, value.partition(" ")[2]))
+        how = self.how
+        given = how.env if isinstance(how, StdioServer) else how.headers
+        own = "" if isinstance(how, StdioServer) else how.oauth.client_secret
+        values = (*given.values(), own)
+        parts = (part for value in values for part in (value, value.partition(" ")[2]))
         return tuple(filter(None, parts))
 
 
-def read_servers(text: str, variables: Mapping[str, str], source: str) -> tuple[McpEndpoint, ...]:
-    """Return the servers of a configuration's text; those with `"disabled": true` are left out.
+def read_servers(
+    text: str, variables: Mapping[str, str], source: str, read: ReadFile | None = None
+) -> tuple[McpEndpoint, ...]:
+    """Return the servers of a configuration's text; those that are turned off are left out.
 
     Args:
-        text: JSON: an object with `mcpServers`.
+        text: JSON, which may have comments, in the form of this package or of another program.
         variables: What `${NAME}` stands for.
         source: Where the text is from, for errors.
+        read: Reads the `.env` files that the text names; without it they are passed over.
 
     Raises:
         InputError: It is no such text, a server is wrong, or a variable isn't set; says which
             server, which value, and what to do.
     """
-    return tuple(
-        server_of(name, entry, variables, source)
-        for name, entry in _entries(text, source).items()
-        if not _is_disabled(entry)
+    try:
+        document = parse_jsonc(text)
+        entries = servers_in(document)
+    except FormError as error:
+        raise InputError(f"{source}: {error}.", "Rename one of them.") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source} is not JSON: {error}.", _FORM) from None
+    if entries is None:
+        raise InputError(f"{source} has no object mcpServers.", _FORM)
+    known = {f"{INPUT}{name}": value for name, value in inputs_in(document).items()} | dict(
+        variables
     )
+    named = slugs(entries)
+    servers = (
+        server_of(name, entry, known, source, slug=named[name], read=read)
+        for name, entry in entries.items()
+    )
+    return tuple(server for server in servers if server is not None)
 
 
 def server_of(
-    name: str, entry: object, variables: Mapping[str, str] | None, source: str
-) -> McpEndpoint:
-    """Return a server by its entry; its texts are taken as they are where variables are None.
+    name: str,
+    entry: object,
+    variables: Mapping[str, str] | None,
+    source: str,
+    *,
+    slug: str = "",
+    read: ReadFile | None = None,
+) -> McpEndpoint | None:
+    """Return a server by its entry; None if the entry turns it off.
+
+    Args:
+        name: Its name as its source has it.
+        entry: Its part of the configuration.
+        variables: What `${NAME}` stands for; None takes texts as they are.
+        source: Where the entry is from, for errors.
+        slug: What plans call it; its name, if left out.
+        read: As `read_servers` has it.
 
     Raises:
         InputError: As `read_servers` has it.
     """
     where = f"The MCP server {name!r} of {source}"
     if not isinstance(entry, dict):
-        raise InputError(f"{where} is no object.", f"Write it so: {_EXAMPLE}")
-    entry = cast("dict[str, Any]", entry)
-    # Other keys may have variables that only other programs know.
-    entry = {key: entry[key] for key in _READ if entry.get(key) is not None}
+        raise InputError(f"{where} is no object.", _FORM)
     try:
-        read = entry if variables is None else expanded(entry, variables)
-    except UnsetVariableError as error:
-        raise InputError(
-            f"{where} needs the environment variable {error.variable} in {error.where}, "
-            "which isn't set.",
-            f"Set it, or write ${{{error.variable}:-DEFAULT}}.",
-        ) from None
-    about = read.get("description")
-    try:
+        if (plain := plain_entry(cast("dict[str, Any]", entry))) is None:
+            return None
+        values, passed_over = plain
+        values = values if variables is None else expanded(values, variables)
         return McpEndpoint(
-            name=name,
-            how=_how(read),
-            marks=OwnMarks.model_validate(read.get(_OWN, {})),
-            about=about if isinstance(about, str) else "",
+            name=slug or name,
+            title=name if slug and slug != name else "",
+            how=_how(values, read),
+            marks=OwnMarks.model_validate(values.get("swarm", {})),
+            about=about if isinstance(about := values.get("description"), str) else "",
+            only=values.get("only"),
+            without=values.get("without", ()),
+            passed_over=passed_over,
         )
+    except UnsetVariableError as error:
+        asked = f" for the input {error.asked!r}" if error.asked else ""
+        default = "" if error.asked else f", or write ${{{error.variable}:-DEFAULT}}"
+        raise InputError(
+            f"{where} needs the environment variable {error.variable}{asked} in {error.where}, "
+            "which isn't set.",
+            f"Set {error.variable}{default}.",
+        ) from None
+    except FormError as error:
+        raise InputError(f"{where}: {error}.", _TYPES) from None
     except InputError as error:
         raise InputError(f"{where}: {error.problem}", error.fix) from None
     except ValidationError as error:
@@ -165,37 +242,34 @@ def server_of(
         ) from None
 
 
-def _entries(text: str, source: str) -> dict[str, Any]:
-    try:
-        read = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not JSON: {error}.", f"Write it so: {_EXAMPLE}") from None
-    servers = cast("dict[str, Any]", read).get(_SERVERS) if isinstance(read, dict) else None
-    if not isinstance(servers, dict):
-        raise InputError(f"{source} has no object {_SERVERS}.", f"Write it so: {_EXAMPLE}")
-    return cast("dict[str, Any]", servers)
-
-
-def _is_disabled(entry: object) -> bool:
-    return isinstance(entry, dict) and cast("dict[str, Any]", entry).get("disabled") is True
-
-
-def _how(read: dict[str, Any]) -> StdioServer | HttpServer:
-    kind = read.get("type", read.get("transport"))
-    has = [key for key in ("command", "url") if key in read]
+def _how(values: Mapping[str, Any], read: ReadFile | None) -> StdioServer | HttpServer:
+    has = [key for key in ("command", "url") if key in values]
     if len(has) != 1:
         raise InputError(
             "it has both command and url." if has else "it has neither command nor url.",
-            "Give command for a process, or url for streamable HTTP.",
+            "Give command for a process, or url for an address.",
         )
-    if has == ["command"] and kind in (None, "stdio"):
-        return StdioServer.model_validate(read)
-    if has == ["url"] and (kind is None or kind in _HTTP_TYPES):
-        return HttpServer.model_validate(read)
-    raise InputError(
-        f"its type {kind!r} can't be used.",
-        "Servers are spoken to over stdio (command) or streamable HTTP (url, type http).",
-    )
+    kind = kind_of(values)
+    if (has == ["command"]) != (kind == "stdio"):
+        raise InputError(f"its type {kind!r} can't be used with {has[0]}.", _TYPES)
+    if kind == "stdio":
+        return StdioServer.model_validate(_with_file(values, read))
+    return HttpServer.model_validate({**values, "kind": kind})
+
+
+def _with_file(values: Mapping[str, Any], read: ReadFile | None) -> Mapping[str, Any]:
+    """Return the values with the variables of the `.env` file; those of `env` come first."""
+    path = values.get("envFile")
+    if read is None or not isinstance(path, str):
+        return values
+    env = values.get("env", {})
+    return {
+        **values,
+        "env": {**environment_in(read(path)), **env} if isinstance(env, dict) else env,
+    }
+
+
+_TYPES = "Servers are spoken to over stdio (command), http or sse (url)."
 
 
 def _without_values(error: ValidationError) -> list[str]:

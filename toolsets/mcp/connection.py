@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastmcp.client import Client
 from fastmcp.client.logging import LogMessage
 from mcp import MCPError
-from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST, Tool
+from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
+from mcp_types import ToolListChangedNotification
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.mcp import MCPToolset
 
@@ -18,9 +21,15 @@ from ..calling.masking import mask
 from .configuration import McpEndpoint, StdioServer
 from .described import ToolList, described
 from .process import ProcessTransport
+from .session import ForgivingSession
+
+if TYPE_CHECKING:
+    from .address import Refusals
 
 __all__ = ["MOST_BYTES", "Connection"]
 
+T = TypeVar("T")
+_logger = logging.getLogger("prefect_swarm.toolsets")
 MOST_BYTES = 8 * 1024 * 1024
 """The largest message of a server that is read."""
 _FORGOTTEN = (INVALID_REQUEST, -32001)
@@ -35,6 +44,10 @@ class Connection:
         self._endpoint = endpoint
         self._given_up = False
         self._process: ProcessTransport | None = None
+        self._refusals: Refusals | None = None
+        self._tools: ToolList | None = None
+        self._changes = 0
+        self._named: Mapping[str, str] = {}
         if isinstance(endpoint.how, StdioServer):
             transport = ProcessTransport(endpoint, endpoint.how, MOST_BYTES)
             self._process = transport
@@ -42,8 +55,10 @@ class Connection:
             # Importing it takes what only servers at an address need.
             from .address import address_transport
 
-            transport = address_transport(endpoint.how, MOST_BYTES)
-        self._client = Client(transport, log_handler=_pass_over, init_timeout=0)
+            transport, self._refusals = address_transport(endpoint.how, MOST_BYTES)
+        self._client = Client(
+            transport, log_handler=_pass_over, message_handler=self._hear, init_timeout=0
+        )
         self._toolset: MCPToolset[None] = MCPToolset(
             self._client, id=endpoint.name, tool_error_behavior="failed", max_retries=0
         )
@@ -76,9 +91,57 @@ class Connection:
         return self._client.is_connected() and not has_ended and not self._given_up
 
     async def tools(self) -> ToolList:
-        """Ask which tools it has."""
-        listed: list[Tool] = await self._toolset.list_tools()
-        return described(self._endpoint, listed)
+        """Return the tools that it has now: it is asked where that may have changed."""
+        if self._tools is not None:
+            return self._tools
+        changes, session = self._changes, self._client.session
+        listed = await self._answered(self._client.list_tools())
+        left_out = session.left_out if isinstance(session, ForgivingSession) else {}
+        tools = described(self._endpoint, listed, left_out)
+        self._tell(tools)
+        # What changed while the list was on its way isn't in it.
+        if changes == self._changes and not self._changes_unheard():
+            self._tools = tools
+        return tools
+
+    async def _hear(self, message: object) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._changes += 1
+            self._tools = None
+
+    def _changes_unheard(self) -> bool:
+        """Say whether its tools may change without a word: newer servers tell those who ask."""
+        abilities = self._client.server_capabilities
+        is_newer = self._client.initialize_result is None
+        return is_newer and bool(abilities and abilities.tools and abilities.tools.list_changed)
+
+    def _tell(self, tools: ToolList) -> None:
+        for name, why in tools.left_out.items():
+            if self._named.get(name) != why:
+                text = self.shown(f"the tool {name!r} is left out: {why}")
+                _logger.warning("The MCP server %s: %s", self._endpoint.shown, text)
+        self._named = tools.left_out
+
+    async def _answered(self, answer: Awaitable[T]) -> T:
+        """Wait for an answer that comes on a stream, or for a refusal after which none comes.
+
+        Raises:
+            ConnectionError: It was refused.
+        """
+        refusals = self._refusals
+        if refusals is None or self._endpoint.transport != "SSE":
+            return await answer
+        asked = asyncio.ensure_future(answer)
+        lost = asyncio.create_task(refusals.lost.wait())
+        try:
+            await asyncio.wait({asked, lost}, return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                self._given_up = True
+                raise ConnectionError(refusals.last)
+            return asked.result()
+        finally:
+            asked.cancel()
+            lost.cancel()
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Call a tool by its server's name for it, and return what it gave.
@@ -88,13 +151,18 @@ class Connection:
             ConnectionError: The session ended before there was an answer.
             Exception: The answer can't be read.
         """
+        refused = self._refusals.count if self._refusals else 0
         try:
-            return await self._toolset.direct_call_tool(tool, dict(arguments))
+            return await self._answered(self._toolset.direct_call_tool(tool, dict(arguments)))
         except ModelRetry as error:
             cause = error.__cause__
             if isinstance(cause, MCPError) and self._has_ended(cause):
                 self._given_up = True
                 raise ConnectionError(str(cause)) from error
+            if self._refusals and self._refusals.count > refused:
+                raise ToolFailed(
+                    f"The MCP server {self._endpoint.shown}: {self.refusal()}"
+                ) from error
             raise ToolFailed(self.shown(error.message)) from error
         except ToolFailed as error:
             raise ToolFailed(self.shown(error.message, None)) from error
@@ -121,10 +189,14 @@ class Connection:
         text = mask(text, self._endpoint.secrets)
         return text if most is None else one_line(text, most)
 
+    def refusal(self) -> str:
+        """Return what a server at an address refused last, and why; "" if it didn't."""
+        return self.shown(self._refusals.last) if self._refusals else ""
+
     def trace(self) -> str:
         """Return what the server left behind: how it ended, and its last words; "" for nothing."""
         if (process := self._process) is None:
-            return ""
+            return self.refusal()
         parts = [process.strange]
         if process.ended:
             code = "" if process.exit_code is None else f" with code {process.exit_code}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,13 +10,10 @@ from typing import Any
 from mcp.types import Tool
 from pydantic_ai.tools import ToolDefinition
 
+from ..names import fitted
 from .configuration import McpEndpoint, OwnMarks
 
 __all__ = ["ToolList", "described", "given_names"]
-
-_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST = 64
-"""Characters that models' providers take in a tool's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,29 +23,47 @@ class ToolList:
     Attributes:
         definitions: By the names that the model gets.
         own_names: The server's names for them, by those.
+        left_out: Why other tools can't be used, by the server's names for them.
     """
 
     definitions: Mapping[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
     own_names: Mapping[str, str] = field(default_factory=dict[str, str])
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def given_names(own: Sequence[str]) -> dict[str, str]:
-    """Return the names of a server's tools by distinct ones that any model takes."""
+    """Return the names of a server's tools by distinct ones that any model takes.
+
+    A name that any model takes stays. Others that would be equal end with a hash, so that no name
+    depends on the order of the tools.
+    """
+    own = tuple(dict.fromkeys(own))
+    times = Counter(fitted(name) for name in own)
     given: dict[str, str] = {}
-    for name in dict.fromkeys(own):
-        base = _FOREIGN.sub("_", name) or "_"
-        shown, number = base[:_LONGEST], 1
-        while shown in given:
-            number += 1
-            shown = f"{base[: _LONGEST - len(str(number)) - 1]}_{number}"
-        given[shown] = name
+    for name in own:
+        plain = fitted(name)
+        is_own = plain == name or times[plain] == 1
+        given[plain if is_own else fitted(name, told_apart=True)] = name
     return given
 
 
-def described(endpoint: McpEndpoint, tools: Sequence[Tool]) -> ToolList:
-    """Return a server's tools; the first of a name counts."""
+def described(
+    endpoint: McpEndpoint, tools: Sequence[Tool], left_out: Mapping[str, str] | None = None
+) -> ToolList:
+    """Return a server's tools.
+
+    Args:
+        endpoint: The server.
+        tools: What it says that it has; the first of a name counts.
+        left_out: Why others can't be used, by their names.
+    """
+    problems: dict[str, str] = dict(left_out or {})
     by_name: dict[str, Tool] = {}
     for tool in tools:
+        if not _is_wanted(tool.name, endpoint):
+            continue
+        if tool.name in by_name:
+            problems[tool.name] = "the server has another tool of that name, which is used"
         by_name.setdefault(tool.name, tool)
     names = given_names([*by_name])
     definitions = {
@@ -60,7 +75,12 @@ def described(endpoint: McpEndpoint, tools: Sequence[Tool]) -> ToolList:
         )
         for shown, own in names.items()
     }
-    return ToolList(definitions, names)
+    return ToolList(definitions, names, problems)
+
+
+def _is_wanted(name: str, endpoint: McpEndpoint) -> bool:
+    is_in = endpoint.only is None or name in endpoint.only
+    return is_in and name not in endpoint.without
 
 
 def _metadata(tool: Tool, own: OwnMarks) -> dict[str, Any]:

@@ -6,24 +6,47 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-__all__ = ["UnsetVariableError", "expanded"]
+__all__ = ["INPUT", "UnsetVariableError", "expanded", "variable_of_input"]
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}")
+INPUT = "input:"
+"""Stands before the id of what VS Code asks its user for: `${input:api-key}`."""
+_REFERENCE = re.compile(
+    r"\$\{(?:env:)?(input:[^}:]+|[A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}|\$\{(env:[^}]*)\}"
+)
+_FOREIGN = re.compile(r"[^A-Za-z0-9]+")
 
 
 class UnsetVariableError(Exception):
-    """A text needs a variable that isn't set; `where` is its place: `env.TOKEN`, `args.2`."""
+    """A text needs a variable that isn't set.
 
-    def __init__(self, variable: str, where: str) -> None:
+    Attributes:
+        variable: The environment variable.
+        where: The place of the text: `env.TOKEN`, `args.2`.
+        asked: The id of an input that the variable stands for; "" without one.
+    """
+
+    def __init__(self, variable: str, where: str, asked: str = "") -> None:
         super().__init__(variable, where)
-        self.variable, self.where = variable, where
+        self.variable, self.where, self.asked = variable, where, asked
+
+
+def variable_of_input(name: str) -> str:
+    """Return the environment variable that stands for an input: `API_KEY` for `api-key`."""
+    variable = _FOREIGN.sub("_", name).strip("_").upper()
+    return variable if variable[:1].isalpha() else f"INPUT_{variable}"
 
 
 def expanded(value: Any, variables: Mapping[str, str], where: str = "") -> Any:
     """Return JSON data with each `${NAME}` and `${NAME:-default}` of its texts replaced.
 
-    What a variable holds is taken as it is: references in it stay. An empty variable counts as
-    unset where a default is given, as in a shell.
+    `${env:NAME}` is the same, and `${input:api-key}` is `${API_KEY}`. What a variable holds is
+    taken as it is: references in it stay. An empty variable counts as unset where a default is
+    given, as in a shell.
+
+    Args:
+        value: Data as `json.loads` gives it.
+        variables: By their names; the default of an input by `input:` and its id.
+        where: The place of the value.
 
     Raises:
         UnsetVariableError: A variable without a default isn't set.
@@ -44,11 +67,19 @@ def expanded(value: Any, variables: Mapping[str, str], where: str = "") -> Any:
 def _text(text: str, variables: Mapping[str, str], where: str) -> str:
     def replace(found: re.Match[str]) -> str:
         name, has_default, default = found[1], found[2] is not None, found[3]
+        if name is None:
+            # Windows has variables such as `ProgramFiles(x86)`.
+            name = found[4].removeprefix("env:")
+        asked = name.removeprefix(INPUT) if name.startswith(INPUT) else ""
+        variable = variable_of_input(asked) if asked else name
+        value = variables.get(variable)
         if has_default:
-            return variables.get(name) or default
-        if name not in variables:
-            raise UnsetVariableError(name, where)
-        return variables[name]
+            return value or default
+        if value is None and asked:
+            value = variables.get(name)
+        if value is None:
+            raise UnsetVariableError(variable, where, asked)
+        return value
 
     return _REFERENCE.sub(replace, text)
 

@@ -93,7 +93,7 @@ class ServerOwner:
 
     @property
     def _title(self) -> str:
-        return f"The MCP server {self._endpoint.name}"
+        return f"The MCP server {self._endpoint.shown}"
 
     async def _own(self) -> None:
         try:
@@ -150,7 +150,9 @@ class ServerOwner:
     def _not_opened(self, connection: Connection, error: Exception) -> ToolFailed:
         late = f"it gave no answer within {self._start_s:g} s"
         why = late if isinstance(error, TimeoutError) else connection.shown(_why(error))
-        self._problem = "; ".join(filter(None, (why, connection.trace())))
+        # Of a refusal the libraries say no more than that there was one.
+        parts = [connection.refusal()] if connection.refusal() else [why, connection.trace()]
+        self._problem = "; ".join(filter(None, parts))
         how = "started" if self._is_process else "reached"
         return ToolFailed(f"{self._title} can't be {how}: {self._problem}.")
 

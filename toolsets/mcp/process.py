@@ -22,6 +22,7 @@ from ..calling.masking import mask
 from .child import CHUNK, end_child, start_child
 from .configuration import McpEndpoint, StdioServer
 from .lines import BoundedLines, TooLong, request_of, with_whole_characters
+from .session import ForgivingSession
 
 __all__ = ["ProcessTransport"]
 
@@ -56,14 +57,16 @@ class ProcessTransport(ClientTransport):
 
     @asynccontextmanager
     async def connect_session(
-        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Any
+        self,
+        *,
+        transport_options: TransportOptions | None = None,  # noqa: ARG002 - one kind of session
+        **session_kwargs: Any,
     ) -> AsyncGenerator[ClientSession]:
         """Start the server and yield a session; afterwards nothing of the server is left.
 
         Raises:
             OSError: It can't be started.
         """
-        options = transport_options or TransportOptions()
         server = self._server
         process = await start_child((server.command, *server.args), server.env, server.cwd)
         self.left = anyio.Event()
@@ -75,7 +78,7 @@ class ProcessTransport(ClientTransport):
             tasks.start_soon(self._log, cast("StreamReader", process.stderr))
             tasks.start_soon(_write, cast("StreamWriter", process.stdin), outgoing)
             try:
-                async with options.session_class(read, write, **session_kwargs) as session:
+                async with ForgivingSession(read, write, **session_kwargs) as session:
                     yield session
             finally:
                 with anyio.CancelScope(shield=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +11,11 @@ from ...blocks import McpServer
 from ...errors import InputError
 from ...text_files import read_text
 from .configuration import McpEndpoint, read_servers, server_of
+from .written.forms import folder_variables
 
 __all__ = ["servers_named"]
 
+_logger = logging.getLogger("prefect_swarm.toolsets")
 _BLOCK = "block:"
 _SLUG = "mcp-server"
 
@@ -23,7 +26,7 @@ async def servers_named(
     """Return the servers of files and blocks.
 
     Args:
-        named: Files in the `mcpServers` form and `block:mcp-server/NAME`, with commas between.
+        named: Configuration files and `block:mcp-server/NAME`, with commas between.
         variables: What `${NAME}` in files stands for; the environment, if left out.
 
     Raises:
@@ -33,7 +36,7 @@ async def servers_named(
     found: dict[str, McpEndpoint] = {}
     for name in filter(None, (part.strip() for part in (named or "").split(","))):
         for server in await _servers(name, variables):
-            if server.name in found:
+            if found.get(server.name, server) != server:
                 raise InputError(
                     f"Two MCP servers are named {server.name!r}; the second is of {name}.",
                     "Rename one of them: agents are given tools by that name.",
@@ -44,7 +47,7 @@ async def servers_named(
 
 async def _servers(name: str, variables: Mapping[str, str]) -> tuple[McpEndpoint, ...]:
     if not name.startswith(_BLOCK):
-        return read_servers(read_text(Path(name), "MCP configuration"), variables, name)
+        return _of_file(Path(name), variables)
     slug, _, block_name = name.removeprefix(_BLOCK).partition("/")
     if slug != _SLUG or not block_name:
         raise InputError(f"{name} is no block of an MCP server.", "Write block:mcp-server/NAME.")
@@ -56,4 +59,24 @@ async def _servers(name: str, variables: Mapping[str, str]) -> tuple[McpEndpoint
             "Create it in the Prefect UI, or see `prefect block ls`.",
         ) from None
     # The user wrote its values into a form, where no variable of this process is meant.
-    return (server_of(block_name, block.get_entry(), None, name),)
+    server = server_of(block_name, block.get_entry(), None, name)
+    return () if server is None else (server,)
+
+
+def _of_file(path: Path, variables: Mapping[str, str]) -> tuple[McpEndpoint, ...]:
+    text = read_text(path, "MCP configuration")
+    known = folder_variables(path.absolute(), str(Path.home())) | dict(variables)
+    folder = path.absolute().parent
+
+    def read(name: str) -> str:
+        return read_text(folder / name, "envFile")
+
+    servers = read_servers(text, known, str(path), read)
+    passed_over = [
+        f"{server.shown}: {', '.join(server.passed_over)}"
+        for server in servers
+        if server.passed_over
+    ]
+    if passed_over:
+        _logger.info("%s has keys that mean nothing here. %s", path, "; ".join(passed_over))
+    return servers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import AsyncExitStack
 from typing import Any, Self
 
@@ -18,6 +19,8 @@ from .owner import ServerOwner
 from .owners import owned
 
 __all__ = ["McpToolset"]
+
+_logger = logging.getLogger("prefect_swarm.toolsets")
 
 # Whether arguments fit a tool's schema is its server's to say.
 _ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
@@ -51,12 +54,18 @@ class McpToolset(AbstractToolset[None]):
         return None
 
     async def get_tools(self, ctx: RunContext[None]) -> dict[str, ToolsetTool[None]]:
-        """Return the server's tools.
+        """Return the server's tools, as they are now.
 
         Raises:
-            ToolsetError: The server can't be had, or gives none in time.
+            ToolsetError: The server can't be had, or gives none in time, and never did.
         """
-        self._tools = await self._entered().tools(self._limits.seconds)
+        try:
+            self._tools = await self._entered().tools(self._limits.seconds)
+        except ToolsetError as error:
+            # In the midst of a step its calls say what is wrong, and other tools go on.
+            if not self._tools.definitions:
+                raise
+            _logger.warning("%s", error)
         return {
             name: ToolsetTool(
                 toolset=self,
@@ -82,7 +91,7 @@ class McpToolset(AbstractToolset[None]):
         if not self._tools.own_names:
             await self.get_tools(ctx)
         if (own := self._tools.own_names.get(name)) is None:
-            raise ToolFailed(f"The MCP server {self.id} has no tool {name!r}.")
+            raise ToolFailed(f"The MCP server {self._endpoint.shown} has no tool {name!r}.")
         return await self._entered().call(own, tool_args, self._limits.seconds)
 
     def _entered(self) -> ServerOwner:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pydantic_ai import Agent
 from pydantic_ai.agent import AgentRun
-from pydantic_ai.exceptions import UsageLimitExceeded
+from pydantic_ai.exceptions import ModelHTTPError, UsageLimitExceeded
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
@@ -15,11 +16,13 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.usage import UsageLimits
 
 from ....blocks.answers.call_ids import WithOwnIds
+from ....blocks.profiles import takes_pictures
 from ....errors import EmptyOutputError
-from ....result import ToolCall
+from ....result import ToolCall, Usage
 from ....runs import RunFolder
 from ....toolsets.calling.attempt_tools import AttemptTools
 from ....toolsets.calling.journaled import JournaledCalls
+from ....toolsets.calling.pictures import pictures_in, text_of
 from ....toolsets.calling.repeats import repeats
 from ....toolsets.calling.verdict import AttemptRules
 from ....toolsets.catalogue import Catalogue, catalogue_of
@@ -34,8 +37,14 @@ from .budget import current_budget
 
 __all__ = ["ToolLoop"]
 
+_logger = logging.getLogger("prefect_swarm.tools")
+
 _MORE_REQUESTS = 5
 """Requests beyond the calls that are allowed: for the answer, and for models that call on."""
+_REFUSALS = (400, 415, 422)
+"""What providers answer where they don't take what a conversation holds."""
+_PICTURE_TOKENS = 1600
+"""About what providers count for a picture of the usual size."""
 
 
 @dataclass(slots=True)
@@ -48,13 +57,18 @@ class ToolLoop:
     messages: list[ModelMessage] = field(default_factory=list[ModelMessage])
     _journaled: JournaledCalls = field(init=False)
     _catalogue: Catalogue = field(init=False)
+    _spent: Usage = field(init=False, default_factory=Usage)
+    _shows_pictures: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
+        self._catalogue = catalogue_of(self.request.run)
+        self._journaled = self._journal(pictures=takes_pictures(self.model))
+
+    def _journal(self, *, pictures: bool) -> JournaledCalls:
         asked, run = self.request, RunFolder.of(self.request.run)
-        self._catalogue = catalogue_of(asked.run)
         limits = self._catalogue.limits
         attempt, asked_hash = _names(asked)
-        self._journaled = JournaledCalls(
+        return JournaledCalls(
             run=run,
             step=asked.step,
             attempt=asked.attempt,
@@ -63,6 +77,7 @@ class ToolLoop:
             limits=limits,
             rules=_rules(asked, self._catalogue),
             secrets=self._catalogue.secrets,
+            takes_pictures=pictures,
         )
 
     @property
@@ -71,6 +86,19 @@ class ToolLoop:
         return tuple(call for _, call in sorted(self._journaled.calls.items()))
 
     async def run(self) -> ModelResponse:
+        """Have the agent answer; see `_run`. A provider that refuses pictures is shown none."""
+        try:
+            return await self._run()
+        except ModelHTTPError as error:
+            if error.status_code not in _REFUSALS or not self._shows_pictures:
+                raise
+            _logger.warning("%s refused pictures of tools: %s", error.model_name, error.message)
+            # It is as after a kill: what the calls came to is in the journal.
+            self._spent, self._shows_pictures = current_budget().taken, False
+            self._journaled = self._journal(pictures=False)
+            return await self._run()
+
+    async def _run(self) -> ModelResponse:
         """Ask and call until the agent has answered, and return its last answer.
 
         An earlier process's conversation is gone on with: what it was answered is not asked again,
@@ -84,6 +112,7 @@ class ToolLoop:
         """
         asked, history = self.request, self._journaled.messages
         self.messages = list(history)
+        self._shows_pictures = any(map(_has_pictures, history))
         if history and not _calls_in(history[-1]):
             return _response(history[-1])
         only = _changes_nothing if asked.looks_around else _any
@@ -118,7 +147,9 @@ class ToolLoop:
         budget, before = current_budget(), len(self.messages)
         async for node in run:
             self.messages = run.all_messages()
-            budget.taken = usage_of(self.messages[before:])
+            budget.taken = self._spent + usage_of(self.messages[before:])
+            if Agent.is_model_request_node(node):
+                self._shows_pictures |= _has_pictures(node.request)
             if Agent.is_call_tools_node(node):
                 # Written before any of its calls is made.
                 self._journaled.note(self.messages)
@@ -148,8 +179,9 @@ class ToolLoop:
         answers = [message for message in self.messages if isinstance(message, ModelResponse)]
         before = answers[-1].usage if answers else None
         read = before.input_tokens + before.output_tokens if before else 0
-        new = "".join(str(getattr(part, "content", "")) for part in request.parts)
-        return read + tokens_of(new)
+        contents = [getattr(part, "content", "") for part in request.parts]
+        pictures = sum(len(pictures_in(content)) for content in contents)
+        return read + tokens_of("".join(map(text_of, contents))) + pictures * _PICTURE_TOKENS
 
 
 def _rules(request: SubagentRequest, catalogue: Catalogue) -> AttemptRules:
@@ -158,6 +190,10 @@ def _rules(request: SubagentRequest, catalogue: Catalogue) -> AttemptRules:
         most = min(most, request.max_calls)
     # What changes nothing needs no person who agrees to it.
     return AttemptRules(most, asks=catalogue.asks and not request.looks_around)
+
+
+def _has_pictures(message: ModelMessage) -> bool:
+    return any(pictures_in(getattr(part, "content", None)) for part in message.parts)
 
 
 def _any(_: ToolDefinition) -> bool:

@@ -22,11 +22,13 @@ def test_a_name_that_any_model_takes_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("own", "given"),
     [
-        (["files/read", "files.read"], ["files_read", "files_read_2"]),
-        (["x" * 90, "x" * 91], ["x" * 64, "x" * 62 + "_2"]),
+        (["files/read", "a"], ["files_read", "a"]),
+        (["files/read", "files.read"], ["files_read_2b7331", "files_read_601e4e"]),
+        (["files_read", "files.read"], ["files_read", "files_read_601e4e"]),
+        (["x" * 90], ["x" * 57 + "_efdfd9"]),
     ],
 )
-def test_names_that_models_could_not_tell_apart_are_numbered(
+def test_names_that_models_could_not_tell_apart_end_with_a_hash(
     own: list[str], given: list[str]
 ) -> None:
     assert [*given_names(own)] == given
@@ -69,9 +71,17 @@ def test_the_user_says_what_the_server_does_not(
     assert marks_of(own, hints) == expected
 
 
+def test_the_tools_that_a_file_of_another_program_turns_off_are_not_there() -> None:
+    endpoint = McpEndpoint(
+        name="a", how=StdioServer(command="x"), only=("get", "send"), without=("send",)
+    )
+    tools = [Tool(name=name, input_schema={}) for name in ("get", "send", "drop")]
+    assert [*described(endpoint, tools).definitions] == ["get"]
+
+
 def test_the_first_of_two_tools_of_a_name_counts() -> None:
     endpoint = McpEndpoint(name="a", how=StdioServer(command="x"))
     tools = [Tool(name="t", description=text, input_schema={}) for text in ("first", "second")]
-    assert [each.description for each in described(endpoint, tools).definitions.values()] == [
-        "first"
-    ]
+    found = described(endpoint, tools)
+    assert [each.description for each in found.definitions.values()] == ["first"]
+    assert "another tool of that name" in found.left_out["t"]

@@ -11,13 +11,14 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp_http_server import Heard, http_server, served_app
+from mcp_http_server import Heard, http_app, http_server, served_app
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.toolsets.mcp import connection
 from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint
 from prefect_swarm.toolsets.mcp.owners import owned
 from pydantic_ai.exceptions import ToolFailed
-from raw_servers import opened
+from raw_servers import context, opened
+from starlette.responses import JSONResponse
 
 pytestmark = pytest.mark.anyio
 
@@ -46,9 +47,62 @@ async def test_its_tools_are_called_with_the_headers_of_the_configuration(
 ) -> None:
     url, heard = shop
     async with opened(endpoint(url, Authorization="Bearer abcdef")) as tools:
-        assert sorted(tools.tools) == ["flood", "hang", "stock"]
+        assert sorted(tools.tools) == ["flood", "hang", "open_shop", "stock"]
         assert await tools.call("stock", item="apple") == 5
     assert set(heard.authorizations[-3:]) == {"Bearer abcdef"}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_changed_list_is_noticed(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Newer servers say so to those alone who ask for a stream; older ones say so to all.
+    monkeypatch.setattr(connection, "Client", partial(connection.Client, mode=mode))
+    with http_server() as (url, _):
+        async with opened(endpoint(url)) as tools:
+            assert "price" not in tools.tools
+            await tools.call("open_shop")
+            assert "price" in await tools.toolset.get_tools(context())
+
+
+async def test_a_refusal_says_status_words_and_what_to_do() -> None:
+    answer = JSONResponse({"error": {"message": "Who are you?"}}, 401)
+    with served_app(answer) as url:
+        with pytest.raises(ToolsetError) as caught:
+            async with opened(endpoint(url)):
+                pass
+        assert caught.value.problem == (
+            "The MCP server shop can't be reached: it answered 401 Unauthorized: Who are you? "
+            'It needs a token, such as "Bearer ${TOKEN}" in the header Authorization, '
+            "or a login by OAuth: `prefect-swarm doctor --mcp FILE --login`."
+        )
+        with pytest.raises(ToolsetError, match="doesn't take the token of its Authorization"):
+            async with opened(endpoint(url, Authorization="Bearer abcdef")):
+                pass
+
+
+class Guarded:
+    """A shop that takes a token until it doesn't."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self._app = http_app(Heard())
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        is_refused = scope["type"] == "http" and not self.is_open
+        answer = JSONResponse({"message": "too old"}, 403) if is_refused else self._app
+        await answer(scope, receive, send)
+
+
+async def test_a_refusal_in_the_midst_costs_a_call_and_the_tools_stay() -> None:
+    shop = Guarded()
+    with served_app(shop) as url:
+        async with opened(endpoint(f"{url}/mcp", Authorization="Bearer abcdef")) as tools:
+            shop.is_open = False
+            with pytest.raises(ToolFailed, match="it answered 403 Forbidden: too old") as caught:
+                await tools.call("stock", item="fig")
+            assert "abcdef" not in caught.value.message
+            assert "stock" in await tools.toolset.get_tools(context())
+            shop.is_open = True
+            assert await tools.call("stock", item="fig") == 3
 
 
 async def test_an_error_of_a_tool_is_for_the_model(shop: tuple[str, Heard]) -> None:

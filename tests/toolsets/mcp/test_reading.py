@@ -50,8 +50,34 @@ def test_variables_are_those_of_the_environment(
 
 
 def test_two_servers_of_a_name_are_refused(tmp_path: Path) -> None:
-    files = f"{written(tmp_path / 'a.json', 'a')},{written(tmp_path / 'b.json', 'a')}"
-    assert "Two MCP servers are named 'a'" in refused(files).problem
+    other = tmp_path / "b.json"
+    other.write_text('{"mcpServers": {"a": {"command": "other"}}}')
+    assert (
+        "Two MCP servers are named 'a'"
+        in refused(f"{written(tmp_path / 'a.json', 'a')},{other}").problem
+    )
+
+
+def test_the_same_server_in_two_files_is_one(tmp_path: Path) -> None:
+    files = f"{written(tmp_path / 'a.json', 'a')},{written(tmp_path / 'b.json', 'a', 'b')}"
+    assert [server.name for server in named(files)] == ["a", "b"]
+
+
+def test_a_file_of_an_editor_knows_its_workspace_and_says_what_means_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / ".vscode"
+    folder.mkdir()
+    (tmp_path / "keys.env").write_text("KEY=abc")
+    entry = {"command": "x", "cwd": "${workspaceFolder}", "gallery": True, "dev": {}}
+    (folder / "mcp.json").write_text(
+        json.dumps({"servers": {"My Notes": {**entry, "envFile": "${workspaceFolder}/keys.env"}}})
+    )
+    with caplog.at_level("INFO", "prefect_swarm.toolsets"):
+        [server] = named(str(folder / "mcp.json"))
+    assert server.how == StdioServer(command="x", cwd=str(tmp_path), env={"KEY": "abc"})
+    [line] = caplog.messages
+    assert line.endswith("has keys that mean nothing here. My Notes: gallery, dev")
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
@@ -95,6 +121,13 @@ def test_a_block_of_a_process_has_its_environment() -> None:
         env={"KEY": "abc"},
         cwd="/tmp",  # noqa: S108
     )
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_block_of_an_older_server_says_so() -> None:
+    McpServer(url="https://x.org/events", sse=True).save("older", overwrite=True)
+    [server] = named("block:mcp-server/older")
+    assert server.how == HttpServer(url="https://x.org/events", kind="sse")
 
 
 @pytest.mark.usefixtures("prefect_server")

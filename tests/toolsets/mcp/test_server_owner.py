@@ -240,6 +240,49 @@ async def test_a_name_that_the_server_does_not_have_is_for_the_model() -> None:
         assert await refusal(call) == "The MCP server raw has no tool 'nothing'."
 
 
+async def test_the_next_list_has_what_the_server_has_told_of() -> None:
+    async with opened(raw_server(CHANGING="1")) as raw:
+        assert {"older", "change"} <= set(raw.tools)
+        assert await raw.call("older") == "old"
+        assert await raw.call("change") == "changed"
+        tools = await raw.toolset.get_tools(context())
+        assert "newer" in tools
+        assert "older" not in tools
+        assert await raw.toolset.call_tool("newer", {}, context(), tools["newer"]) == "new"
+        gone = raw.toolset.call_tool("older", {}, context(), raw.tools["older"])
+        assert await refusal(gone) == "The MCP server raw has no tool 'older'."
+
+
+async def test_a_list_is_asked_for_once_as_long_as_nothing_changes() -> None:
+    async with opened(raw_server(CHANGING="1")) as raw:
+        await raw.call("change", quietly=True)
+        assert "older" in await raw.toolset.get_tools(context())
+
+
+async def test_a_tool_that_is_wrong_is_left_out_by_name_and_costs_no_other(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with opened(raw_server(ODD="1")) as raw:
+        assert await raw.call("echo", text="fine") == "fine"
+        assert raw.tools["loose"].tool_def.parameters_json_schema["properties"] == {
+            "a": {"type": "string"}
+        }
+        assert len(raw.tools) == 14
+        await raw.toolset.get_tools(context())
+    warnings = [line.partition("the tool ")[2] for line in caplog.messages]
+    assert warnings == [
+        "'no_schema' is left out: its JSON Schema is null, not an object",
+        "'text_schema' is left out: its JSON Schema is a str, not an object",
+        "'nested' is left out: its JSON Schema is wrong at properties/required: "
+        "['a'] is not of type 'object', 'boolean'",
+        "'dangling' is left out: its JSON Schema has a reference to what isn't in it: "
+        "'#/$defs/gone'",
+        "'#18' is left out: it has no name",
+        "'#19' is left out: it is no object",
+        "'echo' is left out: the server has another tool of that name, which is used",
+    ]
+
+
 async def test_a_toolset_outside_its_block_is_refused() -> None:
     async with opened(raw_server()) as raw:
         left: Opened = raw
