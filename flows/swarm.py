@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
 
-from prefect.client.schemas.objects import State
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
@@ -21,7 +21,7 @@ from ..blocks.failure_policy import FailurePolicy
 from ..blocks.limiter.refused import refused_providers
 from ..blocks.limiter.waiting import hear_waiting
 from ..blocks.loop_models import open_models
-from ..errors import InputError, RunAliveError, RunCancelledError
+from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline, gate_name, ready_for
 from ..memory.store import Store
 from ..result import Recall, RunFailedError, SwarmResult
@@ -48,6 +48,8 @@ from .forking.beginning import begin_fork, fork_plan
 from .forking.choice import ForkSource
 from .given.inputs import keep_inputs, stored_inputs
 from .lock import exclusive
+from .lost.handing_back import hand_back
+from .lost.place import check_not_lost, note_place
 from .options import SwarmOptions
 from .planning import plan_for, plan_rules
 from .preflight.gates import check_gates
@@ -107,21 +109,25 @@ async def swarm(
             can't be taken, or there is nothing to explore with.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
-        Pause: It is suspended until a person has answered; a worker goes on with it then.
+        Pause: It is suspended until a person has answered, or was handed back to the worker that
+            has its folder; a worker goes on with it then.
         PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
+        RunLostError: It had begun, and its folder isn't here.
         StorageError: There is no room for the run.
         ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
     """
     check_storage()
     run = RunFolder.of(str(flow_run.id))
     desk = desk_of(run)
+    await _look_for_folder(run, desk.flow_run, options)
     try:
         with exclusive(run):
             run.remove_temporary_files()
             _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
+            await note_place(run, desk.flow_run)
             await desk.take_answers()
             try:
                 return await _execute(run, desk, objective, plan, options)
@@ -133,6 +139,17 @@ async def swarm(
     except RunAliveError as error:
         # Leaves the flow run's state to the process that holds the run.
         raise Abort(str(error)) from error
+
+
+async def _look_for_folder(run: RunFolder, flow_run: FlowRun, options: SwarmOptions) -> None:
+    """Begin, or go on where the run's folder is; a run that is lost here is handed back."""
+    if options.start_over:
+        return
+    try:
+        await check_not_lost(run, flow_run)
+    except RunLostError as error:
+        await hand_back(run, flow_run, error)
+        raise
 
 
 async def _execute(
