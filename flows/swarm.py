@@ -47,6 +47,7 @@ from .exploring.looking import Explored, explored_before
 from .forking.beginning import begin_fork, fork_plan
 from .forking.choice import ForkSource
 from .given.inputs import keep_inputs, stored_inputs
+from .given.plans import PlanReference, given_plan, keep_plan
 from .lock import exclusive
 from .lost.handing_back import hand_back
 from .lost.place import check_not_lost, note_place
@@ -98,7 +99,8 @@ async def swarm(
 
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
-        plan: A plan of your own; left empty, the orchestrator writes one.
+        plan: A plan of your own, or its file's absolute path on the worker; left empty, the
+            orchestrator writes one.
         inputs: Texts to work on, by their names.
         options: Models and budgets.
         fork: A run whose finished steps are taken over, and whose plan is where none is given.
@@ -124,7 +126,7 @@ async def swarm(
     try:
         with exclusive(run):
             run.remove_temporary_files()
-            _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
+            plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
             await note_place(run, desk.flow_run)
@@ -316,18 +318,21 @@ def _begin(
     run: RunFolder,
     flow_run_id: str,
     objective: str,
-    plan: TaskIR | None,
+    given: TaskIR | PlanReference | None,
     inputs: dict[str, str] | None,
     options: SwarmOptions,
     fork: ForkSource | None,
-) -> None:
+) -> TaskIR | None:
+    """Write down what a run begins with, if it isn't; return the plan that it was given."""
     if not objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted.")
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
+    plan = given_plan(run, given)
     if not run.about():
         if plan is not None:
             check_objective(plan, objective)
+            keep_plan(run, plan, given)
         keep_inputs(run, inputs)
         if fork is not None:
             _check_without_inputs(run)
@@ -335,6 +340,7 @@ def _begin(
         about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
         run.append(ACCOUNTS, about)
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
+    return plan
 
 
 def _check_without_inputs(run: RunFolder) -> None:
@@ -358,16 +364,20 @@ async def _with_policy(options: SwarmOptions) -> SwarmOptions:
     return options.model_copy(update={"policy": block.get_policy()})
 
 
-def _plan(value: object) -> TaskIR | None:
+def _plan(value: object) -> TaskIR | PlanReference | None:
     if isinstance(value, str) and not value.strip():
         return None
-    if value is None or isinstance(value, TaskIR):
+    if isinstance(value, str) and value.startswith("/"):
+        return PlanReference(path=value.strip())
+    if value is None or isinstance(value, TaskIR | PlanReference):
         return value
+    if isinstance(value, dict) and value and value.keys() <= PlanReference.model_fields.keys():
+        return PlanReference.model_validate(value)
     return parse_plan(value)
 
 
 PlanParameter = Annotated[
-    TaskIR | None,
+    TaskIR | PlanReference | None,
     BeforeValidator(_plan),
     WithJsonSchema(
         {
@@ -381,4 +391,5 @@ PlanParameter = Annotated[
     ),
     WITH_SCHEMAS,
 ]
-"""A plan as itself, as the objects of JSON or as JSON text; an empty text means none."""
+"""A plan as itself, as the objects of JSON or as JSON text, or the absolute path of a file on the
+worker; an empty text means none."""

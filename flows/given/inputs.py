@@ -6,9 +6,10 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ...errors import RunDamagedError
+from ...errors import InputError, RunDamagedError
 from ...inputs.reading import given_together
 from ...runs import RunFolder
+from .plans import IN_FOLDER
 
 __all__ = ["inputs_given", "keep_inputs", "stored_inputs"]
 
@@ -40,6 +41,12 @@ def keep_inputs(run: RunFolder, parameter: Mapping[str, str] | None) -> None:
         InputError: A text can't be given under its name, or two have the same one.
         StorageError: There is no room for them.
     """
+    if IN_FOLDER in (parameter or {}):
+        raise InputError(
+            f"The inputs of run {run.run_id} are too large for a flow run's parameters, and "
+            f"{run.folder} doesn't have them.",
+            "Run the objective anew, with its inputs.",
+        )
     if texts := given_together(parameter or {}, _given.get() or {}):
         run.write(_FILE, texts)
 
