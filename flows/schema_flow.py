@@ -16,7 +16,7 @@ from ..tracing.prefect_spans import awaited_without_prefect_spans
 from .given.plans import within_limit
 from .temporary_server.ensured import ensure_server
 
-__all__ = ["WITH_SCHEMAS", "SchemaFlow", "schema_flow"]
+__all__ = ["WITH_SCHEMAS", "SchemaFlow", "refused_in_short", "schema_flow"]
 
 _REFUSED = (413, 422)
 _SHORT = 300
@@ -57,7 +57,7 @@ class SchemaFlow(Flow[P, R]):
             called = super().__call__(*args, **kwargs)
             if not iscoroutine(called):
                 return called
-            return _refused_in_short(awaited_without_prefect_spans(called))
+            return refused_in_short(awaited_without_prefect_spans(called))
 
     def serialize_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Return them as the server has them, which takes 512 KiB; the flow gets them whole."""
@@ -72,7 +72,7 @@ class SchemaFlow(Flow[P, R]):
         return super().validate_parameters(closed)
 
 
-async def _refused_in_short(called: Awaitable[R]) -> R:
+async def refused_in_short(called: Awaitable[R]) -> R:
     """Await a flow; where the server refuses its parameters the error doesn't repeat them all.
 
     Raises:

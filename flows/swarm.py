@@ -50,7 +50,7 @@ from .given.inputs import keep_inputs, stored_inputs
 from .given.plans import PlanReference, given_plan, keep_plan
 from .lock import exclusive
 from .lost.handing_back import hand_back
-from .lost.place import check_not_lost, note_place
+from .lost.place import check_not_lost, note_place, this_place
 from .options import SwarmOptions
 from .planning import plan_for, plan_rules
 from .preflight.gates import check_gates
@@ -129,7 +129,7 @@ async def swarm(
             plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
-            await note_place(run, desk.flow_run)
+            await note_place(desk.flow_run, this_place(run))
             await desk.take_answers()
             try:
                 return await _execute(run, desk, objective, plan, options)
@@ -150,7 +150,7 @@ async def _look_for_folder(run: RunFolder, flow_run: FlowRun, options: SwarmOpti
     try:
         await check_not_lost(run, flow_run)
     except RunLostError as error:
-        await hand_back(run, flow_run, error)
+        await hand_back(flow_run, this_place(run), error)
         raise
 
 

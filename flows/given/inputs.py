@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,7 +13,7 @@ from ...inputs.reading import given_together
 from ...runs import RunFolder
 from .plans import IN_FOLDER
 
-__all__ = ["inputs_given", "keep_inputs", "stored_inputs"]
+__all__ = ["inputs_digest", "inputs_given", "keep_inputs", "stored_inputs"]
 
 _FILE = "inputs.json"
 
@@ -28,6 +30,14 @@ def inputs_given(texts: Mapping[str, str]) -> Generator[None]:
         yield
     finally:
         _given.reset(token)
+
+
+def inputs_digest() -> str:
+    """Return what tells apart the texts that the code around gives to runs; "" if it gives none."""
+    texts = _given.get()
+    if not texts:
+        return ""
+    return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def keep_inputs(run: RunFolder, parameter: Mapping[str, str] | None) -> None:

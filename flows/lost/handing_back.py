@@ -12,9 +12,8 @@ from prefect.states import AwaitingRetry
 from prefect.types._datetime import now
 
 from ...errors import RunLostError
-from ...runs import RunFolder
 from ..approving.forms.server import SERVER_ERRORS, report
-from .place import HANDED_BACK, noted_place, this_place
+from .place import HANDED_BACK, Place, noted_place
 
 __all__ = ["MOST_TIMES", "hand_back", "wait_before"]
 
@@ -30,7 +29,7 @@ def wait_before(times: int) -> float:
     return min(_FIRST_S * 2.0**times, _MOST_S)
 
 
-async def hand_back(run: RunFolder, flow_run: FlowRun, error: RunLostError) -> None:
+async def hand_back(flow_run: FlowRun, here: Place, error: RunLostError) -> None:
     """Have a worker take a lost run later; returns where none could go on with it.
 
     It is due after a pause that grows, so that workers without its folder don't pass it to and fro.
@@ -40,7 +39,7 @@ async def hand_back(run: RunFolder, flow_run: FlowRun, error: RunLostError) -> N
         Pause: It is AwaitingRetry, with the error's message.
     """
     times = int(str(flow_run.labels.get(HANDED_BACK) or 0))
-    is_gone = noted_place(flow_run) == this_place(run)
+    is_gone = noted_place(flow_run) == here
     is_pooled = flow_run.deployment_id is not None and flow_run.parent_task_run_id is None
     if is_gone or not is_pooled or times >= MOST_TIMES:
         return
@@ -54,7 +53,7 @@ async def hand_back(run: RunFolder, flow_run: FlowRun, error: RunLostError) -> N
             await client.update_flow_run_labels(flow_run.id, {HANDED_BACK: times + 1})
             accepted = await report(client, flow_run.id, state)
     except SERVER_ERRORS as problem:
-        _logger.warning("Run %s can't be handed back: %r", run.run_id, problem)
+        _logger.warning("Flow run %s can't be handed back: %r", flow_run.id, problem)
         return
     if accepted is not None:
         raise Pause(state=accepted)

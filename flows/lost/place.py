@@ -10,6 +10,8 @@ from pathlib import Path
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import FlowRun
+from prefect.context import FlowRunContext
+from prefect.exceptions import MissingContextError
 
 from ...errors import RunLostError
 from ...runs import RunFolder
@@ -18,10 +20,13 @@ from ..approving.forms.server import SERVER_ERRORS
 __all__ = [
     "HANDED_BACK",
     "Place",
+    "check_batch_not_lost",
     "check_not_lost",
     "lost_error",
-    "noted_place",
     "note_place",
+    "noted_place",
+    "place_at",
+    "this_flow_run",
     "this_place",
 ]
 
@@ -43,7 +48,20 @@ class Place:
 
 def this_place(run: RunFolder) -> Place:
     """Return where a run's folder is, or would be, in this process."""
-    return Place(socket.gethostname(), str(run.folder))
+    return place_at(run.folder)
+
+
+def place_at(path: Path) -> Place:
+    """Return a folder or file of this machine as a flow run is noted to have it."""
+    return Place(socket.gethostname(), str(path))
+
+
+def this_flow_run() -> FlowRun:
+    """Return the flow run that this code runs in."""
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:
+        raise MissingContextError("It belongs to a flow run.")
+    return context.flow_run
 
 
 def noted_place(flow_run: FlowRun) -> Place | None:
@@ -53,13 +71,12 @@ def noted_place(flow_run: FlowRun) -> Place | None:
     return Place(str(labels.get(_HOST) or ""), folder) if folder else None
 
 
-async def note_place(run: RunFolder, flow_run: FlowRun) -> None:
+async def note_place(flow_run: FlowRun, here: Place) -> None:
     """Note on the flow run where its run's folder is; a server that refuses costs a warning.
 
     It is noted once the folder is there, and before anything is paid for: a process that is killed
     in between loses nothing.
     """
-    here = this_place(run)
     if noted_place(flow_run) == here and not flow_run.labels.get(HANDED_BACK):
         return
     labels = {_HOST: here.host, _FOLDER: here.folder, HANDED_BACK: 0}
@@ -67,7 +84,7 @@ async def note_place(run: RunFolder, flow_run: FlowRun) -> None:
         async with get_client() as client:
             await client.update_flow_run_labels(flow_run.id, labels)
     except SERVER_ERRORS as error:
-        _logger.warning("Where run %s lies can't be noted on its flow run: %r", run.run_id, error)
+        _logger.warning("Where flow run %s lies can't be noted: %r", flow_run.id, error)
 
 
 async def check_not_lost(run: RunFolder, flow_run: FlowRun) -> None:
@@ -102,11 +119,30 @@ def lost_error(run: RunFolder, place: Place, here: Place) -> RunLostError:
         f"Run {run.run_id} has its folder in {place.folder} on {place.host}; "
         f"there is none in {here.folder} on {here.host}."
     )
-    home = Path(place.folder).parent.parent
     if place.host == here.host:
+        home = Path(place.folder).parent.parent
         return RunLostError(problem, f"Go on there: {_HOME}={home} {resume}. {over}")
     share = f"Have the machines share the data folder ({_HOME})"
     return RunLostError(problem, f"Go on there: {resume}. {share}, or bring it here. {over}")
+
+
+def check_batch_not_lost(flow_run: FlowRun, here: Place) -> None:
+    """Refuse a batch that has begun elsewhere: all its lines would be paid for once more. Pure.
+
+    Args:
+        here: Where it would write its output; nothing of it is there.
+
+    Raises:
+        RunLostError: It has begun elsewhere; says where.
+    """
+    place = noted_place(flow_run)
+    if place is not None and place != here:
+        raise RunLostError(
+            f"The batch writes {place.folder} on {place.host}; "
+            f"nothing of it is in {here.folder} on {here.host}.",
+            "Run it there, or give an output_path that the machines share. To begin from nothing, "
+            "at full cost, start the deployment anew, or set the option start_over.",
+        )
 
 
 async def _has_task_runs(flow_run: FlowRun) -> bool:
