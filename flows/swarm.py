@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import replace
@@ -23,6 +22,7 @@ from ..blocks.limiter.waiting import hear_waiting
 from ..blocks.loop_models import open_models
 from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline, gate_name, ready_for
+from ..measures.clock import run_time
 from ..memory.store import Store
 from ..result import Recall, RunFailedError, SwarmResult
 from ..runs import ACCOUNTS, RunFolder
@@ -51,6 +51,7 @@ from .given.plans import PlanReference, given_plan, keep_plan
 from .lock import exclusive
 from .lost.handing_back import hand_back
 from .lost.place import check_not_lost, note_place, this_place
+from .measured.steady import steady_clock
 from .options import SwarmOptions
 from .planning import plan_for, plan_rules
 from .preflight.gates import check_gates
@@ -124,7 +125,7 @@ async def swarm(
     desk = desk_of(run)
     await _look_for_folder(run, desk.flow_run, options)
     try:
-        with exclusive(run):
+        with exclusive(run), steady_clock(run):
             run.remove_temporary_files()
             plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:
@@ -196,7 +197,7 @@ async def _result(
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
-    ledger = open_ledger(run, options, models.prices, time.time(), control.listener)
+    ledger = open_ledger(run, options, models.prices, run_time(), control.listener)
     store = await store_of(options)
     limits = concurrency_limits(options, models)
     requests = AheadRequests(run, ledger, limits, control.listener, options.stream_text)
@@ -214,7 +215,7 @@ async def _result(
             stored_inputs(run),
             models,
             toolsets,
-            time.time(),
+            run_time(),
             control.listener,
         )
         names = toolsets.names
@@ -337,7 +338,7 @@ def _begin(
         if fork is not None:
             _check_without_inputs(run)
             begin_fork(run, objective, fork, plan, options)
-        about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
+        about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": run_time()}
         run.append(ACCOUNTS, about)
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
     return plan

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +20,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from ...approvals.store import Approvals
 from ...errors import ApprovalNeededError, StorageError, SwarmError, UncertainCallError
+from ...measures.clock import run_time
 from ...result import ToolCall
 from ...runs import RunFolder
 from ..journal.entries import CallKey, Committed, JournalState, Messages, Reserved, call_key
@@ -60,7 +60,7 @@ class JournaledCalls:
     limits: ToolLimits
     rules: AttemptRules
     secrets: frozenset[str] = frozenset()
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = run_time
     calls: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
     _before: JournalState = field(init=False)
     _written: int = field(init=False)

@@ -18,8 +18,10 @@ from prefect.settings import (
     get_current_settings,
     temporary_settings,
 )
-from prefect_swarm import BatchSummary, SwarmOptions, swarm_batch
+from prefect.states import Pending
+from prefect_swarm import SwarmOptions, swarm_batch
 from prefect_swarm.errors import InputError, RunLostError
+from prefect_swarm.flows.batch import BatchSummary
 from prefect_swarm.flows.batches import patience
 from prefect_swarm.flows.batches.output import batch_output
 from pydantic_ai.exceptions import ModelHTTPError
@@ -146,7 +148,10 @@ def test_a_scheduled_batch_passes_over_nothing_of_last_nights(batch: Batch) -> N
     async def due(client: Any) -> Any:
         await client._client.post(f"/deployments/{identity}/schedule", json={"max_runs": 1})
         runs = await client.read_flow_runs()
-        return next(run for run in runs if run.deployment_id == identity)
+        found = next(run for run in runs if run.deployment_id == identity)
+        # It is due tomorrow.
+        await client.set_flow_run_state(found.id, Pending(), force=True)
+        return await client.read_flow_run(found.id)
 
     run = ask_server(due)
     assert run.auto_scheduled
