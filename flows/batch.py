@@ -26,7 +26,7 @@ from .batches.running import run_job
 from .control import controlled, current_control, not_waiting
 from .given.inputs import inputs_digest
 from .lost.handing_back import hand_back
-from .lost.place import Place, check_batch_not_lost, note_place, place_at, this_flow_run
+from .lost.place import RunPlace, check_batch_not_lost, note_place, place_at, this_flow_run
 from .options import SwarmOptions
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
@@ -193,7 +193,9 @@ async def swarm_batch(
     return _ending(summary)
 
 
-async def _look_for_output(flow: FlowRun, final: Path, here: Place, options: SwarmOptions) -> None:
+async def _look_for_output(
+    flow: FlowRun, final: Path, here: RunPlace, options: SwarmOptions
+) -> None:
     """Begin, or go on where the batch's output is; what is lost here is handed back."""
     if options.start_over or has_begun(final, str(flow.id)):
         return

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.exceptions import Abort
@@ -372,8 +372,11 @@ def _plan(value: object) -> TaskIR | PlanReference | None:
         return PlanReference(path=value.strip())
     if value is None or isinstance(value, TaskIR | PlanReference):
         return value
-    if isinstance(value, dict) and value and value.keys() <= PlanReference.model_fields.keys():
-        return PlanReference.model_validate(value)
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        if fields and fields.keys() <= PlanReference.model_fields.keys():
+            return PlanReference.model_validate(fields)
+        return parse_plan(fields)
     return parse_plan(value)
 
 

@@ -13,7 +13,7 @@ from prefect.types._datetime import now
 
 from ...errors import RunLostError
 from ..approving.forms.server import SERVER_ERRORS, report
-from .place import HANDED_BACK, Place, noted_place
+from .place import HANDED_BACK, RunPlace, noted_place
 
 __all__ = ["MOST_TIMES", "hand_back", "wait_before"]
 
@@ -29,7 +29,7 @@ def wait_before(times: int) -> float:
     return min(_FIRST_S * 2.0**times, _MOST_S)
 
 
-async def hand_back(flow_run: FlowRun, here: Place, error: RunLostError) -> None:
+async def hand_back(flow_run: FlowRun, here: RunPlace, error: RunLostError) -> None:
     """Have a worker take a lost run later; returns where none could go on with it.
 
     It is due after a pause that grows, so that workers without its folder don't pass it to and fro.

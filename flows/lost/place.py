@@ -6,6 +6,7 @@ import logging
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
@@ -19,7 +20,7 @@ from ..approving.forms.server import SERVER_ERRORS
 
 __all__ = [
     "HANDED_BACK",
-    "Place",
+    "RunPlace",
     "check_batch_not_lost",
     "check_not_lost",
     "lost_error",
@@ -39,21 +40,21 @@ _logger = logging.getLogger("prefect_swarm.runs")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunPlace:
     """A folder of a machine; both are empty where nothing says which."""
 
     host: str = ""
     folder: str = ""
 
 
-def this_place(run: RunFolder) -> Place:
+def this_place(run: RunFolder) -> RunPlace:
     """Return where a run's folder is, or would be, in this process."""
     return place_at(run.folder)
 
 
-def place_at(path: Path) -> Place:
+def place_at(path: Path) -> RunPlace:
     """Return a folder or file of this machine as a flow run is noted to have it."""
-    return Place(socket.gethostname(), str(path))
+    return RunPlace(socket.gethostname(), str(path))
 
 
 def this_flow_run() -> FlowRun:
@@ -64,14 +65,14 @@ def this_flow_run() -> FlowRun:
     return context.flow_run
 
 
-def noted_place(flow_run: FlowRun) -> Place | None:
+def noted_place(flow_run: FlowRun) -> RunPlace | None:
     """Return where a flow run's labels say that its run began; None if they don't."""
     labels = flow_run.labels
     folder = str(labels.get(_FOLDER) or "")
-    return Place(str(labels.get(_HOST) or ""), folder) if folder else None
+    return RunPlace(str(labels.get(_HOST) or ""), folder) if folder else None
 
 
-async def note_place(flow_run: FlowRun, here: Place) -> None:
+async def note_place(flow_run: FlowRun, here: RunPlace) -> None:
     """Note on the flow run where its run's folder is; a server that refuses costs a warning.
 
     It is noted once the folder is there, and before anything is paid for: a process that is killed
@@ -79,7 +80,7 @@ async def note_place(flow_run: FlowRun, here: Place) -> None:
     """
     if noted_place(flow_run) == here and not flow_run.labels.get(HANDED_BACK):
         return
-    labels = {_HOST: here.host, _FOLDER: here.folder, HANDED_BACK: 0}
+    labels: dict[str, Any] = {_HOST: here.host, _FOLDER: here.folder, HANDED_BACK: 0}
     try:
         async with get_client() as client:
             await client.update_flow_run_labels(flow_run.id, labels)
@@ -100,12 +101,12 @@ async def check_not_lost(run: RunFolder, flow_run: FlowRun) -> None:
     place = noted_place(flow_run)
     # A run of an earlier version has no note. What has task runs has been paid for.
     if place is None and flow_run.run_count > 1 and await _has_task_runs(flow_run):
-        place = Place()
+        place = RunPlace()
     if place is not None:
         raise lost_error(run, place, this_place(run))
 
 
-def lost_error(run: RunFolder, place: Place, here: Place) -> RunLostError:
+def lost_error(run: RunFolder, place: RunPlace, here: RunPlace) -> RunLostError:
     """Say where a lost run's folder is, and how to go on. Pure."""
     resume = f"prefect-swarm resume {run.run_id}"
     over = f"To begin from nothing, at full cost, set the option start_over: {resume} --start-over"
@@ -126,7 +127,7 @@ def lost_error(run: RunFolder, place: Place, here: Place) -> RunLostError:
     return RunLostError(problem, f"Go on there: {resume}. {share}, or bring it here. {over}")
 
 
-def check_batch_not_lost(flow_run: FlowRun, here: Place) -> None:
+def check_batch_not_lost(flow_run: FlowRun, here: RunPlace) -> None:
     """Refuse a batch that has begun elsewhere: all its lines would be paid for once more. Pure.
 
     Args:

@@ -78,7 +78,7 @@ class Machines:
         home = self._root / name / "swarm"
         self._monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(home))
         self._monkeypatch.setattr("socket.gethostname", lambda: name)
-        results = {PREFECT_LOCAL_STORAGE_PATH: self._root / name / "results"}
+        results: dict[Any, Any] = {PREFECT_LOCAL_STORAGE_PATH: self._root / name / "results"}
         self._settings.enter_context(temporary_settings(updates=results))
         return home
 

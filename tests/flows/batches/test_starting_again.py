@@ -182,7 +182,7 @@ def test_a_server_that_is_busy_when_a_line_begins_is_waited_for(
     api = get_current_settings().api.url
     assert api is not None
     with busy_proxy(api, refusals=0) as proxy:
-        settings = {PREFECT_API_URL: proxy.url, PREFECT_CLIENT_MAX_RETRIES: 0}
+        settings: dict[Any, Any] = {PREFECT_API_URL: proxy.url, PREFECT_CLIENT_MAX_RETRIES: 0}
         with temporary_settings(updates=settings):
 
             def reply(_: str) -> str:

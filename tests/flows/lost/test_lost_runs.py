@@ -16,7 +16,7 @@ from prefect.states import AwaitingRetry
 from prefect_swarm import SwarmOptions, resume, swarm
 from prefect_swarm.errors import InputError, RunLostError, RunNotFoundError
 from prefect_swarm.flows.lost.handing_back import MOST_TIMES, wait_before
-from prefect_swarm.flows.lost.place import HANDED_BACK, Place, lost_error
+from prefect_swarm.flows.lost.place import HANDED_BACK, RunPlace, lost_error
 from prefect_swarm.result import RunFailedError
 from prefect_swarm.runs import RunFolder
 from pydantic_ai.exceptions import ModelHTTPError
@@ -116,7 +116,7 @@ class TestElsewhere:
 
     def test_handed_back_too_often_it_fails(self, half_done: FlowRun, machines: Machines) -> None:
         machines.be("elm")
-        labels = {HANDED_BACK: MOST_TIMES}
+        labels: dict[str, Any] = {HANDED_BACK: MOST_TIMES}
         ask_server(lambda client: client.update_flow_run_labels(half_done.id, labels))
         with pytest.raises(RunLostError, match="on oak; there is none in"):
             execute(half_done.id)
@@ -160,10 +160,11 @@ class TestElsewhere:
         self, half_done: FlowRun, machines: Machines
     ) -> None:
         machines.be("elm")
-        labels = {"swarm.host": "", "swarm.folder": ""}
+        labels: dict[str, Any] = {"swarm.host": "", "swarm.folder": ""}
         ask_server(lambda client: client.update_flow_run_labels(half_done.id, labels))
         with pytest.raises(Pause) as caught:
             execute(half_done.id)
+        assert caught.value.state is not None
         assert "nothing says where" in str(caught.value.state.message)
 
 
@@ -218,13 +219,13 @@ def test_the_pauses_grow_and_end() -> None:
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        (Place("elm", "/b/runs/r"), "is gone"),
-        (Place("elm", "/a/runs/r"), "PREFECT_INTEGRATIONS_SWARM_HOME=/a prefect-swarm resume r"),
-        (Place("oak", "/b/runs/r"), "share the data folder"),
-        (Place(), "nothing says where"),
+        (RunPlace("elm", "/b/runs/r"), "is gone"),
+        (RunPlace("elm", "/a/runs/r"), "PREFECT_INTEGRATIONS_SWARM_HOME=/a prefect-swarm resume r"),
+        (RunPlace("oak", "/b/runs/r"), "share the data folder"),
+        (RunPlace(), "nothing says where"),
     ],
 )
-def test_the_error_says_where_and_what_to_do(place: Place, words: str) -> None:
-    error = lost_error(RunFolder(Path("/b/runs/r")), place, Place("elm", "/b/runs/r"))
+def test_the_error_says_where_and_what_to_do(place: RunPlace, words: str) -> None:
+    error = lost_error(RunFolder(Path("/b/runs/r")), place, RunPlace("elm", "/b/runs/r"))
     assert words in str(error)
     assert "--start-over" in str(error)
