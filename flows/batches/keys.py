@@ -39,7 +39,7 @@ def line_keys(lines: Iterable[str], options: SwarmOptions, inputs: str = "") -> 
         options: The batch's.
         inputs: A digest of what every line is given besides.
     """
-    common = options.model_dump(mode="json", exclude=_NO_MATTER)
+    common = options.model_dump(mode="json", exclude={*_NO_MATTER})
     base = json.dumps([common, inputs], sort_keys=True)
     seen = Counter[str]()
     keys: list[str] = []

@@ -18,7 +18,7 @@ from prefect.settings import (
     get_current_settings,
     temporary_settings,
 )
-from prefect.states import Pending
+from prefect.states import AwaitingRetry, Pending
 from prefect_swarm import SwarmOptions, swarm_batch
 from prefect_swarm.errors import InputError, RunLostError
 from prefect_swarm.flows.batch import BatchSummary
@@ -203,7 +203,9 @@ def test_a_batch_that_began_on_another_machine_is_lost(
 
     async def found(client: Any) -> Any:
         runs = await client.read_flow_runs()
-        return next(run for run in runs if run.parameters.get("input_path") == str(batch.source))
+        begun = next(run for run in runs if run.parameters.get("input_path") == str(batch.source))
+        await client.set_flow_run_state(begun.id, AwaitingRetry(), force=True)
+        return await client.read_flow_run(begun.id)
 
     run = ask_server(found)
     monkeypatch.setattr("socket.gethostname", lambda: "elm")
