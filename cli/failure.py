@@ -13,6 +13,7 @@ import typer
 from ..approvals.waiting import WAYS, RunWaitingError
 from ..errors import SwarmError
 from ..exit_codes import ExitCode
+from ..result import excerpt
 from ..text import clean, one_line
 from .progress.terminated import Terminated
 
@@ -20,6 +21,7 @@ __all__ = ["FailureMessage", "failure_of", "show"]
 
 _MOST_CHARS = 1000
 """What is shown of another's message: a server may repeat all that it was sent."""
+_MOST_PROBLEM = 8000
 _MOST_TRACEBACK = 20_000
 
 
@@ -63,7 +65,8 @@ def failure_of(error: BaseException) -> FailureMessage:
         more = {"run_id": error.run_id, "questions": questions}
         return FailureMessage(error.problem, error.advice, error.exit_code, kind, more)
     if isinstance(error, SwarmError):
-        return FailureMessage(error.problem, error.advice, error.exit_code, kind)
+        problem = excerpt(error.problem, _MOST_PROBLEM)
+        return FailureMessage(problem, error.advice, error.exit_code, kind)
     message = one_line(str(error), _MOST_CHARS) or "no message"
     if kind == "SettingsError" or getattr(error, "title", "").endswith("Settings"):
         # Prefect's own settings, which it reads while it is imported.
