@@ -31,6 +31,7 @@ __all__ = [
     "RunAliveError",
     "RunCancelledError",
     "RunDamagedError",
+    "RunLostError",
     "RunNotFoundError",
     "RunTerminatedError",
     "SandboxError",
@@ -120,6 +121,10 @@ class RunNotFoundError(InputError):
 
 class RunDamagedError(InputError):
     """A file of a stored run can't be read as what it is."""
+
+
+class RunLostError(InputError):
+    """A run that has begun has no folder here: what it had done and decided is elsewhere."""
 
 
 class RunAliveError(SwarmError):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
+from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,10 +20,13 @@ from .files import UNFINISHED, append_line, is_left_unfinished, storage_error, w
 from .result import StepResult, SwarmResult
 from .settings import home
 
-__all__ = ["ACCOUNTS", "RunFolder", "find_run", "run_id_of"]
+__all__ = ["ACCOUNTS", "LOCK", "RunFolder", "find_run", "is_whole_id", "run_id_of"]
 
 ACCOUNTS = "accounts.jsonl"
 """The file with what the run's calls took. Its first line says what `run.json` says."""
+
+LOCK = "lock"
+"""The file that a process holds as long as it executes the run."""
 
 M = TypeVar("M", bound=BaseModel)
 D = TypeVar("D", str, bytes)
@@ -209,6 +213,12 @@ class RunFolder:
                 return line
         return {}
 
+    def has_begun(self) -> bool:
+        """Say whether the folder has anything of the run, beside the lock of who looks at it."""
+        with suppress(FileNotFoundError):
+            return any(path.name != LOCK for path in self.folder.iterdir())
+        return False
+
     def result(self) -> SwarmResult | None:
         """Return the stored result; None if the run has not ended.
 
@@ -300,7 +310,7 @@ def find_run(name: str) -> RunFolder:
         )
         raise RunNotFoundError(f"No run {name!r} is stored in {root}.", advice)
     flow_run_id = str(run.about().get("flow_run_id", ""))
-    if not flow_run_id and len(name.replace("-", "")) < _ID_DIGITS:
+    if not flow_run_id and not is_whole_id(name):
         raise RunDamagedError(
             f"{run.folder / 'run.json'} doesn't say which flow run {run.run_id} was.",
             f"Give the flow run's whole id instead, which begins with {run.run_id[:8]}; "
@@ -314,7 +324,13 @@ def find_run(name: str) -> RunFolder:
     return run
 
 
-_ID_DIGITS = 32
+def is_whole_id(name: str) -> bool:
+    """Say whether a run's name is the whole id of its flow run, and not only the run's own."""
+    try:
+        UUID(name.strip())
+    except ValueError:
+        return False
+    return True
 
 
 def _step_file(step: str) -> str:

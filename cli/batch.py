@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing, nullcontext
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,10 +27,12 @@ from .source import Files
 
 if TYPE_CHECKING:
     from ..flows.batch import BatchLine
+    from ..flows.batches.output import PrintedOutput
 
 __all__ = ["batch"]
 
-_Run = Callable[[Iterable[str], SwarmOptions, int], "AsyncGenerator[BatchLine]"]
+_Run = Callable[[Iterable[str], SwarmOptions, int, "PrintedOutput"], "AsyncGenerator[BatchLine]"]
+_PASSED_OVER = "{} passed over: completed in the output. With --again they are done once more."
 
 
 def batch(
@@ -43,10 +45,18 @@ def batch(
     concurrency: Annotated[
         int, typer.Option("--concurrency", min=1, help="Lines that run at once.")
     ] = 1,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Do all lines, also those that the output has as completed."),
+    ] = False,
     inputs: Files = None,
     options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
 ) -> int:
-    """Run every line of a file; the results are JSON, one line each, in the file's order."""
+    """Run every line of a file; the results are JSON, one line each, in the file's order.
+
+    Lines that the output has as completed are passed over; of the others, runs that had begun are
+    gone on with.
+    """
     texts = read_paths(inputs or ())
     lines = _read(file)
     if output is not None and output.resolve() == file.resolve():
@@ -55,12 +65,11 @@ def batch(
         raise InputError(f"{file} has no lines.", "Write one objective or plan a line.")
     asyncio.run(check_models(options, orchestrated=True))
     server = prefect_server(say)
-    with _opened(output) as sink:
-        with waiting("Starting"):
-            from ..flows.batch import run_batch
+    with waiting("Starting"):
+        from ..flows.batch import run_batch
 
-            server.wait()
-        ended = asyncio.run(_each(run_batch, lines, texts, options, concurrency, server, sink))
+        server.wait()
+    ended = asyncio.run(_each(run_batch, lines, texts, options, concurrency, server, output, again))
     say(
         f"{plural(ended.total(), 'line')}: " + ", ".join(f"{n} {name}" for name, n in ended.items())
     )
@@ -76,7 +85,8 @@ async def _each(
     options: SwarmOptions,
     concurrency: int,
     server: Server,
-    sink: TextIO,
+    path: Path | None,
+    again: bool,
 ) -> Counter[str]:
     from prefect.exceptions import TerminationSignal
 
@@ -85,12 +95,21 @@ async def _each(
     ended = Counter[str]()
     async with interruptible(server, say) as interruption:
         try:
-            with controlled(interruption.control), inputs_given(texts):
-                async with aclosing(run(lines, options, concurrency)) as stream:
+            with (
+                controlled(interruption.control),
+                inputs_given(texts),
+                _opened(path, lines, options, again=again) as output,
+            ):
+                if count := len(output.passed_over):
+                    say(_PASSED_OVER.format(plural(count, "line")))
+                stream = run(lines, options, concurrency, output)
+                async with aclosing(stream):
                     async for line in stream:
-                        print(line.to_json(), file=sink, flush=True)
+                        output.add(line)
                         ended[_status(line)] += 1
-                        say(_told(line))
+                        if line.key not in output.passed_over:
+                            say(_told(line))
+                output.finish()
         except TerminationSignal:
             # A flow run took the signal before it was under way.
             interruption.terminated = True
@@ -98,7 +117,7 @@ async def _each(
     if interruption.control.cancel.is_set():
         raise interruption.error(
             f"Cancelled after {plural(ended['completed'], 'completed line')}",
-            "Each run that was under way can be resumed; run the other lines again.",
+            "Start it again with the same output: it goes on with the lines that are left.",
         )
     return ended
 
@@ -119,12 +138,30 @@ def _read(path: Path) -> list[str]:
     return read_text(path).split("\n")
 
 
-def _opened(output: Path | None) -> TextIO | nullcontext[TextIO]:
-    if output is None:
-        return nullcontext(sys.stdout)
+def _opened(
+    path: Path | None, lines: list[str], options: SwarmOptions, *, again: bool
+) -> AbstractContextManager[PrintedOutput]:
+    from ..flows.batch import lines_by_key
+    from ..flows.batches.output import PrintedOutput, batch_output
+
+    if path is None:
+        return nullcontext(PrintedOutput(sys.stdout))
+    if path.exists() and not path.is_file():
+        # A pipe or a device has nothing to go on with.
+        return _streamed(path)
+    final = path.resolve()
+    return batch_output(final, final, lines_by_key(lines, options), again=again)
+
+
+@contextmanager
+def _streamed(path: Path) -> Generator[PrintedOutput]:
+    from ..flows.batches.output import PrintedOutput
+
     try:
-        return output.open("w", encoding="utf-8")
+        file = path.open("w", encoding="utf-8")
     except OSError as error:
         raise InputError(
-            f"The output {output} can't be written: {error.strerror}.", "Give another path."
+            f"The output {path} can't be written: {error.strerror}.", "Give another path."
         ) from None
+    with file:
+        yield PrintedOutput(file)

@@ -13,10 +13,16 @@ import typer
 from ..approvals.waiting import WAYS, RunWaitingError
 from ..errors import SwarmError
 from ..exit_codes import ExitCode
-from ..text import clean
+from ..result import excerpt
+from ..text import clean, one_line
 from .progress.terminated import Terminated
 
 __all__ = ["FailureMessage", "failure_of", "show"]
+
+_MOST_CHARS = 1000
+"""What is shown of another's message: a server may repeat all that it was sent."""
+_MOST_PROBLEM = 8000
+_MOST_TRACEBACK = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +65,9 @@ def failure_of(error: BaseException) -> FailureMessage:
         more = {"run_id": error.run_id, "questions": questions}
         return FailureMessage(error.problem, error.advice, error.exit_code, kind, more)
     if isinstance(error, SwarmError):
-        return FailureMessage(error.problem, error.advice, error.exit_code, kind)
-    message = " ".join(str(error).split()) or "no message"
+        problem = excerpt(error.problem, _MOST_PROBLEM)
+        return FailureMessage(problem, error.advice, error.exit_code, kind)
+    message = one_line(str(error), _MOST_CHARS) or "no message"
     if kind == "SettingsError" or getattr(error, "title", "").endswith("Settings"):
         # Prefect's own settings, which it reads while it is imported.
         return FailureMessage(
@@ -80,7 +87,7 @@ def failure_of(error: BaseException) -> FailureMessage:
 def show(error: BaseException, failure: FailureMessage, *, debug: bool) -> None:
     """Write the message to stderr, below the traceback where that is wanted."""
     if debug:
-        typer.echo(clean("".join(traceback.format_exception(error))), err=True, nl=False)
+        typer.echo(clean(_traceback(error)), err=True, nl=False)
     if failure.waiting:
         typer.secho(clean(failure.problem), err=True, fg="yellow")
         for way in failure.fix.split(WAYS):
@@ -93,3 +100,12 @@ def show(error: BaseException, failure: FailureMessage, *, debug: bool) -> None:
     typer.secho(clean(f"{prefix}{failure.problem}"), err=True, fg="red")
     if failure.fix:
         typer.echo(clean(f"  {failure.fix}"), err=True)
+
+
+def _traceback(error: BaseException) -> str:
+    text = "".join(traceback.format_exception(error))
+    if len(text) <= _MOST_TRACEBACK:
+        return text
+    half = _MOST_TRACEBACK // 2
+    left_out = len(text) - _MOST_TRACEBACK
+    return f"{text[:half]}\n… {left_out:,} characters are left out …\n{text[-half:]}"

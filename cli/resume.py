@@ -41,11 +41,20 @@ def resume(
     """Go on with a run that was cancelled, killed or stopped by a bound.
 
     Finished steps are not done again. Options that are given take the place of the run's own.
+    A run whose folder isn't here is refused; with --start-over it begins from nothing, by the
+    whole id of its flow run.
     """
-    from ..runs import find_run
+    from ..errors import RunNotFoundError
+    from ..runs import RunFolder, find_run, is_whole_id
 
     check_output(as_json=as_json, as_events=stream)
-    run = find_run(run_name)
+    try:
+        run = find_run(run_name)
+    except RunNotFoundError:
+        if not is_whole_id(run_name):
+            raise
+        # The server may know where it is.
+        run = RunFolder.of(run_name.strip())
     return run_and_report(
         str(run.about().get("objective", run_name)),
         lambda: _begin(run_name, retry_failed, changes),

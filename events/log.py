@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..files import OWNER_ONLY, append_bytes
+from ..measures.clock import run_time
 from .kinds import CutEvent, FinishedEvent, RunEvent, TextEvent
 from .line import from_line, to_line
 
@@ -42,7 +42,7 @@ class EventLog:
         *,
         text_bytes: int = _TEXT_BYTES,
         most_bytes: int = _MOST_BYTES,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = run_time,
     ) -> None:
         """Take the file's path.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -20,6 +19,7 @@ from ..errors import (
     SwarmError,
 )
 from ..events.kinds import DecisionEvent
+from ..measures.clock import run_time
 from ..result import Attempt, Decision, Usage, excerpt
 from ..task_ir import Tier
 from ..tasks.failure_router import Bounds, route
@@ -85,7 +85,7 @@ class Attempts:
 
     def _begin_times(self, launch: Launch, ready_at: float | None) -> None:
         """Note that an attempt is launched, unless it goes on after a person was asked."""
-        now, name = time.time(), (launch.step, launch.attempt)
+        now, name = run_time(), (launch.step, launch.attempt)
         if name not in self._times:
             self._times[name] = AttemptTimes(now if ready_at is None else ready_at, now)
 

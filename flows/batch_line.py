@@ -55,10 +55,12 @@ class BatchJob(_Strict):
 class BatchLine(Frozen):
     """How a line ended. `number` counts the file's lines from 1; `error` is empty if it went well.
 
-    A run in which no step succeeded has both a result and an error.
+    A run in which no step succeeded has both a result and an error. `key` is the same for the same
+    line with the same options, wherever it stands.
     """
 
     number: int
+    key: str = ""
     result: SwarmResult | None = None
     error: str = ""
 

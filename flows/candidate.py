@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +13,7 @@ from pydantic_ai.exceptions import ModelAPIError
 from ..errors import ApprovalNeededError, Category, SwarmError
 from ..events.kinds import TextEvent
 from ..gates import PipelineResult, format_diagnostics
+from ..measures.clock import run_time
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import WAITING, subagent
 from ..tasks.subagent.tools.budget import AttemptBudget, allowed
@@ -78,7 +78,7 @@ class Candidates:
 
     context: RunContext
     inspections: Inspections
-    clock: Callable[[], float] = field(default=time.time)
+    clock: Callable[[], float] = field(default=run_time)
 
     async def make(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from typing import Any, Literal
 from ..approvals.waiting import RunWaitingError
 from ..errors import Category
 from ..events.kinds import EndedEvent, ReadyEvent, StartedEvent, Tell
+from ..measures.clock import run_time
 from ..result import Attempt, excerpt
 from .approving.asking import Asking
 from .attempt import Attempts
@@ -67,7 +67,7 @@ class Driver:
     asking: Asking
     restored: frozenset[str] = frozenset()
     begun: frozenset[str] = frozenset()
-    clock: Callable[[], float] = field(default=time.time)
+    clock: Callable[[], float] = field(default=run_time)
     _schedule: Schedule = field(init=False)
     _running: dict[str, asyncio.Task[AttemptFinished]] = field(
         init=False, default_factory=dict[str, "asyncio.Task[AttemptFinished]"]

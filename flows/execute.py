@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from ..approvals.store import Approvals
 from ..approvals.waiting import RunWaitingError
 from ..errors import Category, RunCancelledError
 from ..events.kinds import FinishedEvent, PlannedEvent, PlannedStep, RunEvent
+from ..measures.clock import run_time
 from ..memory.store import Store
 from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
@@ -32,7 +32,7 @@ from .drive import Driver
 from .edited.applied import keep_unchanged
 from .events import RunStatus, StepStatus
 from .measured.noted import NotedTime
-from .measured.run_time import time_of_run
+from .measured.run_time import stopped_among, time_of_run
 from .options import SwarmOptions
 from .publishing.live import LiveRun
 from .publishing.pages import RunPages
@@ -75,7 +75,7 @@ class Execution:
     models: Models = field(default_factory=Models)
     check_answer: Callable[[str], str] = lambda _: ""
     edits: int = 0
-    clock: Callable[[], float] = field(default=time.time)
+    clock: Callable[[], float] = field(default=run_time)
     _ending: NotedTime = field(init=False, default_factory=NotedTime)
     _pages: RunPages | None = field(init=False, default=None)
     _asking: Asking = field(init=False)
@@ -248,7 +248,9 @@ class Execution:
         ending = self._ending.stretches
         spent = time_of_run(self.run, steps, upstream, ending, self.clock())
         calls = sum(usage.requests for usage in orchestrated)
-        metrics = measure(step_runs(records), calls, spent.total_s if spent else 0.0)
+        runs = step_runs(records)
+        total_s, stopped_s = (spent.total_s, stopped_among(runs, spent)) if spent else (0.0, 0.0)
+        metrics = measure(runs, calls, total_s, stopped_s)
         return SwarmResult(
             run_id=self.run.run_id,
             flow_run_id=self.flow_run_id,

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from ..errors import RunAliveError
-from ..runs import RunFolder
+from ..runs import LOCK, RunFolder
 
 __all__ = ["exclusive"]
 
@@ -31,7 +31,7 @@ def exclusive(run: RunFolder) -> Generator[None]:
         yield
         return
     run.folder.mkdir(parents=True, exist_ok=True)
-    with (run.folder / "lock").open("a+", encoding="utf-8") as file:
+    with (run.folder / LOCK).open("a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

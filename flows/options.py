@@ -206,6 +206,11 @@ class SwarmOptions(CallBounds):
         description="What a person is asked about before it is done: the plan; tools that act; "
         "steps that the plan marks.",
     )
+    start_over: bool = Field(
+        default=False,
+        description="Whether a run that has begun, and whose folder isn't here, begins from "
+        "nothing at full cost; else it is handed back or refused.",
+    )
     answer_schema: Annotated[dict[str, Any], AfterValidator(_checked)] | None = Field(
         default=None, description="JSON Schema that the answer has to fit."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -23,12 +23,13 @@ from ..errors import (
     ServerError,
 )
 from ..result import SwarmResult
-from ..runs import RunFolder, find_run
+from ..runs import RunFolder, find_run, is_whole_id
 from ..task_ir import stored_plan
 from ..tracing.prefect_spans import without_prefect_spans
 from .approving.left import left_waiting
 from .control import not_waiting
 from .lock import exclusive
+from .lost.place import check_not_lost, noted_place
 from .options import SwarmOptions, stored_options
 from .stored.changes import changed_options, goes_on, steps_to_begin_again
 from .swarm import swarm
@@ -56,17 +57,20 @@ async def resume(
     Raises:
         InputError: A change has no effect, or isn't possible.
         RunNotFoundError: No such run is stored, or the server has no such flow run.
+        RunLostError: Its folder is elsewhere; `start_over` among the changes begins from nothing.
         RunAliveError: A process is executing the run now.
         RunCancelledError: It was cancelled once more.
         RunFailedError: It ended, and no step had succeeded.
         RunWaitingError: It waits for a person, who hasn't answered.
         ServerError: The Prefect server can't be reached.
     """
-    run, changes = find_run(name), changes or {}
+    run, changes = await _found(name), changes or {}
     with exclusive(run):
         run.store_kept()
         async with _server() as client:
             flow_run = await _read(client, run, name)
+            if not changes.get("start_over"):
+                await check_not_lost(run, flow_run)
             options = changed_options(stored_options(flow_run.parameters.get("options")), changes)
             if (result := _result(run)) is not None:
                 if not goes_on(result, retry_failed=retry_failed, changes=changes):
@@ -84,6 +88,27 @@ async def resume(
             async with _server() as client:
                 await client.update_flow_run(flow_run.id, parameters=before)
             raise
+
+
+async def _found(name: str) -> RunFolder:
+    """Return the folder of a run, which need not be there where the server knows the flow run.
+
+    Raises:
+        RunNotFoundError: No such run is stored, and the server has no such run of a swarm either.
+    """
+    try:
+        return find_run(name)
+    except RunNotFoundError:
+        if not is_whole_id(name):
+            raise
+        run = RunFolder.of(str(UUID(name.strip())))
+        if run.folder.exists():
+            raise
+        async with _server() as client:
+            with suppress(ObjectNotFound):
+                if noted_place(await client.read_flow_run(UUID(name.strip()))) is not None:
+                    return run
+        raise
 
 
 @asynccontextmanager

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from asyncio import iscoroutine
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from prefect import Flow
+from prefect.exceptions import PrefectHTTPStatusError
 from pydantic import BaseModel, BeforeValidator
 
+from ..errors import InputError
+from ..result import excerpt
 from ..tracing.prefect_spans import awaited_without_prefect_spans
+from .given.plans import within_limit
 from .temporary_server.ensured import ensure_server
 
-__all__ = ["WITH_SCHEMAS", "SchemaFlow", "schema_flow"]
+__all__ = ["WITH_SCHEMAS", "SchemaFlow", "refused_in_short", "schema_flow"]
+
+_REFUSED = (413, 422)
+_SHORT = 300
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -48,7 +55,13 @@ class SchemaFlow(Flow[P, R]):
             """Run the flow, on a temporary server if none is configured."""
             ensure_server()
             called = super().__call__(*args, **kwargs)
-            return awaited_without_prefect_spans(called) if iscoroutine(called) else called
+            if not iscoroutine(called):
+                return called
+            return refused_in_short(awaited_without_prefect_spans(called))
+
+    def serialize_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return them as the server has them, which takes 512 KiB; the flow gets them whole."""
+        return within_limit(super().serialize_parameters(parameters))
 
     def validate_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Have each parameter validated by its type alone."""
@@ -57,6 +70,26 @@ class SchemaFlow(Flow[P, R]):
             for name, value in parameters.items()
         }
         return super().validate_parameters(closed)
+
+
+async def refused_in_short(called: Awaitable[R]) -> R:
+    """Await a flow; where the server refuses its parameters the error doesn't repeat them all.
+
+    Raises:
+        InputError: The server refuses them.
+    """
+    try:
+        return await called
+    except PrefectHTTPStatusError as error:
+        if error.response.status_code not in _REFUSED or "flow_runs" not in str(error.request.url):
+            raise
+        size = len(error.request.content)
+        raise InputError(
+            f"The Prefect server refuses the run's parameters, of {size:,} bytes: "
+            f"{excerpt(error.response.text, _SHORT)}",
+            "It takes 524,288 bytes unless PREFECT_SERVER_API_MAX_PARAMETER_SIZE says otherwise. "
+            "Give long texts as inputs.",
+        ) from None
 
 
 def schema_flow(**settings: Any) -> Callable[[Callable[P, R]], SchemaFlow[P, R]]:

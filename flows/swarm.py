@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from prefect.client.schemas.objects import State
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.exceptions import Abort
 from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
@@ -21,8 +20,9 @@ from ..blocks.failure_policy import FailurePolicy
 from ..blocks.limiter.refused import refused_providers
 from ..blocks.limiter.waiting import hear_waiting
 from ..blocks.loop_models import open_models
-from ..errors import InputError, RunAliveError, RunCancelledError
+from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline, gate_name, ready_for
+from ..measures.clock import run_time
 from ..memory.store import Store
 from ..result import Recall, RunFailedError, SwarmResult
 from ..runs import ACCOUNTS, RunFolder
@@ -47,7 +47,11 @@ from .exploring.looking import Explored, explored_before
 from .forking.beginning import begin_fork, fork_plan
 from .forking.choice import ForkSource
 from .given.inputs import keep_inputs, stored_inputs
+from .given.plans import PlanReference, given_plan, keep_plan
 from .lock import exclusive
+from .lost.handing_back import hand_back
+from .lost.place import check_not_lost, note_place, this_place
+from .measured.steady import steady_clock
 from .options import SwarmOptions
 from .planning import plan_for, plan_rules
 from .preflight.gates import check_gates
@@ -96,7 +100,8 @@ async def swarm(
 
     Args:
         objective: What is wanted, in plain words; with a plan, the plan's own.
-        plan: A plan of your own; left empty, the orchestrator writes one.
+        plan: A plan of your own, or its file's absolute path on the worker; left empty, the
+            orchestrator writes one.
         inputs: Texts to work on, by their names.
         options: Models and budgets.
         fork: A run whose finished steps are taken over, and whose plan is where none is given.
@@ -107,21 +112,25 @@ async def swarm(
             can't be taken, or there is nothing to explore with.
         ModelError: A tier's model can't be had.
         NoPlanError: The orchestrator wrote no plan that can be read.
-        Pause: It is suspended until a person has answered; a worker goes on with it then.
+        Pause: It is suspended until a person has answered, or was handed back to the worker that
+            has its folder; a worker goes on with it then.
         PausedRun: It was left until a person has answered.
         RunFailedError: No step succeeded; its `result` tells it all.
+        RunLostError: It had begun, and its folder isn't here.
         StorageError: There is no room for the run.
         ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
     """
     check_storage()
     run = RunFolder.of(str(flow_run.id))
     desk = desk_of(run)
+    await _look_for_folder(run, desk.flow_run, options)
     try:
-        with exclusive(run):
+        with exclusive(run), steady_clock(run):
             run.remove_temporary_files()
-            _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
+            plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:
                 plan = fork_plan(run, fork, plan, options)
+            await note_place(desk.flow_run, this_place(run))
             await desk.take_answers()
             try:
                 return await _execute(run, desk, objective, plan, options)
@@ -133,6 +142,17 @@ async def swarm(
     except RunAliveError as error:
         # Leaves the flow run's state to the process that holds the run.
         raise Abort(str(error)) from error
+
+
+async def _look_for_folder(run: RunFolder, flow_run: FlowRun, options: SwarmOptions) -> None:
+    """Begin, or go on where the run's folder is; a run that is lost here is handed back."""
+    if options.start_over:
+        return
+    try:
+        await check_not_lost(run, flow_run)
+    except RunLostError as error:
+        await hand_back(flow_run, this_place(run), error)
+        raise
 
 
 async def _execute(
@@ -177,7 +197,7 @@ async def _result(
 ) -> SwarmResult:
     flow_run_id = str(flow_run.id)
     models = await check_models(options, plan)
-    ledger = open_ledger(run, options, models.prices, time.time(), control.listener)
+    ledger = open_ledger(run, options, models.prices, run_time(), control.listener)
     store = await store_of(options)
     limits = concurrency_limits(options, models)
     requests = AheadRequests(run, ledger, limits, control.listener, options.stream_text)
@@ -195,7 +215,7 @@ async def _result(
             stored_inputs(run),
             models,
             toolsets,
-            time.time(),
+            run_time(),
             control.listener,
         )
         names = toolsets.names
@@ -299,25 +319,29 @@ def _begin(
     run: RunFolder,
     flow_run_id: str,
     objective: str,
-    plan: TaskIR | None,
+    given: TaskIR | PlanReference | None,
     inputs: dict[str, str] | None,
     options: SwarmOptions,
     fork: ForkSource | None,
-) -> None:
+) -> TaskIR | None:
+    """Write down what a run begins with, if it isn't; return the plan that it was given."""
     if not objective.strip():
         raise InputError("The objective is empty.", "Say what is wanted.")
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
+    plan = given_plan(run, given)
     if not run.about():
         if plan is not None:
             check_objective(plan, objective)
+            keep_plan(run, plan, given)
         keep_inputs(run, inputs)
         if fork is not None:
             _check_without_inputs(run)
             begin_fork(run, objective, fork, plan, options)
-        about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": time.time()}
+        about = {"flow_run_id": flow_run_id, "objective": objective, "started_at": run_time()}
         run.append(ACCOUNTS, about)
         run.write("run.json", {**about, "options": options.model_dump(mode="json")})
+    return plan
 
 
 def _check_without_inputs(run: RunFolder) -> None:
@@ -341,16 +365,23 @@ async def _with_policy(options: SwarmOptions) -> SwarmOptions:
     return options.model_copy(update={"policy": block.get_policy()})
 
 
-def _plan(value: object) -> TaskIR | None:
+def _plan(value: object) -> TaskIR | PlanReference | None:
     if isinstance(value, str) and not value.strip():
         return None
-    if value is None or isinstance(value, TaskIR):
+    if isinstance(value, str) and value.startswith("/"):
+        return PlanReference(path=value.strip())
+    if value is None or isinstance(value, TaskIR | PlanReference):
         return value
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        if fields and fields.keys() <= PlanReference.model_fields.keys():
+            return PlanReference.model_validate(fields)
+        return parse_plan(fields)
     return parse_plan(value)
 
 
 PlanParameter = Annotated[
-    TaskIR | None,
+    TaskIR | PlanReference | None,
     BeforeValidator(_plan),
     WithJsonSchema(
         {
@@ -364,4 +395,5 @@ PlanParameter = Annotated[
     ),
     WITH_SCHEMAS,
 ]
-"""A plan as itself, as the objects of JSON or as JSON text; an empty text means none."""
+"""A plan as itself, as the objects of JSON or as JSON text, or the absolute path of a file on the
+worker; an empty text means none."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from ..errors import Category, GateError, SwarmError
+from ..measures.clock import run_time
 from .cache import GateCache
 from .gate import Gate, Subject
 from .result import Diagnostic, Finding, GateResult, fault
@@ -26,7 +27,7 @@ async def check(
     required: bool = True,
     cache: GateCache | None = None,
     clock: Callable[[], float] = time.perf_counter,
-    now: Callable[[], float] = time.time,
+    now: Callable[[], float] = run_time,
 ) -> GateResult:
     """Run a gate and never raise: what goes wrong in the gate itself is an `error`.
 

@@ -48,7 +48,8 @@ TIME_KINDS: Mapping[TimeKind, str] = {
 
 FIGURES: Mapping[str, str] = {
     "total": "seconds from the objective to the answer",
-    "makespan": "seconds from the first step's start to the last step's end",
+    "makespan": "seconds from the first step's start to the last step's end, without those in "
+    "which no process worked on the run",
     "before": "seconds of the total before the first step's start",
     "after": "seconds of the total after the last step's end",
     "path": "the steps that the run's end waited for, each for the one before it",

@@ -36,13 +36,17 @@ class StepRun:
     wait_s: float = 0.0
 
 
-def measure(runs: Sequence[StepRun], orchestrator_calls: int, total_s: float = 0.0) -> Metrics:
+def measure(
+    runs: Sequence[StepRun], orchestrator_calls: int, total_s: float = 0.0, stopped_s: float = 0.0
+) -> Metrics:
     """Measure a run.
 
     Args:
         runs: The steps that ran, each after those it depends on.
         orchestrator_calls: Model calls for planning and synthesis.
         total_s: Seconds from the objective to the answer.
+        stopped_s: Seconds between the first step's start and the last step's end in which no
+            process worked on the run.
     """
     seconds = {run.id: run.work_s for run in runs}
     calls = {run.id: float(run.calls) for run in runs}
@@ -51,7 +55,8 @@ def measure(runs: Sequence[StepRun], orchestrator_calls: int, total_s: float = 0
     path = critical_path(runs)
     longest_calls = max(_longest_paths(runs, calls)[0].values(), default=0.0)
     first = min((run.started_at for run in runs), default=0.0)
-    makespan_s = max((run.ended_at for run in runs), default=0.0) - first
+    until = max((run.ended_at for run in runs), default=0.0)
+    makespan_s = max(0.0, until - first - stopped_s)
     return Metrics(
         critical_steps=orchestrator_calls + int(longest_calls),
         makespan_s=makespan_s,

@@ -20,6 +20,7 @@ USAGE = {
     "PlanError",
     "RunNotFoundError",
     "RunDamagedError",
+    "RunLostError",
     "ModelError",
     "GateError",
     "SandboxError",

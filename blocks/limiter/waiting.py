@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+
+from ...measures.clock import run_time
 
 __all__ = ["Timer", "Waiting", "hear_waiting", "timed", "waiting"]
 
@@ -104,7 +105,7 @@ def waiting(wait: Waiting) -> Generator[None]:
         waited = now() - began
         if timer:
             timer.waited_s += waited
-            timer.waits.append((time.time() - waited, time.time()))
+            timer.waits.append((run_time() - waited, run_time()))
         if deadline and ends is not None and not deadline.expired():
             deadline.reschedule(ends + waited)
         if tell:

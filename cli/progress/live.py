@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -17,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...events.kinds import RunEvent, WaitEvent
+from ...measures.clock import run_time
 from ...text import clean, dollars, duration, one_line, plural
 from .board import Board, BoardRow, reduce, running_path
 
@@ -46,7 +46,7 @@ _FRESH = ("running", "asked", "failed", "ready", "succeeded", "waiting", "skippe
 class LiveScreen:
     """Shows steps, who runs, tokens, time and the running critical path on stderr."""
 
-    def __init__(self, objective: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, objective: str, clock: Callable[[], float] = run_time) -> None:
         self.board = Board(objective)
         self._clock = clock
         self._note = ""

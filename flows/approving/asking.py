@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,6 +11,7 @@ from ...approvals.question import Answer, Question, is_approval
 from ...approvals.store import Approvals
 from ...errors import RunDamagedError
 from ...events.kinds import AnsweredEvent, AskedEvent
+from ...measures.clock import run_time
 from ...pricing import price_of_name
 from ..bounds.estimate import estimate
 from ..context import RunContext
@@ -45,7 +45,7 @@ class Asking:
     approvals: Approvals
     edits: int = 0
     pause: Callable[[], Awaitable[None]] = _pause
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = run_time
     rejection: str = field(init=False, default="")
     _digests: Mapping[str, str] = field(init=False)
     _open: dict[str, tuple[str, ...]] = field(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ...measures.clock import run_time
 from ...pricing import Price
 from ...result import Usage
 from ...tasks.subagent.request import SubagentRequest, prompt_of
@@ -55,7 +55,7 @@ class Ledger:
     started_at: float
     accounts: Accounts = field(default_factory=Accounts)
     prices: Mapping[str, Price] = field(default_factory=dict[str, Price])
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = run_time
     write: Callable[[Booking], None] = lambda _: None
     is_stored: Callable[[str], Awaitable[bool]] = _never
     _before_s: float = field(init=False)

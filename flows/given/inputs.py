@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from ...errors import RunDamagedError
+from ...errors import InputError, RunDamagedError
 from ...inputs.reading import given_together
 from ...runs import RunFolder
+from .plans import IN_FOLDER
 
-__all__ = ["inputs_given", "keep_inputs", "stored_inputs"]
+__all__ = ["inputs_digest", "inputs_given", "keep_inputs", "stored_inputs"]
 
 _FILE = "inputs.json"
 
@@ -29,6 +32,14 @@ def inputs_given(texts: Mapping[str, str]) -> Generator[None]:
         _given.reset(token)
 
 
+def inputs_digest() -> str:
+    """Return what tells apart the texts that the code around gives to runs; "" if it gives none."""
+    texts = _given.get()
+    if not texts:
+        return ""
+    return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()[:16]
+
+
 def keep_inputs(run: RunFolder, parameter: Mapping[str, str] | None) -> None:
     """Write what a run that begins is given into its folder.
 
@@ -40,6 +51,12 @@ def keep_inputs(run: RunFolder, parameter: Mapping[str, str] | None) -> None:
         InputError: A text can't be given under its name, or two have the same one.
         StorageError: There is no room for them.
     """
+    if IN_FOLDER in (parameter or {}):
+        raise InputError(
+            f"The inputs of run {run.run_id} are too large for a flow run's parameters, and "
+            f"{run.folder} doesn't have them.",
+            "Run the objective anew, with its inputs.",
+        )
     if texts := given_together(parameter or {}, _given.get() or {}):
         run.write(_FILE, texts)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ...measures.clock import run_time
 from ...measures.stretch import Stretch, TimeKind
 
 __all__ = ["NotedTime"]
@@ -20,7 +20,7 @@ class NotedTime:
     """Stretches of time, as they were noted."""
 
     stretches: list[Stretch] = field(default_factory=list[Stretch])
-    clock: Callable[[], float] = field(default=time.time)
+    clock: Callable[[], float] = field(default=run_time)
 
     @contextmanager
     def noted(self, kind: TimeKind) -> Generator[None]:

@@ -8,14 +8,15 @@ from dataclasses import replace
 
 from ...events.log import EVENTS
 from ...events.reading import events_of_kinds
-from ...measures.stretch import RunTime, Stretch
+from ...measures.stretch import RunTime, Stretch, seconds_by_kind
 from ...parl.explained.heard import HEARD, around_steps
 from ...parl.explained.turns import turns_of
 from ...parl.explained.walk import explain
+from ...parl.metrics import StepRun
 from ...result import StepResult
 from ...runs import RunFolder
 
-__all__ = ["time_of_run"]
+__all__ = ["stopped_among", "time_of_run"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -48,3 +49,10 @@ def time_of_run(
     around = replace(around, stretches=(*around.stretches, *ending))
     stretches = explain(turns_of(steps), upstream, around, began_at, ended_at)
     return RunTime.of(stretches, began_at, max(began_at, ended_at))
+
+
+def stopped_among(runs: Sequence[StepRun], spent: RunTime) -> float:
+    """Return the seconds between the first step's start and the last's end that nothing ran."""
+    since = min((run.started_at for run in runs), default=0.0)
+    until = max((run.ended_at for run in runs), default=0.0)
+    return seconds_by_kind(spent.stretches, since, until).get("stopped", 0.0)

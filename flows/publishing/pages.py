@@ -12,6 +12,7 @@ from functools import partial
 from uuid import UUID
 
 from ...events.kinds import EndedEvent, RunEvent, TextEvent
+from ...measures.clock import run_time
 from ...result import SwarmResult
 from ...tasks.report.masked import masked
 from ...tasks.report.page import Page
@@ -59,7 +60,7 @@ class RunPages:
     live: LiveRun
     statuses: Callable[[], Mapping[str, StepStatus]]
     has_pages: bool = False
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = run_time
     _store: PageStore = field(init=False)
     _secrets: tuple[str, ...] = field(init=False)
     _stale: asyncio.Event = field(init=False, default_factory=asyncio.Event)

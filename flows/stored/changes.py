@@ -31,8 +31,10 @@ CHANGEABLE = (
     "max_output_tokens",
     "max_input_tokens",
     "temperature",
+    "start_over",
 )
-"""The options that a resumed run may get other values for: its models and its bounds."""
+"""The options that a resumed run may get other values for: its models, its bounds, and whether it
+begins from nothing where its folder isn't."""
 
 
 def changed_options(stored: SwarmOptions, changes: Mapping[str, Any]) -> SwarmOptions:

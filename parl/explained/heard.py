@@ -123,6 +123,9 @@ class _Hearing:
 
     def _answer(self, event: AnsweredEvent) -> None:
         asked, at = self._asked.pop(event.question, None), event.answered_at or event.at
+        if event.at and not (asked.at if asked else 0.0) <= at <= event.at:
+            # Another clock, or one that was set, has the decision out of order.
+            at = event.at
         self._decided_at.append(at)
         if asked is not None:
             self._add("person", asked.at, at, asked)

@@ -68,13 +68,14 @@ def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
     request = PlanRequest.model_validate(parameters["request"])
     # Another adapter writes another plan.
     adapter = planner_adapter_of(request.model) if request.adapter else None
-    # Without these and toolsets the key is the one that it was before requests had them.
-    left_out: dict[str, Any] = {
-        name: True for name in ("inputs", "facts", "begun", "notes") if not getattr(request, name)
+    # What the memory knew that day, and what was found with tools, is another day's otherwise.
+    # Without the others the key is the one that it was before requests had them.
+    left_out = {"facts", "notes"} | {
+        name for name in ("inputs", "begun") if not getattr(request, name)
     }
-    if request.facts and not request.facts.toolsets:
-        left_out["facts"] = {"toolsets"}
     content = request.model_dump_json(exclude=left_out) + (file_hash(adapter) if adapter else "")
+    # The toolsets' names are among the rules that a plan has to keep.
+    content += "".join(f"\n{fact.name}" for fact in request.facts.toolsets) if request.facts else ""
     digest = hashlib.sha256(content.encode()).hexdigest()[:16]
     return f"{request.run}.plan.{digest}"
 

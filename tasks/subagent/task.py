@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from functools import partial
 from typing import Any
 
@@ -32,6 +31,7 @@ from ...errors import (
     UnavailableError,
     UnmadeCallError,
 )
+from ...measures.clock import run_time
 from ...result import Usage
 from ...runs import RunFolder
 from ...toolsets.calling.pictures import bare
@@ -110,7 +110,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
 
     Whatever goes wrong is in the result.
     """
-    started = time.time()
+    started = run_time()
     model = await resolve_model(request.model, request.tier)
     if request.begun and local_model(model) is None:
         begun = resume_point(request.begun, request.output)
@@ -154,7 +154,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         extraction=extraction.rule,
         model=response.model_name or model.model_name,
         started_at=started,
-        ended_at=time.time(),
+        ended_at=run_time(),
         queue_s=timer.waited_s + queue_s_of([*conversation, response], started),
         waits=waits_of([*conversation, response], timer.waits, started),
         usage=usage,
@@ -255,7 +255,7 @@ async def _failed(
     return SubagentResult(
         model=model.model_name,
         started_at=started,
-        ended_at=time.time(),
+        ended_at=run_time(),
         queue_s=timer.waited_s + queue_s_of(messages, started),
         waits=waits_of(messages, timer.waits, started),
         usage=(Usage(requests=1) if was_asked else Usage()) + usage_of(messages),

@@ -14,7 +14,7 @@ from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.cli.failure import failure_of, show
 from prefect_swarm.cli.progress.terminated import Terminated
-from prefect_swarm.errors import ContextTooSmallError, ModelError, RunCancelledError
+from prefect_swarm.errors import ContextTooSmallError, InputError, ModelError, RunCancelledError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -288,6 +288,18 @@ def test_every_exception_has_a_message_and_a_code(
 ) -> None:
     failure = failure_of(error)
     assert (failure.exit_code, failure.problem) == (code, problem)
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, InputError])
+def test_what_a_server_repeats_of_a_request_is_not_printed_whole(
+    kind: type[Exception], capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = kind("422: " + "what was sent " * 100_000)
+    failure = failure_of(error)
+    assert len(failure.problem) < 10_000
+    assert failure.problem.startswith(("Internal error: RuntimeError: 422", "422"))
+    show(error, failure, debug=True)
+    assert len(capsys.readouterr().err) < 40_000
 
 
 def test_a_user_sees_no_traceback_unless_asked_for(in_process_of_its_own: InProcess) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +103,35 @@ def test_a_batch_that_is_completed_leaves_with_0_and_fills_its_file(
     result = invoke("batch", "-", "--output", results, stdin=json.dumps(MAPPED))
     assert (result.exit_code, result.stdout) == (0, "")
     assert json.loads(results.read_text())["result"]["status"] == "completed"
+
+
+def test_a_batch_that_is_started_again_passes_over_what_is_completed(
+    tmp_path: Path, invoke: Invoke
+) -> None:
+    results = tmp_path / "results.jsonl"
+    lines = batch_file(tmp_path, MAPPED, "{")
+    first = invoke("batch", lines, "--output", results)
+    before = results.read_text()
+    second = invoke("batch", lines, "--output", results)
+    assert (first.exit_code, second.exit_code) == (3, 3)
+    assert "1 line passed over: completed in the output." in second.stderr
+    assert "Line 1: " not in second.stderr
+    assert results.read_text() == before
+    third = invoke("batch", lines, "--output", results, "--again")
+    assert "Line 1: run " in third.stderr
+    assert json.loads(results.read_text().splitlines()[0]) != json.loads(before.splitlines()[0])
+
+
+def test_a_run_that_lies_elsewhere_is_not_begun_anew(invoke: Invoke) -> None:
+    first = SwarmResult.model_validate_json(invoke("run", "--plan", UNEVEN, "--json").stdout)
+    shutil.rmtree(find_run(first.run_id).folder)
+    result = invoke("resume", first.flow_run_id)
+    assert result.exit_code == 2
+    assert "is gone" in result.stderr
+    assert "--start-over" in result.stderr
+    again = invoke("resume", first.flow_run_id, "--start-over", "--json")
+    assert SwarmResult.model_validate_json(again.stdout).status == "completed"
+    assert invoke("resume", "0" * 32).exit_code == 2
 
 
 def test_a_batch_in_which_nothing_succeeds_leaves_with_1(tmp_path: Path, invoke: Invoke) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,6 +21,7 @@ from ...approvals.store import Approvals
 from ...blocks.answers.arguments import mended_in
 from ...blocks.answers.call_ids import with_own_history
 from ...errors import ApprovalNeededError, StorageError, SwarmError, UncertainCallError
+from ...measures.clock import run_time
 from ...result import ToolCall
 from ...runs import RunFolder
 from ...text import whole_characters
@@ -81,7 +81,7 @@ class JournaledCalls:
     rules: AttemptRules
     secrets: frozenset[str] = frozenset()
     takes_pictures: bool = False
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = run_time
     calls: dict[int, ToolCall] = field(init=False)
     messages: list[ModelMessage] = field(init=False)
     _before: JournalState = field(init=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection
 from typing import Any
 
 from pydantic_ai.messages import FinishReason, ModelResponsePart, TextPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
+from ....measures.clock import run_time
 from ..api import GeneratedText
 from ..tools.parse import ParsedAnswer, parse_answer
 
@@ -43,6 +43,6 @@ def finish_of(done: GeneratedText, parsed: ParsedAnswer | None = None) -> Finish
 def details_of(done: GeneratedText) -> dict[str, Any]:
     """When it was asked, seconds of waiting and of work, and what `watch` stopped it for."""
     aborted = {"aborted": done.why} if done.why else {}
-    asked_at = time.time() - done.queue_s - done.duration_s
+    asked_at = run_time() - done.queue_s - done.duration_s
     timing = {"asked_at": asked_at, "queue_s": done.queue_s, "duration_s": done.duration_s}
     return {**timing, **aborted}

@@ -109,11 +109,24 @@ def test_what_is_shown_of_a_toolset_is_bounded() -> None:
     assert max(len(fact.about), *(len(tool.about) for tool in fact.tools)) <= 160
 
 
-def test_a_request_without_toolsets_has_the_key_that_it_had_before_there_were_any() -> None:
-    def key(facts: PlanningFacts) -> str:
-        request = PlanRequest(run="r", objective="o", model="m", max_steps=3, facts=facts)
-        # Prefect hands the context over, which the key doesn't depend on.
-        return _key(None, {"request": request.model_dump(mode="json")})  # pyright: ignore[reportArgumentType]
+def key(facts: PlanningFacts | None, **changes: Any) -> str:
+    request = PlanRequest(run="r", objective="o", model="m", max_steps=3, facts=facts, **changes)
+    # Prefect hands the context over, which the key doesn't depend on.
+    return _key(None, {"request": request.model_dump(mode="json")})  # pyright: ignore[reportArgumentType]
 
-    assert key(PlanningFacts(tiers=TIERS)) == "r.plan.d7f4bfe71f560699"
-    assert key(PlanningFacts(tiers=TIERS)) != key(PlanningFacts(tiers=TIERS, toolsets=(TIME,)))
+
+def test_the_key_hangs_on_the_toolsets_that_a_plan_may_name() -> None:
+    described_anew = TIME.model_copy(update={"about": "says what time it is, anywhere"})
+    with_time = key(PlanningFacts(tiers=TIERS, toolsets=(TIME,)))
+    assert with_time != key(PlanningFacts(tiers=TIERS))
+    assert with_time == key(PlanningFacts(tiers=TIERS, toolsets=(described_anew,)))
+
+
+def test_what_the_memory_knew_that_day_is_not_in_the_key() -> None:
+    assert key(PlanningFacts(tiers=TIERS)) == key(PlanningFacts()) == key(None)
+    assert key(None, notes="the shop is closed") == key(None)
+
+
+def test_what_is_asked_is_in_the_key() -> None:
+    assert key(None) == "r.plan.a0f3753ce5d43d2f"
+    assert len({key(None), key(None, seed=1), key(None, begun="1."), key(None, tier="coder")}) == 4

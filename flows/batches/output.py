@@ -1,0 +1,232 @@
+"""The files of a batch: its output, and which run each line that isn't completed began.
+
+The runs are a file beside the output, `OUTPUT.runs`: a line of JSON is added before a run is asked
+for anything. It goes when no run is left that could be gone on with.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from pydantic import ValidationError
+
+from ...errors import InputError
+from ...files import replace_atomically
+from ..batch_line import BatchLine
+
+__all__ = ["BatchOutput", "PrintedOutput", "batch_output", "has_begun", "is_completed"]
+
+_RUNS = ".runs"
+
+
+class PrintedOutput:
+    """The output of a batch whose results are printed: no start leaves anything to the next."""
+
+    def __init__(self, file: IO[str] | None = None) -> None:
+        self._file = file
+        self.passed_over: frozenset[str] = frozenset()
+
+    def completed(self, key: str) -> BatchLine | None:  # noqa: ARG002 - as the other has it
+        """Return how a line ended that an earlier start completed; None if it is to be done."""
+        return None
+
+    def run_of(self, key: str) -> str:  # noqa: ARG002 - as the other has it
+        """Return the run that a line began at an earlier start; "" if it began none."""
+        return ""
+
+    def begin(self, key: str, run_id: str) -> None:
+        """Note the run that a line begins, before it asks for anything."""
+
+    def add(self, line: BatchLine) -> None:
+        """Add how a line ended."""
+        if self._file is not None:
+            print(line.to_json(), file=self._file, flush=True)
+
+    def finish(self) -> None:
+        """Put the lines in order, and forget the runs of a batch that is completed."""
+
+
+class BatchOutput(PrintedOutput):
+    """The output of a batch that is a file, with what earlier starts left of it.
+
+    Attributes:
+        passed_over: The keys of the lines that were completed when it was opened.
+    """
+
+    def __init__(self, files: _Files, lines: Mapping[str, BatchLine], begun: Mapping[str, str]):
+        super().__init__(files.growing.open("a", encoding="utf-8"))
+        self._files, self._lines, self._begun = files, dict(lines), dict(begun)
+        self.passed_over = frozenset(lines)
+
+    def completed(self, key: str) -> BatchLine | None:
+        """Return how a line ended that an earlier start completed; None if it is to be done."""
+        return self._lines[key] if key in self.passed_over else None
+
+    def run_of(self, key: str) -> str:
+        """Return the run that a line began at an earlier start; "" if it began none."""
+        return self._begun.get(key, "")
+
+    def begin(self, key: str, run_id: str) -> None:
+        """Note the run that a line begins, before it asks for anything."""
+        self._begun[key] = run_id
+        _add(self._files.runs, {"line": key, "run": run_id})
+
+    def add(self, line: BatchLine) -> None:
+        """Add how a line ended, unless the output has it."""
+        if line.key not in self.passed_over:
+            self._lines[line.key] = line
+            super().add(line)
+
+    def finish(self) -> None:
+        """Put the lines in order, and forget the runs of a batch that is completed."""
+        files = self._files
+        self.close()
+        _write(files.growing, self._lines.values())
+        if files.final != files.growing:
+            files.growing.replace(files.final)
+            _add(files.runs, {"wrote": files.batch})
+        if all(is_completed(line) or not self.run_of(key) for key, line in self._lines.items()):
+            Path(files.runs.name).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the output as it is."""
+        if self._file is not None:
+            self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Where a batch's output lies when it has ended, where it grows until then, and its runs."""
+
+    final: Path
+    growing: Path
+    runs: IO[str]
+    batch: str
+
+
+@contextmanager
+def batch_output(
+    final: Path, growing: Path, keys: Mapping[str, int], batch: str = "", *, again: bool = False
+) -> Generator[BatchOutput]:
+    """Open a batch's output, with what earlier starts completed of it.
+
+    Args:
+        final: Where the output lies when the batch has ended.
+        growing: Where it grows until then; it may be the same.
+        keys: The lines' numbers by their keys.
+        batch: The flow run that writes; what it did itself counts also where all is done again.
+        again: Do what another start completed once more.
+
+    Raises:
+        InputError: It can't be written, or another batch writes it.
+    """
+    with ExitStack() as stack:
+        try:
+            final.parent.mkdir(parents=True, exist_ok=True)
+            runs = stack.enter_context(_opened(_runs_of(final), final))
+            output = _left_before(_Files(final, growing, runs, batch), keys, again=again)
+        except OSError as error:
+            raise InputError(
+                f"The batch's output {final} can't be written: {error.strerror}.",
+                "Give a path that can be written to.",
+            ) from None
+        stack.callback(output.close)
+        yield output
+
+
+def has_begun(final: Path, batch: str) -> bool:
+    """Say whether a flow run has begun to write that output here."""
+    with suppress(OSError):
+        notes = _objects(_runs_of(final).read_text("utf-8", errors="replace"))
+        return any(note.get("batch") == batch for note in notes)
+    return False
+
+
+def _runs_of(final: Path) -> Path:
+    return final.with_name(f"{final.name}{_RUNS}")
+
+
+def _left_before(files: _Files, keys: Mapping[str, int], *, again: bool) -> BatchOutput:
+    """Read what earlier starts left, and let the growing output begin with it."""
+    noted = [*_objects(files.runs.read())]
+    is_own = bool(files.batch) and any(note.get("batch") == files.batch for note in noted)
+    wrote = is_own and any(note.get("wrote") == files.batch for note in noted)
+    lines: dict[str, BatchLine] = {}
+    if not again or wrote:
+        lines |= _kept(files.final, keys)
+    if not again or is_own:
+        lines |= _kept(files.growing, keys)
+    else:
+        noted = []
+        files.runs.truncate(0)
+    if not is_own:
+        _add(files.runs, {"batch": files.batch})
+    _write(files.growing, lines.values())
+    begun = {str(note["line"]): str(note["run"]) for note in noted if "line" in note}
+    return BatchOutput(files, lines, begun)
+
+
+def is_completed(line: BatchLine) -> bool:
+    """Say whether nothing of a line is left to do."""
+    return not line.error and line.result is not None and line.result.status == "completed"
+
+
+def _kept(path: Path, keys: Mapping[str, int]) -> dict[str, BatchLine]:
+    """Return the completed lines that a file has; one that is cut off is done again."""
+    found: dict[str, BatchLine] = {}
+    with suppress(OSError):
+        for data in _objects(path.read_text("utf-8", errors="replace")):
+            if data.get("key") not in keys:
+                continue
+            with suppress(ValidationError):
+                line = BatchLine.model_validate(data)
+                if is_completed(line):
+                    found[line.key] = line.model_copy(update={"number": keys[line.key]})
+    return found
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    for line in text.split("\n"):
+        with suppress(ValueError, RecursionError):
+            data: object = json.loads(line)
+            if isinstance(data, dict):
+                yield cast("dict[str, Any]", data)
+
+
+def _add(file: IO[str], note: Mapping[str, str]) -> None:
+    # The break comes first: a line that was cut off stays a line of its own.
+    file.write(f"\n{json.dumps(note)}")
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _write(path: Path, lines: Iterable[BatchLine]) -> None:
+    text = "".join(f"{line.to_json()}\n" for line in sorted(lines, key=lambda line: line.number))
+    try:
+        mode = path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        path.touch()
+        mode = path.stat().st_mode & 0o777
+    with replace_atomically(path, mode=mode) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _opened(path: Path, final: Path) -> Generator[IO[str]]:
+    with path.open("a+", encoding="utf-8", errors="replace") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"Another batch is writing the output {final}.",
+                "Wait until it has ended, or give another output.",
+            ) from None
+        file.seek(0)
+        yield file

@@ -1,0 +1,88 @@
+"""A proxy before a Prefect server that answers some requests with 503 in its place."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+__all__ = ["BusyProxy", "busy_proxy"]
+
+_BUSY = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n"
+    b"content-length: 42\r\nconnection: close\r\n\r\n"
+    b'{"exception_message":"database is locked"}'
+)
+
+
+@dataclass
+class BusyProxy:
+    """Passes bytes on; a request that begins with `line` is refused as often as `refusals` says."""
+
+    host: str
+    port: int
+    line: bytes = b"POST /api/flow_runs/ "
+    refusals: int = 0
+    refused: int = 0
+    url: str = ""
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+
+    async def serve(self, ready: threading.Event) -> None:
+        """Serve until the loop is stopped."""
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/api"
+        ready.set()
+        await server.serve_forever()
+
+    async def _connected(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        far, on = await asyncio.open_connection(self.host, self.port)
+        with suppress(ConnectionError, asyncio.CancelledError):
+            await asyncio.gather(self._requests(near, on, back), _pass(far, back))
+
+    async def _requests(
+        self, near: asyncio.StreamReader, on: asyncio.StreamWriter, back: asyncio.StreamWriter
+    ) -> None:
+        while data := await near.read(65536):
+            if data.startswith(self.line) and self.refused < self.refusals:
+                self.refused += 1
+                back.write(_BUSY)
+                await back.drain()
+                break
+            on.write(data)
+            await on.drain()
+        on.close()
+
+
+async def _pass(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    while data := await source.read(65536):
+        target.write(data)
+        await target.drain()
+    target.close()
+
+
+@contextmanager
+def busy_proxy(api: str, refusals: int) -> Generator[BusyProxy]:
+    """Start a proxy before the API at that address."""
+    address = urlsplit(api)
+    assert address.hostname is not None
+    assert address.port is not None
+    proxy, ready = BusyProxy(address.hostname, address.port, refusals=refusals), threading.Event()
+
+    def work() -> None:
+        with suppress(asyncio.CancelledError):
+            proxy._loop.run_until_complete(proxy.serve(ready))  # pyright: ignore[reportPrivateUsage]
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    ready.wait()
+    yield proxy
+
+    def stop() -> None:
+        for task in asyncio.all_tasks(proxy._loop):  # pyright: ignore[reportPrivateUsage]
+            task.cancel()
+
+    proxy._loop.call_soon_threadsafe(stop)  # pyright: ignore[reportPrivateUsage]
+    thread.join(10)
