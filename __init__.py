@@ -79,6 +79,15 @@ _HOMES = {
     "task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
 }
 
+# pytest reads this file as a module that is in no package.
+if __package__:
+    from .machine.loopback import keep_loopback_direct
+    from .machine.posix import require_posix
+
+    # First of all: the rest can't be imported where the system lacks what it needs.
+    require_posix()
+    keep_loopback_direct()
+
 
 def __getattr__(name: str) -> Any:
     if name == "swarm_flow":

@@ -24,6 +24,7 @@ LAYERS = (
         "expression",
         "schema_check",
         "local_extra",
+        "machine",
         "measures",
         "model_names",
         "neighbours",

@@ -7,6 +7,7 @@ import threading
 from prefect.context import FlowRunContext
 from prefect.logging import get_logger
 
+from ...machine.loopback import keep_loopback_direct
 from .server import configured_url, start_server, stop_server
 
 __all__ = ["ensure_server"]
@@ -22,6 +23,8 @@ def ensure_server() -> None:
     Raises:
         ServerError: It doesn't start, or Prefect's settings name no server and forbid this.
     """
+    # A program may have set its proxies after it had imported this package.
+    keep_loopback_direct()
     if FlowRunContext.get() is not None:
         return
     with _lock:
