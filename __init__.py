@@ -81,8 +81,8 @@ _HOMES = {
 
 # pytest reads this file as a module that is in no package.
 if __package__:
-    from .machine.loopback import keep_loopback_direct
-    from .machine.posix import require_posix
+    from .host.loopback import keep_loopback_direct
+    from .host.posix import require_posix
 
     # First of all: the rest can't be imported where the system lacks what it needs.
     require_posix()

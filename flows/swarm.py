@@ -41,7 +41,7 @@ from .approving.forms.pausing import asker_of
 from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
-from .edited.applied import edited_source
+from .edited.applied import edited_source, steps_written
 from .execute import Execution
 from .exploring.looking import Explored, explored_before
 from .forking.beginning import begin_fork, fork_plan
@@ -210,8 +210,9 @@ async def _result(
             if edits:
                 models = await check_models(options, chosen.plan)
                 go_on(ledger, models.prices)
+            written = steps_written(planned, chosen.plan)
             recalled, state = await _recalled(
-                run, chosen.plan, options, store, plan_state, len(edits)
+                run, chosen.plan, options, store, plan_state, len(edits), written
             )
             compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
             await check_gates(compiled)
@@ -281,11 +282,12 @@ async def _recalled(
     store: Store | None,
     plan_state: State[Any] | None,
     edits: int,
+    written: frozenset[str],
 ) -> tuple[Recall | None, State[Any] | None]:
     """Return what the memory makes of the plan, or made of it in an earlier process."""
     if kept := load(run, StoredRecall, edits):
         return kept.recall, kept.state or plan_state
-    recall, state = await recall_for(plan, options, store, str(flow_run.id), plan_state)
+    recall, state = await recall_for(plan, options, store, str(flow_run.id), plan_state, written)
     save(run, StoredRecall(recall=recall, task_run=task_run_of(state)), edits)
     return recall, state
 

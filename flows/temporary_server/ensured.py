@@ -7,7 +7,7 @@ import threading
 from prefect.context import FlowRunContext
 from prefect.logging import get_logger
 
-from ...machine.loopback import keep_loopback_direct
+from ...host.loopback import keep_loopback_direct
 from .server import configured_url, start_server, stop_server
 
 __all__ = ["ensure_server"]

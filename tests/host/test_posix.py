@@ -18,7 +18,9 @@ for name in ("fcntl", "resource", "termios", "pwd", "grp", "tty", "pty"):
     sys.modules.pop(name, None)
 sys.meta_path.insert(0, Missing())
 """
-SENTENCE = "Prefect Swarm runs on Linux and macOS: this Python has no `fcntl`, which its locks need."
+SENTENCE = (
+    "Prefect Swarm runs on Linux and macOS: this Python has no `fcntl`, which its locks need."
+)
 
 
 def run_blocked(code: str) -> subprocess.CompletedProcess[str]:

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from prefect_swarm.machine.loopback import no_proxy_variables
-from proxies import recording_proxy
+from prefect_swarm.host.loopback import no_proxy_variables
 from provider_server import Reply, provider_server
+from proxies import recording_proxy
 
 PROXY = {"HTTP_PROXY": "http://proxy:3128"}
 LOOPBACK = "localhost,127.0.0.1,::1"
