@@ -61,6 +61,7 @@ from .server_state.left_task_runs import no_task_run_left
 from .stored.facts import facts_for
 from .stored.ledger import book_plan, go_on, open_ledger
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
+from .stored.result_folder import look_up_result_folder
 from .telling.recorded import recorded
 from .termination import terminable
 from .traced.run import traced_run
@@ -114,6 +115,7 @@ async def swarm(
         ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
     """
     check_storage()
+    look_up_result_folder()
     run = RunFolder.of(str(flow_run.id))
     desk = desk_of(run)
     try:
