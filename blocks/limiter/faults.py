@@ -19,6 +19,8 @@ from pydantic_ai.exceptions import (
     ModelUnavailableError,
 )
 
+from ...host.certificates import certificate_problem
+
 __all__ = ["Fault", "fault_of", "words_of"]
 
 _WORDS = 300
@@ -55,7 +57,7 @@ def fault_of(error: BaseException) -> Fault | None:
         case ModelUnavailableError():
             return Fault("busy", "overloaded", error.retry_after)
         case ModelRequestTimeout() | ModelConnectionError():
-            return Fault("broken", "no connection", error.retry_after)
+            return _unconnected(error)
         case ModelServerError():
             return Fault("broken", "server error", error.retry_after)
         case ModelHTTPError():
@@ -65,6 +67,12 @@ def fault_of(error: BaseException) -> Fault | None:
             return Fault("broken", "unreadable answer", error.retry_after)
         case _:
             return None
+
+
+def _unconnected(error: ModelRequestTimeout | ModelConnectionError) -> Fault:
+    if certificate_problem(error):
+        return Fault("denied", "certificate not accepted")
+    return Fault("broken", "no connection", error.retry_after)
 
 
 def _by_status(error: ModelHTTPError) -> Fault | None:
