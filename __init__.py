@@ -90,9 +90,14 @@ if __package__:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "swarm_flow":
-        return import_module(".flows.swarm", __name__).swarm
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f".{home}", __name__), name)
+    try:
+        if name == "swarm_flow":
+            return import_module(".flows.swarm", __name__).swarm
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f".{home}", __name__), name)
+    except RuntimeError as error:
+        from .host.home import no_home
+
+        raise no_home(error) or error from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

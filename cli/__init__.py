@@ -24,12 +24,12 @@ def main() -> None:
         from .app import app
 
         app(prog_name="prefect-swarm")
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, RuntimeError) as error:
         # It came before a command was under way, or at its very end.
         from .failure import failure_of, show
 
         failure = failure_of(error)
-        show(error, failure, debug=False)
+        show(error, failure, debug="--debug" in sys.argv)
         sys.exit(failure.exit_code)
     except SystemExit as end:
         sys.exit(_code(end.code))

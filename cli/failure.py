@@ -13,6 +13,7 @@ import typer
 from ..approvals.waiting import WAYS, RunWaitingError
 from ..errors import SwarmError
 from ..exit_codes import ExitCode
+from ..host.home import no_home
 from ..text import clean
 from .progress.terminated import Terminated
 
@@ -58,6 +59,7 @@ def failure_of(error: BaseException) -> FailureMessage:
         questions = [question.model_dump(mode="json") for question in error.questions]
         more = {"run_id": error.run_id, "questions": questions}
         return FailureMessage(error.problem, error.advice, error.exit_code, kind, more)
+    error = no_home(error) or error
     if isinstance(error, SwarmError):
         return FailureMessage(error.problem, error.advice, error.exit_code, kind)
     message = " ".join(str(error).split()) or "no message"
