@@ -9,6 +9,7 @@ from prefect.logging import get_logger
 
 from ...host.loopback import keep_loopback_direct
 from ...host.socks import check_proxies
+from .backoffs import say_backoffs
 from .reaching import find_fault
 from .server import configured_url, start_server, stop_server
 
@@ -34,6 +35,7 @@ def ensure_server() -> None:
     if FlowRunContext.get() is not None:
         return
     check_proxies()
+    say_backoffs()
     with _lock:
         if (url := configured_url()) is not None:
             _check_settings(url)

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from ...errors import ServerError
 from ...host.socks import check_proxies
+from .backoffs import say_backoffs
 from .reaching import find_fault
 
 __all__ = [
@@ -76,6 +77,7 @@ class Server:
 def prefect_server(say: Callable[[str], None]) -> Server:
     """Provide a server; one that is started may still be starting, so `wait` for it."""
     check_proxies()
+    say_backoffs()
     url = configured_url()
     if url is not None:
         return Server(url)
