@@ -63,7 +63,7 @@ def test_json_stays_the_same_json(encoding: str, plan: Path) -> None:
 def test_utf_8_is_written_as_it_is_and_nothing_is_said(plan: Path) -> None:
     code, out, errors = ended("plan", "--plan", plan, encoding="utf-8")
     assert (code, errors) == (0, "")
-    assert PLAN["objective"] in out
+    assert str(PLAN["objective"]) in out
 
 
 @pytest.mark.slow

@@ -19,15 +19,22 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 __all__ = ["Answered", "Fixed", "OwnCa", "answering_server"]
 
+_LONGEST_HOLD_S = 30.0
+
 
 @dataclass(frozen=True)
 class Fixed:
-    """What each request is answered; `paths` are those of which the answer is another one."""
+    """What each request is answered; `paths` are those of which the answer is another one.
+
+    Attributes:
+        hold: The answer waits until it is set.
+    """
 
     status: int = 200
     body: str = "{}"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     paths: Mapping[str, Fixed] = field(default_factory=dict[str, "Fixed"])
+    hold: threading.Event | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("content-length") or 0))
         server.answered.asked.append({name.lower(): text for name, text in self.headers.items()})
         answer = server.answer.paths.get(self.path, server.answer)
+        if answer.hold is not None:
+            answer.hold.wait(_LONGEST_HOLD_S)
         body = answer.body.encode()
         self.send_response(answer.status)
         for name, text in {"Content-Type": "application/json", **answer.headers}.items():

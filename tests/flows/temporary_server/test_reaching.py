@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from prefect.settings import (
 )
 from prefect_swarm import swarm
 from prefect_swarm.errors import ServerError
+from prefect_swarm.flows.temporary_server.ensured import ensure_server
 from prefect_swarm.flows.temporary_server.reaching import find_fault
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -63,6 +66,29 @@ def test_a_key_that_is_refused_is_not_called_missing() -> None:
 def test_a_server_that_answers_or_is_busy_can_be_used(status: int) -> None:
     with answering_server(Fixed(status, OWN.body)) as server:
         assert find_fault(server.url) is None
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_busy_database_is_no_fault_where_the_server_itself_answers(answers: bool) -> None:
+    released = threading.Event()
+    paths = {"/health": Fixed(200, "true")} if answers else {}
+    with answering_server(Fixed(200, "{}", {}, paths, hold=released)) as server:
+        fault = find_fault(server.url, timeout_s=0.2)
+        released.set()
+    assert (fault is None) == answers
+    assert fault is None or (fault.is_setting, fault.why) == (False, "timed out")
+
+
+def test_proxies_that_a_program_sets_after_the_import_are_passed_by_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "corp.example")
+    with answering_server(OWN) as server, temporary_settings({PREFECT_API_URL: server.url}):
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        ensure_server()
+        assert len(server.asked) == 1
+    assert "127.0.0.1" in os.environ["no_proxy"]
 
 
 @pytest.mark.parametrize("status", [500, 502, 504])
