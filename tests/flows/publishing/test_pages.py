@@ -178,8 +178,8 @@ def test_an_error_without_words_is_named_by_its_kind(
     monkeypatch.setattr(PrefectClient, "create_artifact", refuse)
     with scripted(Script()):
         run(plan_of({"id": "S1"}))
-    said = {r.getMessage() for r in caplog.records if "Prefect UI" in r.getMessage()}
-    assert said == {"In the Prefect UI a page could not be made: ConnectionResetError"}
+    heard = {r.getMessage() for r in caplog.records if "Prefect UI" in r.getMessage()}
+    assert heard == {"In the Prefect UI a page could not be made: ConnectionResetError"}
 
 
 def test_of_a_long_plan_the_steps_that_stand_out_have_a_page() -> None:

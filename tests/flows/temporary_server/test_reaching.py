@@ -148,6 +148,6 @@ def test_commands_say_it(command: list[str], swarm_home: Path) -> None:
     with answering_server(LOGIN) as server, temporary_settings({PREFECT_API_URL: server.url}):
         done = CliRunner().invoke(app, command)
     assert done.exit_code == 1
-    said = " ".join(done.output.split())
-    assert f"The Prefect server at {server.url} can't be used: it answers with a page" in said
-    assert "PREFECT_CLIENT_CUSTOM_HEADERS" in said
+    shown = " ".join(done.output.split())
+    assert f"The Prefect server at {server.url} can't be used: it answers with a page" in shown
+    assert "PREFECT_CLIENT_CUSTOM_HEADERS" in shown
