@@ -79,11 +79,25 @@ _HOMES = {
     "task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
 }
 
+# pytest reads this file as a module that is in no package.
+if __package__:
+    from .host.loopback import keep_loopback_direct
+    from .host.posix import require_posix
+
+    # First of all: the rest can't be imported where the system lacks what it needs.
+    require_posix()
+    keep_loopback_direct()
+
 
 def __getattr__(name: str) -> Any:
-    if name == "swarm_flow":
-        return import_module(".flows.swarm", __name__).swarm
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f".{home}", __name__), name)
+    try:
+        if name == "swarm_flow":
+            return import_module(".flows.swarm", __name__).swarm
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f".{home}", __name__), name)
+    except RuntimeError as error:
+        from .host.home import no_home
+
+        raise no_home(error) or error from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

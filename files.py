@@ -180,8 +180,13 @@ def try_folder(folder: Path, size: int = 0) -> None:
         file.flush()
 
 
-def require_room(folder: Path, least_bytes: int) -> None:
+def require_room(folder: Path, least_bytes: int, variable: str = HOME_VARIABLE) -> None:
     """Make sure that a folder takes files and that its disk has some room.
+
+    Args:
+        folder: The folder; it is made if need be.
+        least_bytes: How much room.
+        variable: What names another folder.
 
     Raises:
         StorageError: It takes none, or has less room than that.
@@ -191,31 +196,33 @@ def require_room(folder: Path, least_bytes: int) -> None:
         try_folder(folder, _TRIED_BYTES)
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        raise storage_error(folder, least_bytes, error) from error
+        raise storage_error(folder, least_bytes, error, variable) from error
     if free < least_bytes:
-        raise _no_room(folder, least_bytes, free)
+        raise _no_room(folder, least_bytes, free, variable)
 
 
 _TRIED_BYTES = 1 << 16
 
 
-def storage_error(path: Path, needed_bytes: int, error: OSError) -> StorageError:
+def storage_error(
+    path: Path, needed_bytes: int, error: OSError, variable: str = HOME_VARIABLE
+) -> StorageError:
     """Say what kept a file from being written, and what to do."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         place = next((p for p in (path, *path.parents) if p.exists()), path)
-        return _no_room(path, needed_bytes, shutil.disk_usage(place).free)
+        return _no_room(path, needed_bytes, shutil.disk_usage(place).free, variable)
     return StorageError(
         f"{path} can't be written: {error.strerror or error}.",
         "Check that its folder is there and that you may write to it, or name another folder in "
-        f"{HOME_VARIABLE}.",
+        f"{variable}.",
     )
 
 
-def _no_room(path: Path, needed_bytes: int, free_bytes: int) -> StorageError:
+def _no_room(path: Path, needed_bytes: int, free_bytes: int, variable: str) -> StorageError:
     return StorageError(
         f"The disk has no room for {path}: {_size(needed_bytes)} are needed, "
         f"{_size(free_bytes)} are free.",
-        f"Free some room on it, or name a folder on another disk in {HOME_VARIABLE}.",
+        f"Free some room on it, or name a folder on another disk in {variable}.",
     )
 
 

@@ -1,10 +1,17 @@
-"""Limits of a plan that come from outside it. Pure."""
+"""Limits of a plan that come from outside it, and the agent that no plan need create. Pure."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-__all__ = ["MAX_ITEMS", "MAX_STEPS", "PlanRules"]
+__all__ = ["ANY_AGENT", "MAX_ITEMS", "MAX_STEPS", "PlanRules", "with_any_agent"]
+
+ANY_AGENT = "any"
+"""The agent of steps that the memory may give to whoever does such work best."""
+_ANY: dict[str, Any] = {
+    "name": ANY_AGENT,
+    "system_prompt": "You do one step of a larger job, completely and carefully.",
+}
 
 MAX_ITEMS = 300
 """The most items `TaskIR.from_items` maps a template over."""
@@ -27,3 +34,27 @@ class PlanRules(NamedTuple):
     gates: frozenset[str] | None = None
     inputs: frozenset[str] | None = None
     toolsets: frozenset[str] | None = None
+
+
+def with_any_agent(plan: object) -> object:
+    """Return a plan's data with the agent `any`, if one of its steps names it and none creates it.
+
+    What is no plan is returned as it is.
+    """
+    if not isinstance(plan, dict):
+        return plan
+    fields = cast("dict[str, Any]", plan)
+    agents, steps = fields.get("agents", ()), fields.get("steps", ())
+    if not isinstance(agents, list | tuple) or not isinstance(steps, list | tuple):
+        return fields
+    created = [_field(agent, "name") for agent in cast("list[object]", agents)]
+    named = [_field(step, "agent") for step in cast("list[object]", steps)]
+    if ANY_AGENT in created or ANY_AGENT not in named:
+        return fields
+    return {**fields, "agents": [*cast("list[object]", agents), _ANY]}
+
+
+def _field(part: object, name: str) -> object:
+    if isinstance(part, dict):
+        return cast("dict[str, object]", part).get(name)
+    return getattr(part, name, None)

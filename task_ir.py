@@ -24,7 +24,7 @@ from pydantic_core import ErrorDetails
 from .errors import InputError, PlanError
 from .inputs.named import named_problem
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
-from .plan_rules import MAX_ITEMS, MAX_STEPS, PlanRules
+from .plan_rules import MAX_ITEMS, MAX_STEPS, PlanRules, with_any_agent
 from .step_settings import StepSettings
 from .text import without_surrogates
 from .text_files import read_text
@@ -80,7 +80,7 @@ class Step(PlanPart):
     """A piece of work for one agent: `assign_task(agent, prompt)` and what it needs."""
 
     id: _StepId = Field(description="`S` and a number.")
-    agent: _Name = Field(description="The name of the agent that does it.")
+    agent: _Name = Field(description="The name of the agent that does it; `any` needs no creating.")
     prompt: Text = Field(description="What is to be done, complete in itself.")
     depends_on: Annotated[tuple[_StepId, ...], BeforeValidator(as_tuple)] = Field(
         default=(), description="Earlier steps whose outputs it reads."
@@ -137,6 +137,8 @@ class TaskIR(PlanPart):
     escalation: Escalation = Field(
         default=Escalation(), description="How far a failing step may go."
     )
+
+    _add_any_agent = model_validator(mode="before")(with_any_agent)
 
     @field_validator("agents")
     @classmethod

@@ -14,7 +14,7 @@ from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.task_ir import OutputKind, TaskIR
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from shapes import waiting
@@ -37,8 +37,13 @@ class Taken:
     cpu: float
 
 
-async def run_plan(plan: TaskIR, slots: int) -> Taken:
-    """Run a plan and check that it succeeded."""
+async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True) -> Taken:
+    """Run a plan and check that it succeeded.
+
+    Args:
+        gates: Whether each step has the gates of its output, as a user's has: for a text, a task
+            run of its own.
+    """
     heard: dict[str, float] = {}
 
     def hear(event: RunEvent) -> None:
@@ -46,14 +51,14 @@ async def run_plan(plan: TaskIR, slots: int) -> Taken:
 
     cpu = process_time()
     with _fixed_latency(), controlled(RunControl(listener=hear)):
-        result = await swarm(plan.objective, plan=plan, options=_options(slots))
+        result = await swarm(plan.objective, plan=plan, options=_options(slots, gates))
     assert result.status == "completed", result.problem
     return Taken(heard["finished"] - heard["began"], process_time() - cpu)
 
 
-def _options(slots: int) -> SwarmOptions:
-    # What an attempt costs is measured; a gate would be another task run beside it.
-    return SwarmOptions(max_concurrency=slots, gates={"text": ()})
+def _options(slots: int, gates: bool) -> SwarmOptions:
+    without: dict[OutputKind, tuple[str, ...]] = {} if gates else {"text": ()}
+    return SwarmOptions(max_concurrency=slots, gates=without)
 
 
 def independent(count: int, seconds: float) -> TaskIR:

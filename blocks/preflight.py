@@ -14,6 +14,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
 from ..errors import ContextTooSmallError, ModelError, UnavailableError
+from ..host.certificates import CA_FIX, certificate_problem
 from .agent import AgentModel
 from .answers.provider_errors import words_of
 from .limiter.faults import fault_of
@@ -65,6 +66,12 @@ def refusal(model: Model, error: ModelAPIError) -> ModelError:
             "Give it less to read (max_input_tokens, fewer files), bound its answer "
             "(max_output_tokens), or use a model with a larger context or rate limit.",
         )
+    if problem := certificate_problem(error):
+        return ModelError(
+            f"{provider} can't be asked for {model.model_name}: the certificate of its server "
+            f"isn't accepted: {problem}.",
+            CA_FIX,
+        )
     match fault.kind if fault else "":
         case "denied":
             return ModelError(
@@ -101,10 +108,11 @@ async def _is_listed(model: Model, client: Any) -> bool:
     except openai.APITimeoutError:
         return False
     except openai.APIConnectionError as error:
+        is_unknown = bool(certificate_problem(error))
         raise UnavailableError(
             f"{client.base_url} can't be reached for {model.model_name}: "
             f"{error.__cause__ or error}.",
-            "Check the address, and that the server is up.",
+            CA_FIX if is_unknown else "Check the address, and that the server is up.",
         ) from None
     except (openai.OpenAIError, ValueError):
         # That route alone may refuse the key, or be a web page: a request for an answer finds out.

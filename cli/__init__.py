@@ -10,7 +10,7 @@ import signal
 import sys
 
 from .progress.terminated import terminate
-from .standard_streams import keep_streams, unwritten
+from .standard_streams import escaped_for, keep_streams, unwritten
 
 __all__ = ["main"]
 
@@ -24,12 +24,12 @@ def main() -> None:
         from .app import app
 
         app(prog_name="prefect-swarm")
-    except KeyboardInterrupt as error:
+    except (KeyboardInterrupt, RuntimeError) as error:
         # It came before a command was under way, or at its very end.
         from .failure import failure_of, show
 
         failure = failure_of(error)
-        show(error, failure, debug=False)
+        show(error, failure, debug="--debug" in sys.argv)
         sys.exit(failure.exit_code)
     except SystemExit as end:
         sys.exit(_code(end.code))
@@ -42,7 +42,18 @@ def main() -> None:
 def _code(earned: str | int | None) -> str | int | None:
     """Return what the work has earned; nothing is well if its output was lost on a full disk."""
     sys.stdout.flush()
+    if encoding := escaped_for():
+        _say(f"The output has characters that {encoding} can't encode, written as \\uXXXX here.")
+        _say(f"  With PYTHONIOENCODING=utf-8 it is written as it is. {_STORED}")
     if (error := unwritten()) is None:
         return earned
-    print(f"Error: The output can't be written: {error.strerror}.", file=sys.stderr)  # noqa: T201
+    _say(f"Error: The output can't be written: {error.strerror}.")
+    _say(f"  {_STORED}")
     return earned or 1
+
+
+_STORED = "What a run made is stored: see `prefect-swarm runs`, then `prefect-swarm inspect RUN`."
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)  # noqa: T201 - the streams' own trouble

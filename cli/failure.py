@@ -13,6 +13,7 @@ import typer
 from ..approvals.waiting import WAYS, RunWaitingError
 from ..errors import SwarmError
 from ..exit_codes import ExitCode
+from ..host.home import no_home
 from ..result import excerpt
 from ..text import clean, one_line
 from .progress.terminated import Terminated
@@ -64,6 +65,7 @@ def failure_of(error: BaseException) -> FailureMessage:
         questions = [question.model_dump(mode="json") for question in error.questions]
         more = {"run_id": error.run_id, "questions": questions}
         return FailureMessage(error.problem, error.advice, error.exit_code, kind, more)
+    error = no_home(error) or error
     if isinstance(error, SwarmError):
         problem = excerpt(error.problem, _MOST_PROBLEM)
         return FailureMessage(problem, error.advice, error.exit_code, kind)

@@ -1,11 +1,13 @@
 """Standard output and error that a command outlives: whoever reads them may leave, as `head` does.
 
 A run costs money and goes on when nobody reads its progress any more; so what can't be written is
-dropped, and the exit code stays the one that the work has earned.
+dropped, and the exit code stays the one that the work has earned. A character that a stream's
+encoding doesn't have, on Windows or by PYTHONIOENCODING, is written as JSON would: JSON stays JSON.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -14,9 +16,11 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["keep_streams", "unwritten"]
+__all__ = ["can_write", "escaped_for", "keep_streams", "spinner_name", "unwritten"]
 
 _broken: list[OSError] = []
+_escaped: list[str] = []
+_HANDLER = "prefect-swarm-escape"
 
 
 class _Outlived(io.FileIO):
@@ -40,6 +44,7 @@ class _Outlived(io.FileIO):
 
 def keep_streams() -> None:
     """Put streams that outlive their readers in the place of standard output and error."""
+    codecs.register_error(_HANDLER, _escape)
     _open_missing()
     sys.stdout = _outlived(sys.stdout)
     sys.stderr = _outlived(sys.stderr)
@@ -48,6 +53,35 @@ def keep_streams() -> None:
 def unwritten() -> OSError | None:
     """Return why not all of the output could be written, unless its reader left; None if it was."""
     return _broken[0] if _broken else None
+
+
+def escaped_for() -> str:
+    """Return the encoding for which characters of the output were escaped; "" if none were."""
+    return sys.stdout.encoding if _escaped else ""
+
+
+def can_write(text: str, stream: TextIO) -> bool:
+    """Say whether a stream's encoding has all characters of a text."""
+    try:
+        text.encode(stream.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def spinner_name() -> str:
+    """Return the spinner of rich's that standard error can show."""
+    return "dots" if can_write("⠋", sys.stderr) else "line"
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Write what can't be encoded as `\\uXXXX`, in pairs where it takes more, as JSON does."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    _escaped.append(error.encoding)
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    text = "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return text, error.end
 
 
 def _open_missing() -> None:
@@ -74,6 +108,6 @@ def _outlived(stream: TextIO) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=stream.encoding,
-        errors=stream.errors,
+        errors=_HANDLER,
         line_buffering=stream.isatty() or stream is sys.stderr,
     )

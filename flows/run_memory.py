@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +46,13 @@ async def store_of(options: SwarmOptions) -> Store | None:
 
 
 def recall_request_of(
-    plan: TaskIR, options: SwarmOptions, store: Store, flow_run_id: str
+    plan: TaskIR,
+    options: SwarmOptions,
+    store: Store,
+    flow_run_id: str,
+    written: Collection[str] = (),
 ) -> RecallRequest:
-    """Return what a plan's steps ask of the memory."""
+    """Return what a plan's steps ask of the memory; of `written` a person wrote who does them."""
 
     def ladder(tier: Tier) -> tuple[Tier, ...]:
         return options.ladder(plan.escalation.max_tier, plan.task_type, tier)
@@ -61,6 +65,7 @@ def recall_request_of(
         place=store.place.key,
         namespace=options.namespace,
         seed=options.seed or 0,
+        written=written,
     )
 
 
@@ -70,10 +75,12 @@ async def recall_for(
     store: Store | None,
     flow_run_id: str,
     plan_state: State[Any] | None,
+    written: Collection[str] = (),
 ) -> tuple[Recall | None, State[Any] | None]:
     """Return what the memory makes of a plan, and the state that the steps wait for then.
 
-    It is None if there is no memory; one that can't be read says so in the recall.
+    It is None if there is no memory; one that can't be read says so in the recall. Who does the
+    steps of `written` a person wrote.
 
     Raises:
         InputError: A persona of the user's is wrong.
@@ -81,7 +88,7 @@ async def recall_for(
     if store is None:
         return None, plan_state
 
-    request = recall_request_of(plan, options, store, flow_run_id)
+    request = recall_request_of(plan, options, store, flow_run_id, written)
     state, content = await run_task(recall, request, name="Recall", wait_for=[plan_state])
     if isinstance(content, dict):
         return Recall.model_validate(content), state

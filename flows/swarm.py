@@ -41,7 +41,7 @@ from .approving.forms.pausing import asker_of
 from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
-from .edited.applied import edited_source
+from .edited.applied import edited_source, steps_written
 from .execute import Execution
 from .exploring.looking import Explored, explored_before
 from .forking.beginning import begin_fork, fork_plan
@@ -65,6 +65,7 @@ from .server_state.left_task_runs import no_task_run_left
 from .stored.facts import facts_for
 from .stored.ledger import book_plan, go_on, open_ledger
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
+from .stored.result_folder import look_up_result_folder
 from .telling.recorded import recorded
 from .termination import terminable
 from .traced.run import traced_run
@@ -121,6 +122,7 @@ async def swarm(
         ToolsetError: A toolset that a step works with, or that the planner is shown, can't be had.
     """
     check_storage()
+    look_up_result_folder()
     run = RunFolder.of(str(flow_run.id))
     desk = desk_of(run)
     await _look_for_folder(run, desk.flow_run, options)
@@ -230,8 +232,9 @@ async def _result(
             if edits:
                 models = await check_models(options, chosen.plan)
                 go_on(ledger, models.prices)
+            written = steps_written(planned, chosen.plan)
             recalled, state = await _recalled(
-                run, chosen.plan, options, store, plan_state, len(edits)
+                run, chosen.plan, options, store, plan_state, len(edits), written
             )
             compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
             await check_gates(compiled)
@@ -301,11 +304,12 @@ async def _recalled(
     store: Store | None,
     plan_state: State[Any] | None,
     edits: int,
+    written: frozenset[str],
 ) -> tuple[Recall | None, State[Any] | None]:
     """Return what the memory makes of the plan, or made of it in an earlier process."""
     if kept := load(run, StoredRecall, edits):
         return kept.recall, kept.state or plan_state
-    recall, state = await recall_for(plan, options, store, str(flow_run.id), plan_state)
+    recall, state = await recall_for(plan, options, store, str(flow_run.id), plan_state, written)
     save(run, StoredRecall(recall=recall, task_run=task_run_of(state)), edits)
     return recall, state
 

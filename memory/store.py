@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import MemoryStoreError
 from .episode import Episode, LogEntry
+from .log.kept_episodes import KeptEpisodes
 
 if TYPE_CHECKING:
     from .index.consolidate import Consolidation
@@ -55,6 +56,7 @@ class Store:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.log: EpisodeLog = _open_log(place)
+        self._episodes = KeptEpisodes(self.log)
         self._lock = threading.Lock()
         self._learning = threading.Lock()
         self._beliefs: dict[str, tuple[int, Beliefs]] = {}
@@ -109,7 +111,7 @@ class Store:
             MemoryStoreError: The log can't be read, or the embedder fails.
         """
         matches = self.reader.search(namespace, text, k)
-        episodes = self.log.at([match.position for match in matches])
+        episodes = self._episodes.at([match.position for match in matches])
         return tuple(
             (LogEntry(match.position, episodes[match.position]), match.similarity)
             for match in matches

@@ -13,10 +13,11 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError
 
 from ..errors import InputError
+from ..files import HOME_VARIABLE
 from ..frozen import Frozen
 from .sources import PREFIX, prefect_home, settings_given
 
-__all__ = ["SwarmSettings", "default_model", "home"]
+__all__ = ["SwarmSettings", "default_model", "home", "home_variable"]
 
 
 class SwarmSettings(Frozen):
@@ -117,6 +118,14 @@ class SwarmSettings(Frozen):
 def home() -> Path:
     """Return the folder that runs and memory lie in; it may not exist yet."""
     return SwarmSettings().home or prefect_home() / "swarm"
+
+
+def home_variable() -> str:
+    """Return the variable that names another folder than `home()`.
+
+    Where none is named, Prefect's own files lie in the same place, and need another one as well.
+    """
+    return "PREFECT_HOME" if SwarmSettings().home is None else HOME_VARIABLE
 
 
 def default_model() -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import InputError
-from ..files import HOME_VARIABLE, try_folder
-from . import home
+from ..files import try_folder
+from . import home, home_variable
 
 __all__ = ["FolderUse", "check_data_folder"]
 
@@ -31,7 +31,7 @@ def check_data_folder(use: FolderUse) -> Path:
     except OSError as error:
         raise InputError(
             f"The data folder {folder} can't be {_DOINGS[use]}: {_reason(folder, error)}.",
-            f"Set {HOME_VARIABLE} to a folder that can be written to, or mend this one.",
+            f"Set {home_variable()} to a folder that can be written to, or mend this one.",
         ) from None
     return folder
 

@@ -16,6 +16,7 @@ from ..memory.advice.advise import StepQuestion, advise, anticipate_agents
 from ..memory.advice.precedents import precedents
 from ..memory.learning.config import DEFAULTS
 from ..memory.store import Store, find_open_store
+from ..plan_rules import ANY_AGENT
 from ..result import Recall, StepRecall
 from ..task_ir import TaskIR, Tier
 from .remember import task_type_of
@@ -41,10 +42,13 @@ def recall_request(
     place: str,
     namespace: str,
     seed: int,
+    written: Collection[str] = (),
 ) -> RecallRequest:
     """Return what a plan's steps ask of the memory.
 
     Args:
+        written: Ids of the steps whose agents a person wrote; the memory leaves them, unless they
+            are named `any`.
         ladder: The tiers that a step of a given one may climb, that one first.
     """
     agents = {agent.name: agent for agent in plan.agents}
@@ -58,6 +62,7 @@ def recall_request(
             agent=step.agent,
             system_prompt=agents[step.agent].system_prompt,
             ladder=ladders[agents[step.agent].tier],
+            named=step.id in written and step.agent != ANY_AGENT,
         )
         for step in plan.steps
     )

@@ -16,6 +16,7 @@ LAYERS = (
         "exit_codes",
         "files",
         "frozen",
+        "host",
         "inputs",
         "text",
         "text_files",

@@ -360,3 +360,26 @@ def test_a_dependency_on_a_step_that_does_not_come_before_is_refused(
 def test_a_stored_plan_may_have_the_field_of_the_past() -> None:
     kept = TypeAdapter(StoredPlan).validate_json(json.dumps(plan(priority="batch")))
     assert kept == parse_plan(plan())
+
+
+ANY_STEP = {"id": "S1", "agent": "any", "prompt": "Read it"}
+
+
+def test_the_agent_any_needs_no_creating() -> None:
+    read = parse_plan({"objective": "x", "steps": [ANY_STEP]})
+    assert [agent.name for agent in read.agents] == ["any"]
+    assert parse_plan(read.model_dump_json()) == read
+
+
+def test_an_agent_any_that_a_plan_creates_is_its_own() -> None:
+    own = {"name": "any", "system_prompt": "Mine."}
+    read = parse_plan({"objective": "x", "agents": [own], "steps": [ANY_STEP]})
+    assert [agent.system_prompt for agent in read.agents] == ["Mine."]
+
+
+def test_every_other_agent_needs_creating() -> None:
+    created = {"name": "A", "system_prompt": "B"}
+    with pytest.raises(PlanError, match="unknown agent 'anybody'"):
+        parse_plan(
+            {"objective": "x", "agents": [created], "steps": [{**ANY_STEP, "agent": "anybody"}]}
+        )

@@ -19,6 +19,8 @@ from pydantic_ai.exceptions import (
     ModelUnavailableError,
 )
 
+from ...host.certificates import certificate_problem
+
 __all__ = ["Fault", "fault_of"]
 
 _LATER = (408, 409, 425)
@@ -48,13 +50,12 @@ class Fault:
     retry_after: float | None = None
 
 
-_KINDS: tuple[tuple[tuple[type[ModelAPIError], ...] | type[ModelAPIError], Kind, str], ...] = (
+_KINDS: tuple[tuple[type[ModelAPIError], Kind, str], ...] = (
     (ModelQuotaExceededError, "denied", "quota exhausted"),
     (ModelAuthenticationError, "denied", "key refused"),
     (ModelNotFoundError, "unknown", "no such model"),
     (ModelRateLimitError, "busy", "rate limit"),
     (ModelUnavailableError, "busy", "overloaded"),
-    ((ModelRequestTimeout, ModelConnectionError), "down", "no connection"),
 )
 
 
@@ -64,6 +65,8 @@ def fault_of(error: BaseException) -> Fault | None:
         if isinstance(error, kinds):
             return Fault(kind, why, error.retry_after)
     match error:
+        case ModelRequestTimeout() | ModelConnectionError():
+            return _unconnected(error)
         case ModelServerError():
             return _of_server(error)
         case ModelRequestRejectedError():
@@ -75,6 +78,12 @@ def fault_of(error: BaseException) -> Fault | None:
             return Fault("broken", "unreadable answer", error.retry_after)
         case _:
             return None
+
+
+def _unconnected(error: ModelRequestTimeout | ModelConnectionError) -> Fault:
+    if certificate_problem(error):
+        return Fault("denied", "certificate not accepted")
+    return Fault("down", "no connection", error.retry_after)
 
 
 def _by_status(error: ModelHTTPError) -> Fault | None:

@@ -15,7 +15,8 @@ from typing import Any
 from ...errors import InputError, SwarmError, UnavailableError
 from ...files import HOME_VARIABLE
 from ...flows.options import SwarmOptions
-from ...flows.temporary_server.server import configured_url, is_reachable
+from ...flows.temporary_server.reaching import find_fault
+from ...flows.temporary_server.server import configured_url
 from ...local_extra import require_llama_cpp
 from ...settings.data_folder import check_data_folder
 from ...task_ir import TIERS, TierName
@@ -181,8 +182,8 @@ def _prefect() -> Iterable[Check]:
     if url is None:
         detail = "none configured: each command starts a temporary one, in 5 to 10 s"
         yield Check("prefect server", "ok", detail)
-    elif problem := is_reachable(url):
-        fix = "Start it (`prefect server start`), or unset PREFECT_API_URL."
-        yield Check("prefect server", "fail", f"{url} does not answer: {problem}", fix)
+    elif fault := find_fault(url):
+        error = fault.error(url)
+        yield Check("prefect server", "fail", error.problem, error.fix)
     else:
         yield Check("prefect server", "ok", f"{url} answers")

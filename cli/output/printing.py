@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ...text import clean, escaped
+from ..standard_streams import can_write
 from .table import table_lines
 
 __all__ = ["console", "print_json", "print_section", "print_table", "print_text"]
@@ -67,5 +68,8 @@ def print_table(
 ) -> None:
     """Print a table as wide as the terminal."""
     out = console()
-    for line in table_lines(header, rows, out.width, right):
+    head, rule, *lines = table_lines(header, rows, out.width, right)
+    if not can_write(rule, sys.stdout):
+        rule = "-" * len(rule)
+    for line in (head, rule, *lines):
         out.print(Text(line), no_wrap=True, crop=False)

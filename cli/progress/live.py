@@ -18,6 +18,7 @@ from rich.text import Text
 from ...events.kinds import RunEvent, WaitEvent
 from ...measures.clock import run_time
 from ...text import clean, dollars, duration, one_line, plural
+from ..standard_streams import spinner_name
 from .board import Board, BoardRow, reduce, running_path
 
 __all__ = ["LiveScreen", "draw", "shown_rows"]
@@ -50,9 +51,11 @@ class LiveScreen:
         self.board = Board(objective)
         self._clock = clock
         self._note = ""
-        self._spinner = Spinner("dots")
+        self._spinner = Spinner(spinner_name())
         # A file of its own: while llama.cpp reads a grammar, stderr leads elsewhere for a moment.
-        self._file = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding)
+        self._file = os.fdopen(
+            os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding, errors="replace"
+        )
         self._console = Console(file=self._file, markup=False, emoji=False)
         self._live = Live(
             console=self._console,

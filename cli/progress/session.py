@@ -19,6 +19,7 @@ from ...result import RunFailedError, SwarmResult
 from ...text import clean, one_line
 from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
+from ..standard_streams import spinner_name
 from .interruption import Interruption, interruptible
 from .json_lines import JsonScreen
 from .live import LiveScreen
@@ -41,7 +42,7 @@ def waiting(text: str) -> Generator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    with Console(stderr=True, markup=False, emoji=False).status(text):
+    with Console(stderr=True, markup=False, emoji=False).status(text, spinner=spinner_name()):
         yield
 
 

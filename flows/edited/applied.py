@@ -14,13 +14,13 @@ from ...approvals.question import Answer
 from ...approvals.store import Approvals
 from ...errors import RunDamagedError
 from ...runs import RunFolder
-from ...task_ir import PlanRules
+from ...task_ir import PlanRules, TaskIR
 from ...tasks.planner.task import Planned
 from ..compile import CompiledPlan
 from .plan_file import plan_from
 from .unchanged import read_compiled, step_digests, unchanged_steps
 
-__all__ = ["edited_source", "keep_unchanged"]
+__all__ = ["edited_source", "keep_unchanged", "steps_written"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 _EDITED = "edited by a person"
@@ -41,6 +41,23 @@ def edited_source(source: Planned, edits: Sequence[Answer], rules: PlanRules) ->
     return source.model_copy(
         update={"plan": plan, "planning": source.planning.model_copy(update={"choice": choice})}
     )
+
+
+def steps_written(source: Planned, edited: TaskIR) -> frozenset[str]:
+    """Return the ids of the steps of which a person wrote who does them.
+
+    They are all but those that a plan of the orchestrator's still has as it wrote them.
+    """
+    steps = edited.steps
+    if source.planning.source != "orchestrator":
+        return frozenset(step.id for step in steps)
+    before, after = _agents_of(source.plan), _agents_of(edited)
+    return frozenset(step.id for step in steps if before.get(step.id) != after[step.id])
+
+
+def _agents_of(plan: TaskIR) -> dict[str, tuple[str, str]]:
+    prompts = {agent.name: agent.system_prompt for agent in plan.agents}
+    return {step.id: (step.agent, prompts[step.agent]) for step in plan.steps}
 
 
 def keep_unchanged(run: RunFolder, plan: CompiledPlan) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from prefect.settings import get_current_settings
 
 from ...files import require_room
-from ...settings import home
+from ...settings import home, home_variable
 
 __all__ = ["LEAST_BYTES", "check_storage"]
 
@@ -21,12 +21,16 @@ def check_storage() -> None:
     Raises:
         StorageError: A folder can't be written, or its disk is full.
     """
-    for folder in _folders():
-        require_room(folder, LEAST_BYTES)
+    for folder, variable in _folders():
+        require_room(folder, LEAST_BYTES, variable)
 
 
-def _folders() -> list[Path]:
+def _folders() -> list[tuple[Path, str]]:
+    """Return the folders, and what names others in their places."""
     settings = get_current_settings()
-    results = settings.results
-    is_local = results.default_storage_block is None
-    return [home() / "runs", *([results.local_storage_path] if is_local else [])]
+    own = (home() / "runs", home_variable())
+    results, path = settings.results, settings.results.local_storage_path
+    if results.default_storage_block is not None:
+        return [own]
+    is_prefects = settings.home in path.parents
+    return [own, (path, "PREFECT_HOME" if is_prefects else "PREFECT_LOCAL_STORAGE_PATH")]

@@ -30,7 +30,8 @@ def drawing_of(view: RunView) -> Callable[[Drawing], str]:
                 case "costs":
                     return costs_svg(view, "light")
         except Exception as error:  # noqa: BLE001 - its words are shown instead
-            _logger.warning("The %s could not be drawn: %s", drawing.kind, error or repr(error))
+            why = str(error) or repr(error)
+            _logger.warning("The %s could not be drawn: %s", drawing.kind, why)
             return ""
 
     return draw

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from ...events.kinds import EndedEvent, RunEvent, TextEvent
@@ -21,12 +22,13 @@ from ...tasks.report.pages import (
     answer_page,
     plan_page,
     step_page,
-    step_page_names,
     timeline_page,
 )
 from ...tasks.report.view import RunView
 from ..events import StepStatus
+from ..records import step_result
 from ..stored.view import secrets_of
+from .choice import MOST_STEP_PAGES, every_step_has_page, stands_out
 from .drawing import drawing_of
 from .live import LiveRun
 from .store import PageStore
@@ -67,6 +69,8 @@ class RunPages:
     _steps: dict[str, None] = field(init=False, default_factory=dict[str, None])
     _has_step: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _tasks: list[asyncio.Task[None]] = field(init=False, default_factory=list[asyncio.Task[None]])
+    _sending: set[asyncio.Task[None]] = field(init=False, default_factory=set[asyncio.Task[None]])
+    _shown: set[str] = field(init=False, default_factory=set[str])
     _view: RunView | None = field(init=False, default=None)
     _looked: bool = field(init=False, default=False)
 
@@ -99,9 +103,30 @@ class RunPages:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
         try:
-            await asyncio.wait_for(self._finish(result), _CLOSING_S)
+            async with asyncio.timeout(_CLOSING_S):
+                # They were begun with what is old now, and must not come after what is new.
+                await asyncio.gather(*self._sending, return_exceptions=True)
+                await self._finish(result)
+        except TimeoutError:
+            _warn("not all pages could be made", f"they took more than {_CLOSING_S:g} seconds")
         except Exception as error:  # noqa: BLE001 - a page must not cost the run
-            _warn("not all pages", error)
+            _warn("not all pages could be made", _words(error))
+        finally:
+            await self._stop_sending()
+
+    async def _stop_sending(self) -> None:
+        """Leave no request behind: the flow run's client is closed next."""
+        left = [*self._sending]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def _unbroken(self, sending: Coroutine[Any, Any, None]) -> None:
+        """Do it even if its caller is cancelled: a page that is half sent may be there already."""
+        task = asyncio.create_task(sending)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+        await asyncio.shield(task)
 
     async def _keep(self) -> None:
         await self._find()
@@ -140,7 +165,7 @@ class RunPages:
         name = next(iter(self._steps))
         del self._steps[name]
         try:
-            await asyncio.shield(self._publish_step(name))
+            await self._unbroken(self._publish_step(name))
         except asyncio.CancelledError:
             self._steps[name] = None  # the last state is published at the end
             raise
@@ -167,13 +192,14 @@ class RunPages:
         # The first ones could not link to pages that were only made after them.
         again = [] if self._store.link("timeline") else makes[:-1]
         for make in (*makes, *again):
-            await asyncio.shield(self._put(view, make, self._store.link))
+            await self._unbroken(self._put(view, make, self._store.link))
 
     async def _publish_step(self, name: str) -> None:
+        if not self._has_page(name):
+            return
+        self._shown.add(name)
         statuses = dict(self.statuses())
         view = self._view or masked(self.live.view(statuses), self._secrets)
-        if name not in step_page_names(view):
-            return
         states = self.live.context.records[name].states
         task_runs = [state.state_details.task_run_id for state in states]
         task_run = next((each for each in reversed(task_runs) if each), None)
@@ -182,7 +208,17 @@ class RunPages:
             step = masked(self.live.step(name, statuses), self._secrets)
             return step_page(view, step)
 
-        await self._put(view, page, self._store.link_to_be, task_run)
+        every = every_step_has_page(len(self.live.context.records))
+        link = self._store.link_to_be if every else self._store.link
+        await self._put(view, page, link, task_run)
+
+    def _has_page(self, name: str) -> bool:
+        records = self.live.context.records
+        if name in self._shown or every_step_has_page(len(records)):
+            return True
+        step = step_result(records[name], self.statuses()[name])
+        final = self.live.context.plan.final_step
+        return len(self._shown) < MOST_STEP_PAGES and stands_out(step, final)
 
     async def _put(
         self,
@@ -202,8 +238,12 @@ class RunPages:
             description = _DESCRIPTIONS.get(page.name, page.title)
             await self._store.put(page.name, text, description, task_run)
         except Exception as error:  # noqa: BLE001 - a page must not cost the run
-            _warn("a page", error)
+            _warn("a page could not be made", _words(error))
 
 
-def _warn(what: str, error: Exception) -> None:
-    _logger.warning("In the Prefect UI %s could not be made: %s", what, error or repr(error))
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _warn(what: str, why: str) -> None:
+    _logger.warning("In the Prefect UI %s: %s", what, why.rstrip("."))

@@ -15,11 +15,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...errors import ServerError
+from ...host.socks import check_proxies
+from .backoffs import say_backoffs
+from .reaching import find_fault
 
 __all__ = [
     "Server",
     "configured_url",
-    "is_reachable",
     "prefect_server",
     "start_server",
     "stop_server",
@@ -43,15 +45,11 @@ class Server:
         """Return when it answers.
 
         Raises:
-            ServerError: It doesn't.
+            ServerError: It doesn't, or refuses; says which setting is wrong.
         """
         if self.process is None:
-            if problem := is_reachable(self.url):
-                raise ServerError(
-                    f"No Prefect server answers at {self.url}: {problem}.",
-                    "Start it (`prefect server start`), or unset PREFECT_API_URL (`prefect config "
-                    "unset PREFECT_API_URL`) to use a temporary one.",
-                )
+            if fault := find_fault(self.url):
+                raise fault.error(self.url)
             return
         deadline = time.monotonic() + _START_S
         while not self._listens():
@@ -78,6 +76,8 @@ class Server:
 
 def prefect_server(say: Callable[[str], None]) -> Server:
     """Provide a server; one that is started may still be starting, so `wait` for it."""
+    check_proxies()
+    say_backoffs()
     url = configured_url()
     if url is not None:
         return Server(url)
@@ -100,21 +100,6 @@ def configured_url() -> str | None:
             "Run: prefect config set PREFECT_API_URL=http://127.0.0.1:4200/api",
         )
     return settings.api.url
-
-
-def is_reachable(url: str, timeout_s: float = 5.0) -> str:
-    """Return why the server at `url` does not answer; nothing if it does."""
-    import httpx
-    from prefect.settings import get_current_settings
-
-    settings = get_current_settings()
-    key = settings.api.key.get_secret_value() if settings.api.key else None
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    try:
-        answer = httpx.get(f"{url.rstrip('/')}/health", timeout=timeout_s, headers=headers)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return str(error) or type(error).__name__
-    return "" if answer.is_success else f"it answers {answer.status_code}"
 
 
 def start_server() -> Server:

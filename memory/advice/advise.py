@@ -35,6 +35,7 @@ class StepQuestion:
     Attributes:
         task_type: Such as `code/python`.
         ladder: The tiers it may have, cheapest first; the first is the plan's.
+        named: Whether a person wrote who does it: the memory then gives it to nobody else.
     """
 
     step: str
@@ -43,6 +44,7 @@ class StepQuestion:
     agent: str
     system_prompt: str
     ladder: tuple[Tier, ...]
+    named: bool = False
 
 
 def advise(
@@ -115,6 +117,8 @@ def _candidates(
     work alone: nearly all personas are for texts, and a persona without a similar step isn't tried.
     """
     found: dict[str, Persona | None] = {_own_name(question, registry): None}
+    if question.named:
+        return found
     meant = registry.match(question.agent, question.system_prompt, question.task_type)
     is_text = question.task_type.endswith("/text")
     for persona in registry.usable_personas(question.task_type):

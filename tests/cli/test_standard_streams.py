@@ -67,7 +67,9 @@ def test_output_that_finds_no_room_is_an_error(swarm_home: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = left("runs", "--json", stdout=full)
     assert done.returncode == 1
-    assert done.stderr == "Error: The output can't be written: No space left on device.\n"
+    error, way = done.stderr.splitlines()
+    assert error == "Error: The output can't be written: No space left on device."
+    assert "`prefect-swarm inspect RUN`" in way
 
 
 @pytest.mark.model

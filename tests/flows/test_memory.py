@@ -9,7 +9,7 @@ from flow_runs import pages, plan_of, run, task_runs
 from prefect_swarm.memory.episode import Selection
 from prefect_swarm.memory.store import Place, open_store
 from prefect_swarm.result import SwarmResult
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.task_ir import TaskIR, parse_plan
 from prefect_swarm.tasks.report.memory import recalled_line
 from scripted import Script, scripted
 
@@ -90,6 +90,29 @@ def test_what_mostly_failed_before_is_told_and_somebody_else_may_try(swarm_home:
     assert advising
     assert all("lesson" in memory.uses or "persona" in memory.uses for memory in advising)
     assert step.expected_s is not None
+
+
+def test_a_persons_plan_runs_the_agent_that_it_names_unless_that_is_any(swarm_home: Path) -> None:
+    failing(4)
+    log = open_store(Place(swarm_home / "memory")).log
+    made = log.select("default", Selection(step="S2"))[0].episode
+    better = {"persona": "python-engineer", "succeeded": True, "reward": 1.0, "category": None}
+    log.append(
+        made.model_copy(update={"run": f"other-{number}", "error": "", "decision": None, **better})
+        for number in range(12)
+    )
+    plan = adding()
+    with scripted(Script(lambda _: RIGHT)) as script:
+        own = run(plan)
+        own_instructions = script.instructions[0]
+        text = plan.model_dump_json().replace('"Reader"', '"any"')
+        free = run(parse_plan(text))
+    assert own.recall is not None
+    assert free.recall is not None
+    assert own.recall.steps[0].agent == "Reader"
+    assert "You read closely." in own_instructions
+    assert free.recall.steps[0].persona == "python-engineer"
+    assert "You read closely." not in script.instructions[1]
 
 
 def test_what_went_well_is_left_as_it_is(swarm_home: Path) -> None:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pydantic_ai.exceptions import ToolFailed
 
 from ...errors import ToolsetError
+from ...host.certificates import CA_FIX, certificate_problem
 from .configuration import McpEndpoint, StdioServer
 from .described import ToolList
 from .requests import CallRequest, ListRequest, ServerRequest, refuse, resolve
@@ -65,7 +66,8 @@ class ServerOwner:
         try:
             return await self._asked(ListRequest(seconds))
         except ToolFailed as error:
-            raise ToolsetError(error.message, _FIX) from error
+            fix = CA_FIX if certificate_problem(error) else _FIX
+            raise ToolsetError(error.message, fix) from error
 
     async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> Any:
         """Have the server call a tool, and return what that gives.

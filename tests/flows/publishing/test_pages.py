@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from itertools import chain, repeat
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,9 @@ from prefect.client.schemas.objects import Artifact
 from prefect.exceptions import CancelledRun
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.flows.publishing.choice import MOST_STEP_PAGES
 from prefect_swarm.flows.resume import resume
+from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import RunFailedError
 from prefect_swarm.runs import find_run
 from prefect_swarm.settings import home
@@ -137,3 +140,57 @@ def test_what_a_model_wrote_has_no_power_over_any_page() -> None:
     for page in artifacts(result.flow_run_id):
         outside = str(page.data).split("```")[::2]  # a block of code is shown as it is
         assert not any(re.search(r"(?<!\\)\]\(http|<script", part) for part in outside)
+
+
+def test_a_server_that_hangs_is_named_and_nothing_is_sent_after_the_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    create = PrefectClient.create_artifact
+    answering: list[asyncio.Event] = []
+
+    async def create_late(self: PrefectClient, artifact: Any) -> Artifact:
+        await answering[0].wait()
+        return await create(self, artifact)
+
+    async def run_and_wait() -> None:
+        answering.append(asyncio.Event())
+        plan = plan_of(*UNEVEN)
+        with scripted(Script()):
+            await swarm(plan.objective, plan=plan)
+        answering[0].set()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.wait(left, timeout=5) if left else None
+
+    monkeypatch.setattr(PrefectClient, "create_artifact", create_late)
+    monkeypatch.setattr("prefect_swarm.flows.publishing.pages._CLOSING_S", 0.2)
+    asyncio.run(run_and_wait())
+    assert [r.getMessage() for r in caplog.records if "Prefect UI" in r.getMessage()] == [
+        "In the Prefect UI not all pages could be made: they took more than 0.2 seconds"
+    ]
+
+
+def test_an_error_without_words_is_named_by_its_kind(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refuse(*_: Any, **__: Any) -> Any:
+        raise ConnectionResetError
+
+    monkeypatch.setattr(PrefectClient, "create_artifact", refuse)
+    with scripted(Script()):
+        run(plan_of({"id": "S1"}))
+    heard = {r.getMessage() for r in caplog.records if "Prefect UI" in r.getMessage()}
+    assert heard == {"In the Prefect UI a page could not be made: ConnectionResetError"}
+
+
+def test_of_a_long_plan_the_steps_that_stand_out_have_a_page() -> None:
+    count = MOST_STEP_PAGES + 2
+    answers = chain([""], repeat("done"))
+    with scripted(Script(lambda _: next(answers))):
+        result = run(plan_of(*({"id": f"S{number}"} for number in range(1, count + 1))))
+    assert result.status == "completed"
+    (again,) = [step.id for step in result.steps if len(step.attempts) > 1]
+    made = {(page.key or "").rsplit("-", 1)[0] for page in artifacts(result.flow_run_id)}
+    assert made == MAIN | {f"swarm-{again.lower()}"}
+    plan_page = pages(result.flow_run_id)["swarm-plan"]
+    assert f"[{again}](../artifact/" in plan_page
+    assert "](../key/" not in plan_page

@@ -101,6 +101,14 @@ def test_who_does_clearly_better_gets_the_step_with_their_own_instructions() -> 
     )
 
 
+def test_who_a_person_has_named_does_the_step_whoever_does_better() -> None:
+    entries = [attempt(n, "adder", False) for n in range(1, 9)]
+    entries += [attempt(n, "python-engineer", True) for n in range(9, 17)]
+    assert advise_on(entries).agent != "Adder"
+    found = advise_on(entries, question=replace(QUESTION, named=True))
+    assert (found.agent, found.persona, found.instructions) == ("Adder", "adder", "")
+
+
 def test_what_goes_well_is_not_changed_to_find_something_out() -> None:
     found = advise_on([attempt(n, "adder", True) for n in range(1, 9)])
     assert (found.persona, found.lesson) == ("adder", "")

@@ -1,0 +1,148 @@
+"""Whether a configured Prefect server can be used, and which setting is wrong where it can't."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from uuid import UUID
+
+from ...errors import ServerError
+from ...host.certificates import PREFECT_CA_FIX, certificate_problem
+
+if TYPE_CHECKING:
+    import httpx
+    from prefect.settings import Settings
+
+__all__ = ["Unusable", "find_fault", "judge_answer"]
+
+_PROBE = f"flow_runs/{UUID(int=0)}"
+"""What each server knows the way to, and none lets be read without a login."""
+_BUSY = (408, 429, 503)
+"""Prefect's client waits and asks again."""
+_START = (
+    "Start it (`prefect server start`), or unset PREFECT_API_URL (`prefect config unset "
+    "PREFECT_API_URL`) to use a temporary one."
+)
+_LOGINS = (
+    "Set PREFECT_API_KEY for Prefect Cloud, PREFECT_API_AUTH_STRING=user:password for a server "
+    "with a password, or PREFECT_CLIENT_CUSTOM_HEADERS for a login in front of the server."
+)
+_PAGE = (
+    "Check PREFECT_API_URL: it ends in /api, or names a workspace of Prefect Cloud. Where a login "
+    "stands in front of the server, set PREFECT_CLIENT_CUSTOM_HEADERS to the headers that it takes."
+)
+
+
+Kind = Literal["own", "page", "no way"]
+
+
+class Unusable(NamedTuple):
+    """Why a server can't be used.
+
+    Attributes:
+        why: Such as "it asks for a login (401)".
+        fix: What to do.
+        is_setting: Whether a setting is wrong; else it may be that it doesn't run just now.
+    """
+
+    why: str
+    fix: str
+    is_setting: bool = True
+
+    def error(self, url: str) -> ServerError:
+        """Return what is raised for the server at an address."""
+        if self.is_setting:
+            return ServerError(f"The Prefect server at {url} can't be used: {self.why}.", self.fix)
+        return ServerError(f"No Prefect server answers at {url}: {self.why}.", self.fix)
+
+
+def find_fault(url: str, timeout_s: float = 5.0) -> Unusable | None:
+    """Ask the server as Prefect's client would, once; None if it can be used."""
+    import httpx
+    from prefect.settings import get_current_settings
+
+    settings = get_current_settings()
+    headers = _headers(settings)
+    try:
+        with httpx.Client(
+            headers=headers, timeout=timeout_s, follow_redirects=True, verify=_verify(url, settings)
+        ) as client:
+            try:
+                answer = client.get(f"{url.rstrip('/')}/{_PROBE}")
+            except httpx.ReadTimeout:
+                # Its database may be busy with other runs: this asks nothing of it.
+                answer = client.get(f"{url.rstrip('/')}/health")
+    except httpx.ProxyError as error:
+        fix = "Check HTTP_PROXY and HTTPS_PROXY, or add the server's host to NO_PROXY."
+        return Unusable(f"the proxy says {error}", fix)
+    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+        if problem := certificate_problem(error):
+            return Unusable(f"its certificate isn't accepted: {problem}", PREFECT_CA_FIX)
+        return Unusable(str(error) or type(error).__name__, _START, is_setting=False)
+    return judge_answer(answer.status_code, _kind(answer), _way(answer), headers)
+
+
+def judge_answer(status: int, kind: Kind, way: str, headers: Mapping[str, str]) -> Unusable | None:
+    """Say what is wrong by what a server answered; None for nothing. Pure.
+
+    Args:
+        status: The answer's status.
+        kind: What it is: Prefect's own, a page for people, or that there is no such way.
+        way: Where the answer came from, if that isn't where it was asked for; "" else.
+        headers: What was sent.
+    """
+    if status == 401:
+        sent = "Authorization" in headers
+        why = "it refuses the key or password" if sent else "it asks for a login"
+        return Unusable(f"{why} (401)", f"Check them. {_LOGINS}" if sent else _LOGINS)
+    if status == 403:
+        return Unusable("it forbids what is asked (403)", f"Check what the key may do. {_LOGINS}")
+    if status == 407:
+        fix = "Put the user and password into HTTP_PROXY and HTTPS_PROXY: http://user:password@…"
+        return Unusable("the proxy asks for a login (407)", fix)
+    if status in _BUSY:
+        return None
+    if status >= 500:
+        return Unusable(f"it answers {status}", _START, is_setting=False)
+    if kind == "no way":
+        return Unusable("it is not Prefect's API (404)", _PAGE)
+    if kind == "page":
+        led = f", at {way}" if way else ""
+        return Unusable(f"it answers with a page for people, such as a login's{led}", _PAGE)
+    return None
+
+
+def _headers(settings: Settings) -> dict[str, str]:
+    """Return the headers that Prefect's client sends."""
+    from base64 import b64encode
+
+    headers = dict(settings.client.custom_headers)
+    if login := settings.api.auth_string:
+        token = b64encode(login.get_secret_value().encode()).decode()
+        headers["Authorization"] = f"Basic {token}"
+    elif key := settings.api.key:
+        headers["Authorization"] = f"Bearer {key.get_secret_value()}"
+    return headers
+
+
+def _verify(url: str, settings: Settings) -> ssl.SSLContext | bool:
+    if not url.lower().startswith("https") or settings.api.tls_insecure_skip_verify:
+        return False  # Plain HTTP needs none, and reading all certificates takes a moment.
+    import certifi
+
+    return ssl.create_default_context(cafile=settings.api.ssl_cert_file or certifi.where())
+
+
+def _kind(answer: httpx.Response) -> Kind:
+    if "html" in answer.headers.get("content-type", "").lower():
+        return "page"
+    # What FastAPI says of a way that it doesn't know; Prefect's own says that the run isn't there.
+    return "no way" if answer.text == '{"detail":"Not Found"}' else "own"
+
+
+def _way(answer: httpx.Response) -> str:
+    """Return where a redirection led, without what may be secret in it."""
+    if not answer.history:
+        return ""
+    return f"{answer.url.scheme}://{answer.url.netloc.decode()}{answer.url.path}"
