@@ -23,6 +23,7 @@ from .control import controlled, current_control, not_waiting
 from .options import SwarmOptions
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
+from .server_state.heartbeats import beating
 from .swarm import swarm
 
 __all__ = ["BatchLine", "BatchSummary", "run_batch", "swarm_batch"]
@@ -131,7 +132,7 @@ async def swarm_batch(
     _check_output(input_path, output_path)
     summary = BatchSummary(output_path=output_path)
     async with cancelled_on_server(current_control(), str(flow_run.id)) as control:
-        with controlled(control), _whole(Path(output_path)) as file:
+        with beating(), controlled(control), _whole(Path(output_path)) as file:
             async with aclosing(run_batch(lines, options, concurrency)) as ended:
                 async for line in ended:
                     print(line.to_json(), file=file, flush=True)

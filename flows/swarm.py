@@ -57,6 +57,7 @@ from .preflight.toolsets import check_toolsets, toolsets_of_run
 from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
+from .server_state.heartbeats import beating
 from .server_state.left_task_runs import no_task_run_left
 from .stored.facts import facts_for
 from .stored.ledger import book_plan, go_on, open_ledger
@@ -117,7 +118,8 @@ async def swarm(
     run = RunFolder.of(str(flow_run.id))
     desk = desk_of(run)
     try:
-        with exclusive(run):
+        # The heartbeats end before the run is suspended: one that came later would be missed.
+        with exclusive(run), beating():
             run.remove_temporary_files()
             _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:

@@ -13,6 +13,7 @@ from ....approvals.question import Question
 from ....approvals.waiting import RunWaitingError
 from ....runs import RunFolder
 from ...control import AskPerson, RunControl
+from ...server_state.heartbeats import send_heartbeat
 from .desk import FormDesk
 from .fields import PersonForm
 from .kept import forget_form, kept_forms
@@ -92,6 +93,8 @@ class PausedForm:
         if shown is None:
             forget_form(self.desk.run, form)
             return None
+        # The state says that no process need be alive. This one is, and its end is to be noticed.
+        send_heartbeat()
         return form
 
     async def _until_running(self) -> None:
