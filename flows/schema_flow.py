@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from asyncio import iscoroutine
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from prefect import Flow
+from prefect.exceptions import Pause, PausedRun
 from pydantic import BaseModel, BeforeValidator
 
 from ..tracing.prefect_spans import awaited_without_prefect_spans
@@ -48,7 +49,10 @@ class SchemaFlow(Flow[P, R]):
             """Run the flow, on a temporary server if none is configured."""
             ensure_server()
             called = super().__call__(*args, **kwargs)
-            return awaited_without_prefect_spans(called) if iscoroutine(called) else called
+            if not iscoroutine(called):
+                return called
+            as_state = bool(kwargs.get("return_state"))
+            return _unless_paused(awaited_without_prefect_spans(called), as_state)
 
     def validate_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Have each parameter validated by its type alone."""
@@ -57,6 +61,19 @@ class SchemaFlow(Flow[P, R]):
             for name, value in parameters.items()
         }
         return super().validate_parameters(closed)
+
+
+async def _unless_paused(called: Coroutine[Any, Any, Any], as_state: bool) -> Any:
+    """Await a flow; one that set itself Paused ends as one whose end is that state."""
+    try:
+        return await called
+    except Pause as pause:
+        state = pause.state
+        if state is None or state.state_details.pause_reschedule:
+            raise
+        if as_state:
+            return state
+        raise PausedRun("The run is paused, and has no result yet.", state=state) from None
 
 
 def schema_flow(**settings: Any) -> Callable[[Callable[P, R]], SchemaFlow[P, R]]:

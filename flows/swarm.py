@@ -36,7 +36,7 @@ from .ahead.listening import plan_reading
 from .ahead.requests import AheadRequests
 from .answer.answer_type import answer_check
 from .approving.forms.desk import FormDesk, desk_of
-from .approving.forms.leaving import leave, suspend
+from .approving.forms.leaving import leave, report_left
 from .approving.forms.pausing import asker_of
 from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
@@ -128,8 +128,8 @@ async def swarm(
             try:
                 return await _execute(run, desk, objective, plan, options)
             except RunWaitingError as error:
-                waiting, paused = error, await leave(desk, error)
-        return _as(await suspend(desk, paused, waiting))
+                waiting, left = error, leave(desk, error)
+        return _as(await report_left(desk, left, waiting))
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:

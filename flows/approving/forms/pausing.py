@@ -84,15 +84,17 @@ class PausedForm:
         async with get_client() as client:
             state = (await client.read_flow_run(self.desk.flow_run.id)).state
             if state is None or not state.is_running():
-                # The server was away when this form was to be closed.
-                return next((f for f in kept_forms(self.desk.run) if is_shown(state, f)), None)
+                # The server was away when this form was to be shown, or closed.
+                open_forms = (f for f in kept_forms(self.desk.run) if is_shown(state, f))
+                if (left := next(open_forms, None)) is not None:
+                    await self.desk.put(client, left, questions)
+                return left
             form = self.desk.new_form(questions, suspended=False)
-            await self.desk.put(client, form, questions)
             message = str(RunWaitingError(self.desk.run.run_id, questions))
-            shown = await report(client, self.desk.flow_run.id, form_state(form, message))
-        if shown is None:
-            forget_form(self.desk.run, form)
-            return None
+            if await report(client, self.desk.flow_run.id, form_state(form, message)) is None:
+                forget_form(self.desk.run, form)
+                return None
+            await self.desk.put(client, form, questions)
         # The state says that no process need be alive. This one is, and its end is to be noticed.
         send_heartbeat()
         return form
