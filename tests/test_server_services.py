@@ -82,7 +82,7 @@ class Stage:
 
     def start(self, objective: str, *, job: dict[str, Any] | None = None, **options: Any) -> UUID:
         """Start a deployment's run, whose steps' prompts begin with its objective."""
-        plan = {**PLAN.model_dump(mode="json"), "objective": objective}
+        plan: dict[str, Any] = {**PLAN.model_dump(mode="json"), "objective": objective}
         for step in plan["steps"]:
             step["prompt"] = f"{objective}: {step['id']}"
         chosen = {"model": self.provider.name(), "memory": False, **options}

@@ -41,13 +41,13 @@ class Scheduled:
 
 def findings(scheduled: Sequence[Scheduled], now: datetime) -> Iterable[Check]:
     """Say which schedules bring no run. Pure."""
-    idle = [one.name for one in scheduled if not one.runs and now - one.changed > _PATIENCE]
+    idle = [each.name for each in scheduled if not each.runs and now - each.changed > _PATIENCE]
     if idle:
         names = ", ".join(idle)
         detail = f"{names}: a schedule is on, and the server has scheduled no run"
         yield Check("schedules", "warn", detail, _FIX)
     elif scheduled:
-        runs = sum(one.runs for one in scheduled)
+        runs = sum(each.runs for each in scheduled)
         yield Check("schedules", "ok", f"{len(scheduled)} deployments, {runs} runs to come")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 from prefect.settings import (
@@ -89,10 +90,10 @@ def own_server(folder: Path, database: Path, **variables: str) -> Generator[OwnS
     }
     of_server = {**environment, **QUICK}
     log = folder / "server.log"
-    settings = {PREFECT_API_URL: url, PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False}
+    settings: dict[Any, Any] = {PREFECT_API_URL: url, PREFECT_SERVER_ALLOW_EPHEMERAL_MODE: False}
     with _started(log, of_server, "server", str(port)) as server:
         wait_for(lambda: _answers(url, server, log), "the server")
-        with temporary_settings(settings):
+        with temporary_settings(updates=settings):
             yield OwnServer(url, log, environment)
 
 
