@@ -11,6 +11,7 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq
 STAMP := .venv/.installed
 TRAIN_STAMP := .venv/.installed-train
 BENCH_STAMP := .venv/.installed-bench
+NEWEST := build/newest
 DOCS_STAMP := .venv/.installed-docs
 LLAMA := $(shell sed -n 's/^llama-cpp-python==//p' constraints.txt)
 
@@ -25,7 +26,7 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TOOLS=OFF -DLLAMA_BUILD_EXA
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint test test-fast test-slow kills bench chaos screenshots cast docs clean
+.PHONY: help demo check lint test test-fast test-slow test-newest kills bench chaos screenshots cast docs clean
 .PRECIOUS: .venv/bin/python
 
 help: ## list the targets
@@ -54,6 +55,18 @@ test-fast: $(TRAIN_STAMP) ## the tests that take less than ten seconds each
 
 test-slow: $(TRAIN_STAMP) ## the exhaustive tests, which `make test` leaves out: many more kills and requests
 	$(PYTEST) -m exhaustive
+
+# The training's tests are left out: they need PyTorch, which takes longer than all the rest.
+test-newest: ## the wheel with the newest of all that it asks for: the fast tests, and a run by a schedule
+	@$(call need-python,$(PYTHON))
+	rm -rf $(NEWEST)
+	$(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/pip --disable-pip-version-check -q wheel --no-deps -w $(NEWEST)/wheels .
+	$(NEWEST)/bin/pip --disable-pip-version-check -q install "$$(echo $(NEWEST)/wheels/*.whl)[demo,dev]" gguf
+	$(NEWEST)/bin/pip --disable-pip-version-check -q install --no-deps pydantic-evals
+	$(NEWEST)/bin/prefect-swarm doctor
+	$(subst .venv,$(NEWEST),$(PYTEST)) -m "not slow and not exhaustive" --ignore tests/parl/train
+	$(NEWEST)/bin/pytest tests/test_server_services.py
 
 kills: $(TRAIN_STAMP) ## kill a run 30 times in each of a pause, an edit, a fork and a tool's calls
 	$(PYTEST) -m exhaustive tests/flows/killed

@@ -30,6 +30,7 @@ from .lost.place import RunPlace, check_batch_not_lost, note_place, place_at, th
 from .options import SwarmOptions
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
+from .server_state.heartbeats import beating
 
 __all__ = ["BatchLine", "BatchSummary", "lines_by_key", "run_batch", "swarm_batch"]
 
@@ -180,6 +181,7 @@ async def swarm_batch(
     await _look_for_output(flow, final, here, options)
     async with cancelled_on_server(current_control(), str(flow.id)) as control:
         with (
+            beating(),
             controlled(control),
             batch_output(final, growing, keys, str(flow.id), again=again) as output,
         ):

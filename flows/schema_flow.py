@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from asyncio import iscoroutine
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from prefect import Flow
-from prefect.exceptions import PrefectHTTPStatusError
+from prefect.exceptions import Pause, PausedRun, PrefectHTTPStatusError
 from pydantic import BaseModel, BeforeValidator
 
 from ..errors import InputError
@@ -57,7 +57,9 @@ class SchemaFlow(Flow[P, R]):
             called = super().__call__(*args, **kwargs)
             if not iscoroutine(called):
                 return called
-            return refused_in_short(awaited_without_prefect_spans(called))
+            as_state = bool(kwargs.get("return_state"))
+            ended = _unless_paused(awaited_without_prefect_spans(called), as_state)
+            return refused_in_short(ended)
 
     def serialize_parameters(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Return them as the server has them, which takes 512 KiB; the flow gets them whole."""
@@ -90,6 +92,19 @@ async def refused_in_short(called: Awaitable[R]) -> R:
             "It takes 524,288 bytes unless PREFECT_SERVER_API_MAX_PARAMETER_SIZE says otherwise. "
             "Give long texts as inputs.",
         ) from None
+
+
+async def _unless_paused(called: Coroutine[Any, Any, Any], as_state: bool) -> Any:
+    """Await a flow; one that set itself Paused ends as one whose end is that state."""
+    try:
+        return await called
+    except Pause as pause:
+        state = pause.state
+        if state is None or state.state_details.pause_reschedule:
+            raise
+        if as_state:
+            return state
+        raise PausedRun("The run is paused, and has no result yet.", state=state) from None
 
 
 def schema_flow(**settings: Any) -> Callable[[Callable[P, R]], SchemaFlow[P, R]]:

@@ -36,7 +36,7 @@ from .ahead.listening import plan_reading
 from .ahead.requests import AheadRequests
 from .answer.answer_type import answer_check
 from .approving.forms.desk import FormDesk, desk_of
-from .approving.forms.leaving import leave, suspend
+from .approving.forms.leaving import leave, report_left
 from .approving.forms.pausing import asker_of
 from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
@@ -61,6 +61,7 @@ from .preflight.toolsets import check_toolsets, toolsets_of_run
 from .run_memory import recall_for, store_of
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
+from .server_state.heartbeats import beating
 from .server_state.left_task_runs import no_task_run_left
 from .stored.facts import facts_for
 from .stored.ledger import book_plan, go_on, open_ledger
@@ -127,7 +128,8 @@ async def swarm(
     desk = desk_of(run)
     await _look_for_folder(run, desk.flow_run, options)
     try:
-        with exclusive(run), steady_clock(run):
+        # The heartbeats end before the run is suspended: one that came later would be missed.
+        with exclusive(run), steady_clock(run), beating():
             run.remove_temporary_files()
             plan = _begin(run, str(flow_run.id), objective, plan, inputs, options, fork)
             if fork is not None:
@@ -137,8 +139,8 @@ async def swarm(
             try:
                 return await _execute(run, desk, objective, plan, options)
             except RunWaitingError as error:
-                waiting, paused = error, await leave(desk, error)
-        return _as(await suspend(desk, paused, waiting))
+                waiting, left = error, leave(desk, error)
+        return _as(await report_left(desk, left, waiting))
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:

@@ -64,6 +64,14 @@ class SwarmSettings(Frozen):
         gt=0,
         description="Seconds between two looks at whether the server has cancelled a run.",
     )
+    heartbeat_s: float = Field(
+        default=30.0,
+        gt=0,
+        description=(
+            "Seconds between two events by which a run says on the server that its process is "
+            "alive; automations wait for them."
+        ),
+    )
     served_models: bool = Field(
         default=True,
         description=(

@@ -8,6 +8,7 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from .check import Check
 from .gate_checks import check_gates, check_sandbox
 from .mcp_checks import check_mcp
 from .memory_checks import check_model_memory
+from .schedule_checks import Scheduled, findings, read_scheduled
 from .slot_checks import check_slots, measure_again
+from .version_checks import check_server_version, check_versions
 from .weight_checks import check_weights, planner_weights
 
 __all__ = ["check_all"]
@@ -40,6 +43,7 @@ def check_all(options: SwarmOptions, *, deep: bool, login: bool = False) -> list
     parts: list[tuple[str, Callable[[], Iterable[Check]]]] = [
         ("python", _python),
         ("packages", _packages),
+        ("versions", check_versions),
         ("model", lambda: _models(options, deep=deep)),
         ("model memory", lambda: check_model_memory(options)),
         ("planner", lambda: _planner(options)),
@@ -187,3 +191,17 @@ def _prefect() -> Iterable[Check]:
         yield Check("prefect server", "fail", error.problem, error.fix)
     else:
         yield Check("prefect server", "ok", f"{url} answers")
+        yield from _guarded("schedules", _server)
+
+
+def _server() -> Iterable[Check]:
+    server, scheduled = asyncio.run(_read_server())
+    yield from check_server_version(server)
+    yield from findings(scheduled, datetime.now(UTC))
+
+
+async def _read_server() -> tuple[str, list[Scheduled]]:
+    from prefect.client.orchestration import get_client
+
+    async with get_client() as client:
+        return await client.api_version(), await read_scheduled(client)

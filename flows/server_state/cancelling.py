@@ -2,6 +2,9 @@
 
 A worker, or the runner of `flow.serve`, ends the process by SIGTERM then. Where neither runs the
 flow, nothing would happen: Prefect leaves the flow run CANCELLING, and the run would complete.
+
+The same look finds a run that counts as crashed on the server while this process executes it:
+its heartbeats were late, or the server was away. It is Running again then.
 """
 
 from __future__ import annotations
@@ -13,12 +16,12 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from uuid import UUID
 
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun, StateType
 from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
 from prefect.logging import get_logger
-from prefect.states import Cancelled
+from prefect.states import Cancelled, Running
 
 from ...settings import SwarmSettings
 from ..control import RunControl
@@ -26,6 +29,7 @@ from ..control import RunControl
 __all__ = ["cancelled_on_server", "end_cancelling"]
 
 _ASKED = (StateType.CANCELLING, StateType.CANCELLED)
+_ALIVE = "It counted as crashed, but its process is alive."
 _PATIENCE = 12
 """Looks that a worker has to end the process: a minute, of which it gives the process half."""
 
@@ -75,7 +79,8 @@ async def _watch(flow_run_id: UUID, cancel: asyncio.Event) -> None:
     while True:
         await asyncio.sleep(every_s)
         try:
-            asked += await _is_asked(flow_run_id)
+            async with get_client() as client:
+                asked += await _is_asked(client, flow_run_id)
         except ObjectNotFound:
             return  # Somebody deleted the flow run: no request can come any more.
         except Exception as error:  # noqa: BLE001 - a server that is away for a while ends no run
@@ -85,9 +90,10 @@ async def _watch(flow_run_id: UUID, cancel: asyncio.Event) -> None:
             return
 
 
-async def _is_asked(flow_run_id: UUID) -> bool:
-    async with get_client() as client:
-        flow_run = await client.read_flow_run(flow_run_id)
+async def _is_asked(client: PrefectClient, flow_run_id: UUID) -> bool:
+    flow_run = await client.read_flow_run(flow_run_id)
+    if flow_run.state_type == StateType.CRASHED:
+        await client.set_flow_run_state(flow_run_id, Running(message=_ALIVE), force=True)
     return flow_run.state_type in _ASKED
 
 

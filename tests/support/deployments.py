@@ -38,11 +38,21 @@ def run_worker() -> None:
     prefect_command("worker", "start", "--pool", "swarm", "--run-once")
 
 
-def start_deployment(deployment: str, parameters: dict[str, Any]) -> UUID:
-    """Create a flow run that a worker will run, and return its id."""
+def start_deployment(
+    deployment: str, parameters: dict[str, Any], job: dict[str, Any] | None = None
+) -> UUID:
+    """Create a flow run that a worker will run, and return its id.
+
+    Args:
+        deployment: Its name.
+        parameters: The flow run's.
+        job: Variables of the process, in place of the work pool's.
+    """
 
     async def start() -> UUID:
-        run = await run_deployment(deployment, parameters=parameters, timeout=0)  # pyright: ignore
+        run = await run_deployment(  # pyright: ignore
+            deployment, parameters=parameters, timeout=0, job_variables=job
+        )
         return run.id
 
     return asyncio.run(start())

@@ -39,6 +39,13 @@ def steps_of(result: SwarmResult) -> dict[str, Any]:
     return {step.id: step for step in result.steps}
 
 
+async def flow_run_states(flow_run_id: str) -> list[State[Any]]:
+    """Return a flow run's states, in their order."""
+    async with get_client() as client:
+        states = await client.read_flow_run_states(UUID(flow_run_id))
+    return sorted(states, key=lambda state: state.timestamp)
+
+
 async def _task_runs(flow_run_id: str, least: int) -> list[TaskRun]:
     async with get_client() as client:
         only = FlowRunFilter(id=FlowRunFilterId(any_=[UUID(flow_run_id)]))

@@ -14,13 +14,32 @@ from prefect_swarm.runs import RunFolder
 
 
 async def shown_state(flow_run_id: UUID, *, but: str = "") -> State[Any]:
-    """Return the paused state of a flow run, once it has one; `but` is a form's key of before."""
+    """Return the paused state of a flow run, once its form is shown, too.
+
+    Args:
+        flow_run_id: The flow run.
+        but: A form's key of before.
+    """
     async with get_client() as client:
         while True:
             state = (await client.read_flow_run(flow_run_id)).state
-            if state is not None and state.is_paused() and state.state_details.pause_key != but:
+            if (
+                state is not None
+                and state.is_paused()
+                and state.state_details.pause_key != but
+                and await _has_form(client, flow_run_id, state)
+            ):
                 return state
             await asyncio.sleep(0.05)
+
+
+async def _has_form(client: PrefectClient, flow_run_id: UUID, state: State[Any]) -> bool:
+    """Whether the last part of the form is there; a form comes after the state that names it."""
+    keyset = state.state_details.run_input_keyset
+    kept = await client.filter_flow_run_input(
+        flow_run_id, key_prefix="", limit=200, exclude_keys=set()
+    )
+    return keyset is None or keyset["description"] in {part.key for part in kept}
 
 
 async def form_part(state: State[Any], flow_run_id: UUID, part: str) -> Any:

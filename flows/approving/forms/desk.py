@@ -77,18 +77,19 @@ class FormDesk:
         return answered
 
     def new_form(self, questions: tuple[Question, ...], *, suspended: bool) -> PersonForm:
-        """Return a form that asks some questions, under a key that no form had before."""
-        return form_of(questions, uuid4().hex, suspended=suspended)
-
-    async def put(
-        self, client: PrefectClient, form: PersonForm, questions: tuple[Question, ...]
-    ) -> None:
-        """Write a form down and give it to the server, with what was wrong with the last answer.
+        """Write down a form that asks some questions, under a key that no form had before.
 
         Raises:
             StorageError: It can't be written down.
         """
+        form = form_of(questions, uuid4().hex, suspended=suspended)
         keep_form(self.run, form)
+        return form
+
+    async def put(
+        self, client: PrefectClient, form: PersonForm, questions: tuple[Question, ...]
+    ) -> None:
+        """Give the server a form that a state names, with what was wrong with the last answer."""
         schema = schema_of(form, questions)
         text = description_of(questions, self._problems, self._plan_text or self._plan_json())
         await put_form(client, self.flow_run.id, form, schema, text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -12,56 +13,74 @@ from prefect.client.schemas.objects import State
 from prefect.exceptions import ObjectNotFound, Pause
 from prefect.states import Paused
 
+from ....approvals.question import Question
 from ....approvals.store import Approvals
 from ....approvals.waiting import RunWaitingError
 from ....errors import ServerError
 from ....runs import RunFolder
 from ...temporary_server.server import configured_url
 from .desk import FormDesk
+from .fields import PersonForm
 from .kept import is_suspended
 from .server import SERVER_ERRORS, form_state, report, wake
 
-__all__ = ["leave", "suspend", "wake_suspended"]
+__all__ = ["LeftRun", "leave", "report_left", "wake_suspended"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
-async def leave(desk: FormDesk, error: RunWaitingError) -> State[Any]:
-    """Show what is pending, and return the state of a flow run that is left with it.
+@dataclass(frozen=True, slots=True)
+class LeftRun:
+    """What a run is left with: its form, what that asks, and what its flow run's state says."""
+
+    form: PersonForm
+    questions: tuple[Question, ...]
+    message: str
+
+
+def leave(desk: FormDesk, error: RunWaitingError) -> LeftRun:
+    """Write down the form that a run is left with.
 
     The run's lock has to be held.
+
+    Raises:
+        StorageError: It can't be written down.
     """
     questions = Approvals(desk.run).pending()
     form = desk.new_form(questions, suspended=desk.can_suspend)
-    try:
-        async with get_client() as client:
-            await desk.put(client, form, questions)
-    except SERVER_ERRORS as problem:
-        _logger.warning("The form can't be shown in the Prefect UI: %r", problem)
-        return Paused(message=str(error))
     shown = RunWaitingError(error.run_id, error.questions, suspended=desk.can_suspend)
-    return form_state(form, str(shown))
+    return LeftRun(form, questions, str(shown))
 
 
-async def suspend(desk: FormDesk, state: State[Any], error: RunWaitingError) -> State[Any]:
-    """Report a flow run that is left; a suspended one ends here, and a worker goes on with it.
+async def report_left(desk: FormDesk, left: LeftRun, error: RunWaitingError) -> State[Any]:
+    """Show the form of a run that is left: its flow run is paused, or suspended, and ends here.
 
     The run's lock has to be free, so that whoever answers can have it gone on with.
 
+    Returns:
+        The state of a flow run that can't be paused now; it shows no form.
+
     Raises:
-        Pause: It is suspended.
+        Pause: It is paused, or suspended: a worker goes on with it then.
     """
-    if not state.state_details.pause_reschedule:
-        return state
-    async with get_client() as client:
-        suspended = await report(client, desk.flow_run.id, state)
-        if suspended is None:
-            return Paused(message=state.message)
-        # Whoever answered before it was suspended could not have it gone on with.
-        pending = {question.id for question in Approvals(desk.run).pending()}
-        if not error.questions or any(q.id not in pending for q in error.questions):
-            await wake(client, desk.flow_run.id)
-    raise Pause(state=suspended)
+    try:
+        async with get_client() as client:
+            state = await report(client, desk.flow_run.id, form_state(left.form, left.message))
+    except SERVER_ERRORS as problem:
+        _logger.warning("The form can't be shown in the Prefect UI: %r", problem)
+        return Paused(message=left.message)
+    if state is None:
+        return Paused(message=left.message)
+    try:
+        async with get_client() as client:
+            await desk.put(client, left.form, left.questions)
+            # Whoever answered before it was suspended could not have it gone on with.
+            pending = {question.id for question in Approvals(desk.run).pending()}
+            if not error.questions or any(q.id not in pending for q in error.questions):
+                await wake(client, desk.flow_run.id)
+    except SERVER_ERRORS as problem:
+        _logger.warning("The form can't be shown in the Prefect UI: %r", problem)
+    raise Pause(state=state)
 
 
 def wake_suspended(run: RunFolder) -> bool:

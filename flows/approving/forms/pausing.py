@@ -13,6 +13,7 @@ from ....approvals.question import Question
 from ....approvals.waiting import RunWaitingError
 from ....runs import RunFolder
 from ...control import AskPerson, RunControl
+from ...server_state.heartbeats import send_heartbeat
 from .desk import FormDesk
 from .fields import PersonForm
 from .kept import forget_form, kept_forms
@@ -83,15 +84,19 @@ class PausedForm:
         async with get_client() as client:
             state = (await client.read_flow_run(self.desk.flow_run.id)).state
             if state is None or not state.is_running():
-                # The server was away when this form was to be closed.
-                return next((f for f in kept_forms(self.desk.run) if is_shown(state, f)), None)
+                # The server was away when this form was to be shown, or closed.
+                open_forms = (f for f in kept_forms(self.desk.run) if is_shown(state, f))
+                if (left := next(open_forms, None)) is not None:
+                    await self.desk.put(client, left, questions)
+                return left
             form = self.desk.new_form(questions, suspended=False)
-            await self.desk.put(client, form, questions)
             message = str(RunWaitingError(self.desk.run.run_id, questions))
-            shown = await report(client, self.desk.flow_run.id, form_state(form, message))
-        if shown is None:
-            forget_form(self.desk.run, form)
-            return None
+            if await report(client, self.desk.flow_run.id, form_state(form, message)) is None:
+                forget_form(self.desk.run, form)
+                return None
+            await self.desk.put(client, form, questions)
+        # The state says that no process need be alive. This one is, and its end is to be noticed.
+        send_heartbeat()
         return form
 
     async def _until_running(self) -> None:

@@ -12,7 +12,7 @@ from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.objects import State
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.exceptions import PrefectHTTPStatusError
-from prefect.states import Paused, Running, Suspended
+from prefect.states import Paused, Running, Scheduled, Suspended
 
 from .fields import PersonForm
 
@@ -29,7 +29,7 @@ __all__ = [
 
 SERVER_ERRORS = (httpx.HTTPError, RuntimeError)
 """What Prefect's client raises where the server is away; a RuntimeError if it can't connect."""
-_NOT_FOUND = 404
+_NOT_FOUND, _CONFLICT = 404, 409
 
 
 async def put_form(
@@ -39,11 +39,18 @@ async def put_form(
     schema: Mapping[str, Any],
     description: str,
 ) -> None:
-    """Have the server keep a form, before a state names it: the UI shows it from then on."""
+    """Have the server keep a form, once a state names it: the UI shows it from then on.
+
+    What it has of a form when a state names it, the server deletes: it may be an earlier attempt's.
+    """
     for part, value in (("schema", schema), ("description", description)):
-        await client.create_flow_run_input(
-            flow_run_id=flow_run_id, key=form.keyset[part], value=json.dumps(value)
-        )
+        try:
+            await client.create_flow_run_input(
+                flow_run_id=flow_run_id, key=form.keyset[part], value=json.dumps(value)
+            )
+        except PrefectHTTPStatusError as error:
+            if error.response.status_code != _CONFLICT:  # It has it already.
+                raise
 
 
 def form_state(form: PersonForm, message: str) -> State[Any]:
@@ -80,8 +87,9 @@ async def wake(client: PrefectClient, flow_run_id: UUID) -> bool:
         return True
     if state is None or not (state.is_paused() and state.state_details.pause_reschedule):
         return False
-    result = await client.resume_flow_run(flow_run_id)
-    return result.status == SetStateStatus.ACCEPT
+    # Not as the UI resumes it: that is refused where the form never reached the server.
+    resuming: State[Any] = Scheduled(name="Resuming")
+    return await report(client, flow_run_id, resuming) is not None
 
 
 async def response_of(client: PrefectClient, flow_run_id: UUID, form: PersonForm) -> object:
