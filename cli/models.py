@@ -61,13 +61,13 @@ def prepare_weights(model: Model, *, planning: bool) -> None:
 
 
 def measure_slots(model: Model) -> None:
-    """Measure how many requests a small model file is best asked at once, if nobody has yet."""
+    """Measure how many requests a small model file is best asked at once, if that is due."""
     from ..blocks.local import local_model
 
     if (local := local_model(model)) is not None:
-        from ..blocks.llama.slot_gain.measured import measure_once
+        from ..blocks.llama.slot_speeds.measuring import measure_if_due
 
-        measure_once(local.path, local.config, say)
+        measure_if_due(local.path, local.config, say)
 
 
 def _is_stored(name: str) -> bool:
