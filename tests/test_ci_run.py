@@ -76,7 +76,7 @@ def test_the_tests_run_without_what_cannot_be_installed(
     tools: Path, program: str, line: str, why: str
 ) -> None:
     add(tools, program, line)
-    said, _ = run(tools)
-    assert said == [
+    lines, _ = run(tools)
+    assert lines == [
         f"Tests that need {package} are skipped: {why}." for package in ("bubblewrap", "chromium")
     ]

@@ -30,7 +30,7 @@ _USUAL_SLOTS = 4
 """Slots that come before more than `_GOOD_CONTEXT`. No measurement takes them away: a short answer
 needn't wait for a long one then, and a table that is wrong costs little."""
 MOST_SLOTS = 16
-"""On two cores sixteen texts at once are written 2.4 to 4 times as fast as a single one, by kind of
+"""On two cores sixteen texts at once are written 2.2 to 4 times as fast as a single one, by kind of
 processor and weights. A slot that is idle slows down no other."""
 _AS_GOOD = 0.9
 """Slots that bring less than a tenth more tokens a second aren't worth their memory."""

@@ -13,6 +13,7 @@ __all__ = [
     "ForeignLoad",
     "LoadSample",
     "busy_seconds",
+    "cores_between",
     "is_quiet",
     "read_busy_seconds",
     "take_sample",
@@ -74,7 +75,7 @@ class ForeignLoad:
         while self._samples and now - self._samples[0].at > _WINDOW_S + _LEAST_S:
             self._samples.popleft()
         newest = LoadSample(now, busy, self._read_own())
-        self._cores = _cores_between(self._samples[0], newest) if self._samples else None
+        self._cores = cores_between(self._samples[0], newest) if self._samples else None
         self._samples.append(newest)
         return self._cores
 
@@ -87,7 +88,7 @@ def take_sample() -> LoadSample | None:
 
 def was_quiet(first: LoadSample | None, last: LoadSample | None) -> bool:
     """Whether nothing but this process computed between two looks, as far as is known."""
-    return first is not None and last is not None and _cores_between(first, last) <= _QUIET
+    return first is not None and last is not None and cores_between(first, last) <= _QUIET
 
 
 def is_quiet() -> bool:
@@ -97,7 +98,8 @@ def is_quiet() -> bool:
     return was_quiet(first, take_sample())
 
 
-def _cores_between(first: LoadSample, last: LoadSample) -> float:
+def cores_between(first: LoadSample, last: LoadSample) -> float:
+    """Return how many cores other processes kept busy between two looks."""
     others = (last.busy - first.busy) - (last.own - first.own)
     return max(0.0, others / max(last.at - first.at, 1e-9))
 
