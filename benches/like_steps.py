@@ -13,6 +13,7 @@ from prefect_swarm.blocks.llama import close_engines, demo_model_path, engine_co
 from prefect_swarm.blocks.llama.threads.foreign_load import cores_between, take_sample
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.failure_policy import Category, Policy
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
@@ -85,6 +86,8 @@ async def _taken(mark: str, at_once: int) -> Taken:
         max_concurrency=at_once,
         max_output_tokens=TOKENS,
         memory=False,
+        # An answer that is cut off is neither written on nor asked for again.
+        policy=Policy(rules={Category.TRUNCATED: ("KEEP",)}),
         gates={"text": ()},
     )
     times: dict[str, float] = {}
