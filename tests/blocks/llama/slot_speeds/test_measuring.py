@@ -24,9 +24,9 @@ from prefect_swarm.errors import ModelError
 CONFIG = EngineConfig()
 GIB = 2**30
 COUNTS = (1, 2, 4, 8, 16)
-ALL = dict(zip(COUNTS, (133.0, 133.0, 207.0, 300.0, 420.0), strict=True))
+ALL: dict[int, float] = dict(zip(COUNTS, (133.0, 133.0, 207.0, 300.0, 420.0), strict=True))
 """One kind of processor: two texts at once bring nothing, sixteen three times as much."""
-NONE = dict.fromkeys(COUNTS, 100.0)
+NONE: dict[int, float] = dict.fromkeys(COUNTS, 100.0)
 
 
 class PretendTiming:
