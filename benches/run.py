@@ -24,6 +24,7 @@ BENCHES = (
     "langgraph_shapes",
     "tools_table",
     "engine",
+    "like_steps",
     "inference",
     "neighbour",
     "planning",

@@ -28,10 +28,16 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     from ..blocks.models import resolve_model
 
     tiers: list[TierName] = [*TIERS, "orchestrator"] if orchestrated else [*TIERS]
+    measured: set[str] = set()
     for tier in tiers:
-        if not _is_stored(options.model_of(tier)):
-            model = await resolve_model(options.model_of(tier), tier)
-            prepare_weights(model, planning=tier == "orchestrator" and options.adapter)
+        name = options.model_of(tier)
+        if _is_stored(name):
+            continue
+        model = await resolve_model(name, tier)
+        prepare_weights(model, planning=tier == "orchestrator" and options.adapter)
+        # Where something else computes each look takes a tenth of a second.
+        if name not in measured:
+            measured.add(name)
             measure_slots(model)
 
 
@@ -61,13 +67,13 @@ def prepare_weights(model: Model, *, planning: bool) -> None:
 
 
 def measure_slots(model: Model) -> None:
-    """Measure how many requests a small model file is best asked at once, if nobody has yet."""
+    """Measure how many requests a small model file is best asked at once, if that is due."""
     from ..blocks.local import local_model
 
     if (local := local_model(model)) is not None:
-        from ..blocks.llama.slot_gain.measured import measure_once
+        from ..blocks.llama.slot_speeds.measuring import measure_if_due
 
-        measure_once(local.path, local.config, say)
+        measure_if_due(local.path, local.config, say)
 
 
 def _is_stored(name: str) -> bool:

@@ -52,14 +52,14 @@ def serve(
         demo_model_path,
         engine_config_for,
     )
-    from ..blocks.llama.slot_gain.measured import measure_once
+    from ..blocks.llama.slot_speeds.measuring import measure_if_due
     from ..serve.server import serve_model
 
     demo = model == "demo"
     require_llama_cpp(demo=demo)
     path = check_model_file(demo_model_path() if demo else model)
     if n_slots is None:
-        measure_once(path, EngineConfig(n_threads=n_threads), say)
+        measure_if_due(path, EngineConfig(n_threads=n_threads), say)
     config = engine_config_for(path, n_ctx=n_ctx, n_slots=n_slots, n_threads=n_threads)
     names = (path.stem, "demo") if demo else (path.stem, model)
 

@@ -98,8 +98,8 @@ class SwarmSettings(Frozen):
     measure_slots: Literal["auto", "off"] = Field(
         default="auto",
         description=(
-            "`auto`: how many requests a local model computes at once follows from how much faster "
-            "that is here, measured once. `off`: it is 4 at most, and nothing is measured."
+            "`auto`: how many requests a local model computes at once follows from the memory and "
+            "from a measured table, renewed every 30 days. `off`: from the memory alone."
         ),
     )
 

@@ -10,8 +10,8 @@ from ..profile import EMBEDDED, Profile
 from .api import CacheType, EngineConfig, usable_cores
 from .gguf import check_model_file, is_demo_model, read_numbers, read_strings
 from .machine import free_memory
+from .residency.budget import memory_budget
 from .sizing import (
-    USUAL_SLOTS,
     ModelShape,
     Sizing,
     cached_as,
@@ -20,7 +20,7 @@ from .sizing import (
     sizing_of,
     tokens_per_second,
 )
-from .slot_gain.measured import gained_slots
+from .slot_speeds.measuring import known_speeds
 
 __all__ = ["config_with", "engine_config_for", "limits_of", "model_shape", "weight_bytes"]
 
@@ -58,8 +58,8 @@ def engine_config_for(
         cache_type: See `EngineConfig`; a quantised cache leaves room for more context.
         keep_loaded: See `EngineConfig`.
         deterministic: See `EngineConfig`.
-        free: Bytes of free memory; None for what was free when this process first asked for the
-            file, so that it has one configuration.
+        free: Bytes of memory that models may take; None for what was free when this process first
+            asked for the file, so that it has one configuration.
 
     Raises:
         InputError: A figure or the type of the cache is not allowed, or they don't go together.
@@ -77,14 +77,14 @@ def engine_config_for(
     )
     if (shape := model_shape(path)) is None:
         return config
-    most = n_slots or gained_slots(path, config) or USUAL_SLOTS
     free = _free_before(path) if free is None else free
     shape = cached_as(shape, cache_type)
-    size = partial(sizing_of, shape, weight_bytes(path), free, n_slots=n_slots, most_slots=most)
+    speeds = None if n_slots else known_speeds(path, config)
+    size = partial(sizing_of, shape, weight_bytes(path), free, n_slots=n_slots, speeds=speeds)
     if is_demo_model(path):
         fitting = size(n_ctx=config.n_ctx).n_slots
         # Its usual caches take 0.4 GB, which it gets whatever is free.
-        return replace(config, n_slots=n_slots or max(fitting, min(most, _EMBEDDED.n_slots)))
+        return replace(config, n_slots=n_slots or max(fitting, _EMBEDDED.n_slots))
     sizing = size(n_ctx=n_ctx)
     return replace(config, n_ctx=sizing.n_ctx, n_slots=sizing.n_slots)
 
@@ -131,4 +131,7 @@ def weight_bytes(path: Path) -> int:
 
 def _free_before(path: Path) -> int:
     stat = path.stat()
-    return _free.setdefault((path, stat.st_size, stat.st_mtime_ns), free_memory())
+    key = path, stat.st_size, stat.st_mtime_ns
+    if key not in _free:
+        _free[key] = min(free_memory(), memory_budget())
+    return _free[key]

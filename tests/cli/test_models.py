@@ -10,7 +10,7 @@ from prefect_swarm.blocks.llama.adapter import SHIPPED_ADAPTER
 from prefect_swarm.blocks.llama.merged import prepared as merged
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.blocks.llama.requantised import prepared
-from prefect_swarm.blocks.llama.slot_gain import measured
+from prefect_swarm.blocks.llama.slot_speeds import measuring
 from prefect_swarm.cli.models import measure_slots, prepare_weights
 from pydantic_ai.models.test import TestModel
 
@@ -52,10 +52,10 @@ def test_a_folder_that_takes_no_file_is_named_and_the_model_serves_all_the_same(
 def test_the_slots_of_model_files_alone_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Path] = []
 
-    def measure_once(path: Path, *_: object) -> None:
+    def measure_if_due(path: Path, *_: object) -> None:
         asked.append(path)
 
-    monkeypatch.setattr(measured, "measure_once", measure_once)
+    monkeypatch.setattr(measuring, "measure_if_due", measure_if_due)
     measure_slots(LlamaCppModel(demo_model_path()))
     measure_slots(TestModel())
     assert asked == [demo_model_path().resolve()]

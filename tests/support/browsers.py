@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-__all__ = ["SHOWN", "browser", "opened", "serious"]
+__all__ = ["NAMES", "SHOWN", "browser", "opened", "serious"]
 
 SHOWN = [(scheme, width) for scheme in ("light", "dark") for width in (390, 1280)]
 """Colour schemes and widths in pixels that a document has to be readable in."""
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+"""Programs that are looked for, first those of Debian."""
 _ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
 
@@ -25,7 +26,7 @@ def browser() -> Generator[Any]:
     """Start a Chromium of this machine; whoever asks is skipped where there is none."""
     playwright = pytest.importorskip("playwright.sync_api")
     named = os.environ.get("CHROMIUM", "")
-    path = named or next(filter(None, map(shutil.which, _NAMES)), None)
+    path = named or next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip("there is no Chromium on this machine; CHROMIUM names one")
     with playwright.sync_playwright() as started:

@@ -9,15 +9,35 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["ForeignLoad", "busy_seconds", "read_busy_seconds"]
+__all__ = [
+    "ForeignLoad",
+    "LoadSample",
+    "busy_seconds",
+    "cores_between",
+    "is_quiet",
+    "read_busy_seconds",
+    "take_sample",
+    "was_quiet",
+]
 
 _LEAST_S = 0.5
 """Seconds between two looks; a look costs some 50 µs."""
 _WINDOW_S = 1.5
+_QUIET = 0.2
+"""Of a core: less is what a machine does that has nothing to do, such as a server that waits."""
+_GLANCE_S = 0.1
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
-class _Sample(NamedTuple):
+class LoadSample(NamedTuple):
+    """How much was computed until now.
+
+    Attributes:
+        at: The time in seconds, of a clock that only goes forward.
+        busy: Seconds that all processes have computed.
+        own: Seconds that this process has.
+    """
+
     at: float
     busy: float
     own: float
@@ -42,7 +62,7 @@ class ForeignLoad:
         self._read_busy = read_busy or read_busy_seconds
         self._read_own = read_own
         self._clock = clock
-        self._samples: deque[_Sample] = deque()
+        self._samples: deque[LoadSample] = deque()
         self._cores: float | None = None
 
     def cores(self) -> float | None:
@@ -54,15 +74,34 @@ class ForeignLoad:
             return None
         while self._samples and now - self._samples[0].at > _WINDOW_S + _LEAST_S:
             self._samples.popleft()
-        newest = _Sample(now, busy, self._read_own())
-        self._cores = _between(self._samples[0], newest) if self._samples else None
+        newest = LoadSample(now, busy, self._read_own())
+        self._cores = cores_between(self._samples[0], newest) if self._samples else None
         self._samples.append(newest)
         return self._cores
 
 
-def _between(first: _Sample, last: _Sample) -> float:
+def take_sample() -> LoadSample | None:
+    """Look how much was computed until now; None where that is not known."""
+    busy = read_busy_seconds()
+    return None if busy is None else LoadSample(time.monotonic(), busy, time.process_time())
+
+
+def was_quiet(first: LoadSample | None, last: LoadSample | None) -> bool:
+    """Whether nothing but this process computed between two looks, as far as is known."""
+    return first is not None and last is not None and cores_between(first, last) <= _QUIET
+
+
+def is_quiet() -> bool:
+    """Look for a tenth of a second whether nothing but this process computes."""
+    first = take_sample()
+    time.sleep(_GLANCE_S)
+    return was_quiet(first, take_sample())
+
+
+def cores_between(first: LoadSample, last: LoadSample) -> float:
+    """Return how many cores other processes kept busy between two looks."""
     others = (last.busy - first.busy) - (last.own - first.own)
-    return max(0.0, others / (last.at - first.at))
+    return max(0.0, others / max(last.at - first.at, 1e-9))
 
 
 def read_busy_seconds() -> float | None:

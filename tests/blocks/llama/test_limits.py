@@ -24,13 +24,14 @@ def other(demo_path: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_the_embedded_model_is_served_alike_whatever_is_free(demo_path: Path) -> None:
+def test_the_embedded_model_has_its_context_whatever_is_free(demo_path: Path) -> None:
     assert engine_config_for(demo_path, free=0) == EngineConfig(n_ctx=4096, n_slots=4)
-    assert engine_config_for(demo_path, n_threads=1) == EngineConfig(n_threads=1)
+    config = engine_config_for(demo_path, n_threads=1, free=16 * GIB)
+    assert config == EngineConfig(n_ctx=4096, n_slots=16, n_threads=1)
 
 
 def test_another_file_gets_what_it_was_trained_for(other: Path) -> None:
-    assert engine_config_for(other, free=16 * GIB) == EngineConfig(n_ctx=8192, n_slots=4)
+    assert engine_config_for(other, free=16 * GIB) == EngineConfig(n_ctx=8192, n_slots=16)
 
 
 def test_another_file_gets_less_where_memory_is_short(other: Path) -> None:
@@ -39,7 +40,7 @@ def test_another_file_gets_less_where_memory_is_short(other: Path) -> None:
 
 def test_what_is_given_is_taken_and_the_rest_follows(other: Path) -> None:
     assert engine_config_for(other, free=0, n_slots=3) == EngineConfig(n_ctx=2048, n_slots=3)
-    assert engine_config_for(other, free=GIB, n_ctx=512) == EngineConfig(n_ctx=512, n_slots=4)
+    assert engine_config_for(other, free=GIB, n_ctx=512) == EngineConfig(n_ctx=512, n_slots=16)
 
 
 def test_a_file_keeps_its_configuration_when_less_memory_is_free(

@@ -58,10 +58,14 @@ def test_it_is_named_after_its_file(model: LlamaCppModel, demo_path: Path) -> No
     assert model.system == "llamacpp"
 
 
-def test_the_embedded_model_is_served_and_limited_as_ever(demo_path: Path) -> None:
+def test_the_embedded_model_has_limits_of_its_own_but_for_how_many_are_in_line(
+    demo_path: Path,
+) -> None:
     model = LlamaCppModel(demo_path)
-    assert model.config == EngineConfig(n_ctx=4096, n_slots=4)
-    assert model.limits == EMBEDDED
+    slots = model.config.n_slots
+    assert model.config == EngineConfig(n_ctx=4096, n_slots=slots)
+    assert 4 <= slots <= 16
+    assert model.limits == EMBEDDED.model_copy(update={"concurrency": 2 * slots})
 
 
 def test_a_config_decides_the_limits(model: LlamaCppModel) -> None:

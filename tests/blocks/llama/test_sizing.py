@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from prefect_swarm.blocks.llama.sizing import (
     ModelShape,
     Sizing,
+    best_slots,
     profile_of,
     shape_of,
     sizing_of,
@@ -83,9 +84,9 @@ def test_another_architectures_numbers_do_not_count() -> None:
         (LLAMA_8B, 5, 2, 2048, 1),
         (LLAMA_70B, 42, 64, 11_776, 2),
         (LLAMA_70B, 42, 512, 32_768, 4),
-        (TINY, 1, 16, 1000, 4),
+        (TINY, 1, 16, 1000, 16),
         (TINY, 1, 1, 1000, 1),
-        (MAMBA, 1, 1, 32_768, 4),
+        (MAMBA, 1, 1, 32_768, 16),
     ],
 )
 def test_the_context_follows_from_the_memory_that_is_free(
@@ -97,7 +98,7 @@ def test_the_context_follows_from_the_memory_that_is_free(
 @pytest.mark.parametrize(
     ("given_ctx", "given_slots", "n_ctx", "n_slots"),
     [
-        (4096, None, 4096, 4),
+        (4096, None, 4096, 8),
         (32_768, None, 32_768, 1),
         (None, 1, 32_768, 1),
         (None, 8, 6144, 8),
@@ -111,22 +112,63 @@ def test_what_is_given_is_taken_and_the_rest_follows_from_it(
     assert sizing == (n_ctx, n_slots)
 
 
+ALL = {1: 10.0, 2: 20.0, 4: 30.0, 8: 40.0, 16: 50.0}
+
+
 @pytest.mark.parametrize(
-    ("most", "free", "n_ctx", "n_slots"),
+    ("speeds", "free", "n_ctx", "n_slots"),
     [
-        (16, 500, 32_768, 16),
-        (16, 110, 32_768, 8),
-        (16, 23, 12_288, 4),
-        (8, 500, 32_768, 8),
-        (2, 500, 32_768, 2),
-        (1, 23, 32_768, 1),
-        (16, 8, 8192, 1),
+        (ALL, 500, 32_768, 16),
+        (ALL, 110, 32_768, 8),
+        (ALL, 23, 12_288, 4),
+        (ALL, 8, 8192, 1),
+        (ALL | {16: 41.0}, 500, 32_768, 8),
+        (dict.fromkeys(ALL, 10.0), 500, 32_768, 4),
     ],
 )
 def test_slots_that_are_worth_it_take_what_contexts_leave(
-    most: int, free: int, n_ctx: int, n_slots: int
+    speeds: dict[int, float], free: int, n_ctx: int, n_slots: int
 ) -> None:
-    assert sizing_of(LLAMA_8B, 5 * GIB, free * GIB, most_slots=most) == (n_ctx, n_slots)
+    assert sizing_of(LLAMA_8B, 5 * GIB, free * GIB, speeds=speeds) == (n_ctx, n_slots)
+
+
+@pytest.mark.parametrize(("n_ctx", "n_slots"), [(32_768, 4), (4096, 8), (2048, 16), (512, 16)])
+def test_without_a_measurement_slots_take_four_gibibytes_at_most(n_ctx: int, n_slots: int) -> None:
+    assert sizing_of(LLAMA_8B, 5 * GIB, 500 * GIB, n_ctx=n_ctx) == (n_ctx, n_slots)
+
+
+@pytest.mark.parametrize(
+    ("speeds", "slots"),
+    [
+        ((133, 133, 207, 300, 420), 16),
+        ((31, 48, 80, 108, 125), 16),
+        ((10, 20, 40, 50, 55), 8),
+        ((10, 20, 40, 50, 30), 8),
+        ((10, 20, 40, 20, 42), 4),
+        ((10, 10, 10, 10, 10), 4),
+        ((10, 9, 8, 7, 6), 4),
+    ],
+)
+def test_the_best_of_all_counts_decides_but_for_a_tenth(
+    speeds: tuple[float, ...], slots: int
+) -> None:
+    assert best_slots(dict(zip(ALL, speeds, strict=True)), 16) == slots
+
+
+@pytest.mark.parametrize(("fitting", "slots"), [(1, 1), (3, 3), (6, 6), (12, 12), (16, 16)])
+def test_the_best_that_fits_is_taken(fitting: int, slots: int) -> None:
+    assert best_slots(ALL, fitting) == slots
+
+
+def test_without_figures_all_that_fit_are_taken() -> None:
+    assert best_slots({}, 6) == 6
+
+
+@given(st.fixed_dictionaries(dict.fromkeys(ALL, st.floats(1e-4, 1e3))), st.integers(1, 16))
+def test_a_table_never_takes_away_the_usual_four(speeds: dict[int, float], fitting: int) -> None:
+    assert min(fitting, 4) <= best_slots(speeds, fitting) <= fitting
+    doubled = {count: 2 * speed for count, speed in speeds.items()}
+    assert best_slots(doubled, fitting) == best_slots(speeds, fitting)
 
 
 shapes = st.builds(ModelShape, st.integers(1, 2**21), st.integers(0, 2**24))
@@ -150,7 +192,7 @@ def test_a_context_is_within_what_was_trained_for(
     n_ctx, n_slots = sizing_of(shape, weights, free)
     assert min(2048, shape.trained_context) <= n_ctx <= min(32_768, shape.trained_context)
     assert n_ctx % 256 == 0 or n_ctx == shape.trained_context
-    assert 1 <= n_slots <= 4
+    assert 1 <= n_slots <= 16
 
 
 @given(shapes, amounts, amounts)
@@ -200,10 +242,10 @@ def test_a_models_temperature_is_its_engines() -> None:
     assert profile_of(Sizing(4096, 3), 10.0).temperature is None
 
 
-@given(shapes, amounts, amounts, st.sampled_from([4, 8, 16]))
-def test_more_slots_leave_a_request_the_context_that_it_has(
-    shape: ModelShape, weights: int, free: int, most: int
+@given(shapes, amounts, amounts)
+def test_slots_beyond_four_leave_a_request_the_context_that_it_has(
+    shape: ModelShape, weights: int, free: int
 ) -> None:
-    usual, more = sizing_of(shape, weights, free), sizing_of(shape, weights, free, most_slots=most)
-    assert more.n_ctx == usual.n_ctx
-    assert usual.n_slots <= more.n_slots <= most
+    n_ctx, n_slots = sizing_of(shape, weights, free, speeds=ALL)
+    usual = sizing_of(shape, weights, free, n_slots=min(n_slots, 4))
+    assert n_ctx == usual.n_ctx

@@ -62,7 +62,10 @@ def test_a_container_that_forbids_prctl_is_told_so() -> None:
 
 
 @pytest.mark.parametrize("limit", ["NOFILE, (12, 12)", "NOFILE, (17, 17)", "NPROC, (1, 1)"])
-def test_a_process_that_may_have_too_little_is_told_to_look_at_that(limit: str) -> None:
+def test_a_process_that_may_have_too_little_is_told_to_look_at_that(
+    limit: str, swarm_home: Path
+) -> None:
+    # A folder without notes: where the bounds were found to hold, fewer programs run at once.
     setting = f"import resource; resource.setrlimit(resource.RLIMIT_{limit})\n"
     answer = output(sys.executable, "-c", setting + ASK)
     assert answer.endswith(f"{LIMITS_HINT}\n")

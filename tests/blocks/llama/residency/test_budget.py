@@ -34,6 +34,7 @@ def test_what_the_user_sets_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_default_stays_the_same_when_less_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(BUDGET_VARIABLE)
     before = memory_budget()
     monkeypatch.setattr("prefect_swarm.blocks.llama.residency.budget.free_memory", lambda: 1)
     assert memory_budget() == before > 1
