@@ -103,13 +103,16 @@ async def check_not_lost(run: RunFolder, flow_run: FlowRun) -> None:
     if place is None and flow_run.run_count > 1 and await _has_task_runs(flow_run):
         place = RunPlace()
     if place is not None:
-        raise lost_error(run, place, this_place(run))
+        raise lost_error(run, str(flow_run.id), place, this_place(run))
 
 
-def lost_error(run: RunFolder, place: RunPlace, here: RunPlace) -> RunLostError:
+def lost_error(run: RunFolder, flow_run_id: str, place: RunPlace, here: RunPlace) -> RunLostError:
     """Say where a lost run's folder is, and how to go on. Pure."""
     resume = f"prefect-swarm resume {run.run_id}"
-    over = f"To begin from nothing, at full cost, set the option start_over: {resume} --start-over"
+    over = (
+        "To begin from nothing, at full cost, set the option start_over: "
+        f"prefect-swarm resume {flow_run_id} --start-over"
+    )
     if not place.folder:
         problem = f"Run {run.run_id} has begun, and nothing says where: {here.folder} isn't there."
         return RunLostError(problem, f"Go on where its folder is: {resume}. {over}")

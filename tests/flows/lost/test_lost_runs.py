@@ -226,6 +226,7 @@ def test_the_pauses_grow_and_end() -> None:
     ],
 )
 def test_the_error_says_where_and_what_to_do(place: RunPlace, words: str) -> None:
-    error = lost_error(RunFolder(Path("/b/runs/r")), place, RunPlace("elm", "/b/runs/r"))
+    run, here = RunFolder(Path("/b/runs/r")), RunPlace("elm", "/b/runs/r")
+    error = lost_error(run, "the-whole-id", place, here)
     assert words in str(error)
-    assert "--start-over" in str(error)
+    assert "resume the-whole-id --start-over" in str(error)
