@@ -101,6 +101,7 @@ def create_once(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         # A link fails where a rename would put the second file in the first one's place.
         os.link(own, path)
+        _sync_names(path.parent)
     finally:
         with suppress(OSError):
             own.unlink(missing_ok=True)
@@ -123,8 +124,11 @@ def process_lives(number: int) -> bool:
     return True
 
 
-def append_line(path: Path, line: str) -> None:
+def append_line(path: Path, line: str, *, durable: bool = False) -> None:
     """Add a line to a file; what is read back may lack it after a crash of the machine.
+
+    Args:
+        durable: Whether the line is on the disk when this returns, whatever becomes of the machine.
 
     Raises:
         OSError: It can't be written. The file may end with a part of the line then, which the next
@@ -134,8 +138,22 @@ def append_line(path: Path, line: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, OWNER_ONLY)
     try:
         append_bytes(descriptor, f"\n{line}".encode())
+        if durable:
+            os.fsync(descriptor)
+            if os.fstat(descriptor).st_size == len(line.encode()) + 1:
+                _sync_names(path.parent)
     finally:
         os.close(descriptor)
+
+
+def _sync_names(folder: Path) -> None:
+    """Have a folder's new names on the disk, where its system can do that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def append_bytes(descriptor: int, data: bytes) -> None:

@@ -64,6 +64,7 @@ class Usage(Frozen):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
+    estimated: int = Field(default=0, description="Requests whose tokens are estimated.")
 
     @property
     def tokens(self) -> int:
@@ -79,6 +80,7 @@ class Usage(Frozen):
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cost_usd=sum(priced) if priced and len(priced) == len(known) else None,
+            estimated=self.estimated + other.estimated,
         )
 
 
@@ -215,6 +217,7 @@ class Cost(Frozen):
     """What the whole run took, planning and synthesis included."""
 
     calls: int = 0
+    estimated_calls: int = Field(default=0, description="Those whose tokens are estimated.")
     tokens: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -225,6 +228,7 @@ class Cost(Frozen):
         """Write a usage as a cost."""
         return cls(
             calls=usage.requests,
+            estimated_calls=usage.estimated,
             tokens=usage.tokens,
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -48,8 +48,9 @@ class RunFolder:
     `recall.json` what the memory made of it, `plan.json` the compiled plan, `outputs/S1.txt` a
     step's whole output, `transcripts/S1.1.json` an attempt's messages, `steps/S1.json` a step with
     its attempts so far or the run that it was taken over from, `artifacts/S1/1/NAME` a file that
-    its first attempt left, `calls/` the journals of calls of tools, `questions/` and `answers/`
-    what a person was asked and decided, `accounts.jsonl` what calls took, `result.json` the result.
+    its first attempt left, `calls/` the journals of calls of tools, `begun/` once more which of
+    them were begun, `questions/` and `answers/` what a person was asked and decided,
+    `accounts.jsonl` what calls took, `result.json` the result.
     """
 
     folder: Path
@@ -126,8 +127,13 @@ class RunFolder:
             if is_left_unfinished(path):
                 path.unlink(missing_ok=True)
 
-    def append(self, name: str, content: BaseModel | dict[str, Any]) -> None:
+    def append(
+        self, name: str, content: BaseModel | dict[str, Any], *, durable: bool = False
+    ) -> None:
         """Add a line of JSON to a file.
+
+        Args:
+            durable: Whether it is on the disk when this returns, whatever becomes of the machine.
 
         Raises:
             StorageError: It can't be written.
@@ -135,7 +141,7 @@ class RunFolder:
         path = self.folder / name
         line = content.model_dump_json() if isinstance(content, BaseModel) else json.dumps(content)
         try:
-            _in_folder(path, append_line, line)
+            _in_folder(path, partial(append_line, durable=durable), line)
         except OSError as error:
             raise storage_error(path, len(line), error) from error
 

@@ -6,7 +6,20 @@ import re
 
 from .errors import InputError
 
-__all__ = ["clean", "dollars", "duration", "encoded", "escaped", "one_line", "plural"]
+__all__ = [
+    "BYTES_PER_TOKEN",
+    "clean",
+    "dollars",
+    "duration",
+    "encoded",
+    "escaped",
+    "one_line",
+    "plural",
+    "tokens_of",
+]
+
+BYTES_PER_TOKEN = 3.0
+"""Bytes of a text a token covers, on the low side so that estimates err upwards in any script."""
 
 # What sets the direction of writing: text behind it may be shown in another order than it has.
 _BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -69,3 +82,8 @@ def dollars(usd: float) -> str:
 def plural(count: int, noun: str) -> str:
     """Count things: 1 step, 2 steps."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def tokens_of(text: str) -> int:
+    """Estimate the tokens that a text takes."""
+    return -(-len(text.encode(errors="replace")) // int(BYTES_PER_TOKEN))

@@ -15,6 +15,7 @@ __all__ = [
     "Asked",
     "Question",
     "Verdict",
+    "counts_for",
     "is_approval",
     "number_of",
     "numbered",
@@ -58,18 +59,22 @@ class Answer(Frozen):
     """What a person decided.
 
     Attributes:
+        subject: The hash of what exactly they were shown; "" if an older version wrote it.
         why: Why it is rejected; the planner, or whoever tries next, may be shown it.
         plan: The plan that takes the place of the run's, if it is `edited`.
         by: Where it was given: `terminal`, `command`, `prefect`, `python`; `edit` where an edited
-            plan has made the question pointless.
+            plan, or another question in its place, has made the question pointless.
+        used_at: When a call was made that it approved: it counts for no other one. 0 until then.
     """
 
     question: str
+    subject: str = ""
     verdict: Verdict
     why: str = ""
     plan: dict[str, Any] | None = None
     by: str = ""
     at: float = 0.0
+    used_at: float = 0.0
 
     @property
     def words(self) -> str:
@@ -79,7 +84,7 @@ class Answer(Frozen):
 
     @property
     def is_withdrawal(self) -> bool:
-        """Whether no person gave it: the plan was edited, and the question isn't asked any more."""
+        """Whether no person gave it: the question isn't asked any more."""
         return self.by == WITHDRAWN
 
     @model_validator(mode="after")
@@ -87,6 +92,14 @@ class Answer(Frozen):
         if (self.verdict == "edited") != (self.plan is not None):
             raise ValueError("a plan is there if, and only if, the verdict is edited")
         return self
+
+
+def counts_for(answer: Answer, subject: str) -> bool:
+    """Say whether an answer decides about a subject: a person gave it, for this, and it is unused.
+
+    One that an older version stored doesn't say what it was for, and decides nothing.
+    """
+    return not answer.is_withdrawal and answer.subject == subject and not answer.used_at
 
 
 def is_approval(answer: Answer | None) -> bool:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from ..errors import AnsweredError, RunDamagedError
 from ..files import create_once, storage_error
 from ..runs import RunFolder
-from .question import WITHDRAWN, Answer, Question, number_of, numbered
+from .question import WITHDRAWN, Answer, Question, counts_for, number_of, numbered
 
 __all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
 
@@ -42,7 +42,8 @@ class Approvals:
         """Write a question down, and return it as it is asked.
 
         One that was asked before, by its id and subject, stays as it is. Where the id was asked
-        about another subject, or was withdrawn, the question gets the next free number: `S3#2`.
+        about another subject, or its answer was withdrawn, used or counts for something else, the
+        question gets the next free number: `S3#2`. What is asked no more is withdrawn.
 
         Raises:
             StorageError: It can't be written.
@@ -50,19 +51,32 @@ class Approvals:
         for number in count(1):
             named = question.model_copy(update={"id": numbered(question.id, number)})
             found, before = self._asked(named), self.readable_answer(named.id)
-            is_withdrawn = before is not None and before.is_withdrawal
-            if found.subject == question.subject and not is_withdrawn:
-                return found
+            if found.subject == question.subject:
+                # An edited plan is no approval: the run goes by it, whoever stored it.
+                if before is None or before.plan or counts_for(before, question.subject):
+                    return found
+            elif before is None:
+                self.withdraw(found, "Something else is asked in its place.")
+            if before is not None:
+                self._note_older(before)
         raise AssertionError("unreachable")
 
     def answer(self, answer: Answer) -> None:
-        """Write an answer down; it counts from now on.
+        """Write an answer down, with what its question is about; it counts from now on.
 
         Raises:
-            AnsweredError: There is another answer, which stays. The same verdict again is no error.
+            AnsweredError: There is another answer, which stays, or it is asked about something
+                else than was shown. The same verdict again is no error.
             RunDamagedError: There is an answer that can't be read.
             StorageError: It can't be written, and doesn't count.
         """
+        if (question := self.question(answer.question)) is not None:
+            if answer.subject not in ("", question.subject):
+                raise AnsweredError(
+                    f"{answer.question} of run {self.run.run_id} is about something else now.",
+                    f"Look again: prefect-swarm waiting {self.run.run_id}",
+                )
+            answer = answer.model_copy(update={"subject": question.subject})
         try:
             self._create(ANSWERS, answer.question, answer)
         except FileExistsError:
@@ -74,6 +88,15 @@ class Approvals:
                     f"{f', by {first.by}' if first and first.by else ''}.",
                     "That decision stays.",
                 ) from None
+
+    def use(self, answer: Answer, at: float) -> None:
+        """Write down that what an answer approved is about to be done: it counts no more.
+
+        Raises:
+            StorageError: It can't be written, so that it must not be done.
+        """
+        path = self._path(ANSWERS, answer.question)
+        self.run.write(f"{ANSWERS}/{path.name}", answer.model_copy(update={"used_at": at}))
 
     def answer_to(self, question: str) -> Answer | None:
         """Return the answer to a question; None if there is none.
@@ -87,18 +110,34 @@ class Approvals:
             raise _damaged(path, f"it answers {answer.question}")
         return answer
 
-    def decision(self, name: str) -> Answer | None:
-        """Return what a person decided about the questions of a name; None if nothing yet.
+    def decision(self, name: str, subject: str) -> Answer | None:
+        """Return what a person decided about a subject; None if nothing yet.
 
-        One that an edited plan took back is no decision: `ask` asks it anew, with the next number.
+        Args:
+            name: What its questions are called, but for their numbers.
+            subject: The hash of what is about to be done. An answer to anything else is none.
 
         Raises:
             RunDamagedError: As `answer_to` has it.
         """
         for number in count(1):
-            answer = self.answer_to(numbered(name, number))
-            if answer is None or not answer.is_withdrawal:
+            question = numbered(name, number)
+            answer = self.answer_to(question)
+            if answer is not None and counts_for(answer, subject):
                 return answer
+            if answer is None and self.question(question) is None:
+                return None
+        raise AssertionError("unreachable")
+
+    def was_used(self, name: str, subject: str) -> bool:
+        """Say whether a decision about a subject was used before."""
+        for number in count(1):
+            question = numbered(name, number)
+            answer = self.readable_answer(question)
+            if answer is not None and answer.used_at and answer.subject == subject:
+                return True
+            if answer is None and self.question(question) is None:
+                return False
         raise AssertionError("unreachable")
 
     def readable_answer(self, question: str) -> Answer | None:
@@ -132,19 +171,29 @@ class Approvals:
         answers = (self.readable_answer(name) for name in sorted(asked, key=number_of))
         return tuple(a for a in answers if a is not None and a.verdict == "edited")
 
-    def withdraw(self, question: Question) -> None:
-        """Take back a question that an edited plan has made pointless, unless it is answered.
+    def withdraw(self, question: Question, why: str = "The plan was edited.") -> None:
+        """Take back a question that has become pointless, unless it is answered.
 
         Raises:
             StorageError: It can't be written down.
         """
-        why = "The plan was edited."
         with suppress(AnsweredError, RunDamagedError):
             self.answer(Answer(question=question.id, verdict="rejected", why=why, by=WITHDRAWN))
 
     def pending(self) -> tuple[Question, ...]:
         """Return the questions that have no answer; a damaged answer is none."""
         return tuple(q for q in self.questions() if self.readable_answer(q.id) is None)
+
+    def _note_older(self, answer: Answer) -> None:
+        if answer.subject or answer.is_withdrawal:
+            return
+        _logger.warning(
+            "Run %s: %s is %s, in the form of an older version, which doesn't say what was shown. "
+            "That lets nothing through: the question is asked again.",
+            self.run.run_id,
+            answer.question,
+            answer.verdict,
+        )
 
     def _asked(self, question: Question) -> Question:
         """Return the question of that id: the one that is there, or else this one, written down."""

@@ -21,6 +21,7 @@ from pydantic_core import to_json
 
 from ..errors import InputError
 from ..tracing import request_tracing
+from .answers.usage import ESTIMATED
 from .remote import remote_model
 
 __all__ = ["REQUESTS", "AgentModel", "model_of"]
@@ -78,6 +79,7 @@ class AgentModel(WrapperModel):
             model_settings=model_settings,
         )
         usage = result.usage
+        estimated = usage.details.get(ESTIMATED, 0)
         output: Any = result.output
         return ModelResponse(
             parts=[TextPart(output if isinstance(output, str) else to_json(output).decode())],
@@ -86,6 +88,7 @@ class AgentModel(WrapperModel):
                 output_tokens=usage.output_tokens,
                 cache_read_tokens=usage.cache_read_tokens,
                 cache_write_tokens=usage.cache_write_tokens,
+                details={ESTIMATED: estimated} if estimated else {},
             ),
             model_name=self.wrapped.model_name,
             provider_name=self.wrapped.system,

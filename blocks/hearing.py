@@ -16,6 +16,7 @@ from pydantic_ai.exceptions import (
     AgentRunError,
     ModelAPIError,
     ModelAuthenticationError,
+    ModelConnectionError,
     ModelContextWindowExceededError,
     ModelNotFoundError,
     ModelRequestRejectedError,
@@ -31,12 +32,15 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolCallPartDelta,
 )
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 
 from ..errors import SwarmError
+from .answers.ends import is_whole
+from .answers.provider_errors import words_of
+from .answers.stream_calls import keep_calls_apart
 
-__all__ = ["TextListener", "hear_text", "heard_request", "hearing_from_thread"]
+__all__ = ["TextListener", "hear_nothing", "hear_text", "heard_request", "hearing_from_thread"]
 
 
 _OTHERWISE_REJECTED = (
@@ -76,10 +80,19 @@ def hear_text(
         listener: Is called in the thread of the event loop.
         of_providers: Whether providers are asked to stream, which is another request to them; what
             model files write is heard in any case.
-        of_calls: Whether the arguments of tool calls are heard, too; each call begins anew. A
-            provider that rejects such a request as a stream is asked once without.
+        of_calls: Whether the arguments of tool calls are heard, too; each call begins anew.
     """
     token = _hearing.set(_Hearing(listener, of_providers, of_calls))
+    try:
+        yield
+    finally:
+        _hearing.reset(token)
+
+
+@contextmanager
+def hear_nothing() -> Generator[None]:
+    """Have models inside asked for their answers all at once."""
+    token = _hearing.set(None)
     try:
         yield
     finally:
@@ -112,7 +125,8 @@ async def heard_request(
 ) -> ModelResponse:
     """Ask a provider's model; its text is heard on the way, where somebody listens.
 
-    A model that can't stream is asked as if nobody did.
+    A model that can't stream is asked as if nobody did, and so is one whose server says that it
+    takes no such request as a stream.
 
     Raises:
         ModelAPIError: The provider refuses, or the answer breaks off.
@@ -120,32 +134,46 @@ async def heard_request(
     hearing = _hearing.get()
     if hearing is None or not hearing.of_providers:
         return await model.request(messages, settings, parameters)
-    begun = False
     try:
         async with model.request_stream(messages, settings, parameters) as stream:
-            begun = True
-            hearing.listener.begin()
-            async for event in stream:
-                _pass_on(event, hearing)
-            return stream.get()
+            return await _heard(model, stream, hearing, parameters)
     except ModelRequestRejectedError as error:
         # Some servers take tools, and streams, but not both.
-        if begun or not hearing.of_calls or isinstance(error, _OTHERWISE_REJECTED):
+        refuses_streams = "stream" in words_of(error).lower() and not error.in_stream
+        if not refuses_streams or isinstance(error, _OTHERWISE_REJECTED):
             raise
         return await model.request(messages, settings, parameters)
-    except (SwarmError, AgentRunError):
-        raise
     except (NotImplementedError, AssertionError):
         # By either a model of pydantic-ai says that it can't stream.
-        if begun:
-            raise
         return await model.request(messages, settings, parameters)
+
+
+async def _heard(
+    model: Model,
+    stream: StreamedResponse,
+    hearing: _Hearing,
+    parameters: ModelRequestParameters,
+) -> ModelResponse:
+    """Hear a stream to its end, and return the answer; a broken one too, if it is whole."""
+    keep_calls_apart(stream)
+    hearing.listener.begin()
+    try:
+        async for event in stream:
+            _pass_on(event, hearing)
     except Exception as error:
-        if not begun:
+        answer = stream.get()
+        if is_whole(answer, parameters):
+            return answer
+        if isinstance(error, ModelConnectionError) and not hearing.of_calls:
             raise
-        # As the same error is where the answer comes at once: the limiter knows what to do with it.
+        if isinstance(error, SwarmError | AgentRunError) and not isinstance(
+            error, ModelConnectionError
+        ):
+            raise
+        # Of no kind: who reads a plan has a better way on than to have it written ever again.
         broke_off = f"The answer broke off: {error!r}"
         raise ModelAPIError(model.model_name, broke_off) from error
+    return stream.get()
 
 
 def _pass_on(event: ModelResponseStreamEvent, hearing: _Hearing) -> None:

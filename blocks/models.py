@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,9 +152,30 @@ def _limited(model: GivenModel, patience: Patience = ALONE) -> Model:
     """Send what asks a provider through the provider's limiter."""
     if not isinstance(model, Model):
         return AgentModel(model, _limited(model_of(model), patience))
-    if isinstance(model, LimitedModel | FallbackModel) or local_model(model):
+    if isinstance(model, FallbackModel):
+        return _with_limited(model)
+    if isinstance(model, LimitedModel) or local_model(model):
         return model
-    return LimitedModel(model, patience)
+    return LimitedModel(_readable(model), patience)
+
+
+def _readable(model: Model) -> Model:
+    """Return a model that reads what compatible servers send, if it asks one."""
+    if not type(model).__module__.startswith("pydantic_ai.models.openai"):
+        return model
+    from .answers.compatible import compatible
+
+    return compatible(model)
+
+
+def _with_limited(model: FallbackModel) -> FallbackModel:
+    """Return a model of Python's that asks several in turn, each through its limiter."""
+    *first, last = model.models
+    limited = copy(model)
+    limited.models = [*(_limited(each, WITH_FALLBACK) for each in first), _limited(last)]
+    # The identity of what was given stands for this one.
+    vars(limited)["given"] = model
+    return limited
 
 
 def _local_model(path: str | None) -> LlamaCppModel:

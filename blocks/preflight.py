@@ -6,16 +6,17 @@ import asyncio
 from typing import Any
 
 from pydantic_ai.direct import model_request
-from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
+from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
 from pydantic_ai.messages import ModelRequest
 from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
-from ..errors import ModelError, UnavailableError
+from ..errors import ContextTooSmallError, ModelError, UnavailableError
 from .agent import AgentModel
-from .limiter.faults import fault_of, words_of
+from .answers.provider_errors import words_of
+from .limiter.faults import fault_of
 from .limiter.model import provider_name
 
 __all__ = ["check_served", "refusal"]
@@ -57,25 +58,32 @@ def refusal(model: Model, error: ModelAPIError) -> ModelError:
     fault = fault_of(error)
     provider = provider_name(_provider_model(model))
     words = words_of(error)
+    name = error.model_name or model.model_name
+    if isinstance(error, ModelContextWindowExceededError):
+        return ContextTooSmallError(
+            f"The request does not fit {name} at {provider}: {words}.",
+            "Give it less to read (max_input_tokens, fewer files), bound its answer "
+            "(max_output_tokens), or use a model with a larger context or rate limit.",
+        )
     match fault.kind if fault else "":
         case "denied":
             return ModelError(
-                f"{provider} refuses {model.model_name}: {words}.",
+                f"{provider} refuses {name}: {words}.",
                 "Check the key and the account it belongs to.",
             )
         case "unknown":
             return ModelError(
-                f"{provider} has no model {model.model_name!r}: {words}.",
+                f"{provider} has no model {name!r}: {words}.",
                 "Check the model's name and the address.",
             )
-        case "busy" | "broken":
+        case "busy" | "down" | "broken":
             return UnavailableError(
-                f"{provider} can't serve {model.model_name}: {words}.",
+                f"{provider} can't serve {name}: {words}.",
                 "Check that it is up, and its address.",
             )
         case _:
             return ModelError(
-                f"{provider} refuses the request to {model.model_name}: {words}.",
+                f"{provider} refuses the request to {name}: {words}.",
                 "Check the model's name and its settings.",
             )
 
@@ -89,13 +97,7 @@ async def _is_listed(model: Model, client: Any) -> bool:
     if not isinstance(client, openai.AsyncOpenAI):
         return False
     try:
-        await client.models.retrieve(model.model_name, timeout=_TIMEOUT_S)
-    except openai.AuthenticationError as error:
-        words = words_of(ModelHTTPError(error.status_code, model.model_name, error.body))
-        raise ModelError(
-            f"{provider_name(_provider_model(model))} refuses {model.model_name}: {words}.",
-            "Check the key and the account it belongs to.",
-        ) from None
+        listed: object = await client.models.retrieve(model.model_name, timeout=_TIMEOUT_S)
     except openai.APITimeoutError:
         return False
     except openai.APIConnectionError as error:
@@ -104,9 +106,10 @@ async def _is_listed(model: Model, client: Any) -> bool:
             f"{error.__cause__ or error}.",
             "Check the address, and that the server is up.",
         ) from None
-    except openai.OpenAIError:
+    except (openai.OpenAIError, ValueError):
+        # That route alone may refuse the key, or be a web page: a request for an answer finds out.
         return False
-    return True
+    return bool(getattr(listed, "id", None))
 
 
 async def _ask_for_a_token(model: Model) -> None:
@@ -121,7 +124,7 @@ async def _ask_for_a_token(model: Model) -> None:
         return  # The first request finds out, with more patience.
     except ModelAPIError as error:
         fault = fault_of(error)
-        if fault and fault.kind in ("denied", "unknown"):
+        if fault and fault.kind in ("denied", "unknown", "broken"):
             raise refusal(model, error) from None
 
 

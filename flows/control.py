@@ -79,7 +79,7 @@ def waiting_listener(
                 step=step,
                 attempt=attempt,
                 provider=wait.provider,
-                why=wait.why,
+                why=wait.reason,
                 seconds=wait.seconds,
             )
         )

@@ -80,15 +80,17 @@ def chat_request(body: ChatBody, *, max_tokens: int, style: Style) -> ChatReques
 
 def _turns(messages: Iterable[ChatBodyMessage]) -> list[Message]:
     turns: list[Message] = []
-    called: dict[str, str] = {}
+    # A client may give several calls one id: then the results are in the calls' order.
+    called: dict[str, list[str]] = {}
     for message in messages:
         calls = tuple(
             LocalToolCall(call.function.name, call.function.arguments, call.id)
             for call in message.tool_calls or ()
         )
-        called.update({call.id: call.name for call in calls})
+        called |= {call.id: [each.name for each in calls if each.id == call.id] for call in calls}
         role = "system" if message.role == "developer" else message.role
-        name = called.get(message.tool_call_id, "") if role == "tool" else ""
+        names = called.get(message.tool_call_id, []) if role == "tool" else []
+        name = (names.pop(0) if len(names) > 1 else names[0]) if names else ""
         turns.append(Message(role, message.text, calls, message.tool_call_id, name))
     if not any(turn.content or turn.calls for turn in turns):
         raise ApiError(

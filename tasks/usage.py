@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from ..blocks.agent import REQUESTS
+from ..blocks.answers.usage import ESTIMATED
 from ..result import Usage
 
 __all__ = ["usage_of"]
@@ -28,4 +29,5 @@ def _usage(answer: ModelResponse) -> Usage:
         input_tokens=answer.usage.input_tokens,
         output_tokens=answer.usage.output_tokens,
         cost_usd=cost,
+        estimated=answer.usage.details.get(ESTIMATED, 0),
     )

@@ -1,6 +1,6 @@
 """One reader of what models answer: each answer gets one form before anything else sees it.
 
 Ends, errors, reasoning, calls, arguments and usage, as providers really send them. Pure, but for
-the model in `compatible`.
-May be imported by `blocks`, `tasks`, `flows`, `serve` and `evals`.
+the models in `compatible` and `call_ids`.
+May be imported by `blocks`, `toolsets`, `tasks`, `flows`, `serve` and `evals`.
 """

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import ModelRequestParameters
 
+from .ends import read_end
+
 __all__ = ["read_response"]
 
 _Pass = Callable[[ModelResponse, ModelRequestParameters], ModelResponse]
 
-_PASSES: tuple[_Pass, ...] = ()
+_PASSES: tuple[_Pass, ...] = (read_end,)
 """Each takes the answer that the one before it returned."""
 
 

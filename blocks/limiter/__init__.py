@@ -1,6 +1,6 @@
 """What bounds and repeats the requests to a provider: the only layer that does.
 
-One limiter a provider and key. `window` and `faults` are pure; it imports the package's errors
-alone.
+One limiter a provider and key. `window` and `faults` are pure; what an answer is says
+`blocks.answers`.
 May be imported by `blocks`, `tasks`, `flows` and `evals`.
 """

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal
 
 from pydantic_ai.exceptions import (
     ModelAPIError,
@@ -14,14 +13,21 @@ from pydantic_ai.exceptions import (
     ModelNotFoundError,
     ModelQuotaExceededError,
     ModelRateLimitError,
+    ModelRequestRejectedError,
     ModelRequestTimeout,
     ModelServerError,
     ModelUnavailableError,
 )
 
-__all__ = ["Fault", "fault_of", "words_of"]
+__all__ = ["Fault", "fault_of"]
 
-_WORDS = 300
+_LATER = (408, 409, 425)
+"""Statuses below 500 by which a server says that it was too early, or took too long."""
+_NEVER = (501, 505)
+"""Statuses from 500 on by which it says that no time will come."""
+
+
+Kind = Literal["busy", "down", "broken", "denied", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,46 +35,50 @@ class Fault:
     """An error of a provider.
 
     Attributes:
-        kind: `busy`: the provider refuses all for now. `broken`: this request met an error that
-            another try may not. `denied`: it will refuse all that use the key. `unknown`: it will
-            refuse all that name the model.
+        kind: `busy`: the provider refuses all for now. `down`: this request wasn't answered, and
+            may be later. `broken`: it was, and the answer can't be read or has no end. `denied`:
+            the provider will refuse all that use the key. `unknown`: it will refuse all that name
+            the model.
         why: What it is, for people who wait.
         retry_after: Seconds that the provider asks to wait, if it does.
     """
 
-    kind: Literal["busy", "broken", "denied", "unknown"]
+    kind: Kind
     why: str
     retry_after: float | None = None
 
 
+_KINDS: tuple[tuple[tuple[type[ModelAPIError], ...] | type[ModelAPIError], Kind, str], ...] = (
+    (ModelQuotaExceededError, "denied", "quota exhausted"),
+    (ModelAuthenticationError, "denied", "key refused"),
+    (ModelNotFoundError, "unknown", "no such model"),
+    (ModelRateLimitError, "busy", "rate limit"),
+    (ModelUnavailableError, "busy", "overloaded"),
+    ((ModelRequestTimeout, ModelConnectionError), "down", "no connection"),
+)
+
+
 def fault_of(error: BaseException) -> Fault | None:
     """Say what an error means; None where it is about the request alone, or none of a provider."""
+    for kinds, kind, why in _KINDS:
+        if isinstance(error, kinds):
+            return Fault(kind, why, error.retry_after)
     match error:
-        case ModelQuotaExceededError():
-            return Fault("denied", "quota exhausted")
-        case ModelAuthenticationError():
-            return Fault("denied", "key refused")
-        case ModelNotFoundError():
-            return Fault("unknown", "no such model")
-        case ModelRateLimitError():
-            return Fault("busy", "rate limit", error.retry_after)
-        case ModelUnavailableError():
-            return Fault("busy", "overloaded", error.retry_after)
-        case ModelRequestTimeout() | ModelConnectionError():
-            return Fault("broken", "no connection", error.retry_after)
         case ModelServerError():
-            return Fault("broken", "server error", error.retry_after)
+            return _of_server(error)
+        case ModelRequestRejectedError():
+            return None
         case ModelHTTPError():
             return _by_status(error)
         case ModelAPIError() if type(error) is ModelAPIError:
-            # Of no kind: what was sent with status 200 isn't an answer.
+            # Of no kind: what was sent with status 200 isn't an answer, or not the whole of it.
             return Fault("broken", "unreadable answer", error.retry_after)
         case _:
             return None
 
 
 def _by_status(error: ModelHTTPError) -> Fault | None:
-    """Say what an error means of which a model of somebody else's says the status alone."""
+    """Say what an error means of which the status alone is known."""
     status = error.status_code
     if status in (401, 402, 403):
         return Fault("denied", "key refused")
@@ -76,23 +86,10 @@ def _by_status(error: ModelHTTPError) -> Fault | None:
         return Fault("unknown", "no such model")
     if status in (429, 503, 529):
         return Fault("busy", "rate limit", error.retry_after)
-    return Fault("broken", "server error", error.retry_after) if status >= 500 else None
+    return _of_server(error) if status >= 500 or status in _LATER else None
 
 
-def words_of(error: ModelAPIError) -> str:
-    """Return what the provider itself says, with its status and no full stop at its end."""
-    words = _message(error.body) or str(error.__cause__ or error)
-    status = f"{error.status_code}: " if isinstance(error, ModelHTTPError) else ""
-    text = " ".join(f"{status}{words}".split()).rstrip(".")
-    return text if len(text) <= _WORDS else f"{text[: _WORDS - 1]}…"
-
-
-def _message(body: object) -> str:
-    """The message within an error's body, as OpenAI, Anthropic, Google and others nest it."""
-    if isinstance(body, str):
-        return body
-    if not isinstance(body, Mapping):
-        return ""
-    fields = cast("Mapping[str, Any]", body)
-    found = fields.get("message") or fields.get("error") or fields.get("detail")
-    return _message(found) if not isinstance(found, str) else found
+def _of_server(error: ModelAPIError) -> Fault | None:
+    if isinstance(error, ModelHTTPError) and error.status_code in _NEVER:
+        return None
+    return Fault("down", "server error", error.retry_after)

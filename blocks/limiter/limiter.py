@@ -8,9 +8,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from pydantic_ai.exceptions import ModelAPIError
+
+from ..answers.provider_errors import words_of
 from .faults import Fault, fault_of
 from .waiting import Waiting, waiting
 from .window import Window
@@ -27,18 +30,26 @@ class Patience:
     """How long a request is tried.
 
     Attributes:
-        tries: Requests that may meet an error which is not a refusal.
-        wait_s: Seconds that it may wait in all while the provider is busy.
+        wait_s: Seconds that it may wait in all while the provider is busy or down.
+        tries: Answers that may be unreadable, or break off: each of them is paid for.
+        tries_down: Requests that may stay without an answer; None leaves it to the seconds.
     """
 
-    tries: int
     wait_s: float
+    tries: int
+    tries_down: int | None = None
 
 
-ALONE = Patience(tries=4, wait_s=600.0)
+ALONE = Patience(wait_s=600.0, tries=4)
 """Of a model that nothing stands in for."""
-WITH_FALLBACK = Patience(tries=2, wait_s=10.0)
+WITH_FALLBACK = Patience(wait_s=10.0, tries=2, tries_down=2)
 """Of a model that another one stands in for."""
+_BELIEVED = 2
+"""Times in a row that a provider's word on how long to wait counts, however short it is."""
+_OWN_FAULT = 8
+"""Times that a request meets one error, word for word, while others are answered: it is its own."""
+_WORDS_AFTER_S = 4.0
+"""Seconds of waiting in all from which on a wait is shown with the provider's words."""
 
 _Waiter = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 
@@ -67,6 +78,7 @@ class Limiter:
         self._window = Window()
         self._blocked_by: Exception | None = None
         self._under_way = 0
+        self._answered = self._unanswered = 0
         self._waiters: deque[_Waiter] = deque()
         # Event loops of several threads meet here.
         self._lock = threading.Lock()
@@ -89,7 +101,7 @@ class Limiter:
             Exception: What the request raised last, or what another one did for which the provider
                 takes none for longer than there is patience.
         """
-        waited, met = 0.0, 0
+        waited, met, streak = 0.0, 0, Streak()
         while True:
             await self._enter(patience.wait_s - waited)
             started = self._clock()
@@ -103,8 +115,9 @@ class Limiter:
                 met += 1
                 delay = self._delay(fault, met)
                 self._refused(fault, started, delay, error)
-                is_over = met >= patience.tries and fault.kind == "broken"
-                if is_over or waited + delay > patience.wait_s:
+                words = words_of(error) if isinstance(error, ModelAPIError) else str(error)
+                streak = streak.after(words, self._answered, self._unanswered)
+                if waited + delay > patience.wait_s or _is_over(fault, patience, met, streak):
                     raise
             except BaseException:
                 self._leave()
@@ -113,16 +126,22 @@ class Limiter:
                 self._leave(succeeded=True)
                 return answer
             waited += delay
-            with waiting(Waiting(self.provider, fault.why, delay)):
+            shown = words if waited > _WORDS_AFTER_S else ""
+            with waiting(Waiting(self.provider, fault.why, delay, shown)):
                 await self._sleep(delay)
 
     def _delay(self, fault: Fault, met: int) -> float:
         """What the provider asks for and a little more, else exponential backoff with full jitter.
 
         The jitter is of "Exponential Backoff And Jitter" (Amazon, 2015), with half of it certain.
+        A provider that asks for less, time and again, is believed twice.
         """
-        if fault.retry_after is not None:
-            return fault.retry_after + self._jitter() * min(1.0, fault.retry_after)
+        if fault.retry_after is None:
+            return self._backoff(met)
+        asked = fault.retry_after + self._jitter() * min(1.0, fault.retry_after)
+        return asked if met <= _BELIEVED else max(asked, self._backoff(met - _BELIEVED))
+
+    def _backoff(self, met: int) -> float:
         longest = min(_LONGEST_DELAY_S, _FIRST_DELAY_S * 2 ** (met - 1))
         return longest * (0.5 + self._jitter() / 2)
 
@@ -169,6 +188,7 @@ class Limiter:
     def _refused(self, fault: Fault, started: float, delay: float, error: Exception) -> None:
         with self._lock:
             now = self._clock()
+            self._unanswered += 1
             self._window = self._window.after_refusal(now, started, self._under_way)
             if fault.kind == "busy":
                 if now + delay > self._window.blocked_until:
@@ -180,6 +200,7 @@ class Limiter:
         with self._lock:
             self._under_way -= 1
             if succeeded:
+                self._answered += 1
                 self._window = self._window.after_success()
             self._call()
 
@@ -193,6 +214,59 @@ class Limiter:
             except RuntimeError:
                 continue
             free -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Streak:
+    """Errors that one request met in a row, all with the same words.
+
+    Attributes:
+        length: How many.
+        words: What they say.
+        answered: Requests of the provider that were answered since the first of them.
+        unanswered: Those that weren't, without this one's.
+    """
+
+    length: int = 0
+    words: str = ""
+    answered: int = 0
+    unanswered: int = 0
+    _answered_before: int = 0
+    _unanswered_before: int = 0
+
+    def after(self, words: str, answered: int, unanswered: int) -> Streak:
+        """Return the streak after another error.
+
+        Args:
+            words: What it says.
+            answered: Requests that the provider has answered so far.
+            unanswered: Those that it hasn't, with this one's.
+        """
+        if words != self.words:
+            return Streak(1, words, 0, 0, answered, unanswered - 1)
+        length = self.length + 1
+        return replace(
+            self,
+            length=length,
+            answered=answered - self._answered_before,
+            unanswered=unanswered - self._unanswered_before - length,
+        )
+
+    @property
+    def is_its_own(self) -> bool:
+        """Whether it is the request, and not the provider, that something is wrong with."""
+        is_long = self.length >= _OWN_FAULT
+        return is_long and self.answered > 0 and self.answered >= self.unanswered
+
+
+def _is_over(fault: Fault, patience: Patience, met: int, streak: Streak) -> bool:
+    if fault.kind == "broken":
+        return met >= patience.tries
+    if fault.kind == "busy":
+        return False
+    # A server that asks for no wait says that none will help.
+    most = patience.tries if fault.retry_after == 0 else patience.tries_down
+    return (most is not None and met >= most) or streak.is_its_own
 
 
 def _wake(future: asyncio.Future[None]) -> None:

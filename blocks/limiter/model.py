@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.fallback import FallbackModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
+from ..answers.call_ids import as_sent, with_own_ids
+from ..answers.provider_errors import read_error
 from ..answers.reader import read_response
+from ..answers.usage import ESTIMATED, measured
 from ..hearing import heard_request
 from .faults import fault_of
 from .limiter import ALONE, Limiter, Patience, limiter_of
@@ -21,6 +25,8 @@ from .refused import note_refused, refused_once
 from .window import MOST
 
 __all__ = ["LimitedModel", "open_limiters", "provider_name"]
+
+_logger = logging.getLogger("prefect_swarm.models")
 
 
 class LimitedModel(WrapperModel):
@@ -62,9 +68,26 @@ class LimitedModel(WrapperModel):
             raise before
         settings = _without_sdk_retries(self.wrapped, model_settings)
 
+        asked_of = f"{limiter.provider} {self.model_name}"
+        sent = as_sent(messages, asked_of)
+
         async def send() -> ModelResponse:
-            answer = await heard_request(self.wrapped, messages, settings, model_request_parameters)
-            return read_response(answer, model_request_parameters)
+            try:
+                answer = await heard_request(self.wrapped, sent, settings, model_request_parameters)
+            except ModelAPIError as error:
+                return read_error(error)
+            except UnexpectedModelBehavior as error:
+                if not self.wrapped.base_url or type(error) is not UnexpectedModelBehavior:
+                    raise
+                # What a server sent that its client can't read.
+                raise ModelAPIError(self.model_name, error.message) from error
+            answer = read_response(answer, model_request_parameters)
+            if self.wrapped.base_url:
+                answer = measured(answer, messages, model_request_parameters)
+            if ESTIMATED in answer.usage.details:
+                self._note_estimate()
+            # Last: whatever made its calls, from here on they go by their positions.
+            return with_own_ids(answer, messages, asked_of)
 
         try:
             return await limiter.run(send, self._patience)
@@ -72,6 +95,19 @@ class LimitedModel(WrapperModel):
             if (fault := fault_of(error)) and fault.kind in ("denied", "unknown"):
                 note_refused(by_key if fault.kind == "denied" else by_name, error)
             raise
+
+    def _note_estimate(self) -> None:
+        """Warn once of a provider that doesn't say what its answers take."""
+        name = (self.limiter.provider, self.model_name)
+        if name not in _estimated:
+            _estimated.add(name)
+            _logger.warning(
+                "%s doesn't say what %s's answers take: their tokens are estimated.", *name
+            )
+
+
+# Written and read by `_note_estimate` alone: one warning a process is enough.
+_estimated: set[tuple[str, str]] = set()
 
 
 def open_limiters(model: Model, room: int) -> None:

@@ -14,16 +14,27 @@ __all__ = ["Timer", "Waiting", "hear_waiting", "timed", "waiting"]
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A wait for a provider that begins; `seconds` is None where nobody knows how long."""
+    """A wait for a provider that begins.
+
+    Attributes:
+        seconds: How long it will take; None where nobody knows.
+        words: What the provider says, where the wait is long enough to ask for it.
+    """
 
     provider: str
     why: str
     seconds: float | None = None
+    words: str = field(default="", compare=False)
+
+    @property
+    def reason(self) -> str:
+        """Why, in the provider's words too."""
+        return f"{self.why}: {self.words}" if self.words else self.why
 
     def __str__(self) -> str:
         """Say it as people are told."""
         seconds = f", {self.seconds:.0f} s" if self.seconds is not None else ""
-        return f"waiting for {self.provider} ({self.why}){seconds}"
+        return f"waiting for {self.provider} ({self.reason}){seconds}"
 
 
 @dataclass(slots=True)

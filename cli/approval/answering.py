@@ -61,7 +61,12 @@ def _decide(run_name: str, step: str | None, verdict: Verdict, why: str, resume_
     approvals = Approvals(run)
     question = chosen_question(approvals, step)
     answer = Answer(
-        question=question.id, verdict=verdict, why=why.strip(), by="command", at=time.time()
+        question=question.id,
+        subject=question.subject,
+        verdict=verdict,
+        why=why.strip(),
+        by="command",
+        at=time.time(),
     )
     approvals.answer(answer)
     return go_on(run, f"{question.id} of run {run.run_id} is {verdict}.", resume_now)

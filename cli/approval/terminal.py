@@ -95,6 +95,7 @@ def _answer(
 ) -> None:
     answer = Answer(
         question=question.id,
+        subject=question.subject,
         verdict=verdict,
         why=why.strip(),
         plan=plan,

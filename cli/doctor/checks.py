@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, SwarmError
+from ...errors import InputError, SwarmError, UnavailableError
 from ...files import HOME_VARIABLE
 from ...flows.options import SwarmOptions
 from ...flows.temporary_server.server import configured_url, is_reachable
@@ -31,6 +31,7 @@ __all__ = ["check_all"]
 _PACKAGES = ("prefect-swarm", "prefect", "pydantic-ai-slim")
 _LLAMA_CPP = "llama-cpp-python"
 _LEAST_FREE_GB = 1.0
+_PROVIDER_S = 60.0
 
 
 def check_all(options: SwarmOptions, *, deep: bool, login: bool = False) -> list[Check]:
@@ -121,14 +122,29 @@ def _planner(options: SwarmOptions) -> Iterable[Check]:
 
 async def _try(model: Any) -> str:
     from pydantic_ai.direct import model_request
+    from pydantic_ai.exceptions import ModelAPIError
     from pydantic_ai.messages import ModelRequest
 
-    from ...blocks.preflight import check_served
+    from ...blocks.local import local_model
+    from ...blocks.preflight import check_served, refusal
 
     await check_served(model, probe=True)
-    answer = await model_request(
-        model, [ModelRequest.user_text_prompt("Say hello.")], model_settings={"max_tokens": 8}
-    )
+    # A run has more patience with a provider than who looks at a screen.
+    seconds = _PROVIDER_S if local_model(model) is None else None
+    try:
+        async with asyncio.timeout(seconds):
+            answer = await model_request(
+                model,
+                [ModelRequest.user_text_prompt("Say hello.")],
+                model_settings={"max_tokens": 8},
+            )
+    except ModelAPIError as error:
+        raise refusal(model, error) from None
+    except TimeoutError:
+        raise UnavailableError(
+            f"{model.model_name} did not answer within {seconds:g} s.",
+            "Try again later; a run waits up to ten minutes.",
+        ) from None
     return answer.text or ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...result import Metrics, StepResult, SwarmResult
 from ...tasks.report.explained import time_line
+from ...tasks.report.lines import token_words
 from ...tasks.report.memory import recalled_line, shown_line
 from ...tasks.report.taken import taken_line
 from ...tasks.report.timeline import LEGEND, timeline
@@ -67,7 +68,7 @@ def metrics_line(result: SwarmResult) -> str:
             f"parallelism {metrics.parallelism:.2f}",
             f"speedup {metrics.speedup:.2f}",
             f"critical steps {metrics.critical_steps}",
-            f"{plural(cost.calls, 'call')}, {plural(cost.tokens, 'token')}{money}",
+            f"{plural(cost.calls, 'call')}, {token_words(cost)}{money}",
         )
     )
 

@@ -184,9 +184,20 @@ class Asking:
 
     def _answer_to(self, name: str) -> Answer | None:
         try:
-            return self.approvals.answer_to(name)
+            answer, question = self.approvals.answer_to(name), self.approvals.question(name)
         except RunDamagedError as error:
-            if name not in self._damaged:
-                self._damaged.add(name)
-                _logger.warning("%s Until then nobody has answered.", error)
+            self._note_once(name, f"{error} Until then nobody has answered.")
             return None
+        if answer is not None and question is not None and answer.subject != question.subject:
+            self._note_once(
+                name,
+                f"The answer to {name} is about something else than was asked, and counts for "
+                f"nothing. Remove answers/{name}.json in {self.approvals.run.folder} to answer it.",
+            )
+            return None
+        return answer
+
+    def _note_once(self, name: str, problem: str) -> None:
+        if name not in self._damaged:
+            self._damaged.add(name)
+            _logger.warning("%s", problem)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from pydantic_ai.direct import model_request
@@ -18,6 +20,8 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from ...blocks.answers.provider_errors import words_of
+from ...blocks.hearing import hear_nothing
 from ...blocks.traced import tracing_of
 from ...task_ir import PlanRules
 from .conversation import checked_objective, converse
@@ -51,6 +55,13 @@ def _by_tool(rules: PlanRules) -> ModelRequestParameters:
     )
 
 
+_Server = tuple[str | None, str]
+_NAMES_TOOLS = re.compile(r"tool|function", re.IGNORECASE)
+# Written and read by the planner alone: servers, by address and model, that refused its tool and
+# took the same request as text. Each of them is asked so once.
+_without_tools: set[_Server] = set()
+
+
 class StructuredPlanner:
     """Asks for the plan as a tool call, and as JSON where the model or its server has no tools."""
 
@@ -67,18 +78,26 @@ class StructuredPlanner:
         """
         by_tool = _by_tool(context.rules)
         as_text = replace(by_tool, output_mode="prompted", output_tools=[], allow_text_output=True)
-        parameters = by_tool
+        server = (self._model.base_url, self._model.model_name)
+        without_tools = _without_tools if self._model.base_url else set[_Server]()
+        hearing: Callable[[], AbstractContextManager[None]] = nullcontext
 
         async def ask(messages: Sequence[ModelMessage]) -> ModelResponse:
-            nonlocal parameters
+            nonlocal hearing
+            parameters = as_text if server in without_tools else by_tool
             try:
                 return await self._ask(messages, context, parameters)
             except ModelRequestRejectedError as error:
                 # Servers without tools reject what has them; they do so before anything is written.
                 if parameters is as_text or isinstance(error, _OTHERWISE_REJECTED):
                     raise
-                parameters = as_text
-                return await self._ask(messages, context, parameters)
+                if not _NAMES_TOOLS.search(words_of(error)):
+                    # Nobody knows what it is about: one more request, the plainest that there is.
+                    hearing = hear_nothing
+                with hearing():
+                    answer = await self._ask(messages, context, as_text)
+                without_tools.add(server)
+                return answer
 
         return await converse(checked_objective(objective), context, ask)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...gates import format_diagnostics
-from ...result import Attempt, Decision, StepResult
-from ...text import one_line
+from ...result import Attempt, Cost, Decision, StepResult
+from ...text import one_line, plural
 
 __all__ = [
     "change_line",
@@ -15,6 +15,7 @@ __all__ = [
     "gate_line",
     "left_out_line",
     "outcome_line",
+    "token_words",
 ]
 
 
@@ -79,3 +80,11 @@ def cost_words(tokens: int, saved: int, seconds: float) -> str:
     """Write tokens, those that were not spent, and seconds of work."""
     spared = f", {saved} saved" if saved else ""
     return f"{tokens} tokens{spared}, {seconds:.1f} s"
+
+
+def token_words(cost: Cost) -> str:
+    """Say how many tokens a run took, and whether they are estimated."""
+    mark = " (some estimated)" if cost.estimated_calls else ""
+    if cost.estimated_calls and cost.estimated_calls >= cost.calls:
+        mark = " (estimated)"
+    return f"{plural(cost.tokens, 'token')}{mark}"

@@ -24,7 +24,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model
 
-from ...blocks.limiter.faults import fault_of, words_of
+from ...blocks.answers.provider_errors import words_of
+from ...blocks.limiter.faults import fault_of
 from ...blocks.local import local_model
 from ...blocks.preflight import refusal
 from ...blocks.traced import tracing_of
@@ -109,7 +110,8 @@ def _translated(model: Model, request: SubagentRequest, error: Exception) -> Swa
         case ModelContextWindowExceededError():
             return ContextTooSmallError(
                 f"The prompt of {request.step} does not fit {error.model_name}: {words_of(error)}.",
-                "Set max_input_tokens, or use a model with a larger context.",
+                "Set max_input_tokens or max_output_tokens, or use a model with a larger context "
+                "or rate limit.",
             )
         case ModelAPIError() if fault_of(error) or isinstance(error, _REJECTED):
             refused = refusal(model, error)

@@ -112,7 +112,10 @@ async def answer(request: SubagentRequest) -> SubagentResult:
         begun = resume_point(request.begun, request.output)
         request = request.model_copy(update={"begun": begun})
     timer = Timer()
-    loop = _tool_loop(model, request) if request.tools else None
+    try:
+        loop = _tool_loop(model, request) if request.tools else None
+    except SwarmError as error:
+        return await _failed(model, started, timer, error, request=request, loop=None)
     failed = partial(_failed, model, started, request=request, loop=loop)
     try:
         async with timed(request.timeout_s, timer):

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...text import BYTES_PER_TOKEN, tokens_of
+
 __all__ = ["BYTES_PER_TOKEN", "cut", "cut_tokens", "shares", "tokens_of"]
 
-BYTES_PER_TOKEN = 3.0
-"""Bytes of a text a token covers, on the low side so that estimates err upwards in any script."""
 _SHORT = 60  # below this a count of what was left out would take more than it tells
-
-
-def tokens_of(text: str) -> int:
-    """Estimate the tokens that a text takes."""
-    return -(-len(text.encode()) // int(BYTES_PER_TOKEN))
 
 
 def shares(lengths: Sequence[int], limit: int) -> list[int]:

@@ -61,6 +61,63 @@ def test_an_answer_counts_for_the_subject_that_was_asked_about_alone(approvals: 
     assert approvals.ask(question(subject="the first plan's step")).id == "S1"
 
 
+def test_an_answer_is_stored_with_what_it_is_about(approvals: Approvals) -> None:
+    asked = approvals.ask(question(subject="a call"))
+    approvals.answer(answer())
+    found = approvals.decision("S1", "a call")
+    assert found is not None
+    assert (found.subject, found.verdict) == (asked.subject, "approved")
+    assert approvals.decision("S1", "another call") is None
+    assert approvals.decision("S1", "") is None
+
+
+def test_what_was_shown_is_answered_and_nothing_that_has_its_name(approvals: Approvals) -> None:
+    approvals.ask(question(subject="a call"))
+    with pytest.raises(AnsweredError, match="S1 of run abc is about something else now"):
+        approvals.answer(answer().model_copy(update={"subject": "another call"}))
+    assert approvals.answer_to("S1") is None
+
+
+def test_an_approval_is_used_once(approvals: Approvals) -> None:
+    approvals.ask(question(subject="a call"))
+    approvals.answer(answer())
+    found = approvals.decision("S1", "a call")
+    assert found is not None
+    assert not approvals.was_used("S1", "a call")
+    approvals.use(found, at=7.0)
+    assert approvals.decision("S1", "a call") is None
+    assert approvals.was_used("S1", "a call")
+    assert approvals.ask(question(subject="a call")).id == "S1#2"
+    assert approvals.pending()[0].id == "S1#2"
+
+
+def test_an_answer_that_came_before_its_question_decides_nothing(approvals: Approvals) -> None:
+    approvals.answer(answer())
+    assert approvals.ask(question(subject="a call")).id == "S1#2"
+    assert approvals.decision("S1", "a call") is None
+
+
+def test_a_question_in_whose_place_another_is_asked_is_withdrawn(approvals: Approvals) -> None:
+    approvals.ask(question(subject="a call"))
+    other = approvals.ask(question(subject="another call"))
+    assert approvals.pending() == (other,)
+    withdrawn = approvals.answer_to("S1")
+    assert withdrawn is not None
+    assert withdrawn.is_withdrawal
+    approvals.answer(answer(other.id))
+    assert approvals.decision("S1", "a call") is None
+
+
+def test_an_answer_of_an_older_version_is_asked_for_again(
+    approvals: Approvals, caplog: pytest.LogCaptureFixture
+) -> None:
+    approvals.ask(question(subject="a plan"))
+    approvals.run.write("answers/S1.json", {"question": "S1", "verdict": "approved"})
+    assert approvals.decision("S1", "a plan") is None
+    assert approvals.ask(question(subject="a plan")).id == "S1#2"
+    assert "S1 is approved, in the form of an older version" in caplog.text
+
+
 def test_nothing_is_an_answer_before_somebody_gave_one(approvals: Approvals) -> None:
     approvals.ask(question())
     assert approvals.answer_to("S1") is None

@@ -48,6 +48,8 @@ from pydantic_ai.toolsets import FunctionToolset
 
 _CALLS = 3
 """Calls that an agent with tools makes, one after the other."""
+_ALIKE = 2
+"""As many of calls alike: of a third one a model is told that it repeats itself."""
 
 
 class Order(BaseModel):
@@ -58,6 +60,7 @@ class Order(BaseModel):
         kill_at: The moment at which it is killed, as in `KillMoments`; 0: at none.
         run: The run that is resumed, answered or forked.
         plan: The plan of a run that is started, or that an edit puts in the other's place.
+        alike: Whether all calls of a tool are equal, and have one id.
     """
 
     do: Literal["start", "resume", "answer", "edit", "fork"]
@@ -69,6 +72,7 @@ class Order(BaseModel):
     question: str = ""
     verdict: Verdict = "approved"
     again: tuple[str, ...] = ()
+    alike: bool = False
 
 
 class Process:
@@ -125,7 +129,9 @@ class Process:
             results = [part for part in parts if isinstance(part, ToolReturnPart)]
             asked = str(getattr(messages[0].parts[-1], "content", "")).splitlines()[-1]
             self._note("calls", f"{asked}{f' after {len(results)}' if results else ''}")
-            if info.function_tools and len(results) < _CALLS:
+            if info.function_tools and self.order.alike and len(results) < _ALIKE:
+                return ModelResponse([ToolCallPart("send", {"letter": 1}, "call_0")])
+            if info.function_tools and not self.order.alike and len(results) < _CALLS:
                 return ModelResponse([ToolCallPart("send", {"letter": len(results) + 1})])
             return ModelResponse([TextPart(f"done: {asked}")])
 

@@ -115,6 +115,18 @@ def test_what_the_answer_has_to_be_is_a_grammar(fields: dict[str, Any]) -> None:
     assert "root ::=" in (read(**fields).generate.grammar or "")
 
 
+def test_calls_of_one_id_are_answered_in_their_order() -> None:
+    def asks(*names: str) -> dict[str, Any]:
+        functions = [{"name": name, "arguments": "{}"} for name in names]
+        calls = [{"id": "c", "type": "function", "function": each} for each in functions]
+        return {"role": "assistant", "content": None, "tool_calls": calls}
+
+    result = {"role": "tool", "tool_call_id": "c", "content": "2"}
+    messages = [USER, asks("add", "now"), result, result, asks("now"), result]
+    turns = read(messages=messages).generate.messages
+    assert [turn.name for turn in turns if turn.role == "tool"] == ["add", "now", "now"]
+
+
 def test_a_conversation_keeps_its_calls_and_knows_who_answered() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
     messages = [

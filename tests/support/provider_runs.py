@@ -6,12 +6,15 @@ import asyncio
 import random
 import socket
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from flow_runs import run
+from prefect_swarm.blocks.limiter.model import LimitedModel
+from prefect_swarm.blocks.remote import remote_model
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import RunFailedError, SwarmResult
@@ -23,6 +26,7 @@ __all__ = [
     "InTurn",
     "closed_port",
     "end_at",
+    "hurried",
     "model_at",
     "planned",
     "prose",
@@ -147,6 +151,27 @@ def planned(server: ProviderServer, objective: str, **options: Any) -> SwarmResu
     """Have the server's model plan an objective, and run the plan."""
     given: dict[str, Any] = {"model": server.name(), "memory": False, **options}
     return asyncio.run(swarm(objective, options=SwarmOptions(**given)))
+
+
+@contextmanager
+def hurried(server: ProviderServer) -> Generator[list[float]]:
+    """Let waits for a server take no time; the list has their seconds."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        await asyncio.sleep(0)
+
+    def clock() -> float:
+        return time.monotonic() + sum(slept)
+
+    limiter = LimitedModel(remote_model("openai:any", base_url=server.url)).limiter
+    before = limiter._clock, limiter._sleep
+    limiter._clock, limiter._sleep = clock, sleep
+    try:
+        yield slept
+    finally:
+        limiter._clock, limiter._sleep = before
 
 
 def closed_port() -> int:

@@ -57,7 +57,8 @@ class Reply:
         tool_name: The tool to call instead of the first one.
         finish_reason: "tool_calls" with a call and "stop" without where it is None.
         error: What the body has under "error" for a status that isn't 200.
-        raw: The body as it is, with status 200.
+        raw: The body as it is, sent with `status` and as `kind`.
+        kind: The content type of a raw body.
         cut: The connection ends in the middle of the body.
         hold: The answer waits until it is set, at most 30 seconds.
         piece: Characters that an event of a stream has.
@@ -74,6 +75,7 @@ class Reply:
     error: dict[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     raw: bytes | None = None
+    kind: str = "application/json"
     cut: bool = False
     hold: threading.Event | None = None
     piece: int = _PIECE
@@ -90,6 +92,7 @@ class ProviderServer:
         url: Where the API is, up to and with `/v1`.
         models: The names that `GET /v1/models` lists; None: the server has no such route.
         models_status: The status that the routes of models answer with.
+        models_page: What they answer with, whatever was asked, in place of JSON.
         asked: The chat requests in the order of their arrival.
         most_at_once: The most chat requests that were under way at once.
         broken: What `reply` raised, or the server; the end of `provider_server` raises the first.
@@ -99,6 +102,7 @@ class ProviderServer:
     url: str
     models: tuple[str, ...] | None = None
     models_status: int = 200
+    models_page: str = ""
     asked: list[Asked] = field(default_factory=list[Asked])
     most_at_once: int = 0
     broken: list[Exception] = field(default_factory=list[Exception])
@@ -233,6 +237,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         models, status = self._provider.models, self._provider.models_status
         path = unquote(urlsplit(self.path).path)
+        if page := self._provider.models_page:
+            self._send(_Written(page.encode()))
+            return
         if models is None or not f"{path}/".startswith("/v1/models/"):
             self._send(_failed(404, f"There is no route {path}."))
             return
@@ -291,7 +298,7 @@ class _Written:
 
 def _written(asked: Asked, reply: Reply) -> _Written:
     if reply.raw is not None:
-        return _Written(reply.raw)
+        return _Written(reply.raw, reply.status, reply.kind)
     if reply.status != 200 and reply.error is not None:
         return _Written(_json({"error": reply.error}), reply.status)
     if reply.status != 200:

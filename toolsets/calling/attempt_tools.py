@@ -13,7 +13,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from ..catalogue import Catalogue
 from ..source import Toolset, ToolsetUse
-from .journaled import JournaledCalls
+from .journaled import JournaledCalls, calls_of
 from .offered import OfferedTool, OwnName, earlier_names, offered_tools
 from .picture_files import ForModel
 
@@ -112,9 +112,12 @@ class AttemptTools(AbstractToolset[None]):
             shown: (each.toolset, each.server, each.tool.tool_def)
             for shown, each in self._offered.items()
         }
+        calls = calls_of(ctx.messages)
+        # Its answer's calls have ids of our own, so no two have the same.
+        position = next(i for i, part in enumerate(calls) if part.tool_call_id == ctx.tool_call_id)
         return await self.journaled.call(
             ctx.messages,
-            ctx.tool_call_id or "",
+            position,
             tools,
             lambda: offered.owner.call_tool(offered.own_name, tool_args, ctx, own),
         )

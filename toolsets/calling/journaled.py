@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import (
@@ -19,27 +17,43 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
+from ...approvals.question import Answer
 from ...approvals.store import Approvals
+from ...blocks.answers.call_ids import with_own_history
 from ...errors import ApprovalNeededError, StorageError, SwarmError, UncertainCallError
 from ...result import ToolCall
 from ...runs import RunFolder
-from ..journal.entries import CallKey, Committed, JournalState, Messages, Reserved, call_key
+from ..journal.entries import (
+    CallKey,
+    Committed,
+    JournalState,
+    Messages,
+    Reserved,
+    conversation_of,
+    last_call_keys,
+    tools_astray,
+)
 from ..journal.file import CallJournal
 from ..limits import ToolLimits
+from ..marks import is_acting, is_idempotent
 from .hearing import tell_call
-from .masking import mask
 from .picture_files import ForModel, PictureFiles
 from .pictures import bare, restored
 from .repeats import repeats
 from .result_text import cut, result_text
+from .shown import arguments_of, earlier_calls, ended_call, wanted_call
 from .turns import turn_at
-from .verdict import AttemptRules, CallVerdict, WantedCall, question_about, verdict_on
+from .verdict import (
+    AttemptRules,
+    CallVerdict,
+    WantedCall,
+    question_about,
+    verdict_on,
+)
 
-__all__ = ["JournaledCalls"]
+__all__ = ["JournaledCalls", "calls_of"]
 
 _logger = logging.getLogger("prefect_swarm.tools")
-_SHOWN = 400
-"""Characters of arguments and of a result that people are shown."""
 _OVER = "No more calls of tools are made in this attempt. Answer with what you have."
 _REJECTED = "A person decided against this call."
 
@@ -53,6 +67,7 @@ class JournaledCalls:
             of what it was asked.
         takes_pictures: Whether the model is shown the pictures of tools.
         calls: What was called so far, by its number, for people.
+        messages: The conversation as an earlier process left it, to its last answer.
     """
 
     run: RunFolder
@@ -65,22 +80,33 @@ class JournaledCalls:
     secrets: frozenset[str] = frozenset()
     takes_pictures: bool = False
     clock: Callable[[], float] = time.time
-    calls: dict[int, ToolCall] = field(default_factory=dict[int, ToolCall])
+    calls: dict[int, ToolCall] = field(init=False)
+    messages: list[ModelMessage] = field(init=False)
     _before: JournalState = field(init=False)
     _written: int = field(init=False)
     _verdicts: dict[CallKey, CallVerdict] = field(
         init=False, default_factory=dict[CallKey, CallVerdict]
     )
+    _answers: dict[CallKey, Answer] = field(init=False, default_factory=dict[CallKey, Answer])
+    _begun: set[CallKey] = field(init=False, default_factory=set[CallKey])
 
     def __post_init__(self) -> None:
         self._before = self.journal.read()
-        self._written = len(self._before.messages)
-
-    @property
-    def messages(self) -> list[ModelMessage]:
-        """The conversation as an earlier process left it, to its last answer."""
-        read = PictureFiles(self.run, shown=self.takes_pictures).read
-        return ModelMessagesTypeAdapter.validate_python(restored(self._before.messages, read))
+        pictures = PictureFiles(self.run, shown=self.takes_pictures)
+        self._before.messages = restored(self._before.messages, pictures.read)
+        read = conversation_of(self._before)
+        self._written = len(read)
+        self.messages = with_own_history(read)
+        self.calls = earlier_calls(self._before, self.messages, self.secrets)
+        lost = tools_astray(self._before, read)
+        self._before.astray = lost | self.journal.lost_before()
+        if lost or self._before.unreadable:
+            _logger.warning(
+                "%s: the journal of attempt %s has lost lines. What acts and may have been made "
+                "already is not made again unasked.",
+                self.step,
+                self.attempt,
+            )
 
     @property
     def called(self) -> dict[str, str]:
@@ -95,19 +121,21 @@ class JournaledCalls:
         """
         if new := list(messages[self._written :]):
             dumped = bare(ModelMessagesTypeAdapter.dump_python(new, mode="json"))
-            self.journal.write(Messages(at=self.clock(), messages=dumped))
+            entry = Messages(at=self.clock(), messages=dumped, after=self._written)
+            self.journal.write(entry)
             self._written = len(messages)
 
     async def call(
         self,
         messages: Sequence[ModelMessage],
-        call_id: str,
+        position: int,
         tools: Mapping[str, tuple[str, str, ToolDefinition]],
         make: Callable[[], Awaitable[object]],
     ) -> ForModel:
         """Return what the model reads of a call in the last answer, and the pictures it is shown.
 
         Args:
+            position: Which of the answer's calls it is, from 0.
             tools: The toolset, the server and the definition of each tool that is offered.
             make: Makes the call.
 
@@ -117,25 +145,24 @@ class JournaledCalls:
             ToolFailed: It failed, or isn't made; the model reads why.
             UncertainCallError: One of the answer's may have been made already.
         """
-        part = next(part for part in _calls_of(messages) if part.tool_call_id == call_id)
-        key = call_key(messages, part)
+        part = calls_of(messages)[position]
+        key = last_call_keys(messages)[position]
         self._look_at(messages, tools)
-        toolset, server, _ = tools[part.tool_name]
-        shown = self._shown(key, toolset, part)
+        toolset, server, definition = tools[part.tool_name]
+        shown = wanted_call(key, toolset, part, self.secrets)
         match self._verdicts[key]:
             case "stored":
                 return self._stored(shown, self._before.committed[key])
             case "over":
                 raise self._refusal(shown, _OVER)
             case "rejected":
-                answer = Approvals(self.run).decision(self._question(key))
-                why = f" {answer.why}" if answer and answer.why else ""
-                raise self._refusal(shown, f"{_REJECTED}{why}")
+                why = self._answers[key].why
+                raise self._refusal(shown, f"{_REJECTED}{f' {why}' if why else ''}")
             case _:
                 found = repeats(messages)
-                if call_id in found.calls:
+                if position in found.calls:
                     raise self._refusal(shown, found.text)
-                return await self._make(key, shown, server, part, make)
+                return await self._make(key, shown, server, part, definition, make)
 
     def _look_at(
         self,
@@ -143,14 +170,20 @@ class JournaledCalls:
         tools: Mapping[str, tuple[str, str, ToolDefinition]],
     ) -> None:
         """Decide about all calls of the last answer, before any of them is begun."""
-        wanted = [
-            WantedCall(key, tools[part.tool_name][2], self._question(key), _json(part))
-            for part in _calls_of(messages)
-            if part.tool_name in tools and (key := call_key(messages, part)) not in self._verdicts
-        ]
+        keys = zip(last_call_keys(messages), calls_of(messages), strict=True)
         approvals = Approvals(self.run)
+        wanted = [
+            self._wanted(key, part, tools[part.tool_name], approvals)
+            for key, part in keys
+            if part.tool_name in tools and key not in self._verdicts
+        ]
+        answers = {
+            call.key: answer
+            for call in wanted
+            if (answer := approvals.decision(call.question, call.subject(self.step, self._before)))
+        }
         verdicts: dict[CallKey, CallVerdict] = {
-            call.key: verdict_on(call, self._before, self.rules, approvals.decision(call.question))
+            call.key: verdict_on(call, self._before, self.rules, answers.get(call.key))
             for call in wanted
         }
         questions = [
@@ -167,8 +200,25 @@ class JournaledCalls:
             )
         for call in wanted:
             if verdicts[call.key] == "uncertain":
-                raise _uncertain(self.step, call)
+                raise _uncertain(self.step, self.run, call, self._before)
         self._verdicts |= verdicts
+        self._answers |= answers
+
+    def _wanted(
+        self,
+        key: CallKey,
+        part: ToolCallPart,
+        tool: tuple[str, str, ToolDefinition],
+        approvals: Approvals,
+    ) -> WantedCall:
+        toolset, server, definition = tool
+        begun = self._before.reserved[key]
+        question = f"{self.tag}.{key.ordinal}" + (f".again{begun}" if begun else "")
+        call = WantedCall(key, definition, question, arguments_of(part), toolset, server)
+        if approvals.was_used(question, call.subject(self.step, self._before)):
+            # The journal has lost what came of it.
+            call = replace(call, was_approved=True)
+        return call
 
     async def _make(
         self,
@@ -176,13 +226,20 @@ class JournaledCalls:
         shown: ToolCall,
         server: str,
         part: ToolCallPart,
+        tool: ToolDefinition,
         make: Callable[[], Awaitable[object]],
     ) -> ForModel:
         async with turn_at(server, self.limits.at_once):
+            if key in self._begun:
+                raise UncertainCallError(f"{self.step}: {key.tool} was begun already.")
+            self._begun.add(key)
             started = self.clock()
-            self.journal.write(
-                Reserved(at=started, key=key, toolset=shown.toolset, arguments=_json(part))
+            begun = Reserved(
+                at=started, key=key, toolset=shown.toolset, arguments=arguments_of(part)
             )
+            self.journal.begin(begun, once=is_acting(tool) and not is_idempotent(tool))
+            if (answer := self._answers.get(key)) is not None:
+                Approvals(self.run).use(answer, started)
             shown = shown.model_copy(update={"started_at": started})
             tell_call(shown)
             text, failed, pictures = await self._outcome(shown, make)
@@ -239,44 +296,30 @@ class JournaledCalls:
         return ToolFailed(why)
 
     def _tell_end(self, shown: ToolCall, committed: Committed, outcome: str) -> None:
-        ended = shown.model_copy(
-            update={
-                "outcome": outcome,
-                "result": cut(mask(committed.result, self.secrets), _SHOWN),
-                "characters": committed.characters,
-                "seconds": committed.seconds,
-            }
-        )
+        ended = ended_call(shown, committed, outcome, self.secrets)
         self.calls[shown.ordinal] = ended
         tell_call(ended)
 
-    def _shown(self, key: CallKey, toolset: str, part: ToolCallPart) -> ToolCall:
-        arguments = cut(mask(_json(part), self.secrets), _SHOWN)
-        return ToolCall(
-            ordinal=key.ordinal, tool=part.tool_name, toolset=toolset, arguments=arguments
-        )
 
-    def _question(self, key: CallKey) -> str:
-        begun = self._before.reserved[key]
-        return f"{self.tag}.{key.ordinal}" + (f".again{begun}" if begun else "")
-
-
-def _calls_of(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
-    """The calls of the last answer."""
+def calls_of(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
+    """Return the calls of a conversation's last answer."""
     last = next(message for message in reversed(messages) if isinstance(message, ModelResponse))
     return [part for part in last.parts if isinstance(part, ToolCallPart)]
 
 
-def _json(part: ToolCallPart) -> str:
-    if isinstance(part.args, str):
-        return part.args
-    arguments: dict[str, Any] = part.args or {}
-    return json.dumps(arguments, ensure_ascii=False, default=str)
-
-
-def _uncertain(step: str, call: WantedCall) -> UncertainCallError:
+def _uncertain(
+    step: str, run: RunFolder, call: WantedCall, state: JournalState
+) -> UncertainCallError:
+    what = f"call {call.key.ordinal}, {call.key.tool}({call.arguments[:200]})"
+    look = "Look whether it was made. With approve: tools a person is asked instead."
+    if state.is_uncertain(call.key):
+        return UncertainCallError(
+            f"{step} had begun {what}, when its process ended, and nothing says whether it was "
+            "made. It is not made again by itself.",
+            look,
+        )
     return UncertainCallError(
-        f"{step} had begun call {call.key.ordinal}, {call.key.tool}({call.arguments[:200]}), when "
-        "its process ended, and nothing says whether it was made. It is not made again by itself.",
-        "Look whether it was made. With approve: tools a person is asked instead.",
+        f"{step} may have made {what} already: a call of {call.key.tool} was begun, and no journal "
+        "says how it ended. It is not made by itself.",
+        f"{look} If it wasn't made, remove the step's files in {run.folder / 'begun'} and resume.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import Literal
@@ -12,7 +13,14 @@ from ...approvals.question import Answer, Question
 from ..journal.entries import CallKey, JournalState
 from ..marks import is_acting, is_idempotent
 
-__all__ = ["AttemptRules", "CallVerdict", "WantedCall", "question_about", "verdict_on"]
+__all__ = [
+    "AttemptRules",
+    "CallVerdict",
+    "WantedCall",
+    "is_doubtful",
+    "question_about",
+    "verdict_on",
+]
 
 CallVerdict = Literal["make", "stored", "over", "ask", "rejected", "uncertain"]
 """`make` it; take what is `stored`; it is `over` the bound of calls; `ask` a person; a person
@@ -37,15 +45,55 @@ class WantedCall:
     """A call that the model wants.
 
     Attributes:
+        key: Its position in the conversation, its tool and its arguments.
+        toolset: What the tool is of, and the `server` behind it.
         question: Names the question about it within the run. One that was begun has another: that
             it may be made doesn't say that it may be made again.
         arguments: As JSON, for people.
+        was_approved: Whether an approval of this very call was used before.
     """
 
     key: CallKey
     tool: ToolDefinition
     question: str
     arguments: str = ""
+    toolset: str = ""
+    server: str = ""
+    was_approved: bool = False
+
+    def subject(self, step: str, state: JournalState) -> str:
+        """Return the hash of all that a person is asked about: an answer counts for this alone.
+
+        What has the same one is the same call of the same tool at the same place of the same
+        conversation, as often begun; the tool is the same as long as its server describes it so.
+        """
+        shown = {
+            "question": self.question,
+            "step": step,
+            "ordinal": self.key.ordinal,
+            "begun": state.reserved[self.key],
+            "doubtful": is_doubtful(self, state),
+            "unreadable": state.unreadable,
+            "toolset": self.toolset,
+            "server": self.server,
+            "tool": self.key.tool,
+            "description": self.tool.description,
+            "parameters": self.tool.parameters_json_schema,
+            "acting": is_acting(self.tool),
+            "idempotent": is_idempotent(self.tool),
+            "arguments": _decoded(self.arguments),
+        }
+        text = json.dumps(shown, sort_keys=True, separators=(",", ":"), default=str)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_doubtful(wanted: WantedCall, state: JournalState) -> bool:
+    """Say whether a call may have been made already and must not be made twice."""
+    if is_idempotent(wanted.tool):
+        return False
+    if not is_acting(wanted.tool):
+        return state.is_uncertain(wanted.key)
+    return wanted.was_approved or state.may_be_made(wanted.key)
 
 
 def verdict_on(
@@ -55,13 +103,13 @@ def verdict_on(
 
     Args:
         state: What the journal said when this process opened it.
-        answer: What a person decided about the call's question; None if they didn't.
+        answer: What a person decided about the call's subject; None if they didn't.
     """
     if wanted.key in state.committed:
         return "stored"
     if wanted.key.ordinal > rules.most:
         return "over"
-    doubtful = state.is_uncertain(wanted.key) and not is_idempotent(wanted.tool)
+    doubtful = is_doubtful(wanted, state)
     if not doubtful and not (rules.asks and is_acting(wanted.tool)):
         return "make"
     if answer is not None:
@@ -73,22 +121,25 @@ def verdict_on(
 
 def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: int) -> Question:
     """Return what a person is asked about a call; `at` is left to whoever asks."""
-    doubtful = state.is_uncertain(wanted.key)
+    doubtful = is_doubtful(wanted, state)
     what = "may have been made already; make it again?" if doubtful else "acts; make it?"
     shown = json.dumps(_decoded(wanted.arguments), indent=2, ensure_ascii=False)
-    about = wanted.tool.description or ""
+    about = f": {wanted.tool.description}" if wanted.tool.description else ""
+    server = f" of {wanted.server}" if wanted.server else ""
     return Question(
         id=wanted.question,
         asked="uncertain_call" if doubtful else "call",
+        subject=wanted.subject(step, state),
         step=step,
         attempt=attempt,
         title=f"{step}: the call of {wanted.key.tool} {what}",
-        text=f"**{wanted.key.tool}**: {about}\n\n```json\n{shown}\n```",
+        text=f"**{wanted.key.tool}**{server}{about}\n\n```json\n{shown}\n```",
     )
 
 
 def _decoded(arguments: str) -> object:
+    """Return a call's arguments as data; what can't be read as such as it is."""
     try:
         return json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Discriminator, Field, TypeAdapter, ValidationError
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 
 from ...frozen import Frozen
 
@@ -21,9 +21,12 @@ __all__ = [
     "JournalState",
     "Messages",
     "Reserved",
-    "call_key",
+    "call_keys",
+    "conversation_of",
+    "last_call_keys",
     "read_entries",
     "state_of",
+    "tools_astray",
 ]
 
 
@@ -45,11 +48,14 @@ class Messages(Frozen):
 
     Attributes:
         messages: All messages since the last entry of this kind, as pydantic-ai writes them.
+        after: How many messages the conversation had before; None in what an older version wrote.
+            What follows on a line that is lost is no part of the conversation.
     """
 
     kind: Literal["messages"] = "messages"
     at: float
     messages: list[Any]
+    after: int | None = None
 
 
 class Reserved(Frozen):
@@ -95,35 +101,66 @@ class JournalState:
         committed: Results by their calls.
         reserved: How often each call was begun, those that came to an end among them.
         toolsets: The toolsets of the calls that were begun.
+        astray: Tools of calls that may have been made and that the conversation doesn't have:
+            lines of the journal are lost, or of an earlier attempt's.
+        unreadable: Lines that say no more which call was begun.
     """
 
     messages: list[Any] = field(default_factory=list[Any])
     committed: dict[CallKey, Committed] = field(default_factory=dict[CallKey, Committed])
     reserved: Counter[CallKey] = field(default_factory=Counter[CallKey])
     toolsets: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
+    astray: frozenset[str] = frozenset()
+    unreadable: int = 0
 
     def is_uncertain(self, key: CallKey) -> bool:
         """Say whether a call was begun and nothing says how it ended."""
         return self.reserved[key] > 0 and key not in self.committed
 
+    def may_be_made(self, key: CallKey) -> bool:
+        """Say whether a call may have been made already, as itself or at another place."""
+        if key in self.committed:
+            return False
+        return self.is_uncertain(key) or key.tool in self.astray or self.unreadable > 0
 
-def call_key(messages: Sequence[ModelMessage], call: ToolCallPart) -> CallKey:
-    """Return the key of a call in the last answer of a conversation.
 
-    Raises:
-        ValueError: The answers don't have the call.
-    """
-    ordinal = 0
+def conversation_of(state: JournalState) -> list[ModelMessage]:
+    """Return the conversation that a journal has; none where its messages are none any more."""
+    try:
+        return ModelMessagesTypeAdapter.validate_python(state.messages)
+    except ValidationError:
+        return []
+
+
+def call_keys(messages: Iterable[ModelMessage]) -> list[list[CallKey]]:
+    """Return the keys of a conversation's calls, answer by answer: each by its position alone."""
+    made, found = 0, list[list[CallKey]]()
     for message in messages:
-        if not isinstance(message, ModelResponse):
-            continue
-        for part in message.parts:
-            if isinstance(part, ToolCallPart):
-                ordinal += 1
-                if part.tool_call_id == call.tool_call_id:
-                    hashed = arguments_hash(call.args)
-                    return CallKey(ordinal=ordinal, tool=call.tool_name, arguments_hash=hashed)
-    raise ValueError(f"no answer has the call {call.tool_call_id} of {call.tool_name}")
+        if isinstance(message, ModelResponse):
+            found.append(_keys(message, made))
+            made += len(found[-1])
+    return found
+
+
+def last_call_keys(messages: Sequence[ModelMessage]) -> list[CallKey]:
+    """Return the keys of the calls in a conversation's last answer; none if it has no answer."""
+    answers = [message for message in messages if isinstance(message, ModelResponse)]
+    made = sum(len(answer.tool_calls) for answer in answers[:-1])
+    return _keys(answers[-1], made) if answers else []
+
+
+def _keys(answer: ModelResponse, made: int) -> list[CallKey]:
+    return [
+        CallKey(ordinal=number, tool=part.tool_name, arguments_hash=arguments_hash(part.args))
+        for number, part in enumerate(answer.tool_calls, made + 1)
+    ]
+
+
+def tools_astray(state: JournalState, messages: Iterable[ModelMessage]) -> frozenset[str]:
+    """Return the tools of calls that a journal has and its conversation doesn't."""
+    known = {key for keys in call_keys(messages) for key in keys}
+    begun = {*state.reserved, *state.committed}
+    return frozenset(key.tool for key in begun - known)
 
 
 def arguments_hash(arguments: str | Mapping[str, Any] | None) -> str:
@@ -155,7 +192,10 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
     for entry in entries:
         match entry:
             case Messages():
-                state.messages += entry.messages
+                known = len(state.messages) if entry.after is None else entry.after
+                if known <= len(state.messages):
+                    # Who wrote it could read so many; what was written before goes on otherwise.
+                    state.messages[known:] = entry.messages
             case Reserved():
                 state.reserved[entry.key] += 1
                 state.toolsets[entry.key] = entry.toolset

@@ -2,26 +2,52 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Iterable
+
+from ...errors import RunDamagedError, UncertainCallError
 from ...runs import RunFolder
-from .entries import Entry, JournalState, read_entries, state_of
+from .entries import (
+    CallKey,
+    Entry,
+    JournalState,
+    Reserved,
+    conversation_of,
+    read_entries,
+    state_of,
+    tools_astray,
+)
 
 __all__ = ["CallJournal", "answers_kept"]
 
+CALLS, BEGUN = "calls", "begun"
+"""The folders of a run with its journals, and with what is begun once more."""
+
 
 class CallJournal:
-    """The journal of one attempt. A line is flushed to the system before `write` returns.
+    """The journal of one attempt. A line is on the disk before `write` returns.
 
-    So whoever kills the process loses nothing; what a machine without power loses isn't promised.
+    What must not happen twice is written down twice, in two files: where one of them has lost a
+    line, or is lost itself, the other one still says that the call was begun.
     """
 
     def __init__(self, run: RunFolder, attempt: str, request_hash: str) -> None:
         """Take the file of an attempt and of what it is asked: another request has another one."""
         self._run = run
-        self._name = f"calls/{attempt}-{request_hash[:8]}.jsonl"
+        self._name = f"{attempt}-{request_hash[:8]}.jsonl"
 
     def read(self) -> JournalState:
-        """Return what was written so far, by whatever process."""
-        return state_of(read_entries(self._run.lines(self._name)))
+        """Return what was written so far, by whatever process.
+
+        Raises:
+            UncertainCallError: A file of it can't be read, so nobody knows what was done.
+        """
+        state = state_of(_entries(self._lines(CALLS, self._name))[0])
+        begun, state.unreadable = _begun(self._lines(BEGUN, self._name))
+        # Either file may have lost some.
+        state.reserved |= begun
+        return state
 
     def write(self, entry: Entry) -> None:
         """Add an entry.
@@ -29,7 +55,44 @@ class CallJournal:
         Raises:
             StorageError: It can't be written, so what it speaks of must not happen.
         """
-        self._run.append(self._name, entry)
+        self._run.append(f"{CALLS}/{self._name}", entry, durable=True)
+
+    def begin(self, entry: Reserved, *, once: bool) -> None:
+        """Write down that a call is about to be made; twice, if it must not be made `once` more.
+
+        Raises:
+            StorageError: As `write` has it.
+        """
+        self.write(entry)
+        if once:
+            self._run.append(f"{BEGUN}/{self._name}", entry, durable=True)
+
+    def lost_before(self) -> frozenset[str]:
+        """Return the tools of calls that earlier attempts of the step began and know no more of.
+
+        Their journals have lost lines. What a whole journal says is for those attempts alone.
+        """
+        found: set[str] = set()
+        step, number = _attempt_of(self._name)
+        for path in sorted((self._run.folder / BEGUN).glob("*.jsonl")):
+            its_step, its_number = _attempt_of(path.name)
+            if its_step == step and its_number < number:
+                begun, _ = _begun(self._lines(BEGUN, path.name))
+                state = state_of(_entries(self._lines(CALLS, path.name))[0])
+                lost = begun.keys() - state.reserved.keys() - state.committed.keys()
+                astray = tools_astray(state, conversation_of(state))
+                found |= {key.tool for key in lost} | astray
+        return frozenset(found)
+
+    def _lines(self, folder: str, name: str) -> list[str]:
+        try:
+            data = self._run.read_bytes(f"{folder}/{name}") or b""
+        except RunDamagedError as error:
+            raise UncertainCallError(
+                f"{error.problem} So nobody knows which calls of tools were made.",
+                "Make it readable; or, if none of its calls must be known, remove it and resume.",
+            ) from None
+        return [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
 
 
 def answers_kept(run: RunFolder, key: str) -> int:
@@ -39,5 +102,35 @@ def answers_kept(run: RunFolder, key: str) -> int:
         key: The attempt's cache key: flow run, plan's hash, attempt's name and request's hash.
     """
     attempt, _, asked_hash = key.split(".", 2)[-1].rpartition(".")
-    messages = CallJournal(run, attempt, asked_hash).read().messages
+    try:
+        messages = CallJournal(run, attempt, asked_hash).read().messages
+    except UncertainCallError:
+        return 0
     return sum(message.get("kind") == "response" for message in messages)
+
+
+def _entries(lines: Iterable[str]) -> tuple[list[Entry], int]:
+    """Return the entries of lines, and how many lines are none."""
+    found: list[Entry] = []
+    broken = 0
+    for line in lines:
+        try:
+            read = read_entries([json.loads(line)])
+        except (ValueError, RecursionError):
+            read = []
+        found += read
+        broken += not read
+    return found, broken
+
+
+def _begun(lines: Iterable[str]) -> tuple[Counter[CallKey], int]:
+    """Return how often each call was begun, and how many lines say no more which one."""
+    entries, broken = _entries(lines)
+    return Counter(entry.key for entry in entries if isinstance(entry, Reserved)), broken
+
+
+def _attempt_of(name: str) -> tuple[str, int]:
+    """The step and the number of the attempt that a journal is of, by its file's name."""
+    step, _, rest = name.partition(".")
+    number = rest.partition("-")[0].partition(".")[0]
+    return step, int(number) if number.isdecimal() else 0

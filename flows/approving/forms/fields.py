@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pydantic import Field
+
 from ....approvals.question import Question
 from ....frozen import Frozen
 from ....result import excerpt
@@ -45,12 +47,15 @@ class PersonForm(Frozen):
         key: Its own among all forms: letters, digits and dashes.
         suspended: Whether its flow run is suspended, so that a worker goes on with it.
         fields: The questions' ids by the fields that decide them.
+        subjects: What exactly was shown, by the questions' ids; nothing of what an older version
+            showed.
         plan_field: The field that decides about the plan; "" if the plan isn't asked about.
     """
 
     key: str
     suspended: bool
     fields: dict[str, str]
+    subjects: dict[str, str] = Field(default_factory=dict[str, str])
     plan_field: str = ""
 
     @property
@@ -70,7 +75,10 @@ def form_of(questions: Sequence[Question], key: str, *, suspended: bool) -> Pers
     fields = dict(zip(names, (question.id for question in questions), strict=True))
     asked = zip(names, questions, strict=True)
     plan_field = next((name for name, question in asked if question.asked == "plan"), "")
-    return PersonForm(key=key, suspended=suspended, fields=fields, plan_field=plan_field)
+    subjects = {question.id: question.subject for question in questions}
+    return PersonForm(
+        key=key, suspended=suspended, fields=fields, subjects=subjects, plan_field=plan_field
+    )
 
 
 def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]:

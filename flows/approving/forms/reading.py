@@ -87,7 +87,18 @@ def read_response(
             verdict = _VERDICTS[choice]
         else:
             continue
-        answers.append(Answer(question=question, verdict=verdict, why=why, plan=data, by=BY, at=at))
+        shown = form.subjects.get(question, "")
+        answers.append(
+            Answer(
+                question=question,
+                subject=shown,
+                verdict=verdict,
+                why=why,
+                plan=data,
+                by=BY,
+                at=at,
+            )
+        )
     if not answers and not problems:
         problems.append(NOTHING)
     return FormReading(tuple(answers), tuple(problems), plan_text)

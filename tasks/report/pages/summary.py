@@ -32,7 +32,9 @@ def status_line(view: RunView) -> Block:
         texts.append(f"steps took {duration(view.metrics.makespan_s)}")
     if view.ended_at is not None and view.began_at:
         texts.append(f"{duration(max(0.0, view.ended_at - view.began_at))} in all")
-    texts.append(f"{plural(cost.calls, 'call')}, {plural(cost.tokens, 'token')}{money(view)}")
+    texts.append(
+        f"{plural(cost.calls, 'call')}, {plural(cost.tokens, 'token')}{cost.mark}{money(view)}"
+    )
     return Paragraph(joined(texts, " · "))
 
 

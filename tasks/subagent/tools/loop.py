@@ -15,6 +15,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.usage import UsageLimits
 
+from ....blocks.answers.call_ids import WithOwnIds
 from ....blocks.profiles import takes_pictures
 from ....errors import EmptyOutputError
 from ....result import ToolCall, Usage
@@ -117,7 +118,7 @@ class ToolLoop:
         only = _changes_nothing if asked.looks_around else _any
         tools = AttemptTools(self._use(), asked.tools, self._catalogue, self._journaled, only)
         agent = Agent[None, str](
-            self.model,
+            WithOwnIds(self.model),
             deps_type=type(None),
             name=asked.agent,
             instructions=asked.instructions,

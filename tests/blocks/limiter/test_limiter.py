@@ -5,11 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
 from prefect_swarm.blocks.limiter.faults import fault_of
-from prefect_swarm.blocks.limiter.limiter import ALONE, Limiter, Patience, limiter_of
+from prefect_swarm.blocks.limiter.limiter import (
+    ALONE,
+    WITH_FALLBACK,
+    Limiter,
+    Patience,
+    limiter_of,
+)
 from prefect_swarm.blocks.limiter.waiting import Waiting, hear_waiting, timed
 from pydantic_ai.exceptions import (
     ModelAPIError,
@@ -19,6 +26,7 @@ from pydantic_ai.exceptions import (
     ModelRateLimitError,
     ModelRequestRejectedError,
     ModelServerError,
+    ModelUnavailableError,
 )
 
 
@@ -74,11 +82,27 @@ def test_without_its_word_the_wait_doubles_and_half_of_it_is_chance() -> None:
         assert time.slept == waits
 
 
+def test_a_provider_that_asks_for_no_wait_for_ever_is_given_up_all_the_same() -> None:
+    time = Time()
+    request, sent = failing(*[busy(0.0)] * 99)
+    with pytest.raises(ModelRateLimitError):
+        asyncio.run(limiter(time).run(request))
+    assert time.slept[:3] == [0.0, 0.0, 0.5]
+    assert len(sent) < 40
+
+
+def test_a_server_that_is_down_and_asks_for_no_wait_is_asked_four_times() -> None:
+    request, sent = failing(*[ModelServerError("m", "500", retry_after=0.0)] * 9)
+    with pytest.raises(ModelServerError):
+        asyncio.run(limiter(Time()).run(request))
+    assert len(sent) == 4
+
+
 def test_patience_ends() -> None:
     time = Time()
     request, sent = failing(*[busy(5.0)] * 9)
     with pytest.raises(ModelRateLimitError):
-        asyncio.run(limiter(time).run(request, Patience(tries=2, wait_s=12.0)))
+        asyncio.run(limiter(time).run(request, Patience(wait_s=12.0, tries=2)))
     assert (len(sent), time.slept) == (3, [5.0, 5.0])
 
 
@@ -97,7 +121,7 @@ def test_who_comes_while_a_provider_is_blocked_for_longer_does_not_wait() -> Non
     second, sent = failing()
 
     async def one_after_the_other() -> None:
-        hurried = Patience(tries=2, wait_s=10.0)
+        hurried = Patience(wait_s=10.0, tries=2)
         for request in (first, second):
             with pytest.raises(ModelRateLimitError):
                 await shared.run(request, hurried)
@@ -107,19 +131,106 @@ def test_who_comes_while_a_provider_is_blocked_for_longer_does_not_wait() -> Non
     assert (len(sent), time.slept) == (1, [60.0])
 
 
-@pytest.mark.parametrize(
+def test_an_answer_that_cannot_be_read_is_asked_for_four_times_in_all() -> None:
+    request, sent = failing(*[ModelAPIError("m", "not JSON")] * 9)
+    with pytest.raises(ModelAPIError):
+        asyncio.run(limiter(Time()).run(request, ALONE))
+    assert len(sent) == 4
+
+
+each_later = pytest.mark.parametrize(
     "error",
     [
         ModelServerError("m", "500"),
         ModelConnectionError("m", "reset"),
-        ModelAPIError("m", "not JSON"),
+        ModelRateLimitError("m", "slow down"),
+        ModelUnavailableError("m", "overloaded"),
+        ModelHTTPError(408, "m"),
+        ModelHTTPError(409, "m"),
+        ModelHTTPError(425, "m"),
+        ModelHTTPError(502, "m"),
+        ModelHTTPError(529, "m"),
     ],
+    ids=repr,
 )
-def test_a_server_error_is_tried_four_times_in_all(error: ModelAPIError) -> None:
-    request, sent = failing(*[error] * 9)
+
+
+@each_later
+def test_a_storm_of_a_minute_and_a_half_is_waited_out(error: ModelAPIError) -> None:
+    time = Time()
+    over_at = time.now + 90.0
+
+    async def request() -> str:
+        if time.now < over_at:
+            raise error
+        return "yes"
+
+    assert asyncio.run(limiter(time, jitter=1.0).run(request, ALONE)) == "yes"
+
+
+@each_later
+def test_patience_with_what_says_later_ends_after_ten_minutes(error: ModelAPIError) -> None:
+    time = Time()
+    request, _ = failing(*[error] * 99)
     with pytest.raises(type(error)):
-        asyncio.run(limiter(Time()).run(request, ALONE))
-    assert len(sent) == 4
+        asyncio.run(limiter(time).run(request, ALONE))
+    assert 540.0 < sum(time.slept) <= 600.0
+
+
+@each_later
+def test_where_another_model_stands_in_patience_is_short(error: ModelAPIError) -> None:
+    time = Time()
+    request, _ = failing(*[error] * 99)
+    with pytest.raises(type(error)):
+        asyncio.run(limiter(time).run(request, WITH_FALLBACK))
+    assert sum(time.slept) <= 10.0
+
+
+async def answered() -> str:
+    return "yes"
+
+
+async def unanswered() -> str:
+    raise ModelServerError("m", "out of memory")
+
+
+def beside(*others: Callable[[], Awaitable[str]]) -> Limiter:
+    """A limiter that sends these requests, too, whenever another one waits."""
+
+    async def sleep(_: float) -> None:
+        for other in others:
+            with suppress(ModelServerError):
+                await shared.run(other, Patience(wait_s=0.0, tries=1))
+
+    shared = Limiter("openai", sleep=sleep, jitter=lambda: 0.0)
+    return shared
+
+
+def test_an_error_that_one_request_alone_meets_is_its_own() -> None:
+    request, sent = failing(*[ModelServerError("m", "the grammar can't be parsed")] * 20)
+    with pytest.raises(ModelServerError, match="grammar"):
+        asyncio.run(beside(answered).run(request, ALONE))
+    assert len(sent) == 8
+
+
+def test_an_error_that_most_requests_meet_is_the_providers() -> None:
+    request, sent = failing(*[ModelServerError("m", "out of memory")] * 11)
+    assert asyncio.run(beside(answered, unanswered, unanswered).run(request, ALONE)) == "yes"
+    assert len(sent) == 12
+
+
+def test_a_wait_shows_the_providers_words_after_some_seconds() -> None:
+    heard: list[Waiting | None] = []
+    request, _ = failing(*[ModelServerError("m", "the cooling has failed")] * 4)
+
+    async def story() -> None:
+        with hear_waiting(heard.append):
+            await limiter(Time()).run(request, ALONE)
+
+    asyncio.run(story())
+    shown = [str(wait) for wait in heard if wait is not None]
+    assert "cooling" not in shown[0]
+    assert "(server error: the cooling has failed)" in shown[-1]
 
 
 @pytest.mark.parametrize(
@@ -289,7 +400,9 @@ def test_a_provider_and_key_have_one_limiter() -> None:
         (404, "unknown"),
         (429, "busy"),
         (503, "busy"),
-        (500, "broken"),
+        (500, "down"),
+        (408, "down"),
+        (501, None),
         (400, None),
     ],
 )

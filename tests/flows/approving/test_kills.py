@@ -173,7 +173,10 @@ def test_kills_of_a_run_that_is_edited_lose_no_edit_and_repeat_no_step(
         {"id": "S2", "depends_on": ["S1"], "prompt": "do S2 otherwise", "approval": True},
     )
     edit = Answer(
-        question=_unasked(approvals), verdict="edited", plan=edited.model_dump(mode="json")
+        question=_unasked(approvals),
+        subject="edit",
+        verdict="edited",
+        plan=edited.model_dump(mode="json"),
     )
     approvals.answer(edit)
     for kill in range(kills):

@@ -49,6 +49,30 @@ class Letters(Story):
         assert set(sent) <= approved, self.killed_at
 
 
+class TwoAlike(Story):
+    """A person wants the same letter sent twice; both calls are equal and have one id."""
+
+    def next_order(self) -> dict[str, Any] | None:
+        if not (runs := self.begun()):
+            plan = PLAN.model_dump(mode="json")
+            return {"do": "start", "plan": plan, "approve": ("tools",), "alike": True}
+        if (result := runs[0].result()) is not None:
+            assert self.lines("sent") == ["1", "1"], self.killed_at
+            assert [call.ordinal for call in result.steps[0].attempts[0].calls] == [1, 2]
+            return None
+        for question in self.waits():
+            again = re.search(r"\.(\d)\.again\d", question.id)
+            was_made = again is not None and len(self.lines("sent")) >= int(again[1])
+            verdict = "rejected" if was_made else "approved"
+            order = {"do": "answer", "run": runs[0].run_id}
+            return {**order, "question": question.id, "verdict": verdict}
+        return {"do": "resume", "run": runs[0].run_id, "alike": True}
+
+    def check(self) -> None:
+        approvals = [v for v in self.check_decisions().values() if v == "approved"]
+        assert len(self.lines("sent")) <= len(approvals), self.killed_at
+
+
 def letter_of(text: str) -> str:
     """The number of the letter that a question is about."""
     found = re.search(r"letter\W+(\d)", text)
@@ -65,6 +89,28 @@ def test_killed_before_it_has_written_that_a_call_was_made_it_asks_a_person(
         asked = [question.asked for question in Approvals(story.begun()[0]).questions()]
     assert story.killed_at == "sent 2"
     assert asked.count("uncertain_call") == 1
+
+
+@pytest.mark.parametrize("moment", ["sending 1", "sent 1", "calls do S1 after 1"])
+def test_of_two_equal_calls_of_one_id_each_is_made_once_whatever_is_killed(
+    tmp_path: Path, moment: str
+) -> None:
+    with killable() as runs:
+        story = TwoAlike(runs, tmp_path / "run", moment)
+        story.play()
+        asked = Approvals(story.begun()[0]).questions()
+    assert story.killed_at == moment
+    assert len([each for each in asked if each.asked == "call"]) == 2
+    assert len({each.subject for each in asked}) == len(asked)
+
+
+@pytest.mark.exhaustive
+def test_killed_at_any_moment_two_equal_calls_are_two(tmp_path: Path) -> None:
+    def made(kill_at: int, folder: Path) -> Story:
+        return TwoAlike(runs, folder, kill_at)
+
+    with killable() as runs:
+        killed_often(made, tmp_path)
 
 
 @pytest.mark.exhaustive

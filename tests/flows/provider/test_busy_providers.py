@@ -10,7 +10,7 @@ from flow_runs import plan_of
 from prefect_swarm.errors import Category
 from prefect_swarm.events.kinds import RunEvent, WaitEvent
 from prefect_swarm.flows.control import RunControl, controlled
-from provider_runs import InTurn, end_at, run_at, serving, works
+from provider_runs import InTurn, end_at, hurried, run_at, serving, works
 from provider_server import Asked, Reply
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -77,11 +77,38 @@ def test_an_error_of_the_server_is_asked_again_within_the_attempt() -> None:
     assert len(server.asked) == 2
 
 
-def test_a_server_that_stays_broken_is_asked_4_times() -> None:
-    with serving(lambda _: _BROKEN) as server:
+def test_a_server_that_stays_broken_is_given_up_after_ten_minutes() -> None:
+    with serving(lambda _: _BROKEN) as server, hurried(server) as slept:
         result = end_at(server, _ONE)
     (step,) = result.steps
     assert (step.status, step.category) == ("failed", Category.UNAVAILABLE)
     assert "500: The cooling has failed." in step.reason
     assert [attempt.category for attempt in step.attempts] == [Category.UNAVAILABLE]
-    assert len(server.asked) == 4
+    assert 540 < sum(slept) <= 600
+
+
+@pytest.mark.parametrize("broken", [_BROKEN, Reply(cut=True), Reply(status=502, raw=b"<html>")])
+def test_no_step_fails_in_a_storm(broken: Reply) -> None:
+    plan = plan_of(*({"id": f"S{number}"} for number in range(1, 11)), final_step="S10")
+    left = threading.Semaphore(12)
+    with (
+        serving(lambda asked: broken if left.acquire(blocking=False) else works(asked)) as server,
+        hurried(server),
+    ):
+        result = run_at(server, plan)
+    assert result.status == "completed"
+    assert [len(step.attempts) for step in result.steps] == [1] * 10
+    assert len(server.asked) == 10 + 12
+
+
+def test_a_long_wait_is_told_in_the_providers_words() -> None:
+    heard: list[RunEvent] = []
+    with (
+        serving(InTurn([*[_BROKEN] * 5, Reply("It is deep.")])) as server,
+        hurried(server),
+        controlled(RunControl(listener=heard.append)),
+    ):
+        run_at(server, _ONE)
+    waits = [each.words for each in heard if isinstance(each, WaitEvent) and each.words]
+    assert "500: The cooling has failed" not in waits[0]
+    assert "(server error: 500: The cooling has failed)" in waits[-1]

@@ -7,7 +7,7 @@ import threading
 import pytest
 from flow_runs import plan_of
 from prefect_swarm.errors import Category, ModelError
-from provider_runs import closed_port, end_at, model_at, planned, run_at, serving, works
+from provider_runs import closed_port, end_at, hurried, model_at, planned, run_at, serving, works
 from provider_server import Asked, Reply
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -77,7 +77,7 @@ def test_if_all_fail_the_step_says_what_each_said() -> None:
     def reply(asked: Asked) -> Reply:
         return Reply(status=500, error={"message": f"{asked.body['model']} is broken."})
 
-    with serving(reply) as server:
+    with serving(reply) as server, hurried(server):
         result = end_at(server, _ONE, model=f"{server.name()},{server.name('other-model')}")
     (step,) = result.steps
     assert step.category is Category.UNAVAILABLE

@@ -14,7 +14,7 @@ from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.task_ir import TaskIR
-from provider_runs import closed_port, end_at, model_at, planned, run_at, serving, works
+from provider_runs import closed_port, end_at, hurried, model_at, planned, run_at, serving, works
 from provider_server import Asked, Reply, provider_server
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -44,16 +44,40 @@ def run_on(model: str, plan: TaskIR | None, **options: Any) -> None:
     asyncio.run(swarm(plan.objective if plan else "Find out", plan=plan, options=given))
 
 
+@pytest.mark.parametrize("status", [401, 403, 500])
+def test_a_key_that_is_refused_where_models_are_listed_alone_ends_no_run(status: int) -> None:
+    with provider_server(works, models=("strong-model",), models_status=status) as server:
+        assert run_at(server, _ONE).status == "completed"
+
+
 @pytest.mark.parametrize("plan", [_SIX, None], ids=["plan", "objective"])
-def test_a_key_that_is_refused_where_models_are_listed_costs_no_request(
-    plan: TaskIR | None,
-) -> None:
+def test_a_key_that_is_refused_everywhere_costs_one_request(plan: TaskIR | None) -> None:
     with (
-        provider_server(works, models=("strong-model",), models_status=401) as server,
-        pytest.raises(ModelError, match=r"refuses strong-model: 401: status 401\. Check"),
+        provider_server(
+            lambda _: _WRONG_KEY, models=("strong-model",), models_status=401
+        ) as server,
+        pytest.raises(ModelError, match=r"refuses strong-model: 401: Incorrect API key.* Check"),
     ):
         run_on(server.name(), plan)
-    assert server.asked == []
+    assert len(server.asked) == 1
+
+
+_PAGE = "<!DOCTYPE html><html><head><title>Sign in</title></head></html>"
+
+
+def test_a_web_page_where_models_are_listed_ends_no_run() -> None:
+    with serving(works) as server:
+        server.models_page = _PAGE
+        assert run_at(server, _ONE).status == "completed"
+
+
+@pytest.mark.parametrize("plan", [_SIX, None], ids=["plan", "objective"])
+def test_a_server_that_sends_web_pages_is_said_to_before_any_step(plan: TaskIR | None) -> None:
+    page = Reply(raw=_PAGE.encode(), kind="text/html")
+    with serving(lambda _: page) as server, hurried(server):
+        server.models_page = _PAGE
+        with pytest.raises(ModelError, match="a web page, 'Sign in'"):
+            run_on(server.name(), plan)
 
 
 @each_refusal

@@ -20,17 +20,21 @@ from pydantic_ai.messages import (
 
 
 class Talk:
-    """A conversation whose calls are numbered."""
+    """A conversation whose calls have the ids that are named, in turn; one is all calls' own."""
 
-    def __init__(self) -> None:
+    def __init__(self, *ids: str) -> None:
         self.messages: list[ModelMessage] = [ModelRequest([UserPromptPart("?")])]
+        self.ids = ids
         self.count = 0
+
+    def next_id(self) -> str:
+        self.count += 1
+        return self.ids[self.count % len(self.ids)] if self.ids else f"c{self.count}"
 
     def answer(self, *calls: tuple[str, Any]) -> Repeats:
         parts: list[ToolCallPart] = []
         for name, arguments in calls:
-            self.count += 1
-            parts.append(ToolCallPart(name, arguments, tool_call_id=f"c{self.count}"))
+            parts.append(ToolCallPart(name, arguments, tool_call_id=self.next_id()))
         self.messages.append(ModelResponse(parts or [TextPart("Done.")]))
         self._asked = parts
         return repeats(self.messages)
@@ -61,7 +65,7 @@ def test_the_order_and_form_of_arguments_make_no_other_call() -> None:
     for arguments in ({"a": 1, "b": 2}, '{"b": 2, "a": 1}'):
         assert talk.answer(("look", arguments)) == Repeats()
         talk.returns("x")
-    assert talk.answer(("look", {"b": 2, "a": 1})) == Repeats("tell", ("c3",))
+    assert talk.answer(("look", {"b": 2, "a": 1})) == Repeats("tell", (0,))
 
 
 def test_calls_in_turns_are_found_as_well() -> None:
@@ -109,11 +113,24 @@ def test_only_the_calls_that_repeat_are_named() -> None:
     for _ in range(2):
         talk.answer(("look", {}))
         talk.returns("x")
-    assert talk.answer(("look", {}), ("other", {})).calls == ("c3",)
+    assert talk.answer(("look", {}), ("other", {})).calls == (0,)
 
 
 def test_the_same_call_many_times_in_an_answer_is_seen() -> None:
-    assert Talk().answer(*[("look", {})] * 4).calls == ("c3", "c4")
+    assert Talk().answer(*[("look", {})] * 4).calls == (2, 3)
+
+
+@pytest.mark.parametrize("ids", [("call_0",), ("",), ("look",), ("a", "b")])
+def test_ids_that_calls_have_in_common_say_nothing(ids: tuple[str, ...]) -> None:
+    same, others = Talk(*ids), Talk(*ids)
+    for number in range(4):
+        found = others.answer(("look", {"at": number}), ("look", {"at": -number - 1}))
+        assert found.advice == "go_on"
+        others.returns("x", "x")
+    for advice in ("go_on", "go_on", "tell", "take_away"):
+        found = same.answer(("look", {}), ("news", {"of": advice}))
+        assert (found.advice, found.calls) == (advice, (0,) if found.text else ())
+        same.returns(found.text or "x", "y")
 
 
 @pytest.mark.parametrize("calls", [0, 1])

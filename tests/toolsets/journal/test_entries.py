@@ -12,7 +12,7 @@ from prefect_swarm.toolsets.journal.entries import (
     Messages,
     Reserved,
     arguments_hash,
-    call_key,
+    call_keys,
     read_entries,
     state_of,
 )
@@ -77,10 +77,24 @@ def test_calls_are_numbered_over_all_answers() -> None:
         ModelRequest([UserPromptPart("!")]),
         ModelResponse([third]),
     ]
-    assert [call_key(messages, part).ordinal for part in (first, second, third)] == [1, 2, 3]
-    assert call_key(messages, ToolCallPart("look", '{ "n": 0 }', first.tool_call_id)) == call_key(
-        messages, first
-    )
+    keys = call_keys(messages)
+    assert [[key.ordinal for key in answer] for answer in keys] == [[1, 2], [3]]
+
+
+def test_calls_of_one_id_are_known_by_their_positions() -> None:
+    answers = [ModelResponse([ToolCallPart("look", {"n": n}, "call_0")]) for n in range(3)]
+    keys = [key for answer in call_keys(answers) for key in answer]
+    assert [key.ordinal for key in keys] == [1, 2, 3]
+    assert len(set(keys)) == 3
+
+
+def test_a_conversation_has_no_holes() -> None:
+    def said(after: int | None, *texts: str) -> Messages:
+        return Messages(at=0.0, messages=list(texts), after=after)
+
+    assert state_of([said(None, "a"), said(1, "b", "c"), said(3, "d")]).messages == [*"abcd"]
+    assert state_of([said(0, "a"), said(3, "d"), said(1, "b")]).messages == [*"ab"]
+    assert state_of([said(0, "a", "b"), said(0, "x"), said(1, "y")]).messages == [*"xy"]
 
 
 def test_a_line_that_was_cut_off_loses_no_other() -> None:

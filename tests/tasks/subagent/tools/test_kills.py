@@ -58,11 +58,12 @@ def request(run_id: str) -> SubagentRequest:
 
 
 def answers(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+    """Calls whose ids are all equal, as some providers give them."""
     read = [p for m in messages for p in m.parts if isinstance(p, ToolReturnPart)]
     if len(read) == ALL:
         return ModelResponse([TextPart(",".join(str(part.content) for part in read))])
     numbers = range(len(read), len(read) + AT_ONCE)
-    return ModelResponse([ToolCallPart("count", {"n": n}, f"call-{n}") for n in numbers])
+    return ModelResponse([ToolCallPart("count", {"n": n}, "call_0") for n in numbers])
 
 
 def counter(tell: Any, *, idempotent: bool) -> FunctionToolset[None]:

@@ -1,0 +1,239 @@
+"""A model at a server that speaks OpenAI's chat API, as such servers really do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from openai import AsyncStream
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.chat.chat_completion_chunk import ChoiceDelta
+from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.messages import FinishReason, ModelMessage, ModelResponse
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models.openai import (
+    OpenAIChatModel,
+    OpenAIChatModelSettings,
+    OpenAIStreamedResponse,
+)
+from pydantic_ai.profiles import merge_profile
+from pydantic_ai.profiles.openai import OpenAIModelProfile
+
+from .completion import as_schema, usage_as_schema
+from .ends import UNFINISHED
+from .forms import AS_IT_IS, Limit, RequestForm, next_form, shaped
+from .provider_errors import error_in, words_of
+
+__all__ = ["CompatibleModel", "compatible"]
+
+_EVENTS = (b"data:", b"event:", b":", b"id:", b"retry:")
+
+
+@dataclass(slots=True)
+class _Server:
+    """What is known of a model at a server.
+
+    Attributes:
+        form: The form of requests that it takes.
+        ends: Whether its streams say how they ended. One that doesn't, and marks the end all the
+            same, is believed the second time.
+    """
+
+    form: RequestForm = AS_IT_IS
+    ends: Literal["unknown", "with a reason", "with a mark"] = "unknown"
+
+
+# Put in and found by `_server`, by address and model: what a server takes outlives the clients,
+# which are made for each event loop.
+_servers: dict[tuple[str, str], _Server] = {}
+
+
+def compatible(model: Model) -> Model:
+    """Return a model that reads what compatible servers send; any but OpenAI's chat model as it is.
+
+    It shares the client with the model that was given, and holds it.
+    """
+    if type(model) is not OpenAIChatModel or model.provider is None:
+        return model
+    profile = getattr(model, "_profile", None)
+    made = CompatibleModel(
+        model.model_name, provider=model.provider, profile=profile, settings=model.settings
+    )
+    made.given = model
+    return made
+
+
+@dataclass
+class _Stream(OpenAIStreamedResponse):
+    """A stream that says whether it was ended."""
+
+    server: _Server = field(default_factory=_Server)
+
+    async def _validate_response(self) -> AsyncIterator[ChatCompletionChunk]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        async for chunk in self._response:
+            # The client builds what it gets without checking it.
+            given = cast("Any", chunk)
+            counts: Any = given.usage
+            is_read = isinstance(counts, CompletionUsage)
+            usage = usage_as_schema(counts.model_dump(warnings=False) if is_read else counts)
+            given.usage = CompletionUsage.model_validate(usage) if usage else None
+            listed: Any = given.choices
+            choices = cast("list[Any]", listed) if isinstance(listed, list) else []
+            given.choices = [choice for choice in choices if choice]
+            for choice in choices:
+                if choice.delta is None:
+                    choice.delta = ChoiceDelta()
+                if choice.finish_reason:
+                    self.server.ends = "with a reason"
+            yield chunk
+
+    def _missing_finish_reason(self) -> FinishReason:
+        is_marked = bool(getattr(self._response.source, "is_marked", False))
+        if is_marked and self.server.ends == "with a mark":
+            return "stop"
+        if is_marked and self.server.ends == "unknown":
+            self.server.ends = "with a mark"
+        self.provider_details = {**(self.provider_details or {}), UNFINISHED: True}
+        return "stop"
+
+
+class CompatibleModel(OpenAIChatModel):
+    """Reads the answers of compatible servers, and asks them in the form that they take."""
+
+    given: Model | None = None
+    """The model that it was made of: its identity stands for this one."""
+
+    @property
+    def _server(self) -> _Server:
+        return _servers.setdefault((str(self.base_url), self.model_name), _Server())
+
+    @property
+    def profile(self) -> OpenAIModelProfile:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The model's profile, with what its server turned out not to take."""
+        profile, form = super().profile, self._server.form
+        changes = OpenAIModelProfile()
+        if form.limit is not None:
+            is_new = form.limit == "max_completion_tokens"
+            changes["openai_chat_supports_max_completion_tokens"] = is_new
+        if not form.response_format:
+            changes["supports_json_object_output"] = False
+        return cast("OpenAIModelProfile", merge_profile(profile, changes)) if changes else profile
+
+    @property
+    def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:
+        return _Stream
+
+    async def _process_streamed_response(
+        self,
+        response: AsyncStream[ChatCompletionChunk],
+        model_request_parameters: ModelRequestParameters,
+        model_settings: OpenAIChatModelSettings | None = None,
+    ) -> OpenAIStreamedResponse:
+        stream = await super()._process_streamed_response(
+            response, model_request_parameters, model_settings
+        )
+        if isinstance(stream, _Stream):
+            stream.server = self._server
+        return stream
+
+    async def _completions_create(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        messages: list[ModelMessage],
+        stream: bool,
+        model_settings: OpenAIChatModelSettings,
+        model_request_parameters: ModelRequestParameters,
+    ) -> Any:
+        """Send a request, once more in each other form that the server's words ask for."""
+        create: Any = super()._completions_create
+        while True:
+            form = self._server.form
+            try:
+                answer = await create(messages, stream, model_settings, model_request_parameters)
+            except ModelAPIError as error:
+                chat = await super()._map_messages(
+                    messages, model_request_parameters, model_settings=model_settings
+                )
+                plain = [cast("Mapping[str, Any]", message) for message in chat]
+                limit = self._limit() if model_settings.get("max_tokens") else None
+                other = next_form(words_of(error), form, plain, limit)
+                if other is None:
+                    raise
+                self._server.form = other
+            else:
+                if isinstance(answer, AsyncStream):
+                    return await self._opened(cast("AsyncStream[Any]", answer))
+                return answer
+
+    async def _map_messages(self, *args: Any, **named: Any) -> Any:
+        chat = await super()._map_messages(*args, **named)
+        form = self._server.form
+        return shaped(cast("list[Mapping[str, Any]]", chat), form)
+
+    def _get_stream_options(self, model_settings: OpenAIChatModelSettings) -> Any:
+        options = super()._get_stream_options(model_settings)
+        if self._server.form.stream_options:
+            return options
+        from openai import omit
+
+        return omit
+
+    def _process_response(
+        self, response: ChatCompletion | str | object, **named: Any
+    ) -> ModelResponse:
+        completion = self._completion(response)
+        return super()._process_response(completion, **named)
+
+    def _completion(self, response: object) -> ChatCompletion:
+        """Read a body that came with status 200.
+
+        Raises:
+            ModelAPIError: It has an error in an answer's place, or nothing.
+        """
+        body: object = response
+        if isinstance(response, ChatCompletion):
+            body = response.model_dump(warnings=False, exclude_unset=True)
+        elif isinstance(response, str):
+            body = _parsed(response)
+        if (error := error_in(body, self.model_name)) is not None:
+            raise error
+        fields = as_schema(cast("Mapping[str, Any]", body), self.model_name)
+        return ChatCompletion.construct(**fields)
+
+    async def _opened(self, stream: AsyncStream[Any]) -> Any:
+        """Return a stream whose end is noted, or the answer where the server sent no stream."""
+        kind = stream.response.headers.get("content-type", "")
+        if "event-stream" not in kind and ("json" in kind or "html" in kind):
+            content = await stream.response.aread()
+            if not content.lstrip().startswith(_EVENTS):
+                return self._process_response(_parsed(content.decode(errors="replace")))
+        _note_mark(stream)
+        return stream
+
+    def _limit(self) -> Limit:
+        is_new = self.profile.get("openai_chat_supports_max_completion_tokens", True)
+        return "max_completion_tokens" if is_new else "max_tokens"
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _note_mark(stream: AsyncStream[Any]) -> None:
+    """Have a stream say in `is_marked` whether it came to the mark of its end."""
+    marked = cast("Any", stream)
+    events = cast("Any", stream)._iter_events
+    marked.is_marked = False
+
+    async def noted() -> AsyncIterable[Any]:
+        async for event in events():
+            if event.data.startswith("[DONE]"):
+                marked.is_marked = True
+            yield event
+
+    marked._iter_events = noted

@@ -1,0 +1,250 @@
+"""An error of a provider gets its one kind, whatever it came as. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelConnectionError,
+    ModelContextWindowExceededError,
+    ModelHTTPError,
+    ModelNotFoundError,
+    ModelOverloadedError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestRejectedError,
+    ModelServerError,
+    ModelUnavailableError,
+)
+from pydantic_ai.messages import ModelResponse
+
+from .bodies import Codes, codes_of, message_of
+from .wordings import is_exhausted, is_filtered, is_overflow, is_too_large_for_its_rate, wait_in
+
+__all__ = ["error_in", "read_error", "whole_body", "words_of"]
+
+_Kind = type[
+    ModelRateLimitError
+    | ModelQuotaExceededError
+    | ModelUnavailableError
+    | ModelServerError
+    | ModelRequestRejectedError
+]
+
+_MOST_WORDS = 300
+_BY_STATUS: dict[int, _Kind] = {
+    400: ModelRequestRejectedError,
+    401: ModelAuthenticationError,
+    402: ModelQuotaExceededError,
+    403: ModelAuthenticationError,
+    404: ModelNotFoundError,
+    413: ModelContextWindowExceededError,
+    422: ModelRequestRejectedError,
+    429: ModelRateLimitError,
+    503: ModelUnavailableError,
+    529: ModelOverloadedError,
+}
+_BY_NAME: tuple[tuple[int, tuple[str, ...]], ...] = (
+    (429, ("rate_limit", "ratelimit", "rate limit", "too_many", "throttl", "resource_exhausted")),
+    (529, ("overload", "over capacity", "engine_busy", "server_busy", "model_busy")),
+    (401, ("api_key", "apikey", "authenticat", "unauthorized", "invalid_token")),
+    (403, ("permission", "forbidden", "access_denied")),
+    (404, ("model_not_found", "modelnotfound", "not_found_error", "unknown_model")),
+    (503, ("unavailable", "capacity", "not_ready", "loading", "timeout", "timed_out")),
+    (400, ("invalid_request", "invalid_param", "invalid_argument", "bad_request", "validation")),
+)
+_BY_NUMBER = {"1302": 429, "1303": 429, "1305": 429, "1002": 429, "1004": 401, "2013": 400}
+"""Zhipu's and MiniMax's."""
+
+
+def read_error(error: ModelAPIError) -> ModelResponse:
+    """Raise an error as what it is; what a provider refuses to be asked is an answer: a refusal.
+
+    Args:
+        error: What the provider's client made of it, from the status alone as a rule.
+
+    Raises:
+        ModelAPIError: Another try is worth while, or isn't, as its class says.
+    """
+    body = whole_body(error)
+    codes, words = codes_of(body), message_of(body) or error.message
+    status = error.status_code if isinstance(error, ModelHTTPError) else codes.status
+    is_filter = is_filtered(words, Codes(None, codes.names), status)
+    if is_filter and not _is_about_size(words, codes, status):
+        return _refusal(error, words)
+    better = _better(error, words, codes, status)
+    if better is error:
+        raise error
+    raise better from error
+
+
+def error_in(body: object, model_name: str) -> ModelAPIError | None:
+    """Return the error that a body with status 200 has in an answer's place; None if it has none.
+
+    Args:
+        body: The body, parsed; or its text, where it can't be.
+        model_name: The model that was asked.
+    """
+    if _choices_of(body):
+        fields = cast("Mapping[str, Any]", body)
+        found = fields.get("error") or fields["choices"][0].get("error")
+        if not found:
+            return None
+        body = found
+    elif _is_map(body) and _has_none(cast("Mapping[str, Any]", body)):
+        what = "it sent an answer with nothing in it"
+        return ModelAPIError(model_name, what, body=what)
+    codes, words = codes_of(body), message_of(body)
+    status = codes.status or _status_by_names(codes, words)
+    if status is None:
+        what = f"it sent {words or 'nothing'} in an answer's place"
+        return ModelAPIError(model_name, what, body=what)
+    kind = _kind_of_status(status)
+    return ModelHTTPError.for_category(kind, status_code=status, model_name=model_name, body=body)
+
+
+def words_of(error: ModelAPIError) -> str:
+    """Return what the provider itself says, with its status and no full stop at its end."""
+    # An error that was raised as another one has the client's own behind it.
+    behind = error.__cause__
+    inner = behind.__cause__ if isinstance(behind, ModelAPIError) else behind
+    words = message_of(whole_body(error)) or str(inner or error)
+    status = f"{error.status_code}: " if isinstance(error, ModelHTTPError) else ""
+    text = " ".join(f"{status}{words}".split()).rstrip(".")
+    return text if len(text) <= _MOST_WORDS else f"{text[: _MOST_WORDS - 1]}…"
+
+
+def whole_body(error: ModelAPIError) -> object:
+    """Return all of an error's body: clients leave out what stands beside the field `error`."""
+    cause: Any = error.__cause__
+    if isinstance(cause, ModelAPIError):
+        return whole_body(cause) or error.body
+    response = getattr(cause, "response", None)
+    try:
+        return (response.json() if response is not None else None) or error.body
+    except Exception:  # noqa: BLE001 - not JSON, or not read: what the client kept of it counts
+        return error.body
+
+
+def _kind_of(words: str, codes: Codes, status: int | None) -> _Kind | None:
+    """Return what an error is by its words and codes; None where its client knows as much."""
+    if _is_about_size(words, codes, status):
+        return ModelContextWindowExceededError
+    if status in (400, 402, 403, 429, None) and is_exhausted(words, codes):
+        return ModelQuotaExceededError
+    if status == 404 and "tool" in words.lower():
+        # It has the model, but none that takes what was asked.
+        return ModelRequestRejectedError
+    return None
+
+
+def _is_about_size(words: str, codes: Codes, status: int | None) -> bool:
+    if status in (413, 429) and is_too_large_for_its_rate(words):
+        return True
+    return is_overflow(words, codes, status)
+
+
+def _better(error: ModelAPIError, words: str, codes: Codes, status: int | None) -> ModelAPIError:
+    """Return an error that says as much as its words and codes do: itself where it does."""
+    if isinstance(error, ModelConnectionError):
+        return error
+    cause: Any = error.__cause__
+    if isinstance(text := getattr(cause, "doc", None), str):
+        return error_in(text, error.model_name) or error
+    kind, body = _kind_of(words, codes, status), whole_body(error)
+    if kind is None and type(error) is ModelAPIError and error.in_stream:
+        status = status or _status_by_names(codes, words)
+        kind = _kind_of_status(status)
+    wait = error.retry_after if error.retry_after is not None else _wait_of(body, words)
+    if kind is None or isinstance(error, kind):
+        error.retry_after = wait
+        return error
+    known: dict[str, Any] = {
+        "body": body,
+        "provider_error_code": error.provider_error_code,
+        "provider_error_type": error.provider_error_type,
+        "retry_after": wait,
+        "in_stream": error.in_stream,
+    }
+    if status is None:
+        return kind(error.model_name, error.message, **known)
+    headers = error.headers if isinstance(error, ModelHTTPError) else None
+    return ModelHTTPError.for_category(
+        kind, status_code=status, model_name=error.model_name, headers=headers, **known
+    )
+
+
+def _kind_of_status(status: int | None) -> _Kind | None:
+    if status is None:
+        return None
+    return _BY_STATUS.get(status) or (ModelServerError if status >= 500 else None)
+
+
+def _refusal(error: ModelAPIError, words: str) -> ModelResponse:
+    return ModelResponse(
+        [],
+        model_name=error.model_name,
+        finish_reason="content_filter",
+        provider_details={"finish_reason": "content_filter", "refusal": words[:_MOST_WORDS]},
+    )
+
+
+def _wait_of(body: object, words: str) -> float | None:
+    delays = [wait_in(f"wait {delay}") for delay in _retry_delays(body)]
+    return next((delay for delay in delays if delay is not None), wait_in(words))
+
+
+def _retry_delays(body: object) -> Iterator[str]:
+    """Yield the waits that Google puts into an error's details."""
+    if isinstance(body, Mapping):
+        for name, value in cast("Mapping[str, Any]", body).items():
+            if name == "retryDelay":
+                yield str(value)
+            elif name in ("error", "details"):
+                yield from _retry_delays(value)
+    elif isinstance(body, list):
+        for item in cast("list[object]", body)[:10]:
+            yield from _retry_delays(item)
+
+
+def _choices_of(body: object) -> bool:
+    """Whether a body has an answer, or an error in one's place among its choices."""
+    choices: object = cast("Mapping[str, Any]", body).get("choices") if _is_map(body) else None
+    if not isinstance(choices, list) or not choices:
+        return False
+    return _is_map(cast("list[object]", choices)[0])
+
+
+def _is_map(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _has_none(fields: Mapping[str, Any]) -> bool:
+    """Whether a body is an answer's, but for the answer."""
+    base: object = fields.get("base_resp")
+    number = cast("Mapping[str, Any]", base).get("status_code") if _is_map(base) else 0
+    return (
+        "choices" in fields
+        and not fields.get("error")
+        and number in (0, None)
+        and not (fields.get("message") or fields.get("detail") or fields.get("errors"))
+    )
+
+
+def _status_by_names(codes: Codes, words: str) -> int | None:
+    for number, status in _BY_NUMBER.items():
+        if number in codes.names:
+            return status
+    if is_overflow(words, codes, None) or is_filtered(words, codes, None):
+        return 400
+    if is_exhausted(words, codes):
+        return 402
+    text = " ".join([*sorted(codes.names), words.lower()])
+    for status, names in _BY_NAME:
+        if any(name in text for name in names):
+            return status
+    # It is said to be an error, and not of which kind.
+    return 500 if codes.names & {"error", "server_error", "internal_error", "api_error"} else None

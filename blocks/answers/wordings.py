@@ -1,0 +1,200 @@
+"""How providers word what they refuse: the tables that tell errors apart. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from .bodies import Codes
+
+__all__ = ["is_exhausted", "is_filtered", "is_overflow", "is_too_large_for_its_rate", "wait_in"]
+
+
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
+
+
+_OVERFLOW_NAMES = frozenset(
+    {
+        "context_length_exceeded",
+        "context_window_exceeded",
+        "contextwindowexceedederror",
+        "exceed_context_size_error",
+        "model_context_window_exceeded",
+        "model_max_prompt_tokens_exceeded",
+        "tokens_limit_reached",
+        "request_too_large",
+        "string_above_max_length",
+        "input_too_long",
+        "prompt_too_long",
+        "max_tokens_exceeded",
+        "payload_too_large",
+        "1261",  # Zhipu
+        "1039",  # MiniMax
+        "336007",  # Baidu
+        "336103",
+    }
+)
+_UNIT = r"(?:tokens?|characters?|chars|bytes)"
+_OVERFLOW = _any_of(
+    # A context, window or length, and that it doesn't do.
+    r"max(?:imum)? (?:\w+ )?context",
+    r"context[ _-]?(?:length|window|size|limit)s?\b.{0,60}(?:exceed|overflow|too |reach|full|less)",
+    r"(?:exceed|overflow|beyond|larger|longer|greater|bigger|more)\w*\b.{0,60}\bcontext",
+    r"context (?:is )?(?:too (?:long|large|big)|overflow|exceed)",
+    r"exceed_context_size|max_(?:seq_len|model_len|prompt_tokens|input_tokens|position_emb)",
+    # A prompt, input or request that is too long.
+    r"(?:prompt|input|message|request|conversation|query|text|content|body|entity|payload)\w*\b"
+    r".{0,30}\btoo (?:long|large|big)",
+    r"too many (?:\w+ )?tokens",
+    rf"(?:prompt|input|request|message|total|token)\w*\b.{{0,40}}\b{_UNIT}\b.{{0,60}}"
+    r"(?:exceed|larger than|longer than|greater than|more than|over the)",
+    r"(?:prompt|input|sequence|token|request)\w* (?:length|count|size)s?\b.{0,60}"
+    r"(?:exceed|larger|longer|greater|more than|over |maximum|must be|limit)",
+    rf"exceed\w*\b.{{0,60}}\b(?:{_UNIT}|prompt|input)\b",
+    r"(?:max|maximum) (?:allowed )?(?:prompt|input|sequence|token)\w* (?:length|size|count|limit)",
+    r"reduce (?:the length|the size|your prompt|your input|the prompt|the input|input length)",
+    r"range of input length should be|must have less than \d+ tokens|token limit (?:is )?exceed",
+    r"tokens to keep from the initial prompt|longer than the maximum model length",
+    r"reached (?:the )?context length|tokens in request|request exceeds the maximum",
+    r"current length is \d+ while limit is \d+|`?inputs`? tokens \+ `?max_new_tokens",
+    # An answer that is asked for with more tokens than a model writes.
+    r"max_(?:completion_|output_|new_)?tokens\W.{0,50}(?:too (?:large|big|high)|exceed|at most|"
+    r"greater than|larger than|less than|valid range|should be)",
+    r"(?:valid )?range of max_tokens|at most \d+ completion tokens",
+    # Chinese, Japanese, Korean.
+    r"上下文.{0,20}(?:超|过|長|长|限)|(?:超|过).{0,20}上下文",
+    r"(?:输入|輸入|提示词?|提示|消息|请求|prompt|tokens?|内容|文本|字符|长度)\s*.{0,12}"
+    r"(?:超过|超過|超出|超长|过长|太长|过大|超限)",
+    r"超(?:过|出|過).{0,20}(?:最大|上限|限制).{0,12}(?:长度|tokens?|字符|输入)",
+    r"最大.{0,6}(?:输入|长度|tokens?).{0,16}(?:超|不能|不得)",
+    r"コンテキスト.{0,20}(?:超|長|上限)|(?:入力|プロンプト|トークン).{0,16}(?:長すぎ|超え|超過|上限)",
+    r"컨텍스트.{0,20}(?:초과|길|제한)|(?:입력|프롬프트|토큰).{0,16}(?:초과|너무 길|제한)",
+    # German, French, Spanish, Portuguese, Italian, Russian.
+    r"kontext(?:länge|fenster|größe)|(?:prompt|eingabe|anfrage).{0,20}zu (?:lang|groß)",
+    r"(?:longueur|fenêtre|taille) (?:de|du) contexte|(?:invite|entrée|requête).{0,20}trop longue?",
+    r"(?:ventana|longitud) de contexto|(?:entrada|mensaje|prompt|solicitud).{0,20}demasiado larg",
+    r"(?:janela|tamanho|comprimento) d[eo] contexto|(?:finestra|lunghezza) d[ie]l? contesto",
+    r"контекст\w*.{0,30}(?:превы|слишком|длин)|превы\w*.{0,30}контекст",
+    r"(?:запрос|ввод|промпт)\w*.{0,20}слишком (?:длинн|больш)",
+)
+_OF_RATES = _any_of(
+    r"per[ -](?:minute|hour|day|second|month)|rate[ _-]?limit|requests? limit|throttl",
+    r"\b[rt]p[mdhs]\b",
+    r"please wait|try again in|retry (?:in|after)|quota|concurren|too many requests",
+    r"频率|速率|限流|并发|稍后|配额|欠费|余额|レート|요청 한도",
+)
+_TOO_LARGE = re.compile(
+    r"request (?:is )?too large|too large for (?:model|the rate|your rate)", re.IGNORECASE
+)
+_LIMIT_AND_REQUESTED = re.compile(
+    r"limit[: ]+(?P<limit>[\d,._]*\d)\b.{0,80}?requested[: ]+(?P<requested>[\d,._]*\d)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_FILTER_NAMES = frozenset(
+    {
+        "content_filter",
+        "content_filtered",
+        "content_policy_violation",
+        "contentpolicyviolationerror",
+        "responsibleaipolicyviolation",
+        "data_inspection_failed",
+        "datainspectionfailed",
+        "moderation_blocked",
+        "prohibited_content",
+        "new_sensitive",
+        "sensitive",
+        "safety",
+        "guardrail_intervened",
+        "guardrail",
+        "1301",  # Zhipu
+        "1026",  # MiniMax
+        "1027",
+    }
+)
+_FILTERED = _any_of(
+    r"content management policy|content[ _-]?filter|content[ _-]policy|inappropriate content",
+    r"usage (?:policy|policies|guidelines)|responsible ai|data_?inspection_?failed",
+    r"flagged (?:as|by|for)|(?:was|been|is) flagged|moderation|prohibited content|guardrail",
+    r"violat\w*.{0,60}(?:polic(?:y|ies)|guidelines)|safety (?:system|check|filter|reasons|polic)",
+    r"content exists risk|sensitive (?:content|words?|information)|unsafe content",
+    r"敏感|不安全|违规|违法|不合规|内容安全|审核|安全审查|不適切|유해",
+)
+
+_EXHAUSTED_NAMES = frozenset(
+    {
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "credit_balance_exhausted",
+        "exceeded_current_quota_error",
+        "insufficient_balance",
+        "insufficient_user_quota",
+        "arrearage",
+        "payment_required",
+        "budget_exceeded",
+        "1113",  # Zhipu
+        "1008",  # MiniMax
+    }
+)
+_EXHAUSTED = _any_of(
+    r"insufficient (?:account )?(?:balance|credits?|funds)|credit balance is too low|arrear",
+    r"(?:out of|not enough|no more|requires more) credits|payment required",
+    r"欠费|余额不足|余额已|请充值|额度不足|额度已用尽",
+)
+
+_WAIT = re.compile(
+    r"(?:try again|retry|wait|reset\w*)\D{0,20}?(?=\d)(?:(?P<h>\d+)\s*h(?:ours?)?\W*)?"
+    r"(?:(?P<m>\d+)\s*m(?:in(?:utes?)?)?(?!s)\W*)?"
+    r"(?:(?P<s>\d+(?:\.\d+)?)\s*(?P<unit>ms|milliseconds?|s|sec|seconds?|秒)(?![a-z]))?",
+    re.IGNORECASE,
+)
+
+
+def is_overflow(words: str, codes: Codes, status: int | None) -> bool:
+    """Say whether a request is refused since it is larger than the model or the server takes.
+
+    Args:
+        words: What the provider says.
+        codes: Its codes.
+        status: The status that it came with.
+    """
+    if status in (401, 402, 429):
+        return False
+    if status == 413 or codes.names & _OVERFLOW_NAMES:
+        return True
+    return _OVERFLOW.search(words) is not None and _OF_RATES.search(words) is None
+
+
+def is_too_large_for_its_rate(words: str) -> bool:
+    """Say whether one request asks for more tokens than its rate limit ever lets through."""
+    if found := _LIMIT_AND_REQUESTED.search(words):
+        return _number(found["requested"]) > _number(found["limit"])
+    return _TOO_LARGE.search(words) is not None
+
+
+def is_filtered(words: str, codes: Codes, status: int | None) -> bool:
+    """Say whether a provider refuses what a request is about."""
+    if status in (401, 402, 404, 429, 503, 529):
+        return False
+    return bool(codes.names & _FILTER_NAMES) or _FILTERED.search(words) is not None
+
+
+def is_exhausted(words: str, codes: Codes) -> bool:
+    """Say whether an account has no money or quota left, which no wait brings back."""
+    return bool(codes.names & _EXHAUSTED_NAMES) or _EXHAUSTED.search(words) is not None
+
+
+def wait_in(words: str) -> float | None:
+    """Return the seconds that an error's words ask to wait, if they do."""
+    for found in _WAIT.finditer(words):
+        hours, minutes, seconds = found["h"], found["m"], found["s"]
+        if hours or minutes or seconds:
+            small = (found["unit"] or "").lower().startswith("m")
+            rest = float(seconds or 0) / (1000 if small else 1)
+            return int(hours or 0) * 3600 + int(minutes or 0) * 60 + rest
+    return None
+
+
+def _number(text: str) -> int:
+    return int(re.sub(r"[,._]", "", text))

@@ -1,0 +1,88 @@
+"""Calls of tools as people are shown them: cut, and without secrets. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+
+from ...result import ToolCall
+from ..journal.entries import CallKey, Committed, JournalState, call_keys
+from .masking import mask
+from .result_text import cut
+
+__all__ = ["arguments_of", "earlier_calls", "ended_call", "wanted_call"]
+
+_SHOWN = 400
+"""Characters of arguments and of a result that people are shown."""
+
+
+def arguments_of(part: ToolCallPart) -> str:
+    """Return a call's arguments as JSON."""
+    if isinstance(part.args, str):
+        return part.args
+    arguments: dict[str, Any] = part.args or {}
+    return json.dumps(arguments, ensure_ascii=False, default=str)
+
+
+def wanted_call(
+    key: CallKey, toolset: str, part: ToolCallPart, secrets: Collection[str]
+) -> ToolCall:
+    """Return a call that a model wants."""
+    arguments = cut(mask(arguments_of(part), secrets), _SHOWN)
+    return ToolCall(ordinal=key.ordinal, tool=part.tool_name, toolset=toolset, arguments=arguments)
+
+
+def ended_call(
+    call: ToolCall, committed: Committed, outcome: str, secrets: Collection[str]
+) -> ToolCall:
+    """Return a call with what came of it."""
+    return call.model_copy(
+        update={
+            "outcome": outcome,
+            "result": cut(mask(committed.result, secrets), _SHOWN),
+            "characters": committed.characters,
+            "seconds": committed.seconds,
+        }
+    )
+
+
+def earlier_calls(
+    state: JournalState, messages: Sequence[ModelMessage], secrets: Collection[str]
+) -> dict[int, ToolCall]:
+    """Return what an earlier process came to, by the calls' numbers: what its model has read.
+
+    Args:
+        messages: The conversation, whose calls and results have ids of our own.
+    """
+    read = {
+        part.tool_call_id: part.model_response_str()
+        for message in messages
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    }
+    answers = [message for message in messages if isinstance(message, ModelResponse)]
+    found: dict[int, ToolCall] = {}
+    for answer, keys in zip(answers, call_keys(messages), strict=True):
+        for part, key in zip(answer.tool_calls, keys, strict=True):
+            if (text := read.get(part.tool_call_id)) is not None:
+                call = wanted_call(key, state.toolsets.get(key, ""), part, secrets)
+                found[key.ordinal] = _read_before(call, state.committed, key, text, secrets)
+    return found
+
+
+def _read_before(
+    call: ToolCall,
+    committed: Mapping[CallKey, Committed],
+    key: CallKey,
+    text: str,
+    secrets: Collection[str],
+) -> ToolCall:
+    if (ended := committed.get(key)) is not None:
+        return ended_call(call, ended, "stored", secrets)
+    # It was not made, and the model read why.
+    return call.model_copy(
+        update={"outcome": "refused", "result": cut(mask(text, secrets), _SHOWN)}
+    )
