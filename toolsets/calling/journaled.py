@@ -94,8 +94,8 @@ class JournaledCalls:
 
     def __post_init__(self) -> None:
         self._before = self.journal.read()
-        shown = PictureFiles(self.run, shown=self.takes_pictures)
-        self._before.messages = restored(self._before.messages, shown.read)
+        pictures = PictureFiles(self.run, shown=self.takes_pictures)
+        self._before.messages = restored(self._before.messages, pictures.read)
         read = conversation_of(self._before)
         self._written = len(read)
         self.messages = with_own_history(read)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ....text import dollars, duration, one_line, plural
+from ..lines import token_words
 from ..page import Block, Paragraph, Ref, Strong, Text
 from ..view import RunView
 from .links import joined, ref
@@ -32,9 +33,7 @@ def status_line(view: RunView) -> Block:
         texts.append(f"steps took {duration(view.metrics.makespan_s)}")
     if view.ended_at is not None and view.began_at:
         texts.append(f"{duration(max(0.0, view.ended_at - view.began_at))} in all")
-    texts.append(
-        f"{plural(cost.calls, 'call')}, {plural(cost.tokens, 'token')}{cost.mark}{money(view)}"
-    )
+    texts.append(f"{plural(cost.calls, 'call')}, {token_words(cost)}{money(view)}")
     return Paragraph(joined(texts, " · "))
 
 

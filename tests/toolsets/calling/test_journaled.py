@@ -103,7 +103,9 @@ class Process:
             return "sent"
 
         self.calls.note(messages)
-        return asyncio.run(self.calls.call(messages, position, self.tools, send))
+        text = asyncio.run(self.calls.call(messages, position, self.tools, send))
+        assert isinstance(text, str)
+        return text
 
     def asked(self, messages: Sequence[ModelMessage] = MESSAGES) -> tuple[str, ...]:
         with pytest.raises(ApprovalNeededError) as caught:
