@@ -70,7 +70,8 @@ class LimitedModel(WrapperModel):
         settings = _without_sdk_retries(self.wrapped, model_settings)
 
         asked_of = f"{limiter.provider} {self.model_name}"
-        sent = without_foreign_reasoning(as_sent(messages, asked_of), self.wrapped.system)
+        own = without_foreign_reasoning(messages, self.wrapped.system)
+        sent = as_sent(own, asked_of)
 
         async def send() -> ModelResponse:
             try:

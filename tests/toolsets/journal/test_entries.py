@@ -89,12 +89,12 @@ def test_calls_of_one_id_are_known_by_their_positions() -> None:
 
 
 def test_a_conversation_has_no_holes() -> None:
-    def said(after: int | None, *texts: str) -> Messages:
+    def entry(after: int | None, *texts: str) -> Messages:
         return Messages(at=0.0, messages=list(texts), after=after)
 
-    assert state_of([said(None, "a"), said(1, "b", "c"), said(3, "d")]).messages == [*"abcd"]
-    assert state_of([said(0, "a"), said(3, "d"), said(1, "b")]).messages == [*"ab"]
-    assert state_of([said(0, "a", "b"), said(0, "x"), said(1, "y")]).messages == [*"xy"]
+    assert state_of([entry(None, "a"), entry(1, "b", "c"), entry(3, "d")]).messages == [*"abcd"]
+    assert state_of([entry(0, "a"), entry(3, "d"), entry(1, "b")]).messages == [*"ab"]
+    assert state_of([entry(0, "a", "b"), entry(0, "x"), entry(1, "y")]).messages == [*"xy"]
 
 
 def test_a_line_that_was_cut_off_loses_no_other() -> None:
