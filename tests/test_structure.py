@@ -46,7 +46,6 @@ LAYERS = (
     {"cli"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-# flows/ is one idea, and stays flat: the flow, and what it is made of.
 # Names that don't say what they name.
 VAGUE = {"one", "told", "said", "nobody", "there"}
 
