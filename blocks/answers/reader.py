@@ -13,16 +13,16 @@ from .ends import read_end
 from .reasoning import take_reasoning
 from .surrogates import make_whole
 
-__all__ = ["read_response"]
+__all__ = ["read_response", "read_texts"]
 
 _Pass = Callable[[ModelResponse, ModelRequestParameters], ModelResponse]
 
-_PASSES: tuple[_Pass, ...] = (read_end, make_whole, take_reasoning, make_calls, read_arguments)
+_PASSES: tuple[_Pass, ...] = (make_whole, take_reasoning, make_calls, read_arguments)
 """Each takes the answer that the one before it returned."""
 
 
 def read_response(answer: ModelResponse, asked: ModelRequestParameters) -> ModelResponse:
-    """Return an answer in the form that all of the package reads.
+    """Return a provider's answer in the form that all of the package reads.
 
     Args:
         answer: What the provider's client made of it.
@@ -31,6 +31,11 @@ def read_response(answer: ModelResponse, asked: ModelRequestParameters) -> Model
     Raises:
         ModelAPIError: The answer is an error of the provider, or was broken off.
     """
+    return read_texts(read_end(answer, asked), asked)
+
+
+def read_texts(answer: ModelResponse, asked: ModelRequestParameters) -> ModelResponse:
+    """Return an answer whose end is known, with its texts and calls in their one form."""
     for give_form in _PASSES:
         answer = give_form(answer, asked)
     return answer

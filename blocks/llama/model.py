@@ -17,6 +17,7 @@ from pydantic_ai.tools import RunContext
 
 from ...errors import InputError, StepTimeoutError
 from ...local_extra import require_llama_cpp
+from ..answers.reader import read_texts
 from ..hearing import hearing_from_thread
 from ..profile import Profile
 from .adapter import check_adapter, planner_adapter
@@ -156,7 +157,7 @@ class LlamaCppModel(Model):
         request = replace(request, on_text=hearing_from_thread())
         async with self._in_time(settings):
             done = await self._generate(request, settings)
-        return ModelResponse(
+        answer = ModelResponse(
             parts=parts_of(done, names),
             usage=usage_of(done),
             model_name=self.model_name,
@@ -164,6 +165,7 @@ class LlamaCppModel(Model):
             finish_reason=finish_of(done, parse_answer(done.text, names)),
             provider_details=details_of(done),
         )
+        return read_texts(answer, model_request_parameters)
 
     @asynccontextmanager
     async def request_stream(

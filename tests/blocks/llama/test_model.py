@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pytest
 from adapters import write_adapter
 from prefect_swarm.blocks.llama import EngineConfig, LocalToolCall, Message, adapter
+from prefect_swarm.blocks.llama.api import GeneratedText, GenerateRequest
 from prefect_swarm.blocks.llama.messages import to_chat
 from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.blocks.profile import EMBEDDED
@@ -31,6 +32,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.settings import ModelSettings
 
 pytestmark = pytest.mark.model
 
@@ -236,3 +238,21 @@ def test_a_schema_that_no_grammar_is_made_for_is_left_to_whoever_asked(
 ) -> None:
     odd = json.dumps({"$ref": "#/$defs/missing"})
     assert ask(model, "Say hello", llamacpp_json_schema=odd).text
+
+
+class Reasoning(LlamaCppModel):
+    """A model file that reasons in its text before it answers."""
+
+    async def _generate(
+        self,
+        request: GenerateRequest,
+        settings: ModelSettings | None,
+    ) -> GeneratedText:
+        text = "<think>\nThree and three and three.\n</think>\n\nNine."
+        return GeneratedText(text, 9, 0, 12, "stop", 0.0, 0.1)
+
+
+def test_reasoning_in_a_files_text_is_no_part_of_its_answer(demo_path: Path) -> None:
+    answer = ask(Reasoning(demo_path), "How deep?")
+    assert answer.text == "Nine."
+    assert [type(part) for part in answer.parts] == [ThinkingPart, TextPart]
