@@ -75,7 +75,8 @@ def test_a_block_hands_on_how_its_file_is_served(demo_path: Path) -> None:
     block = LlamaCpp(n_gpu_layers=0, cache_type="q8_0", keep_loaded=True)
     model = block.get_model()
     assert isinstance(model, LlamaCppModel)
-    assert model.config == EngineConfig(n_gpu_layers=0, cache_type="q8_0", keep_loaded=True)
+    config = model.config
+    assert (config.n_gpu_layers, config.cache_type, config.keep_loaded) == (0, "q8_0", True)
     assert model.config == engine_config_for(
         demo_path, n_gpu_layers=0, cache_type="q8_0", keep_loaded=True
     )

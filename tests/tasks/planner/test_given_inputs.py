@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.tasks.planner.context.facts import PlanningFacts
 from prefect_swarm.tasks.planner.given_inputs import listing, notes_of
 from prefect_swarm.tasks.planner.instructions import instructions
 from prefect_swarm.tasks.planner.plan_grammar import plan_grammar, plan_shape
@@ -120,5 +119,3 @@ def test_a_request_without_inputs_has_the_key_that_it_had() -> None:
     assert key(None, bare) == key(None, {"request": request.model_dump(mode="json")})
     noted = request.model_copy(update={"inputs": notes_of(TEXTS)})
     assert key(None, bare) != key(None, {"request": noted.model_dump(mode="json")})
-    shown = request.model_copy(update={"facts": PlanningFacts()})
-    assert key(None, bare) != key(None, {"request": shown.model_dump(mode="json")})
