@@ -14,7 +14,7 @@ from typing import Any
 from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
-from prefect.states import Cancelled, Completed, Failed
+from prefect.states import Cancelled, Completed
 
 from ..frozen import Frozen
 from ..gates import (
@@ -28,6 +28,7 @@ from ..gates import (
     run_pipeline,
 )
 from ..settings import home
+from .failed_result import failed_result
 from .race import run_in_race
 from .spans import gate_span, note_verdict
 from .tags import tag_task_run
@@ -120,7 +121,7 @@ async def gates(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     content = Verdicts(results=found.results).model_dump(mode="json")
     message = summary(found.results, asked.gates)
     if found.stopped_by is not None:
-        return Failed(message=message, data=content)
+        return await failed_result(message, content)
     return Completed(message=message, data=content)
 
 

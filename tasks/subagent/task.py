@@ -9,7 +9,7 @@ from typing import Any
 from prefect import task
 from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
-from prefect.states import Cancelled, Failed
+from prefect.states import Cancelled
 from prefect.transactions import get_transaction
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model
@@ -35,6 +35,7 @@ from ...measures.clock import run_time
 from ...result import Usage
 from ...runs import RunFolder
 from ...toolsets.calling.pictures import bare
+from ..failed_result import failed_result
 from ..race import run_in_race
 from ..spans import agent_span, note_answer
 from ..tags import tag_task_run
@@ -92,7 +93,7 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     content = result.model_dump(mode="json")
     if result.category is None:
         return content
-    return Failed(message=f"{result.category}: {result.error}", data=content)
+    return await failed_result(f"{result.category}: {result.error}", content)
 
 
 async def _answer(request: SubagentRequest) -> SubagentResult:

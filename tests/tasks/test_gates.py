@@ -40,7 +40,7 @@ class Held:
         if "pairs" in asked.artifact:
             await Held.pair.wait()
         Held.under_way -= 1
-        return Finding(status="passed")
+        return Finding(status="failed" if "fails" in asked.artifact else "passed")
 
 
 NAMES = ("one-of", "two-of", "three-of")
@@ -102,6 +102,13 @@ def test_what_was_inspected_before_is_not_inspected_again() -> None:
     heard, (first, again, other) = inspected("a text", "a text", "another text")
     assert [first.name, again.name, other.name] == ["Completed", "Cached", "Completed"]
     assert len(heard) == 2 * len(NAMES)
+
+
+@pytest.mark.usefixtures("prefect_server", "swarm_home", "held")
+def test_what_failed_before_is_not_inspected_again() -> None:
+    heard, (first, again) = inspected("it fails", "it fails", names=("one-of",))
+    assert [first.name, again.name] == ["Failed", "Cached"]
+    assert [result.status for result in heard] == ["failed"]
 
 
 @pytest.mark.usefixtures("prefect_server", "swarm_home", "held")
