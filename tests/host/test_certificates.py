@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from pathlib import Path
 
 import pytest
 from answering_server import Fixed, OwnCa, answering_server
@@ -12,9 +13,11 @@ from flow_runs import plan_of
 from prefect_swarm import SwarmOptions, swarm
 from prefect_swarm.blocks.limiter.faults import fault_of
 from prefect_swarm.blocks.preflight import refusal
+from prefect_swarm.cli.doctor.mcp_checks import check_mcp
 from prefect_swarm.errors import ToolsetError, UnavailableError
 from prefect_swarm.host.certificates import certificate_problem
 from prefect_swarm.toolsets.mcp.configuration import read_servers
+from prefect_swarm.toolsets.mcp.oauth.login import log_in
 from prefect_swarm.toolsets.mcp.owner import ServerOwner
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import ModelConnectionError
@@ -72,9 +75,10 @@ def test_a_request_is_not_sent_again_to_it(own: OwnCa, monkeypatch: pytest.Monke
     assert (fault.kind, fault.why) == ("denied", "certificate not accepted")
 
 
-def test_an_mcp_servers_is_named(own: OwnCa) -> None:
+@pytest.mark.parametrize("kind", ["http", "sse"])
+def test_an_mcp_servers_is_named(kind: str, own: OwnCa) -> None:
     async def ask(url: str) -> None:
-        text = json.dumps({"mcpServers": {"shop": {"url": f"{url}/mcp"}}})
+        text = json.dumps({"mcpServers": {"shop": {"url": f"{url}/mcp", "type": kind}}})
         (endpoint,) = read_servers(text, {}, "the test")
         owner = ServerOwner(endpoint, at_once=1)
         try:
@@ -85,6 +89,25 @@ def test_an_mcp_servers_is_named(own: OwnCa) -> None:
     with answering_server(Fixed(), own) as server, pytest.raises(ToolsetError) as failure:
         asyncio.run(ask(server.url))
     assert WHY in failure.value.problem
+    assert "SSL_CERT_FILE" in failure.value.fix
+
+
+def test_an_mcp_servers_is_named_by_doctor_and_where_a_person_logs_in(
+    own: OwnCa, tmp_path: Path
+) -> None:
+    async def show(_: str) -> None:
+        raise AssertionError("nothing is shown")
+
+    path = tmp_path / "tools.json"
+    with answering_server(Fixed(), own) as server:
+        entry = {"url": f"{server.url}/mcp"}
+        path.write_text(json.dumps({"mcpServers": {"shop": entry}}))
+        [check] = check_mcp(SwarmOptions(mcp=str(path)))
+        (endpoint,) = read_servers(path.read_text(), {}, "the test")
+        with pytest.raises(ToolsetError, match=WHY) as failure:
+            asyncio.run(log_in(endpoint, show))
+    assert WHY in check.detail
+    assert "SSL_CERT_FILE" in check.fix
     assert "SSL_CERT_FILE" in failure.value.fix
 
 

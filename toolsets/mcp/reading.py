@@ -12,6 +12,7 @@ from ...errors import InputError
 from ...text_files import read_text
 from .configuration import McpEndpoint, read_servers, server_of
 from .written.forms import folder_variables
+from .written.naming import slugs
 
 __all__ = ["servers_named"]
 
@@ -59,7 +60,8 @@ async def _servers(name: str, variables: Mapping[str, str]) -> tuple[McpEndpoint
             "Create it in the Prefect UI, or see `prefect block ls`.",
         ) from None
     # The user wrote its values into a form, where no variable of this process is meant.
-    server = server_of(block_name, block.get_entry(), None, name)
+    slug = slugs([block_name])[block_name]
+    server = server_of(block_name, block.get_entry(), None, name, slug=slug)
     return () if server is None else (server,)
 
 

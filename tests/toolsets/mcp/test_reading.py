@@ -124,6 +124,13 @@ def test_a_block_of_a_process_has_its_environment() -> None:
 
 
 @pytest.mark.usefixtures("prefect_server")
+def test_a_block_may_have_a_name_that_no_toolset_can_have() -> None:
+    McpServer(command="serve").save("21st-dev", overwrite=True)
+    [server] = named("block:mcp-server/21st-dev")
+    assert (server.name, server.shown) == ("server-21st-dev", "21st-dev")
+
+
+@pytest.mark.usefixtures("prefect_server")
 def test_a_block_of_an_older_server_says_so() -> None:
     McpServer(url="https://x.org/events", sse=True).save("older", overwrite=True)
     [server] = named("block:mcp-server/older")
