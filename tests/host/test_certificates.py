@@ -14,8 +14,8 @@ from prefect_swarm import SwarmOptions, swarm
 from prefect_swarm.blocks.limiter.faults import fault_of
 from prefect_swarm.blocks.preflight import refusal
 from prefect_swarm.cli.doctor.mcp_checks import check_mcp
-from prefect_swarm.errors import ToolsetError, UnavailableError
-from prefect_swarm.host.certificates import certificate_problem
+from prefect_swarm.errors import InputError, ToolsetError, UnavailableError
+from prefect_swarm.host.certificates import certificate_problem, check_ca_files
 from prefect_swarm.toolsets.mcp.configuration import read_servers
 from prefect_swarm.toolsets.mcp.oauth.login import log_in
 from prefect_swarm.toolsets.mcp.owner import ServerOwner
@@ -109,6 +109,18 @@ def test_an_mcp_servers_is_named_by_doctor_and_where_a_person_logs_in(
     assert WHY in check.detail
     assert "SSL_CERT_FILE" in check.fix
     assert "SSL_CERT_FILE" in failure.value.fix
+
+
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "PREFECT_API_SSL_CERT_FILE"])
+def test_a_file_of_certificates_that_can_not_be_read_is_named(
+    name: str, own: OwnCa, tmp_path: Path
+) -> None:
+    (empty := tmp_path / "empty.pem").write_text("no certificate")
+    check_ca_files({name: str(own.ca)})
+    check_ca_files({name: ""})
+    for path, why in ((tmp_path / "gone", "No such file"), (empty, "it has no certificate")):
+        with pytest.raises(InputError, match=f"{name} names {path}, which can't be read: {why}"):
+            check_ca_files({name: str(path)})
 
 
 def test_it_is_found_in_what_an_error_was_raised_from() -> None:

@@ -59,6 +59,14 @@ def test_a_login_is_named_with_the_settings_that_may_be_missing(
     assert all(name in fault.fix for name in settings)
 
 
+@pytest.mark.parametrize("address", ["localhost:4200/api", "foo", "http://a:b:c/api"])
+def test_what_is_no_address_is_a_wrong_setting(address: str) -> None:
+    fault = find_fault(address)
+    assert fault is not None
+    assert (fault.is_setting, "PREFECT_API_URL" in fault.fix) == (True, True)
+    assert fault.why.startswith("it is no address: ")
+
+
 def test_a_key_that_is_refused_is_not_called_missing() -> None:
     with answering_server(Fixed(401)) as server, temporary_settings({PREFECT_API_KEY: "old"}):
         fault = find_fault(server.url)
