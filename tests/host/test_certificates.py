@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,3 +141,17 @@ def test_it_is_found_in_words_alone() -> None:
 
 def test_another_error_is_none() -> None:
     assert certificate_problem(OSError("connection refused")) == ""
+
+
+def test_a_missing_file_is_said_before_prefect_fails_for_it(swarm_home: Path) -> None:
+    code = "import sys; sys.argv[1:] = ['run', 'x']; from prefect_swarm.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "SSL_CERT_FILE": str(swarm_home / "gone.pem")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert f"SSL_CERT_FILE names {swarm_home / 'gone.pem'}, which can't be read" in done.stderr
+    assert "Traceback" not in done.stderr
