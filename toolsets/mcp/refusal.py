@@ -90,7 +90,8 @@ def _said(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return next(filter(None, map(_said, cast("list[Any]", value))), "")
+        items = cast("list[Any]", value)
+        return next((text for each in items if (text := _said(each))), "")
     if not isinstance(value, dict):
         return ""
     held = cast("dict[str, Any]", value)

@@ -30,12 +30,11 @@ def readable_result(result: Mapping[str, Any]) -> dict[str, Any]:
     read = dict(result)
     if not _CONTENTS & set(read) and set(read) - _BESIDE:
         return read  # It is of another kind, such as a question.
-    content, structured = read.get("content"), read.get("structuredContent")
-    if isinstance(content, str | dict):
-        content = [content]
-    if content is not None and not isinstance(content, list):
+    content: Any = read.get("content")
+    structured = read.get("structuredContent")
+    if content is not None and not isinstance(content, str | dict | list):
         return read
-    parts = cast("list[Any]", content or [])
+    parts = cast("list[Any]", [content] if isinstance(content, str | dict) else content or [])
     read["content"] = [*map(_readable, parts)]
     if "structuredContent" in read and not isinstance(structured, dict):
         del read["structuredContent"]
