@@ -37,13 +37,21 @@ async def servers_named(
     found: dict[str, McpEndpoint] = {}
     for name in filter(None, (part.strip() for part in (named or "").split(","))):
         for server in await _servers(name, variables):
-            if found.get(server.name, server) != server:
+            if found.get(server.shown, server) != server:
                 raise InputError(
-                    f"Two MCP servers are named {server.name!r}; the second is of {name}.",
+                    f"Two MCP servers are named {server.shown!r}; the second is of {name}.",
                     "Rename one of them: agents are given tools by that name.",
                 )
-            found[server.name] = server
-    return tuple(found.values())
+            found[server.shown] = server
+    # Names of several files may differ, and their slugs be equal.
+    slug_of = slugs(found)
+    return tuple(_called(server, slug_of[shown]) for shown, server in found.items())
+
+
+def _called(server: McpEndpoint, name: str) -> McpEndpoint:
+    if server.name == name:
+        return server
+    return server.model_copy(update={"name": name, "title": server.shown})
 
 
 async def _servers(name: str, variables: Mapping[str, str]) -> tuple[McpEndpoint, ...]:

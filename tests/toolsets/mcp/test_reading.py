@@ -49,6 +49,14 @@ def test_variables_are_those_of_the_environment(
     assert server.how == StdioServer(command="z")
 
 
+def test_names_of_several_files_are_told_apart_as_those_of_a_single_file(tmp_path: Path) -> None:
+    files = written(tmp_path / "a.json", "My Notes"), written(tmp_path / "b.json", "My.Notes")
+    found = named(",".join(map(str, files)), RUN="y")
+    assert [server.shown for server in found] == ["My Notes", "My.Notes"]
+    both = written(tmp_path / "both.json", "My Notes", "My.Notes")
+    assert found == named(str(both), RUN="y")
+
+
 def test_two_servers_of_a_name_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "b.json"
     other.write_text('{"mcpServers": {"a": {"command": "other"}}}')
