@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ..flows.options import SwarmOptions
+from ..host.certificates import check_ca_files
+from ..host.socks import check_proxies
 from ..task_ir import TIERS, TierName
 from .progress.session import say
 
@@ -22,9 +25,13 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
         orchestrated: Whether the orchestrator has something to do.
 
     Raises:
-        InputError: A model's name has none of the known forms.
+        InputError: A model's name has none of the known forms, or no server can be reached with
+            what the environment says of proxies and certificates.
         ModelError: A model can't be had.
     """
+    # First: with a wrong variable not even Prefect can be imported.
+    check_proxies()
+    check_ca_files(os.environ)
     from ..blocks.models import resolve_model
 
     tiers: list[TierName] = [*TIERS, "orchestrator"] if orchestrated else [*TIERS]

@@ -11,7 +11,13 @@ from uuid import UUID
 import httpx
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun
-from prefect.exceptions import CancelledRun, ObjectNotFound, Pause, PausedRun
+from prefect.exceptions import (
+    CancelledRun,
+    ObjectNotFound,
+    Pause,
+    PausedRun,
+    PrefectHTTPStatusError,
+)
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
 
@@ -31,9 +37,11 @@ from .control import not_waiting
 from .lock import exclusive
 from .lost.place import check_not_lost, noted_place
 from .options import SwarmOptions, stored_options
+from .schema_flow import refused_in_short
 from .stored.changes import changed_options, goes_on, steps_to_begin_again
 from .swarm import swarm
 from .temporary_server.ensured import ensure_server
+from .temporary_server.reaching import refusal_of
 
 __all__ = ["resume"]
 
@@ -119,6 +127,8 @@ async def _server() -> AsyncGenerator[PrefectClient]:
         async with client:
             yield client
     except (httpx.HTTPError, RuntimeError) as error:
+        if isinstance(error, PrefectHTTPStatusError) and (refusal := refusal_of(error)) is not None:
+            raise refusal from error
         # Prefect's client raises a RuntimeError when it can't connect at all.
         raise ServerError(
             f"The Prefect server at {client.api_url} can't be reached: {error}.",
@@ -170,7 +180,8 @@ async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
     }
     try:
         with without_prefect_spans(), not_waiting():
-            result = await run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
+            going = run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
+            result = await refused_in_short(going)
     except (Pause, PausedRun) as error:
         raise left_waiting(error) from None
     except CancelledRun:

@@ -15,6 +15,7 @@ from ..result import excerpt
 from ..tracing.prefect_spans import awaited_without_prefect_spans
 from .given.plans import within_limit
 from .temporary_server.ensured import ensure_server
+from .temporary_server.reaching import refusal_of
 
 __all__ = ["WITH_SCHEMAS", "SchemaFlow", "refused_in_short", "schema_flow"]
 
@@ -75,14 +76,17 @@ class SchemaFlow(Flow[P, R]):
 
 
 async def refused_in_short(called: Awaitable[R]) -> R:
-    """Await a flow; where the server refuses its parameters the error doesn't repeat them all.
+    """Await a flow; where the server refuses it the error says what to do, and no parameters.
 
     Raises:
-        InputError: The server refuses them.
+        InputError: The server refuses the parameters.
+        ServerError: It wants a login, or other rights.
     """
     try:
         return await called
     except PrefectHTTPStatusError as error:
+        if (refusal := refusal_of(error)) is not None:
+            raise refusal from error
         if error.response.status_code not in _REFUSED or "flow_runs" not in str(error.request.url):
             raise
         size = len(error.request.content)

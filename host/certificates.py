@@ -1,4 +1,4 @@
-"""What to do about a server whose certificate this machine doesn't know. Pure.
+"""What to do about a server whose certificate this machine doesn't know.
 
 Tried with Prefect's client, with those of the providers and of MCP servers: all read SSL_CERT_FILE,
 and none reads REQUESTS_CA_BUNDLE. Prefect's client alone reads PREFECT_API_SSL_CERT_FILE as well.
@@ -7,9 +7,11 @@ and none reads REQUESTS_CA_BUNDLE. Prefect's client alone reads PREFECT_API_SSL_
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-__all__ = ["CA_FIX", "PREFECT_CA_FIX", "certificate_problem"]
+from ..errors import InputError
+
+__all__ = ["CA_FIX", "PREFECT_CA_FIX", "certificate_problem", "check_ca_files"]
 
 CA_FIX = (
     "If a CA of your own signed it, set SSL_CERT_FILE to a PEM file with that CA's certificate, "
@@ -20,6 +22,26 @@ PREFECT_CA_FIX = (
     "SSL_CERT_FILE, for all servers, to a PEM file with that CA's certificate."
 )
 _MARK = "CERTIFICATE_VERIFY_FAILED"
+
+
+def check_ca_files(environment: Mapping[str, str]) -> None:
+    """Raise an `InputError` where a variable names a file whose certificates can't be read.
+
+    The clients fail when they are made, and say neither which file nor which variable.
+    """
+    for name in _VARIABLES:
+        if path := environment.get(name):
+            try:
+                ssl.create_default_context(cafile=path)
+            except OSError as error:
+                why = "it has no certificate" if isinstance(error, ssl.SSLError) else error.strerror
+                raise InputError(
+                    f"{name} names {path}, which can't be read: {why}.",
+                    "Name a PEM file with certificates, or unset it.",
+                ) from None
+
+
+_VARIABLES = ("SSL_CERT_FILE", "PREFECT_API_SSL_CERT_FILE")
 
 
 def certificate_problem(error: BaseException) -> str:

@@ -25,15 +25,22 @@ def check_data_folder(use: FolderUse) -> Path:
     try:
         if use == "write":
             try_folder(folder)
-        # A folder that isn't there yet is an empty one.
-        elif folder.exists() or folder.is_symlink():
+        else:
             next(folder.iterdir(), None)
+    except FileNotFoundError as error:
+        # A folder that isn't there yet is an empty one.
+        if use == "write" or folder.is_symlink():
+            raise _unusable(folder, use, error) from None
     except OSError as error:
-        raise InputError(
-            f"The data folder {folder} can't be {_DOINGS[use]}: {_reason(folder, error)}.",
-            f"Set {home_variable()} to a folder that can be written to, or mend this one.",
-        ) from None
+        raise _unusable(folder, use, error) from None
     return folder
+
+
+def _unusable(folder: Path, use: FolderUse, error: OSError) -> InputError:
+    return InputError(
+        f"The data folder {folder} can't be {_DOINGS[use]}: {_reason(folder, error)}.",
+        f"Set {home_variable()} to a folder that can be written to, or mend this one.",
+    )
 
 
 _DOINGS = {"read": "read", "write": "written to"}

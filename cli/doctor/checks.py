@@ -18,6 +18,8 @@ from ...files import HOME_VARIABLE
 from ...flows.options import SwarmOptions
 from ...flows.temporary_server.reaching import find_fault
 from ...flows.temporary_server.server import configured_url
+from ...host.certificates import check_ca_files
+from ...host.socks import check_proxies
 from ...local_extra import require_llama_cpp
 from ...settings.data_folder import check_data_folder
 from ...task_ir import TIERS, TierName
@@ -44,6 +46,7 @@ def check_all(options: SwarmOptions, *, deep: bool, login: bool = False) -> list
         ("python", _python),
         ("packages", _packages),
         ("versions", check_versions),
+        ("network", _network),
         ("model", lambda: _models(options, deep=deep)),
         ("model memory", lambda: check_model_memory(options)),
         ("planner", lambda: _planner(options)),
@@ -175,6 +178,12 @@ def _memory() -> Iterable[Check]:
             yield Check("memory", "warn", unfinished.problem, unfinished.advice)
         else:
             yield Check("memory", "ok", f"{store.log.count():,} episodes")
+
+
+def _network() -> Iterable[Check]:
+    check_proxies()
+    check_ca_files(os.environ)
+    return ()
 
 
 def _prefect() -> Iterable[Check]:

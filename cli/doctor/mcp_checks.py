@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InputError, ToolsetError
 from ...flows.options import SwarmOptions
+from ...host.certificates import CA_FIX, certificate_problem
 from ...text import clean, one_line, plural
 from .check import Check
 
@@ -80,7 +81,8 @@ async def _check(server: McpEndpoint) -> Check:
         async with owned(server, 1) as owner:
             tools = await owner.tools(_SECONDS)
     except ToolsetError as error:
-        return Check(title, "fail", error.problem, "Look at its configuration.")
+        fix = CA_FIX if certificate_problem(error) else "Look at its configuration."
+        return Check(title, "fail", error.problem, fix)
     names = one_line(", ".join(tools.definitions), 200)
     what = f"{plural(len(tools.definitions), 'tool')}: {names}" if names else "no tools"
     called = f"; plans call it {server.name}" if server.title else ""

@@ -19,7 +19,7 @@ from ...tasks.report.page import (
 from ...tasks.report.pages.links import SEE_ALSO
 from ...tasks.report.timeline import LEGEND, timeline
 from ...tasks.report.view import RunView
-from .printing import console, print_section, print_table, print_text
+from .printing import console, drawable, print_section, print_table, print_text
 
 __all__ = ["print_page", "print_sections"]
 
@@ -49,7 +49,7 @@ def print_sections(sections: Sequence[Section], view: RunView) -> None:
         if not blocks:
             continue
         is_drawn = any(isinstance(block, Drawing) for block in blocks)
-        print_section(f"{section.title}   {LEGEND}" if is_drawn else section.title)
+        print_section(drawable(f"{section.title}   {LEGEND}") if is_drawn else section.title)
         for block in blocks:
             _print(block, view)
 
@@ -72,7 +72,7 @@ def _print(block: Block, view: RunView) -> None:
                 print_text(f"[{left_out:,} more characters]")
         case Drawing():
             for line in _drawn(view):
-                print_text(line)
+                print_text(drawable(line))
 
 
 def _print_table(block: Table) -> None:

@@ -16,7 +16,7 @@ from ...text import clean, escaped
 from ..standard_streams import can_write
 from .table import table_lines
 
-__all__ = ["console", "print_json", "print_section", "print_table", "print_text"]
+__all__ = ["console", "drawable", "print_json", "print_section", "print_table", "print_text"]
 
 _PIPED_COLUMNS = 120
 
@@ -52,6 +52,15 @@ def print_text(text: str) -> None:
         console().print(Text(clean(text)))
     else:
         print(clean(text))  # noqa: T201 - the command's own output
+
+
+def drawable(line: str) -> str:
+    """Return a line of a drawing in characters that standard output has."""
+    return line if can_write(_BARS, sys.stdout) else line.translate(_PLAIN_BARS)
+
+
+_BARS = "█░▒"
+_PLAIN_BARS = str.maketrans(_BARS, "#.x")
 
 
 def print_section(title: str, lines: Iterable[str] = ()) -> None:

@@ -24,8 +24,11 @@ _BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _logger = logging.getLogger("prefect_swarm.runs")
 
 
-def is_passing(error: Exception) -> bool:
+def is_passing(error: BaseException) -> bool:
     """Say whether the server may take it later: it is away or busy, or its database is locked."""
+    if isinstance(error, ServerError) and isinstance(error.__cause__, PrefectHTTPStatusError):
+        # What it refuses for want of a login it refuses the next time, too.
+        error = error.__cause__
     if isinstance(error, PrefectHTTPStatusError):
         return error.response.status_code in _BUSY
     # Prefect's client raises a RuntimeError when it can't connect at all.

@@ -109,5 +109,6 @@ async def _created(parameters: dict[str, Any]) -> FlowRun:
 
 async def _run(flow_run: FlowRun, parameters: dict[str, Any]) -> SwarmResult:
     with without_prefect_spans():
-        result = await run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
+        going = run_flow_async(swarm, flow_run=flow_run, parameters=parameters)
+        result = await refused_in_short(going)
     return SwarmResult.model_validate(result)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 from prefect.context import FlowRunContext
 from prefect.logging import get_logger
 
+from ...host.certificates import check_ca_files
 from ...host.loopback import keep_loopback_direct
 from ...host.socks import check_proxies
 from .backoffs import say_backoffs
@@ -35,6 +37,7 @@ def ensure_server() -> None:
     if FlowRunContext.get() is not None:
         return
     check_proxies()
+    check_ca_files(os.environ)
     say_backoffs()
     with _lock:
         if (url := configured_url()) is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 from uuid import UUID
 
 from ...errors import ServerError
@@ -12,9 +12,10 @@ from ...host.certificates import PREFECT_CA_FIX, certificate_problem
 
 if TYPE_CHECKING:
     import httpx
+    from prefect.exceptions import PrefectHTTPStatusError
     from prefect.settings import Settings
 
-__all__ = ["Unusable", "find_fault", "judge_answer"]
+__all__ = ["Unusable", "find_fault", "judge_answer", "refusal_of"]
 
 _PROBE = f"flow_runs/{UUID(int=0)}"
 """What each server knows the way to, and none lets be read without a login."""
@@ -76,11 +77,28 @@ def find_fault(url: str, timeout_s: float = 5.0) -> Unusable | None:
     except httpx.ProxyError as error:
         fix = "Check HTTP_PROXY and HTTPS_PROXY, or add the server's host to NO_PROXY."
         return Unusable(f"the proxy says {error}", fix)
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        return Unusable(f"it is no address: {str(error).rstrip('.')}", _PAGE)
+    except (httpx.HTTPError, OSError) as error:
         if problem := certificate_problem(error):
             return Unusable(f"its certificate isn't accepted: {problem}", PREFECT_CA_FIX)
         return Unusable(str(error) or type(error).__name__, _START, is_setting=False)
     return judge_answer(answer.status_code, _kind(answer), _way(answer), headers)
+
+
+def refusal_of(error: PrefectHTTPStatusError) -> ServerError | None:
+    """Return what a server says that refuses a single request; None for other answers.
+
+    A key may read and not write, and a login may end while a run goes on.
+    """
+    status, request = error.response.status_code, error.request
+    if status not in (401, 403):
+        return None
+    fault = judge_answer(status, "own", "", request.headers)
+    way = f"{request.method} {request.url.path}"
+    why = f"{fault.why} for {way}" if fault else way
+    address = f"{request.url.scheme}://{request.url.netloc.decode()}"
+    return Unusable(why, fault.fix if fault else _LOGINS).error(address)
 
 
 def judge_answer(status: int, kind: Kind, way: str, headers: Mapping[str, str]) -> Unusable | None:
@@ -106,7 +124,7 @@ def judge_answer(status: int, kind: Kind, way: str, headers: Mapping[str, str]) 
     if status >= 500:
         return Unusable(f"it answers {status}", _START, is_setting=False)
     if kind == "no way":
-        return Unusable("it is not Prefect's API (404)", _PAGE)
+        return Unusable(f"it is not Prefect's API ({status})", _PAGE)
     if kind == "page":
         led = f", at {way}" if way else ""
         return Unusable(f"it answers with a page for people, such as a login's{led}", _PAGE)
@@ -137,8 +155,19 @@ def _verify(url: str, settings: Settings) -> ssl.SSLContext | bool:
 def _kind(answer: httpx.Response) -> Kind:
     if "html" in answer.headers.get("content-type", "").lower():
         return "page"
-    # What FastAPI says of a way that it doesn't know; Prefect's own says that the run isn't there.
-    return "no way" if answer.text == '{"detail":"Not Found"}' else "own"
+    if answer.url.path.endswith("/health"):
+        return "own"
+    try:
+        found: Any = answer.json()
+    except ValueError:
+        return "no way"
+    says = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    # What FastAPI says of a way that it doesn't know; Prefect's own says that no run is there.
+    is_own = bool(says) and says != {"detail": "Not Found"}
+    return "own" if is_own and (answer.status_code != _OK or "id" in says) else "no way"
+
+
+_OK = 200
 
 
 def _way(answer: httpx.Response) -> str:

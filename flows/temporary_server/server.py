@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...errors import ServerError
+from ...host.certificates import check_ca_files
 from ...host.socks import check_proxies
 from .backoffs import say_backoffs
 from .reaching import find_fault
@@ -77,6 +78,7 @@ class Server:
 def prefect_server(say: Callable[[str], None]) -> Server:
     """Provide a server; one that is started may still be starting, so `wait` for it."""
     check_proxies()
+    check_ca_files(os.environ)
     say_backoffs()
     url = configured_url()
     if url is not None:

@@ -46,3 +46,13 @@ def test_doctor_says_it_among_its_findings(swarm_home: Path, invoke: Invoke) -> 
     result = invoke("doctor")
     assert result.exit_code == 1
     assert f"The data folder {swarm_home} can't be written to" in result.stdout
+
+
+def test_a_home_that_is_no_folder_is_said(
+    monkeypatch: pytest.MonkeyPatch, swarm_home: Path, invoke: Invoke
+) -> None:
+    swarm_home.touch()
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_HOME", str(swarm_home / "within"))
+    result = invoke("runs")
+    assert result.exit_code == 2
+    assert f"can't be read: {swarm_home} is not a folder" in result.stderr

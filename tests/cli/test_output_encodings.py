@@ -75,9 +75,13 @@ def test_after_a_paid_run_nothing_is_lost(plan: Path, swarm_home: Path) -> None:
     assert code == 0, errors
     assert "Straße \\u2192 12 € · \\ud83d\\ude00" in out
     assert NOTE.format("cp1252") in errors
+    assert "Timeline   # working  . waiting for the model  x failed" in out
     assert "prefect-swarm inspect RUN" in errors
     (folder,) = (swarm_home / "runs").iterdir()
     assert json.loads((folder / "result.json").read_text("utf-8"))["answer"] == ANSWER
+    _, out, _ = ended("inspect", folder.name, "--page", "timeline", encoding="ascii")
+    assert "##" in out
+    assert "\\u2588" not in out
     code, out, _ = ended("inspect", folder.name, "--json", encoding="ascii")
     assert (code, json.loads(out)["answer"]) == (0, ANSWER)
 

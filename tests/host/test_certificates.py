@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import ssl
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from answering_server import Fixed, OwnCa, answering_server
@@ -12,9 +16,11 @@ from flow_runs import plan_of
 from prefect_swarm import SwarmOptions, swarm
 from prefect_swarm.blocks.limiter.faults import fault_of
 from prefect_swarm.blocks.preflight import refusal
-from prefect_swarm.errors import ToolsetError, UnavailableError
-from prefect_swarm.host.certificates import certificate_problem
+from prefect_swarm.cli.doctor.mcp_checks import check_mcp
+from prefect_swarm.errors import InputError, ToolsetError, UnavailableError
+from prefect_swarm.host.certificates import certificate_problem, check_ca_files
 from prefect_swarm.toolsets.mcp.configuration import read_servers
+from prefect_swarm.toolsets.mcp.oauth.login import log_in
 from prefect_swarm.toolsets.mcp.owner import ServerOwner
 from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import ModelConnectionError
@@ -72,9 +78,10 @@ def test_a_request_is_not_sent_again_to_it(own: OwnCa, monkeypatch: pytest.Monke
     assert (fault.kind, fault.why) == ("denied", "certificate not accepted")
 
 
-def test_an_mcp_servers_is_named(own: OwnCa) -> None:
+@pytest.mark.parametrize("kind", ["http", "sse"])
+def test_an_mcp_servers_is_named(kind: str, own: OwnCa) -> None:
     async def ask(url: str) -> None:
-        text = json.dumps({"mcpServers": {"shop": {"url": f"{url}/mcp"}}})
+        text = json.dumps({"mcpServers": {"shop": {"url": f"{url}/mcp", "type": kind}}})
         (endpoint,) = read_servers(text, {}, "the test")
         owner = ServerOwner(endpoint, at_once=1)
         try:
@@ -86,6 +93,37 @@ def test_an_mcp_servers_is_named(own: OwnCa) -> None:
         asyncio.run(ask(server.url))
     assert WHY in failure.value.problem
     assert "SSL_CERT_FILE" in failure.value.fix
+
+
+def test_an_mcp_servers_is_named_by_doctor_and_where_a_person_logs_in(
+    own: OwnCa, tmp_path: Path
+) -> None:
+    async def show(_: str) -> None:
+        raise AssertionError("nothing is shown")
+
+    path = tmp_path / "tools.json"
+    with answering_server(Fixed(), own) as server:
+        entry = {"url": f"{server.url}/mcp"}
+        path.write_text(json.dumps({"mcpServers": {"shop": entry}}))
+        [check] = check_mcp(SwarmOptions(mcp=str(path)))
+        (endpoint,) = read_servers(path.read_text(), {}, "the test")
+        with pytest.raises(ToolsetError, match=WHY) as failure:
+            asyncio.run(log_in(endpoint, show))
+    assert WHY in check.detail
+    assert "SSL_CERT_FILE" in check.fix
+    assert "SSL_CERT_FILE" in failure.value.fix
+
+
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "PREFECT_API_SSL_CERT_FILE"])
+def test_a_file_of_certificates_that_can_not_be_read_is_named(
+    name: str, own: OwnCa, tmp_path: Path
+) -> None:
+    (empty := tmp_path / "empty.pem").write_text("no certificate")
+    check_ca_files({name: str(own.ca)})
+    check_ca_files({name: ""})
+    for path, why in ((tmp_path / "gone", "No such file"), (empty, "it has no certificate")):
+        with pytest.raises(InputError, match=f"{name} names {path}, which can't be read: {why}"):
+            check_ca_files({name: str(path)})
 
 
 def test_it_is_found_in_what_an_error_was_raised_from() -> None:
@@ -103,3 +141,17 @@ def test_it_is_found_in_words_alone() -> None:
 
 def test_another_error_is_none() -> None:
     assert certificate_problem(OSError("connection refused")) == ""
+
+
+def test_a_missing_file_is_said_before_prefect_fails_for_it(swarm_home: Path) -> None:
+    code = "import sys; sys.argv[1:] = ['run', 'x']; from prefect_swarm.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "SSL_CERT_FILE": str(swarm_home / "gone.pem")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 2
+    assert f"SSL_CERT_FILE names {swarm_home / 'gone.pem'}, which can't be read" in done.stderr
+    assert "Traceback" not in done.stderr

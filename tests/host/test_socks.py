@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.host.socks import check_proxies, socks_variable
+from prefect_swarm.host.socks import check_proxies, socks_variable, unreadable_variable
 
 
 @pytest.mark.parametrize("name", ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "http_proxy"])
@@ -28,3 +28,21 @@ def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="ALL_PROXY names a SOCKS proxy") as failure:
         check_proxies()
     assert "pip install socksio" in failure.value.fix
+
+
+@pytest.mark.parametrize(
+    "value", ["proxy:bar:baz", "http://proxy:80a", "ftp://proxy:1", "http://", "http://[::1:80"]
+)
+def test_what_is_no_address_is_named(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", value)
+    with pytest.raises(InputError, match="HTTPS_PROXY is no address of a proxy") as failure:
+        check_proxies()
+    assert "HTTPS_PROXY=http://proxy.example:3128" in failure.value.fix
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "proxy", "proxy:3128", "http://u:p@proxy:1/", "HTTP://[::1]:80", "socks5h://proxy:1"],
+)
+def test_what_clients_take_is_taken(value: str) -> None:
+    assert unreadable_variable({"http_proxy": value, "no_proxy": ":::"}) == ""

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FLOOD_BYTES", "PICTURE", "SERVER"]
+__all__ = ["FLOOD_BYTES", "PICTURE", "SERVER", "TOOLS"]
 
 SERVER = Path(__file__)
 FLOOD_BYTES = 50_000_000
@@ -141,6 +141,16 @@ def picture(number: int, kind: str = "image/png", size: int = 0) -> None:
     send({"id": number, "result": {"content": content}})
 
 
+def odd_picture(number: int) -> None:
+    """Give a text, a picture as pages have it, and what is no content."""
+    content = [
+        {"type": "text", "text": "Here it is.", "annotations": {"priority": 7}},
+        {"type": "image", "data": f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"},
+        {"type": "video", "data": "AAAA", "mimeType": "video/mp4"},
+    ]
+    send({"id": number, "result": {"content": content, "structuredContent": [1]}})
+
+
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
@@ -169,7 +179,7 @@ TOOLS: dict[str, Callable[..., str | None]] = {
 if "CHANGING" in os.environ:
     TOOLS.update({"change": change, "older": older})
 if "PICTURES" in os.environ:
-    TOOLS["picture"] = picture
+    TOOLS.update({"picture": picture, "odd_picture": odd_picture})
 
 
 def send(message: dict[str, Any]) -> None:
@@ -199,7 +209,8 @@ def take(message: dict[str, Any]) -> None:
             send({"id": number, "result": {**result, "serverInfo": server}})
         case "tools/list":
             tools = [listed(name, tool) for name, tool in TOOLS.items()]
-            send({"id": number, "result": {"tools": tools + (ODD if "ODD" in os.environ else [])}})
+            tools += ODD if "ODD" in os.environ else []
+            send({"id": number, "result": {"tools": tools, "nextCursor": ""}})
         case "tools/call":
             text = TOOLS[given["name"]](number, **given.get("arguments") or {})
             if text is not None:

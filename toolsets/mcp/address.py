@@ -58,9 +58,11 @@ class Refusals:
             return
         body = "" if _is_stream(response) else (await _text(response))[:4096]
         headers = {name.lower(): value for name, value in response.headers.items()}
-        self.last = refusal_text(response.status_code, headers, body, self.sent)
+        is_sse = self._server.kind == "sse"
+        status = response.status_code
+        self.last = refusal_text(status, headers, body, self.sent, over_sse=is_sse)
         self.count += 1
-        if self._server.kind == "sse":
+        if is_sse:
             self.lost.set()
 
 

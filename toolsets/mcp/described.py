@@ -62,7 +62,7 @@ def described(
     for tool in tools:
         if not _is_wanted(tool.name, endpoint):
             continue
-        if tool.name in by_name:
+        if by_name.get(tool.name, tool) != tool:
             problems[tool.name] = "the server has another tool of that name, which is used"
         by_name.setdefault(tool.name, tool)
     names = given_names([*by_name])

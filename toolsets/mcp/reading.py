@@ -12,6 +12,7 @@ from ...errors import InputError
 from ...text_files import read_text
 from .configuration import McpEndpoint, read_servers, server_of
 from .written.forms import folder_variables
+from .written.naming import slugs
 
 __all__ = ["servers_named"]
 
@@ -36,13 +37,21 @@ async def servers_named(
     found: dict[str, McpEndpoint] = {}
     for name in filter(None, (part.strip() for part in (named or "").split(","))):
         for server in await _servers(name, variables):
-            if found.get(server.name, server) != server:
+            if found.get(server.shown, server) != server:
                 raise InputError(
-                    f"Two MCP servers are named {server.name!r}; the second is of {name}.",
+                    f"Two MCP servers are named {server.shown!r}; the second is of {name}.",
                     "Rename one of them: agents are given tools by that name.",
                 )
-            found[server.name] = server
-    return tuple(found.values())
+            found[server.shown] = server
+    # Names of several files may differ, and their slugs be equal.
+    slug_of = slugs(found)
+    return tuple(_called(server, slug_of[shown]) for shown, server in found.items())
+
+
+def _called(server: McpEndpoint, name: str) -> McpEndpoint:
+    if server.name == name:
+        return server
+    return server.model_copy(update={"name": name, "title": server.shown})
 
 
 async def _servers(name: str, variables: Mapping[str, str]) -> tuple[McpEndpoint, ...]:
@@ -59,7 +68,8 @@ async def _servers(name: str, variables: Mapping[str, str]) -> tuple[McpEndpoint
             "Create it in the Prefect UI, or see `prefect block ls`.",
         ) from None
     # The user wrote its values into a form, where no variable of this process is meant.
-    server = server_of(block_name, block.get_entry(), None, name)
+    slug = slugs([block_name])[block_name]
+    server = server_of(block_name, block.get_entry(), None, name, slug=slug)
     return () if server is None else (server,)
 
 

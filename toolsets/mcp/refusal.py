@@ -14,14 +14,21 @@ __all__ = ["Credentials", "refusal_text"]
 
 _MOST = 200
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
-_PARAMETER = re.compile(r'(\w+)="([^"]*)"')
-_SAYS = ("error_description", "message", "detail", "title", "error", "reason")
+_PARAMETER = re.compile(r'(\w+)=(?:"([^"]*)"|([^\s",]+))')
+_SAYS = ("error_description", "message", "detail", "title", "error", "errors", "reason", "msg")
 
 Credentials = str
 """What a request was sent with: `none`, `header`, or `login`."""
 
 
-def refusal_text(status: int, headers: Mapping[str, str], body: str, sent: Credentials) -> str:
+def refusal_text(
+    status: int,
+    headers: Mapping[str, str],
+    body: str,
+    sent: Credentials,
+    *,
+    over_sse: bool = False,
+) -> str:
     """Return the status, the server's words, and what to do, in a line.
 
     Args:
@@ -29,13 +36,15 @@ def refusal_text(status: int, headers: Mapping[str, str], body: str, sent: Crede
         headers: Of the answer, their names in small letters.
         body: The beginning of the answer's text.
         sent: What the request had.
+        over_sse: Whether the server is spoken to as older ones are.
     """
-    challenge = dict(_PARAMETER.findall(headers.get("www-authenticate", "")))
+    found = _PARAMETER.findall(headers.get("www-authenticate", ""))
+    challenge = {name: quoted or plain for name, quoted, plain in found}
     words = challenge.get("error_description") or _words(body) or challenge.get("error", "")
     text = f"it answered {status} {_phrase(status)}".rstrip()
     if words:
         text += f": {one_line(words, _MOST).rstrip('.')}"
-    advice = _advice(status, challenge, sent)
+    advice = _advice(status, challenge, sent) or _other_transport(status, over_sse=over_sse)
     if not advice:
         return text
     return f"{text}{'' if text.endswith(('?', '!')) else '.'} {advice}"
@@ -58,6 +67,12 @@ def _advice(status: int, challenge: Mapping[str, str], sent: Credentials) -> str
         if sent == "none":
             return f"It may need a token{needs} in its headers, or a login by OAuth: {login}"
         return f"What it was sent doesn't allow this: it needs a token{needs} that does"
+    return ""
+
+
+def _other_transport(status: int, *, over_sse: bool) -> str:
+    if over_sse and status in (400, 404, 405):
+        return 'If it is a newer server that speaks streamable HTTP, write "type": "http"'
     if status in (404, 405):
         return 'If it is an older server that speaks SSE, write "type": "sse"'
     return ""
@@ -74,6 +89,9 @@ def _words(body: str) -> str:
 def _said(value: Any) -> str:
     if isinstance(value, str):
         return value
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return next((text for each in items if (text := _said(each))), "")
     if not isinstance(value, dict):
         return ""
     held = cast("dict[str, Any]", value)

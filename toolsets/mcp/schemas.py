@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -37,12 +38,38 @@ def usable_schema(schema: object) -> dict[str, Any]:
         raise SchemaError("its JSON Schema is nested too deeply") from None
     if size > _LARGEST:
         raise SchemaError(f"its JSON Schema has {size:,} bytes, more than {_LARGEST:,}")
+    held = cast("dict[str, Any]", _with_readable_patterns(held))
     if problem := schema_problem(held):
         raise SchemaError(problem.replace("the output's", "its", 1))
     kind = held.get("type", "object")
     if kind != "object" and not (isinstance(kind, list) and "object" in kind):
         raise SchemaError(f"its JSON Schema describes {kind!r}, and arguments are an object")
     return _with_one_choice({"properties": {}, **held, "type": "object"})
+
+
+def _with_readable_patterns(value: Any) -> Any:
+    r"""Leave out regular expressions that Python hasn't, such as `\p{L}` and `(?<year>\d+)`."""
+    if isinstance(value, list):
+        return [_with_readable_patterns(each) for each in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    read = {
+        key: _with_readable_patterns(each) for key, each in cast("dict[str, Any]", value).items()
+    }
+    if isinstance(pattern := read.get("pattern"), str) and not _is_pattern(pattern):
+        del read["pattern"]
+    if isinstance(named := read.get("patternProperties"), dict):
+        held = cast("dict[str, Any]", named)
+        read["patternProperties"] = {key: held[key] for key in held if _is_pattern(key)}
+    return read
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
 
 
 def _with_one_choice(schema: dict[str, Any]) -> dict[str, Any]:

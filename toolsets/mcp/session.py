@@ -1,4 +1,4 @@
-"""A session in which what is wrong with one tool costs no other tool."""
+"""A session in which what is wrong with one tool, or one part of a result, costs no other."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from pydantic import ValidationError
 
 from ...text import one_line
 from .listed import readable_tools
+from .results import readable_result
 
 __all__ = ["ForgivingSession"]
 
 _logger = logging.getLogger("prefect_swarm.toolsets")
-_LIST = "tools/list"
+_LIST, _CALL = "tools/list", "tools/call"
 _BEFORE_HANDSHAKE = "2025-11-25"
 
 
 class ForgivingSession(VersionAwareClientSession):
-    """The library refuses a whole list where one tool in it is wrong.
+    """The library refuses a whole list where one tool in it is wrong, and so a whole result.
 
     Attributes:
         left_out: Why tools of the list can't be used, by their names.
@@ -39,7 +40,9 @@ class ForgivingSession(VersionAwareClientSession):
             method: str, params: Mapping[str, Any] | None, opts: Any = None, **more: Any
         ) -> dict[str, Any]:
             raw: dict[str, Any] = await send(method, params, opts, **more)
-            return self._readable(raw, params) if method == _LIST else raw
+            if method == _LIST:
+                return self._readable(raw, params)
+            return readable_result(raw) if method == _CALL else raw
 
         # A result is checked as a whole before anybody else sees it.
         dispatcher.send_raw_request = send_raw_request
@@ -54,6 +57,9 @@ class ForgivingSession(VersionAwareClientSession):
     def _readable(self, raw: dict[str, Any], params: Mapping[str, Any] | None) -> dict[str, Any]:
         if not (params or {}).get("cursor"):
             self.left_out = {}
+        if not raw.get("nextCursor"):
+            # Some servers write an empty one, which the library takes for another page.
+            raw = {key: value for key, value in raw.items() if key != "nextCursor"}
         listed = raw.get("tools")
         if not isinstance(listed, list):
             return raw

@@ -18,6 +18,7 @@ from prefect_swarm.cli.doctor.check import Check
 from prefect_swarm.cli.doctor.mcp_checks import check_mcp
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.options import SwarmOptions
+from raw_mcp_server import TOOLS
 from raw_servers import entry
 
 
@@ -30,7 +31,7 @@ def checked(folder: Path, **servers: Any) -> list[Check]:
 def test_a_server_that_answers_is_ok_with_its_tools(tmp_path: Path) -> None:
     [check] = checked(tmp_path, raw=entry())
     assert (check.name, check.status) == ("mcp raw", "ok")
-    assert check.detail.startswith("over stdio, 13 tools: echo, pid, ")
+    assert check.detail.startswith(f"over stdio, {len(TOOLS)} tools: echo, pid, ")
 
 
 def test_one_that_can_not_be_had_does_not_hide_another(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_one_that_can_not_be_had_does_not_hide_another(tmp_path: Path) -> None:
 def test_a_tool_that_is_left_out_is_named_and_the_others_are_there(tmp_path: Path) -> None:
     [check] = checked(tmp_path, **{"My Notes": {**entry(), "env": {"ODD": True}}})
     assert (check.name, check.status) == ("mcp My Notes", "warn")
-    assert check.detail.startswith("over stdio, 14 tools: echo, pid, ")
+    assert check.detail.startswith(f"over stdio, {len(TOOLS) + 1} tools: echo, pid, ")
     assert "; plans call it My_Notes; left out: " in check.detail
     assert "dangling (its JSON Schema has a reference to what isn't in it" in check.detail
 

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import prefect
 import pytest
 from answering_server import Fixed, OwnCa, answering_server
 from prefect.settings import (
@@ -41,6 +42,9 @@ ALL = ("PREFECT_API_KEY", "PREFECT_API_AUTH_STRING", "PREFECT_CLIENT_CUSTOM_HEAD
         (PAGE, "a page for people, such as a login's", ("PREFECT_API_URL", ALL[2])),
         (LOGIN, "such as a login's, at http://127.0.0.1:", ("PREFECT_API_URL", ALL[2])),
         (Fixed(404, '{"detail":"Not Found"}'), "not Prefect's API (404)", ("PREFECT_API_URL",)),
+        (Fixed(404, "404 page not found"), "not Prefect's API (404)", ("PREFECT_API_URL",)),
+        (Fixed(200, '{"ok":true}'), "not Prefect's API (200)", ("PREFECT_API_URL",)),
+        (Fixed(200, "OK"), "not Prefect's API (200)", ("PREFECT_API_URL",)),
     ],
     ids=lambda value: f"{value.status}" if isinstance(value, Fixed) else "",
 )
@@ -55,6 +59,14 @@ def test_a_login_is_named_with_the_settings_that_may_be_missing(
     assert all(name in fault.fix for name in settings)
 
 
+@pytest.mark.parametrize("address", ["localhost:4200/api", "foo", "http://a:b:c/api"])
+def test_what_is_no_address_is_a_wrong_setting(address: str) -> None:
+    fault = find_fault(address)
+    assert fault is not None
+    assert (fault.is_setting, "PREFECT_API_URL" in fault.fix) == (True, True)
+    assert fault.why.startswith("it is no address: ")
+
+
 def test_a_key_that_is_refused_is_not_called_missing() -> None:
     with answering_server(Fixed(401)) as server, temporary_settings({PREFECT_API_KEY: "old"}):
         fault = find_fault(server.url)
@@ -64,7 +76,7 @@ def test_a_key_that_is_refused_is_not_called_missing() -> None:
 
 @pytest.mark.parametrize("status", [200, 404, 408, 429, 503])
 def test_a_server_that_answers_or_is_busy_can_be_used(status: int) -> None:
-    with answering_server(Fixed(status, OWN.body)) as server:
+    with answering_server(Fixed(status, '{"id":"0"}' if status == 200 else OWN.body)) as server:
         assert find_fault(server.url) is None
 
 
@@ -138,6 +150,22 @@ def test_from_python_it_is_an_error_of_ours() -> None:
         pytest.raises(ServerError, match="it asks for a login"),
     ):
         asyncio.run(swarm("Anything"))
+
+
+FORBIDDEN = Fixed(403, '{"detail":"Forbidden"}')
+VERSION = Fixed(200, f'"{prefect.__version__}"')
+READ_ONLY = Fixed(404, OWN.body, {}, {"/flows/": FORBIDDEN, "/admin/version": VERSION})
+
+
+@pytest.mark.usefixtures("swarm_home")
+def test_a_key_that_may_read_and_not_write_is_an_error_of_ours() -> None:
+    with (
+        answering_server(READ_ONLY) as server,
+        temporary_settings({PREFECT_API_URL: server.url}),
+        pytest.raises(ServerError, match=r"forbids what is asked \(403\) for POST /flows/") as why,
+    ):
+        asyncio.run(swarm("Anything", model="embedded"))
+    assert all(name in why.value.fix for name in ("what the key may do", *ALL))
 
 
 @pytest.mark.parametrize("command", [["run", "x"], ["doctor"], ["watch", "12345678"]], ids=" ".join)

@@ -196,17 +196,19 @@ def test_an_address_says_how_it_is_spoken_to(entry: dict[str, Any], kind: str) -
     assert "other" not in server.how.url
 
 
-@pytest.mark.parametrize("off", [{"disabled": True}, {"disabled": "true"}, {"enabled": False}])
+@pytest.mark.parametrize(
+    "off", [{"disabled": True}, {"disabled": "true"}, {"enabled": False}, {"isActive": False}]
+)
 def test_a_server_that_is_turned_off_is_left_out(off: dict[str, Any]) -> None:
     assert read({"a": {"command": "${GONE}", **off}}) == ()
 
 
 def test_permissions_of_other_programs_are_none_here_and_their_bounds_hold() -> None:
     keys = {"autoApprove": ["send"], "alwaysAllow": ["send"], "trust": True, "timeout": 5}
-    bounds = {"includeTools": ["send(to)", "get"], "excludeTools": ["get"]}
+    bounds = {"includeTools": ["send(to)", "get"], "excludeTools": ["get"], "disabledTools": ["x"]}
     [server] = read({"a": {"command": "x", **keys, **bounds}})
     assert server.passed_over == ("autoApprove", "alwaysAllow", "trust", "timeout")
-    assert (server.only, server.without) == (("send", "get"), ("get",))
+    assert (server.only, server.without) == (("send", "get"), ("get", "x"))
     assert server.marks == OwnMarks()
 
 

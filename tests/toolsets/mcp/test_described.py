@@ -85,3 +85,9 @@ def test_the_first_of_two_tools_of_a_name_counts() -> None:
     found = described(endpoint, tools)
     assert [each.description for each in found.definitions.values()] == ["first"]
     assert "another tool of that name" in found.left_out["t"]
+
+
+def test_a_tool_that_comes_again_is_no_other() -> None:
+    endpoint = McpEndpoint(name="a", how=StdioServer(command="x"))
+    found = described(endpoint, [Tool(name="t", input_schema={}) for _ in range(2)])
+    assert ([*found.definitions], found.left_out) == (["t"], {})

@@ -49,6 +49,14 @@ def test_variables_are_those_of_the_environment(
     assert server.how == StdioServer(command="z")
 
 
+def test_names_of_several_files_are_told_apart_as_those_of_a_single_file(tmp_path: Path) -> None:
+    files = written(tmp_path / "a.json", "My Notes"), written(tmp_path / "b.json", "My.Notes")
+    found = named(",".join(map(str, files)), RUN="y")
+    assert [server.shown for server in found] == ["My Notes", "My.Notes"]
+    both = written(tmp_path / "both.json", "My Notes", "My.Notes")
+    assert found == named(str(both), RUN="y")
+
+
 def test_two_servers_of_a_name_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "b.json"
     other.write_text('{"mcpServers": {"a": {"command": "other"}}}')
@@ -121,6 +129,13 @@ def test_a_block_of_a_process_has_its_environment() -> None:
         env={"KEY": "abc"},
         cwd="/tmp",  # noqa: S108
     )
+
+
+@pytest.mark.usefixtures("prefect_server")
+def test_a_block_may_have_a_name_that_no_toolset_can_have() -> None:
+    McpServer(command="serve").save("21st-dev", overwrite=True)
+    [server] = named("block:mcp-server/21st-dev")
+    assert (server.name, server.shown) == ("server-21st-dev", "21st-dev")
 
 
 @pytest.mark.usefixtures("prefect_server")

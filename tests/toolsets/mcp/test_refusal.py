@@ -51,6 +51,22 @@ LOGIN = "`prefect-swarm doctor --mcp FILE --login`"
             "it answered 404 Not Found: Not Found. "
             'If it is an older server that speaks SSE, write "type": "sse"',
         ),
+        (
+            401,
+            'Basic realm="x", Bearer error=invalid_token, scope="a"',
+            '{"errors": [{"message": "bad key"}]}',
+            "login",
+            "it answered 401 Unauthorized: bad key. "
+            f"The stored login counts no more: log in again with {LOGIN}",
+        ),
+        (
+            403,
+            "Bearer error=invalid_token",
+            "",
+            "header",
+            "it answered 403 Forbidden: "
+            "invalid_token. What it was sent doesn't allow this: it needs a token that does",
+        ),
         (503, "", '{"detail": "busy."}', "none", "it answered 503 Service Unavailable: busy"),
         (599, "", "[" * 100_000, "none", "it answered 599: " + "[" * 199 + "…"),
     ],
@@ -60,3 +76,11 @@ def test_a_refusal_says_what_to_do(
 ) -> None:
     headers = {"www-authenticate": challenge} if challenge else {}
     assert refusal_text(status, headers, body, sent) == text
+
+
+@pytest.mark.parametrize("status", [400, 404, 405])
+def test_a_server_that_does_not_speak_sse_is_not_said_to(status: int) -> None:
+    text = refusal_text(status, {}, "", "none", over_sse=True)
+    assert text.endswith(
+        'If it is a newer server that speaks streamable HTTP, write "type": "http"'
+    )

@@ -50,6 +50,26 @@ TREE = {
             },
         ),
         (TREE, TREE),
+        (
+            {
+                "type": "object",
+                "properties": {
+                    "pattern": {"type": "string", "pattern": "^a"},
+                    "b": {"type": "string", "pattern": "^\\p{L}+$"},
+                    "c": {"anyOf": [{"pattern": "(?<year>[0-9]+)"}]},
+                },
+                "patternProperties": {"^x": TEXT, "[": TEXT},
+            },
+            {
+                "type": "object",
+                "properties": {
+                    "pattern": {"type": "string", "pattern": "^a"},
+                    "b": TEXT,
+                    "c": {"anyOf": [{}]},
+                },
+                "patternProperties": {"^x": TEXT},
+            },
+        ),
     ],
 )
 def test_what_can_be_said_as_an_object_is(schema: Any, usable: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, StdioServer
 from prefect_swarm.toolsets.mcp.owner import ServerOwner
 from prefect_swarm.toolsets.mcp.owners import owned
 from pydantic_ai.exceptions import ToolFailed
-from raw_mcp_server import FLOOD_BYTES
+from raw_mcp_server import FLOOD_BYTES, PICTURE, TOOLS
 from raw_servers import Opened, context, is_running, opened, raw_server
 
 pytestmark = pytest.mark.anyio
@@ -267,7 +267,7 @@ async def test_a_tool_that_is_wrong_is_left_out_by_name_and_costs_no_other(
         assert raw.tools["loose"].tool_def.parameters_json_schema["properties"] == {
             "a": {"type": "string"}
         }
-        assert len(raw.tools) == 14
+        assert len(raw.tools) == len(TOOLS) + 1
         await raw.toolset.get_tools(context())
     warnings = [line.partition("the tool ")[2] for line in caplog.messages]
     assert warnings == [
@@ -277,10 +277,24 @@ async def test_a_tool_that_is_wrong_is_left_out_by_name_and_costs_no_other(
         "['a'] is not of type 'object', 'boolean'",
         "'dangling' is left out: its JSON Schema has a reference to what isn't in it: "
         "'#/$defs/gone'",
-        "'#18' is left out: it has no name",
-        "'#19' is left out: it is no object",
+        f"'#{len(TOOLS) + 5}' is left out: it has no name",
+        f"'#{len(TOOLS) + 6}' is left out: it is no object",
         "'echo' is left out: the server has another tool of that name, which is used",
     ]
+
+
+async def test_a_part_of_a_result_that_is_wrong_costs_no_other() -> None:
+    async with opened(raw_server(PICTURES="1")) as raw:
+        text, picture, video = await raw.call("odd_picture")
+    assert text == "Here it is."
+    assert picture.data == PICTURE
+    assert video == {"type": "video", "data": "not shown", "mimeType": "video/mp4"}
+
+
+async def test_an_empty_cursor_is_no_other_page(caplog: pytest.LogCaptureFixture) -> None:
+    async with opened(raw_server()) as raw:
+        assert "echo" in raw.tools
+    assert caplog.messages == []
 
 
 async def test_a_toolset_outside_its_block_is_refused() -> None:

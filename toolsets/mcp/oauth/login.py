@@ -13,6 +13,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult
 
 from ....errors import ToolsetError
+from ....host.certificates import CA_FIX, certificate_problem
 from ....text import one_line
 from ..address import quieten
 from ..configuration import HttpServer, McpEndpoint
@@ -59,7 +60,9 @@ async def log_in(
     except TimeoutError:
         raise _failed(endpoint, f"nobody has logged in within {seconds:g} s") from None
     except (OAuthFlowError, httpx2.HTTPError, OSError, ValueError) as error:
-        raise _failed(endpoint, one_line(str(error), 300) or type(error).__name__) from error
+        why = one_line(str(error), 300) or type(error).__name__
+        fix = CA_FIX if certificate_problem(error) else _FIX
+        raise _failed(endpoint, why, fix) from error
     if status in (401, 403):
         raise _failed(endpoint, f"it answers {status} after the login, too")
     return oauth.has_asked
@@ -130,9 +133,12 @@ def _has_token(server: HttpServer) -> bool:
     return any(name.lower() == "authorization" for name in server.headers)
 
 
-def _failed(endpoint: McpEndpoint, why: str) -> ToolsetError:
-    return ToolsetError(
-        f"The login at the MCP server {endpoint.shown} didn't work: {why.rstrip('.')}.",
-        "A server that registers no clients needs oauth.clientId in its configuration, "
-        "or a token in its headers: docs/how-to/tools.md.",
-    )
+def _failed(endpoint: McpEndpoint, why: str, fix: str | None = None) -> ToolsetError:
+    problem = f"The login at the MCP server {endpoint.shown} didn't work: {why.rstrip('.')}."
+    return ToolsetError(problem, fix or _FIX)
+
+
+_FIX = (
+    "A server that registers no clients needs oauth.clientId in its configuration, "
+    "or a token in its headers: docs/how-to/tools.md."
+)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import time
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import TextIO
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider
@@ -29,6 +32,8 @@ __all__ = ["LoginFile", "LoginRecord", "SwarmOAuth", "stored_login"]
 _FOLDER = "mcp-logins"
 _EARLY_S = 30.0
 """Seconds before its end at which a token is renewed."""
+_LOOK_AGAIN_S = 0.05
+"""Seconds between two looks at whether another process has renewed a login."""
 
 
 class LoginRecord(BaseModel):
@@ -67,6 +72,22 @@ class LoginFile:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_atomically(self.path, login.model_dump_json(exclude_none=True))
 
+    @asynccontextmanager
+    async def alone(self) -> AsyncGenerator[None]:
+        """Let a single process renew the login at a time: a server may take a refresh token once.
+
+        The system lets go of the lock when the process dies.
+        """
+        try:
+            file = self.path.with_suffix(".lock").open("a", encoding="ascii")
+        except OSError:
+            yield  # Who can't write there renews it for itself.
+            return
+        with file:
+            while not _is_locked(file):  # noqa: ASYNC110 - another process says nothing
+                await asyncio.sleep(_LOOK_AGAIN_S)
+            yield
+
     # What the library's client asks a store for.
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -95,6 +116,16 @@ class LoginFile:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Leave it to `SwarmOAuth`: a client without a token is of no use."""
+
+
+def _is_locked(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # A file system without locks.
+    return True
 
 
 class SwarmOAuth(OAuthClientProvider):
@@ -178,17 +209,32 @@ class _StoredLogin(httpx2.Auth):
         """Return a token that may be taken; not the one that was refused, if there is another."""
         async with self._lock:
             context = self._oauth.context
-            if not self._is_restored or refused or not context.is_token_valid():
-                # Another process may have renewed it since.
-                await self._oauth.restore()
-                self._is_restored = True
-                tokens = context.current_tokens
-                before = tokens.access_token if tokens else ""
-                if not context.is_token_valid() or before == refused:
-                    async with create_mcp_http_client() as client:
-                        if not await self._oauth.renew(client):
-                            return before
-            return context.current_tokens.access_token if context.current_tokens else ""
+            is_fresh = self._is_restored and not refused and context.is_token_valid()
+            if not is_fresh and not await self._restored(refused):
+                async with self._oauth.file.alone():
+                    # Another process may have renewed it since.
+                    if not await self._restored(refused):
+                        return await self._renewed()
+            return _access_token(context.current_tokens)
+
+    async def _restored(self, refused: str) -> bool:
+        """Read the login again, and say whether its token may be taken."""
+        await self._oauth.restore()
+        self._is_restored = True
+        context = self._oauth.context
+        return context.is_token_valid() and _access_token(context.current_tokens) != refused
+
+    async def _renewed(self) -> str:
+        """Return a new token; the one that there was, if there is none."""
+        context = self._oauth.context
+        before = _access_token(context.current_tokens)
+        async with create_mcp_http_client() as client:
+            is_renewed = await self._oauth.renew(client)
+        return _access_token(context.current_tokens) if is_renewed else before
+
+
+def _access_token(tokens: OAuthToken | None) -> str:
+    return tokens.access_token if tokens else ""
 
 
 def stored_login(server: HttpServer) -> httpx2.Auth | None:

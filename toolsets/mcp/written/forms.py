@@ -61,7 +61,7 @@ _KINDS = {
     "remote": "http",
     "sse": "sse",
 }
-_SWITCHES = ("disabled", "enabled")
+_SWITCHES = ("disabled", "enabled", "isActive")
 _VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][\w.]*)\s*=\s*(.*)")
 _COMMENT = re.compile(r"\s#.*")
 
@@ -126,14 +126,19 @@ def plain_entry(entry: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ..
 
     None for a server that is turned off.
     """
-    if _is(entry.get("disabled")) or _is(entry.get("enabled"), otherwise=True) is False:
+    is_on = (_is(entry.get(key), otherwise=True) for key in ("enabled", "isActive"))
+    if _is(entry.get("disabled")) or not all(is_on):
         return None
     known = {key: value for key, value in entry.items() if _RENAMED.get(key, key) in _READ}
     read: dict[str, Any] = {}
     for key, value in known.items():
         name = _RENAMED.get(key, key)
         # Gemini prefers `httpUrl` to `url`; an empty value is none.
-        if value not in (None, "", [], {}) and (name not in read or key in _RENAMED):
+        if value in (None, "", [], {}):
+            continue
+        if name == "without" and isinstance(value, list) and isinstance(read.get(name), list):
+            read[name] = [*read[name], *cast("list[Any]", value)]
+        elif name not in read or key in _RENAMED:
             read[name] = value
     if "httpUrl" in known:
         read.setdefault("type", "http")

@@ -14,7 +14,7 @@ from oauth_mcp_server import OAuthServer, oauth_server
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint, OAuthClient
 from prefect_swarm.toolsets.mcp.oauth.login import log_in
-from prefect_swarm.toolsets.mcp.oauth.logins import LoginFile
+from prefect_swarm.toolsets.mcp.oauth.logins import LoginFile, stored_login
 from raw_servers import opened
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("swarm_home")]
@@ -93,6 +93,25 @@ async def test_a_token_that_has_expired_is_renewed_by_a_later_process(shop: OAut
     assert await stock(shop) == 5
     assert shop.grants == ["authorization_code", "refresh_token"]
     assert await stock(shop) == 5
+    assert shop.grants == ["authorization_code", "refresh_token"]
+
+
+async def test_of_several_processes_that_find_an_expired_token_a_single_process_renews_it(
+    shop: OAuthServer,
+) -> None:
+    shop.lives_s = -60
+    await log_in(endpoint(shop), browse)
+    shop.revoke()
+    shop.lives_s = 3600
+
+    async def status() -> int:
+        how = endpoint(shop).how
+        assert isinstance(how, HttpServer)
+        # Each has read the file by itself, as another process would.
+        async with httpx2.AsyncClient(auth=stored_login(how)) as client:
+            return (await client.get(f"{shop.url}-none")).status_code
+
+    assert await asyncio.gather(*(status() for _ in range(5))) == [404] * 5
     assert shop.grants == ["authorization_code", "refresh_token"]
 
 
