@@ -27,6 +27,7 @@ from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Cancelling, Crashed, InfrastructurePending, Pending, Running, Submitting
+from prefect_swarm import swarm_flow
 from prefect_swarm.cli.app import app
 from prefect_swarm.runs import find_run
 from provider_runs import serving
@@ -257,7 +258,8 @@ def test_a_run_that_was_left_at_a_state_of_its_beginning_goes_on(
     assert states[states.index(begun) :][:3] == [begun, "Crashed", "AwaitingRetry"], states
 
 
-def test_a_run_that_crashes_each_time_is_not_put_back_for_ever(stage: Stage) -> None:
+@pytest.mark.usefixtures("stage")
+def test_a_run_that_crashes_each_time_is_not_put_back_for_ever() -> None:
     def crashed_again() -> bool:
         async def crash(client: PrefectClient) -> None:
             for state in (Running(), Crashed()):
@@ -268,7 +270,9 @@ def test_a_run_that_crashes_each_time_is_not_put_back_for_ever(stage: Stage) -> 
             ask(crash)
         return run_of(run).state_name == "Failed"
 
-    run = stage.start("crashing")
+    # No worker takes one that has no deployment.
+    parameters = {"objective": "crashing"}
+    run = ask(lambda client: client.create_flow_run(swarm_flow, parameters=parameters)).id
     wait_for(crashed_again, "the end of a run that crashes each time")
     states = states_of(run)
     assert states.count("Crashed") == MOST_CRASHES, states

@@ -149,7 +149,9 @@ def test_a_flow_run_that_could_not_say_that_it_ended_does_nothing_again(batch: B
     run = put_back(batch)
 
     async def execute() -> BatchSummary:
-        return await run_flow_async(swarm_batch, flow_run=run, parameters=run.parameters)
+        return BatchSummary.model_validate(
+            await run_flow_async(swarm_batch, flow_run=run, parameters=run.parameters)
+        )
 
     with scripted(Script()) as script:
         summary = asyncio.run(execute())
