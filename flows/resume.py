@@ -79,7 +79,8 @@ async def resume(
             flow_run = await _read(client, run, name)
             if not changes.get("start_over"):
                 await check_not_lost(run, flow_run)
-            options = changed_options(stored_options(flow_run.parameters.get("options")), changes)
+            stored = stored_options(flow_run.parameters.get("options"))
+            options = changed_options(stored, changes)
             if (result := _result(run)) is not None:
                 if not goes_on(result, retry_failed=retry_failed, changes=changes):
                     return result
@@ -87,10 +88,12 @@ async def resume(
                 run.begin_again(result, again)
             before = flow_run.parameters
             if changes:
-                flow_run = await _change(client, flow_run, options)
+                # Once is not always: a worker that lacks the folder later has to say it.
+                once = {"start_over": stored.start_over} if options.start_over else {}
+                flow_run = await _change(client, flow_run, options.model_copy(update=once))
             flow_run = await _reopen(client, flow_run)
         try:
-            return await _go_on(run, flow_run)
+            return await _go_on(run, flow_run, start_over=options.start_over)
         except InputError:
             # What can't be held isn't the run's from now on.
             async with _server() as client:
@@ -171,13 +174,10 @@ async def _reopen(client: PrefectClient, flow_run: FlowRun) -> FlowRun:
     return await client.read_flow_run(flow_run.id)
 
 
-async def _go_on(run: RunFolder, flow_run: FlowRun) -> SwarmResult:
+async def _go_on(run: RunFolder, flow_run: FlowRun, *, start_over: bool) -> SwarmResult:
     given = flow_run.parameters
-    parameters = {
-        **given,
-        "plan": stored_plan(given.get("plan")),
-        "options": stored_options(given.get("options")),
-    }
+    options = stored_options(given.get("options")).model_copy(update={"start_over": start_over})
+    parameters = {**given, "plan": stored_plan(given.get("plan")), "options": options}
     try:
         with without_prefect_spans(), not_waiting():
             going = run_flow_async(swarm, flow_run=flow_run, parameters=parameters)

@@ -26,7 +26,8 @@ from own_server import OwnServer, kill_tree, own_server, wait_for
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterName
 from prefect.client.schemas.objects import FlowRun, State
-from prefect.states import Cancelling, InfrastructurePending, Pending, Running, Submitting
+from prefect.states import Cancelling, Crashed, InfrastructurePending, Pending, Running, Submitting
+from prefect_swarm import swarm_flow
 from prefect_swarm.cli.app import app
 from prefect_swarm.runs import find_run
 from provider_runs import serving
@@ -36,8 +37,9 @@ from typer.testing import CliRunner
 T = TypeVar("T")
 WITHIN_S = 10
 """The shortest time that Prefect lets an automation wait."""
-SHORTER = {"30": WITHIN_S, "90": WITHIN_S, "300": 4 * WITHIN_S}
+SHORTER = {"30": WITHIN_S, "90": WITHIN_S, "300": 4 * WITHIN_S, "86400": 86400}
 """What stands in place of the seconds of the page; a busy machine takes long to start a process."""
+MOST_CRASHES = 10
 HEARTBEAT_S = 1.0
 BEGUN = (Pending, Submitting, InfrastructurePending, Running)
 PLAN = plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]})
@@ -254,6 +256,27 @@ def test_a_run_that_was_left_at_a_state_of_its_beginning_goes_on(
     wait_until(scenario.begun[begun], "Completed")
     states = states_of(scenario.begun[begun])
     assert states[states.index(begun) :][:3] == [begun, "Crashed", "AwaitingRetry"], states
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_run_that_crashes_each_time_is_not_put_back_for_ever() -> None:
+    def crashed_again() -> bool:
+        async def crash(client: PrefectClient) -> None:
+            for state in (Running(), Crashed()):
+                await client.set_flow_run_state(run, state, force=True)
+
+        before = states_of(run).count("Crashed")
+        if before < MOST_CRASHES and run_of(run).state_name != "Failed":
+            ask(crash)
+        return run_of(run).state_name == "Failed"
+
+    # No worker takes one that has no deployment.
+    parameters = {"objective": "crashing"}
+    run = ask(lambda client: client.create_flow_run(swarm_flow, parameters=parameters)).id
+    wait_for(crashed_again, "the end of a run that crashes each time")
+    states = states_of(run)
+    assert states.count("Crashed") == MOST_CRASHES, states
+    assert states[-2:] == ["Crashed", "Failed"], states
 
 
 def test_a_run_that_was_being_cancelled_when_its_machine_died_is_cancelled(

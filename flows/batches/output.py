@@ -1,7 +1,7 @@
 """The files of a batch: its output, and which run each line that isn't completed began.
 
 The runs are a file beside the output, `OUTPUT.runs`: a line of JSON is added before a run is asked
-for anything. It goes when no run is left that could be gone on with.
+for anything. When no run is left that could be gone on with, it goes; a flow run leaves one line.
 """
 
 from __future__ import annotations
@@ -92,8 +92,14 @@ class BatchOutput(PrintedOutput):
         if files.final != files.growing:
             files.growing.replace(files.final)
             _add(files.runs, {"wrote": files.batch})
-        if all(is_completed(line) or not self.run_of(key) for key, line in self._lines.items()):
+        if not all(is_completed(line) or not self.run_of(key) for key, line in self._lines.items()):
+            return
+        if not files.batch:
             Path(files.runs.name).unlink(missing_ok=True)
+            return
+        # Its flow run may be run once more, if the server doesn't hear that it has ended.
+        files.runs.truncate(0)
+        _add(files.runs, {"batch": files.batch, "wrote": files.batch})
 
     def close(self) -> None:
         """Close the output as it is."""

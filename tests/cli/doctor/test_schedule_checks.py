@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate
-from prefect.client.schemas.schedules import IntervalSchedule
+from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule, RRuleSchedule
 from prefect_swarm.cli.doctor.schedule_checks import Scheduled, findings, read_scheduled
 from prefect_swarm.flows.batch import swarm_batch
 
@@ -36,11 +36,22 @@ def test_a_server_without_schedules_needs_no_line() -> None:
 
 @pytest.mark.usefixtures("prefect_server")
 def test_the_runs_to_come_are_those_of_the_server() -> None:
+    daily = IntervalSchedule(interval=timedelta(days=1))
+    far = datetime.now(UTC) + timedelta(days=200)
+    over = RRuleSchedule(rrule="DTSTART:20200101T000000Z\nRRULE:FREQ=DAILY;COUNT=1")
+    noon = CronSchedule(cron="0 12 * * *", timezone="Europe/Berlin")
+    schedules = (
+        ("on", daily, True),
+        ("noon", noon, True),
+        ("off", daily, False),
+        ("yearly", CronSchedule(cron=f"0 2 {far.day} {far.month} *"), True),
+        ("over", over, True),
+    )
+
     async def read() -> dict[str, Scheduled]:
         async with get_client() as client:
             flow_id = await client.create_flow(swarm_batch)
-            for name, active in (("on", True), ("off", False)):
-                schedule = IntervalSchedule(interval=timedelta(days=1))
+            for name, schedule, active in schedules:
                 await client.create_deployment(
                     flow_id=flow_id,
                     name=f"{name}-{key}",
@@ -50,5 +61,5 @@ def test_the_runs_to_come_are_those_of_the_server() -> None:
 
     key = uuid4().hex
     found = asyncio.run(read())
-    assert f"swarm-batch/on-{key}" in found
-    assert f"swarm-batch/off-{key}" not in found
+    ours = {name.removesuffix(f"-{key}") for name in found if name.endswith(key)}
+    assert ours == {"swarm-batch/on", "swarm-batch/noon"}

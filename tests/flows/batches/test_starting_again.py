@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from busy_proxy import busy_proxy
 from flow_runs import plan_of
+from prefect.client.orchestration import PrefectClient
+from prefect.client.schemas.objects import FlowRun
 from prefect.flow_engine import run_flow_async
 from prefect.settings import (
     PREFECT_API_URL,
@@ -61,6 +63,18 @@ class Batch:
         return [json.loads(text) for text in self.output.read_text("utf-8").splitlines()]
 
 
+def put_back(batch: Batch) -> FlowRun:
+    """Have a batch's flow run due again, as the automation does that puts a crashed run back."""
+
+    async def due(client: PrefectClient) -> FlowRun:
+        runs = await client.read_flow_runs()
+        begun = next(run for run in runs if run.parameters.get("input_path") == str(batch.source))
+        await client.set_flow_run_state(begun.id, AwaitingRetry(), force=True)
+        return await client.read_flow_run(begun.id)
+
+    return ask_server(due)
+
+
 @pytest.fixture
 def batch(tmp_path: Path) -> Batch:
     return Batch(tmp_path)
@@ -85,7 +99,9 @@ def test_of_the_others_finished_steps_are_not_asked_again(batch: Batch) -> None:
     assert batch.start(line("a"), line("b")) == ["a2"]
     assert [found["result"]["status"] for found in batch.lines()] == ["completed"] * 2
     assert batch.lines()[0]["result"]["run_id"] == first
-    assert [path.name for path in batch.output.parent.glob("out*")] == ["out.jsonl"]
+    names = sorted(path.name for path in batch.output.parent.glob("out*"))
+    assert names == ["out.jsonl", "out.jsonl.runs"]
+    assert first not in batch.output.with_name(names[1]).read_text("utf-8")
 
 
 def test_a_line_that_was_added_is_done_and_the_numbers_are_todays(batch: Batch) -> None:
@@ -126,6 +142,21 @@ def test_a_higher_bound_lets_a_line_go_on(batch: Batch) -> None:
 def test_asked_to_it_does_all_again(batch: Batch) -> None:
     batch.start(line("a"))
     assert batch.start(line("a"), again=True) == ["a1", "a2"]
+
+
+def test_a_flow_run_that_could_not_say_that_it_ended_does_nothing_again(batch: Batch) -> None:
+    assert batch.start(line("a"), again=True) == ["a1", "a2"]
+    run = put_back(batch)
+
+    async def execute() -> BatchSummary:
+        return BatchSummary.model_validate(
+            await run_flow_async(swarm_batch, flow_run=run, parameters=run.parameters)
+        )
+
+    with scripted(Script()) as script:
+        summary = asyncio.run(execute())
+    assert (summary.completed, summary.passed_over) == (1, 1)
+    assert script.prompts == []
 
 
 def test_a_scheduled_batch_passes_over_nothing_of_last_nights(batch: Batch) -> None:
@@ -200,14 +231,7 @@ def test_a_batch_that_began_on_another_machine_is_lost(
     batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch.start(line("a"), reply=_fails("a2"))
-
-    async def found(client: Any) -> Any:
-        runs = await client.read_flow_runs()
-        begun = next(run for run in runs if run.parameters.get("input_path") == str(batch.source))
-        await client.set_flow_run_state(begun.id, AwaitingRetry(), force=True)
-        return await client.read_flow_run(begun.id)
-
-    run = ask_server(found)
+    run = put_back(batch)
     monkeypatch.setattr("socket.gethostname", lambda: "elm")
     elsewhere = {**run.parameters, "output_path": str(tmp_path / "elsewhere" / "out.jsonl")}
 

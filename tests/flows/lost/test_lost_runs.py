@@ -135,6 +135,20 @@ class TestElsewhere:
         assert (home / "runs" / result.run_id / "result.json").is_file()
         assert flow_run_of(half_done.id).labels["swarm.host"] == "elm"
 
+    def test_told_once_it_begins_from_nothing_once(
+        self, half_done: FlowRun, machines: Machines
+    ) -> None:
+        machines.be("elm")
+        with scripted(Script(_only_s1)):
+            asyncio.run(resume(str(half_done.id), changes={"start_over": True}))
+        state = AwaitingRetry()
+        ask_server(lambda client: client.set_flow_run_state(half_done.id, state, force=True))
+        machines.be("ash")
+        with scripted(Script()) as script, pytest.raises(Pause):
+            execute(half_done.id)
+        assert script.prompts == []
+        assert "on elm" in str(flow_run_of(half_done.id).state)
+
     def test_resume_says_where_it_is_and_leaves_it_as_it_was(
         self, half_done: FlowRun, machines: Machines
     ) -> None:
