@@ -160,10 +160,9 @@ class JournaledCalls:
             case "rejected":
                 why = self._answers[key].why
                 raise self._refusal(shown, f"{_REJECTED}{f' {why}' if why else ''}")
+            case "repeated":
+                raise self._refusal(shown, repeats(messages).text)
             case _:
-                found = repeats(messages)
-                if position in found.calls:
-                    raise self._refusal(shown, found.text)
                 return await self._make(key, shown, server, part, definition, make)
 
     def _look_at(
@@ -173,12 +172,14 @@ class JournaledCalls:
     ) -> None:
         """Decide about all calls of the last answer, before any of them is begun."""
         keys = zip(last_call_keys(messages), calls_of(messages), strict=True)
-        approvals = Approvals(self.run)
+        approvals, repeated = Approvals(self.run), repeats(messages).calls
         wanted = [
-            self._wanted(
-                key, part, tools[part.tool_name], approvals, mended_in(messages, part.tool_name)
+            replace(
+                self._wanted(key, part, tools[part.tool_name], approvals),
+                is_repeated=position in repeated,
+                mended=mended_in(messages, part.tool_name),
             )
-            for key, part in keys
+            for position, (key, part) in enumerate(keys)
             if part.tool_name in tools and key not in self._verdicts
         ]
         answers = {
@@ -214,13 +215,12 @@ class JournaledCalls:
         part: ToolCallPart,
         tool: tuple[str, str, ToolDefinition],
         approvals: Approvals,
-        mended: str,
     ) -> WantedCall:
         toolset, server, definition = tool
         begun = self._before.reserved[key]
         question = f"{self.tag}.{key.ordinal}" + (f".again{begun}" if begun else "")
         shown = arguments_of(part)
-        call = WantedCall(key, definition, question, shown, toolset, server, mended=mended)
+        call = WantedCall(key, definition, question, shown, toolset, server)
         if approvals.was_used(question, call.subject(self.step, self._before)):
             # The journal has lost what came of it.
             call = replace(call, was_approved=True)

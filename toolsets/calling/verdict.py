@@ -22,9 +22,9 @@ __all__ = [
     "verdict_on",
 ]
 
-CallVerdict = Literal["make", "stored", "over", "ask", "rejected", "uncertain"]
-"""`make` it; take what is `stored`; it is `over` the bound of calls; `ask` a person; a person
-`rejected` it; it may have been made already and is `uncertain`."""
+CallVerdict = Literal["make", "stored", "over", "repeated", "ask", "rejected", "uncertain"]
+"""`make` it; take what is `stored`; it is `over` the bound of calls; it is only `repeated`; `ask` a
+person; a person `rejected` it; it may have been made already and is `uncertain`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class WantedCall:
             it may be made doesn't say that it may be made again.
         arguments: As JSON, for people.
         was_approved: Whether an approval of this very call was used before.
+        is_repeated: Whether the model only repeats what it knows the result of.
         mended: What was mended to read them, in words.
     """
 
@@ -61,6 +62,7 @@ class WantedCall:
     toolset: str = ""
     server: str = ""
     was_approved: bool = False
+    is_repeated: bool = False
     mended: str = ""
 
     def subject(self, step: str, state: JournalState) -> str:
@@ -111,6 +113,8 @@ def verdict_on(
         return "stored"
     if wanted.key.ordinal > rules.most:
         return "over"
+    if wanted.is_repeated:
+        return "repeated"
     doubtful = is_doubtful(wanted, state)
     if not doubtful and not (rules.asks and is_acting(wanted.tool)):
         return "make"
