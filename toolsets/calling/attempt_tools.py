@@ -12,6 +12,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from ..catalogue import Catalogue
+from ..marks import needs_approval
 from ..source import Toolset, ToolsetUse
 from .journaled import JournaledCalls, calls_of
 from .offered import OfferedTool, OwnName, earlier_names, offered_tools
@@ -40,6 +41,11 @@ class AttemptTools(AbstractToolset[None]):
     _offered: dict[str, OfferedTool] = field(default_factory=dict[str, OfferedTool])
     _names: dict[str, OwnName] = field(default_factory=dict[str, OwnName])
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    @property
+    def offered(self) -> dict[str, str]:
+        """The toolsets of the tools that are offered now, by the names that the model is given."""
+        return {name: offered.toolset for name, offered in self._offered.items()}
 
     @property
     def id(self) -> str:
@@ -98,7 +104,9 @@ class AttemptTools(AbstractToolset[None]):
         # A model that calls wrongly reads why, as often as it may call.
         most = self.journaled.rules.most
         return {
-            name: replace(offered.tool, toolset=self, max_retries=most)
+            name: replace(
+                offered.tool, toolset=self, max_retries=most, tool_def=_asked_here(offered.tool)
+            )
             for name, offered in self._offered.items()
         }
 
@@ -121,3 +129,9 @@ class AttemptTools(AbstractToolset[None]):
             tools,
             lambda: offered.owner.call_tool(offered.own_name, tool_args, ctx, own),
         )
+
+
+def _asked_here(tool: ToolsetTool[None]) -> ToolDefinition:
+    """A tool's definition for the library, which would leave asking a person to its caller."""
+    definition = tool.tool_def
+    return replace(definition, kind="function") if needs_approval(definition) else definition

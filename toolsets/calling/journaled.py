@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import (
@@ -112,18 +113,29 @@ class JournaledCalls:
 
     @property
     def called(self) -> dict[str, str]:
-        """The names by which earlier processes called tools, and the toolset of each."""
-        return {key.tool: toolset for key, toolset in self._before.toolsets.items()}
+        """The names by which the model called tools before, and the toolset of each."""
+        return self._before.called
 
-    def note(self, messages: Sequence[ModelMessage]) -> None:
+    def note(
+        self, messages: Sequence[ModelMessage], toolsets: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         """Write down what is new of the conversation, before the calls of its last answer.
+
+        Args:
+            toolsets: The toolsets of the tools that are offered.
 
         Raises:
             StorageError: It can't be written, so the calls must not be made.
         """
         if new := list(messages[self._written :]):
             dumped = bare(ModelMessagesTypeAdapter.dump_python(new, mode="json"))
-            entry = Messages(at=self.clock(), messages=dumped, after=self._written)
+            called = {part.tool_name for part in calls_of(messages)} & toolsets.keys()
+            entry = Messages(
+                at=self.clock(),
+                messages=dumped,
+                after=self._written,
+                toolsets={name: toolsets[name] for name in sorted(called)},
+            )
             self.journal.write(entry)
             self._written = len(messages)
 

@@ -11,7 +11,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from ...approvals.question import Answer, Question
 from ..journal.entries import CallKey, JournalState
-from ..marks import is_acting, is_idempotent
+from ..marks import is_acting, is_idempotent, needs_approval, place_of
 
 __all__ = [
     "AttemptRules",
@@ -33,7 +33,8 @@ class AttemptRules:
 
     Attributes:
         most: Calls that it may make.
-        asks: Whether a person is asked about what acts, and about what may have been made already.
+        asks: Whether a person is asked about what acts, and about what may have been made already;
+            about a tool that needs it, they always are.
     """
 
     most: int
@@ -80,6 +81,7 @@ class WantedCall:
             "unreadable": state.unreadable,
             "toolset": self.toolset,
             "server": self.server,
+            "place": place_of(self.tool),
             "tool": self.key.tool,
             "description": self.tool.description,
             "parameters": self.tool.parameters_json_schema,
@@ -116,11 +118,12 @@ def verdict_on(
     if wanted.is_repeated:
         return "repeated"
     doubtful = is_doubtful(wanted, state)
-    if not doubtful and not (rules.asks and is_acting(wanted.tool)):
+    asks = rules.asks or needs_approval(wanted.tool)
+    if not doubtful and not (asks and is_acting(wanted.tool)):
         return "make"
     if answer is not None:
         return "make" if answer.verdict == "approved" else "rejected"
-    if rules.asks:
+    if asks:
         return "ask"
     return "uncertain"
 

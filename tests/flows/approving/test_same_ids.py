@@ -100,6 +100,31 @@ def test_one_approval_lets_no_other_call_through(name: str) -> None:
     assert done == ["noted one", "noted two", "wiped"]
 
 
+@pytest.mark.parametrize("approving", [(), ("tools",)], ids=["", "approve"])
+def test_a_tool_that_needs_approval_is_called_once_a_person_agreed(
+    approving: tuple[Approve, ...],
+) -> None:
+    done: list[str] = []
+    tools = FunctionToolset[None]()
+
+    def add_note(text: str) -> str:
+        done.append(text)
+        return f"noted {text}"
+
+    tools.add_function(add_note, requires_approval=True)
+    with provider_server(lambda asked: reply("", asked)) as server, override_toolsets(desk=tools):
+        run_id = ""
+        for text in ("one", "two"):
+            with pytest.raises(RunWaitingError) as caught:
+                go(server.name(), run_id, approving)
+            assert text not in done
+            run_id = caught.value.run_id
+            (question,) = caught.value.questions
+            Approvals(find_run(run_id)).answer(Answer(question=question.id, verdict="approved"))
+        go(server.name(), run_id)
+    assert done == ["one", "two"]
+
+
 def test_all_calls_are_shown() -> None:
     with provider_server(lambda asked: reply("call_0", asked)) as server, desk() as done:
         result = go(server.name(), approve=())
