@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from pydantic import ValidationError
+from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
@@ -123,12 +125,31 @@ class AttemptTools(AbstractToolset[None]):
         calls = calls_of(ctx.messages)
         # Its answer's calls have ids of our own, so no two have the same.
         position = next(i for i, part in enumerate(calls) if part.tool_call_id == ctx.tool_call_id)
+        untaken = {
+            number
+            for number, part in enumerate(calls)
+            if (its := self._offered.get(part.tool_name)) and not _takes(its.tool, part, ctx)
+        } - {position}
         return await self.journaled.call(
             ctx.messages,
             position,
             tools,
             lambda: offered.owner.call_tool(offered.own_name, tool_args, ctx, own),
+            untaken,
         )
+
+
+def _takes(tool: ToolsetTool[None], part: ToolCallPart, ctx: RunContext[None]) -> bool:
+    """Say whether a call's arguments fit its tool; the library makes none of which they don't."""
+    validator, context = tool.args_validator, ctx.validation_context
+    try:
+        if isinstance(part.args, str):
+            validator.validate_json(part.args or "{}", context=context)
+        else:
+            validator.validate_python(part.args or {}, context=context)
+    except ValidationError:
+        return False
+    return True
 
 
 def _asked_here(tool: ToolsetTool[None]) -> ToolDefinition:

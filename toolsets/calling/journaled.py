@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -139,12 +139,18 @@ class JournaledCalls:
             self.journal.write(entry)
             self._written = len(messages)
 
+    def calls_in(self, messages: Sequence[ModelMessage]) -> tuple[ToolCall, ...]:
+        """Return all calls of a conversation, in their order: those that no tool takes as well."""
+        found = {**earlier_calls(self._before, messages, self.secrets), **self.calls}
+        return tuple(call for _, call in sorted(found.items()))
+
     async def call(
         self,
         messages: Sequence[ModelMessage],
         position: int,
         tools: Mapping[str, tuple[str, str, ToolDefinition]],
         make: Callable[[], Awaitable[object]],
+        untaken: Collection[int] = (),
     ) -> ForModel:
         """Return what the model reads of a call in the last answer, and the pictures it is shown.
 
@@ -152,6 +158,7 @@ class JournaledCalls:
             position: Which of the answer's calls it is, from 0.
             tools: The toolset, the server and the definition of each tool that is offered.
             make: Makes the call.
+            untaken: Positions of the calls that aren't made, since their arguments fit no tool.
 
         Raises:
             ApprovalNeededError: A person has to be asked first; no call of the answer was begun.
@@ -161,7 +168,7 @@ class JournaledCalls:
         """
         part = calls_of(messages)[position]
         key = last_call_keys(messages)[position]
-        self._look_at(messages, tools)
+        self._look_at(messages, tools, untaken)
         toolset, server, definition = tools[part.tool_name]
         shown = wanted_call(key, toolset, part, self.secrets)
         match self._verdicts[key]:
@@ -181,6 +188,7 @@ class JournaledCalls:
         self,
         messages: Sequence[ModelMessage],
         tools: Mapping[str, tuple[str, str, ToolDefinition]],
+        untaken: Collection[int],
     ) -> None:
         """Decide about all calls of the last answer, before any of them is begun."""
         keys = zip(last_call_keys(messages), calls_of(messages), strict=True)
@@ -192,7 +200,7 @@ class JournaledCalls:
                 mended=mended_in(messages, part.tool_name),
             )
             for position, (key, part) in enumerate(keys)
-            if part.tool_name in tools and key not in self._verdicts
+            if part.tool_name in tools and position not in untaken and key not in self._verdicts
         ]
         answers = {
             call.key: answer

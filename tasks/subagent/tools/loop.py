@@ -83,7 +83,7 @@ class ToolLoop:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls of tools so far, in their order."""
-        return tuple(call for _, call in sorted(self._journaled.calls.items()))
+        return self._journaled.calls_in(self.messages)
 
     async def run(self) -> ModelResponse:
         """Have the agent answer; see `_run`. A provider that refuses pictures is shown none."""
