@@ -115,14 +115,12 @@ class Approvals:
 
         Args:
             name: What its questions are called, but for their numbers.
-            subject: The hash of what is about to be done. An answer to anything else is none.
-
-        Raises:
-            RunDamagedError: As `answer_to` has it.
+            subject: The hash of what is about to be done. An answer to anything else is none, and
+                so is one that can't be read.
         """
         for number in count(1):
             question = numbered(name, number)
-            answer = self.answer_to(question)
+            answer = self.readable_answer(question)
             if answer is not None and counts_for(answer, subject):
                 return answer
             if answer is None and self.question(question) is None:

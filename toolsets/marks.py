@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from pydantic_ai.tools import ToolDefinition
 
-__all__ = ["is_acting", "is_idempotent", "marked"]
+__all__ = ["is_acting", "is_idempotent", "marked", "needs_approval", "place_of", "placed"]
 
-_ACTING, _IDEMPOTENT = "acting", "idempotent"
+_ACTING, _IDEMPOTENT, _PLACE = "acting", "idempotent", "place"
 
 
 def marked(*, acting: bool = False, idempotent: bool = False) -> dict[str, Any]:
@@ -18,6 +18,25 @@ def marked(*, acting: bool = False, idempotent: bool = False) -> dict[str, Any]:
     For `Tool(…, metadata=…)`, `FunctionToolset.tool(metadata=…)` or `toolset.with_metadata(…)`.
     """
     return {_ACTING: acting, _IDEMPOTENT: idempotent}
+
+
+def placed(place: str) -> dict[str, Any]:
+    """Return the metadata of a tool whose calls go to a server: a hash of how that is reached."""
+    return {_PLACE: place}
+
+
+def place_of(tool: ToolDefinition) -> str:
+    """Return where a tool's calls go, as `placed` has it; "" for a tool of this process."""
+    place = (tool.metadata or {}).get(_PLACE)
+    return place if isinstance(place, str) else ""
+
+
+def needs_approval(tool: ToolDefinition) -> bool:
+    """Say whether a person is always asked before it is called: pydantic-ai's `requires_approval`.
+
+    With `approve` set to tools, they are asked about all that acts.
+    """
+    return tool.kind == "unapproved"
 
 
 def is_idempotent(tool: ToolDefinition) -> bool:
@@ -39,7 +58,7 @@ def is_acting(tool: ToolDefinition) -> bool:
     unless its annotations say that it only reads: that is what the protocol takes for granted.
     """
     metadata, hints = _marks(tool)
-    if tool.kind == "unapproved":
+    if needs_approval(tool):
         return True
     if _ACTING in metadata:
         return bool(metadata[_ACTING])

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import termios
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, redirect_stdout
+from contextlib import AbstractContextManager, redirect_stdout, suppress
 
 import typer
 
@@ -48,6 +49,7 @@ def at_terminal(paused: Callable[[], AbstractContextManager[None]]) -> AskPerson
 
 async def _ask(run: RunFolder, question: Question) -> None:
     _show(run, question)
+    _forget_typed()
     while True:
         choice = (await _line(run, question, _prompt(question))).strip().casefold()
         if choice in ("y", "yes"):
@@ -77,6 +79,12 @@ def _show(run: RunFolder, question: Question) -> None:
         else:
             print_section(question.title)
             print_text(question.text)
+
+
+def _forget_typed() -> None:
+    """Forget what was typed before a question was shown: it is no answer to that."""
+    with suppress(termios.error):
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def _prompt(question: Question) -> str:

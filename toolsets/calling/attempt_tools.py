@@ -8,10 +8,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from pydantic import ValidationError
+from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
 from ..catalogue import Catalogue
+from ..marks import needs_approval
 from ..source import Toolset, ToolsetUse
 from .journaled import JournaledCalls, calls_of
 from .offered import OfferedTool, OwnName, earlier_names, offered_tools
@@ -40,6 +43,11 @@ class AttemptTools(AbstractToolset[None]):
     _offered: dict[str, OfferedTool] = field(default_factory=dict[str, OfferedTool])
     _names: dict[str, OwnName] = field(default_factory=dict[str, OwnName])
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    @property
+    def offered(self) -> dict[str, str]:
+        """The toolsets of the tools that are offered now, by the names that the model is given."""
+        return {name: offered.toolset for name, offered in self._offered.items()}
 
     @property
     def id(self) -> str:
@@ -98,7 +106,9 @@ class AttemptTools(AbstractToolset[None]):
         # A model that calls wrongly reads why, as often as it may call.
         most = self.journaled.rules.most
         return {
-            name: replace(offered.tool, toolset=self, max_retries=most)
+            name: replace(
+                offered.tool, toolset=self, max_retries=most, tool_def=_asked_here(offered.tool)
+            )
             for name, offered in self._offered.items()
         }
 
@@ -115,9 +125,34 @@ class AttemptTools(AbstractToolset[None]):
         calls = calls_of(ctx.messages)
         # Its answer's calls have ids of our own, so no two have the same.
         position = next(i for i, part in enumerate(calls) if part.tool_call_id == ctx.tool_call_id)
+        untaken = {
+            number
+            for number, part in enumerate(calls)
+            if (its := self._offered.get(part.tool_name)) and not _takes(its.tool, part, ctx)
+        } - {position}
         return await self.journaled.call(
             ctx.messages,
             position,
             tools,
             lambda: offered.owner.call_tool(offered.own_name, tool_args, ctx, own),
+            untaken,
         )
+
+
+def _takes(tool: ToolsetTool[None], part: ToolCallPart, ctx: RunContext[None]) -> bool:
+    """Say whether a call's arguments fit its tool; the library makes none of which they don't."""
+    validator, context = tool.args_validator, ctx.validation_context
+    try:
+        if isinstance(part.args, str):
+            validator.validate_json(part.args or "{}", context=context)
+        else:
+            validator.validate_python(part.args or {}, context=context)
+    except ValidationError:
+        return False
+    return True
+
+
+def _asked_here(tool: ToolsetTool[None]) -> ToolDefinition:
+    """A tool's definition for the library, which would leave asking a person to its caller."""
+    definition = tool.tool_def
+    return replace(definition, kind="function") if needs_approval(definition) else definition

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.messages import (
@@ -112,20 +113,36 @@ class JournaledCalls:
 
     @property
     def called(self) -> dict[str, str]:
-        """The names by which earlier processes called tools, and the toolset of each."""
-        return {key.tool: toolset for key, toolset in self._before.toolsets.items()}
+        """The names by which the model called tools before, and the toolset of each."""
+        return self._before.called
 
-    def note(self, messages: Sequence[ModelMessage]) -> None:
+    def note(
+        self, messages: Sequence[ModelMessage], toolsets: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         """Write down what is new of the conversation, before the calls of its last answer.
+
+        Args:
+            toolsets: The toolsets of the tools that are offered.
 
         Raises:
             StorageError: It can't be written, so the calls must not be made.
         """
         if new := list(messages[self._written :]):
             dumped = bare(ModelMessagesTypeAdapter.dump_python(new, mode="json"))
-            entry = Messages(at=self.clock(), messages=dumped, after=self._written)
+            called = {part.tool_name for part in calls_of(messages)} & toolsets.keys()
+            entry = Messages(
+                at=self.clock(),
+                messages=dumped,
+                after=self._written,
+                toolsets={name: toolsets[name] for name in sorted(called)},
+            )
             self.journal.write(entry)
             self._written = len(messages)
+
+    def calls_in(self, messages: Sequence[ModelMessage]) -> tuple[ToolCall, ...]:
+        """Return all calls of a conversation, in their order: those that no tool takes as well."""
+        found = {**earlier_calls(self._before, messages, self.secrets), **self.calls}
+        return tuple(call for _, call in sorted(found.items()))
 
     async def call(
         self,
@@ -133,6 +150,7 @@ class JournaledCalls:
         position: int,
         tools: Mapping[str, tuple[str, str, ToolDefinition]],
         make: Callable[[], Awaitable[object]],
+        untaken: Collection[int] = (),
     ) -> ForModel:
         """Return what the model reads of a call in the last answer, and the pictures it is shown.
 
@@ -140,6 +158,7 @@ class JournaledCalls:
             position: Which of the answer's calls it is, from 0.
             tools: The toolset, the server and the definition of each tool that is offered.
             make: Makes the call.
+            untaken: Positions of the calls that aren't made, since their arguments fit no tool.
 
         Raises:
             ApprovalNeededError: A person has to be asked first; no call of the answer was begun.
@@ -149,7 +168,7 @@ class JournaledCalls:
         """
         part = calls_of(messages)[position]
         key = last_call_keys(messages)[position]
-        self._look_at(messages, tools)
+        self._look_at(messages, tools, untaken)
         toolset, server, definition = tools[part.tool_name]
         shown = wanted_call(key, toolset, part, self.secrets)
         match self._verdicts[key]:
@@ -160,26 +179,28 @@ class JournaledCalls:
             case "rejected":
                 why = self._answers[key].why
                 raise self._refusal(shown, f"{_REJECTED}{f' {why}' if why else ''}")
+            case "repeated":
+                raise self._refusal(shown, repeats(messages).text)
             case _:
-                found = repeats(messages)
-                if position in found.calls:
-                    raise self._refusal(shown, found.text)
                 return await self._make(key, shown, server, part, definition, make)
 
     def _look_at(
         self,
         messages: Sequence[ModelMessage],
         tools: Mapping[str, tuple[str, str, ToolDefinition]],
+        untaken: Collection[int],
     ) -> None:
         """Decide about all calls of the last answer, before any of them is begun."""
         keys = zip(last_call_keys(messages), calls_of(messages), strict=True)
-        approvals = Approvals(self.run)
+        approvals, repeated = Approvals(self.run), repeats(messages).calls
         wanted = [
-            self._wanted(
-                key, part, tools[part.tool_name], approvals, mended_in(messages, part.tool_name)
+            replace(
+                self._wanted(key, part, tools[part.tool_name], approvals),
+                is_repeated=position in repeated,
+                mended=mended_in(messages, part.tool_name),
             )
-            for key, part in keys
-            if part.tool_name in tools and key not in self._verdicts
+            for position, (key, part) in enumerate(keys)
+            if part.tool_name in tools and position not in untaken and key not in self._verdicts
         ]
         answers = {
             call.key: answer
@@ -214,13 +235,12 @@ class JournaledCalls:
         part: ToolCallPart,
         tool: tuple[str, str, ToolDefinition],
         approvals: Approvals,
-        mended: str,
     ) -> WantedCall:
         toolset, server, definition = tool
         begun = self._before.reserved[key]
         question = f"{self.tag}.{key.ordinal}" + (f".again{begun}" if begun else "")
         shown = arguments_of(part)
-        call = WantedCall(key, definition, question, shown, toolset, server, mended=mended)
+        call = WantedCall(key, definition, question, shown, toolset, server)
         if approvals.was_used(question, call.subject(self.step, self._before)):
             # The journal has lost what came of it.
             call = replace(call, was_approved=True)

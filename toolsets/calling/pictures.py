@@ -62,8 +62,13 @@ def text_of(content: object) -> str:
 
 
 def bare(value: Any) -> Any:
-    """Return messages as JSON data without the data of pictures, whose names tell them."""
+    """Return messages as JSON data without the data of pictures, whose names tell them.
+
+    What a model wrote stays as it is: the arguments of a call may look like a picture.
+    """
     match value:
+        case {"kind": "response"}:
+            return value
         case {"kind": "binary", "identifier": str(name), "data": str()} if name.startswith(_NAME):
             return {**cast("dict[str, Any]", value), "data": ""}
         case dict():
@@ -77,6 +82,8 @@ def bare(value: Any) -> Any:
 def restored(value: Any, read: Callable[[str], bytes | None]) -> Any:
     """Return messages with the data of pictures again, or a text where it can't be read."""
     match value:
+        case {"kind": "response"}:
+            return value
         case {"kind": "binary", "identifier": str(name), "data": ""} if name.startswith(_NAME):
             if (data := read(name)) is None:
                 return f"[{name} isn't shown]"

@@ -11,7 +11,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from ...approvals.question import Answer, Question
 from ..journal.entries import CallKey, JournalState
-from ..marks import is_acting, is_idempotent
+from ..marks import is_acting, is_idempotent, needs_approval, place_of
 
 __all__ = [
     "AttemptRules",
@@ -22,9 +22,9 @@ __all__ = [
     "verdict_on",
 ]
 
-CallVerdict = Literal["make", "stored", "over", "ask", "rejected", "uncertain"]
-"""`make` it; take what is `stored`; it is `over` the bound of calls; `ask` a person; a person
-`rejected` it; it may have been made already and is `uncertain`."""
+CallVerdict = Literal["make", "stored", "over", "repeated", "ask", "rejected", "uncertain"]
+"""`make` it; take what is `stored`; it is `over` the bound of calls; it is only `repeated`; `ask` a
+person; a person `rejected` it; it may have been made already and is `uncertain`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class AttemptRules:
 
     Attributes:
         most: Calls that it may make.
-        asks: Whether a person is asked about what acts, and about what may have been made already.
+        asks: Whether a person is asked about what acts, and about what may have been made already;
+            about a tool that needs it, they always are.
     """
 
     most: int
@@ -51,6 +52,7 @@ class WantedCall:
             it may be made doesn't say that it may be made again.
         arguments: As JSON, for people.
         was_approved: Whether an approval of this very call was used before.
+        is_repeated: Whether the model only repeats what it knows the result of.
         mended: What was mended to read them, in words.
     """
 
@@ -61,6 +63,7 @@ class WantedCall:
     toolset: str = ""
     server: str = ""
     was_approved: bool = False
+    is_repeated: bool = False
     mended: str = ""
 
     def subject(self, step: str, state: JournalState) -> str:
@@ -78,6 +81,7 @@ class WantedCall:
             "unreadable": state.unreadable,
             "toolset": self.toolset,
             "server": self.server,
+            "place": place_of(self.tool),
             "tool": self.key.tool,
             "description": self.tool.description,
             "parameters": self.tool.parameters_json_schema,
@@ -111,12 +115,15 @@ def verdict_on(
         return "stored"
     if wanted.key.ordinal > rules.most:
         return "over"
+    if wanted.is_repeated:
+        return "repeated"
     doubtful = is_doubtful(wanted, state)
-    if not doubtful and not (rules.asks and is_acting(wanted.tool)):
+    asks = rules.asks or needs_approval(wanted.tool)
+    if not doubtful and not (asks and is_acting(wanted.tool)):
         return "make"
     if answer is not None:
         return "make" if answer.verdict == "approved" else "rejected"
-    if rules.asks:
+    if asks:
         return "ask"
     return "uncertain"
 

@@ -50,12 +50,14 @@ class Messages(Frozen):
         messages: All messages since the last entry of this kind, as pydantic-ai writes them.
         after: How many messages the conversation had before; None in what an older version wrote.
             What follows on a line that is lost is no part of the conversation.
+        toolsets: The toolsets of the tools that are called, by the names that the model was given.
     """
 
     kind: Literal["messages"] = "messages"
     at: float
     messages: list[Any]
     after: int | None = None
+    toolsets: dict[str, str] = Field(default_factory=dict[str, str])
 
 
 class Reserved(Frozen):
@@ -101,6 +103,7 @@ class JournalState:
         committed: Results by their calls.
         reserved: How often each call was begun, those that came to an end among them.
         toolsets: The toolsets of the calls that were begun.
+        called: The toolsets of the tools that answers call, by the names that the model was given.
         astray: Tools of calls that may have been made and that the conversation doesn't have:
             lines of the journal are lost, or of an earlier attempt's.
         unreadable: Lines that say no more which call was begun.
@@ -110,6 +113,7 @@ class JournalState:
     committed: dict[CallKey, Committed] = field(default_factory=dict[CallKey, Committed])
     reserved: Counter[CallKey] = field(default_factory=Counter[CallKey])
     toolsets: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
+    called: dict[str, str] = field(default_factory=dict[str, str])
     astray: frozenset[str] = frozenset()
     unreadable: int = 0
 
@@ -196,9 +200,11 @@ def state_of(entries: Iterable[Entry]) -> JournalState:
                 if known <= len(state.messages):
                     # Who wrote it could read so many; what was written before goes on otherwise.
                     state.messages[known:] = entry.messages
+                    state.called |= entry.toolsets
             case Reserved():
                 state.reserved[entry.key] += 1
                 state.toolsets[entry.key] = entry.toolset
+                state.called[entry.key.tool] = entry.toolset
             case Committed():
                 state.committed.setdefault(entry.key, entry)
     return state

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, Literal, cast
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from ...errors import InputError
 from ...frozen import Frozen
+from ..calling.masking import secrets_in
 from ..names import checked_name
 from .expanding import INPUT, UnsetVariableError, expanded
 from .written.forms import (
@@ -124,6 +127,19 @@ class McpEndpoint(Frozen):
     def shown(self) -> str:
         """The name that people know it by."""
         return self.title or self.name
+
+    @property
+    def place(self) -> str:
+        """A hash of how it is reached: its address, or its command. A new token changes nothing."""
+        how = self.how
+        if isinstance(how, StdioServer):
+            secrets = secrets_in(how.env)
+            plain = {name: value for name, value in how.env.items() if value not in secrets}
+            parts: object = [how.command, how.args, how.cwd, plain]
+        else:
+            parts = how.url
+        text = json.dumps(parts, sort_keys=True)
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def transport(self) -> Literal["stdio", "HTTP", "SSE"]:

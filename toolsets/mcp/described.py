@@ -10,6 +10,7 @@ from typing import Any
 from mcp.types import Tool
 from pydantic_ai.tools import ToolDefinition
 
+from ..marks import placed
 from ..names import fitted
 from .configuration import McpEndpoint, OwnMarks
 
@@ -65,13 +66,13 @@ def described(
         if by_name.get(tool.name, tool) != tool:
             problems[tool.name] = "the server has another tool of that name, which is used"
         by_name.setdefault(tool.name, tool)
-    names = given_names([*by_name])
+    names, place = given_names([*by_name]), placed(endpoint.place)
     definitions = {
         shown: ToolDefinition(
             name=shown,
             description=by_name[own].description,
             parameters_json_schema=by_name[own].input_schema,
-            metadata=_metadata(by_name[own], endpoint.marks),
+            metadata=_metadata(by_name[own], endpoint.marks) | place,
         )
         for shown, own in names.items()
     }

@@ -83,7 +83,7 @@ class ToolLoop:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls of tools so far, in their order."""
-        return tuple(call for _, call in sorted(self._journaled.calls.items()))
+        return self._journaled.calls_in(self.messages)
 
     async def run(self) -> ModelResponse:
         """Have the agent answer; see `_run`. A provider that refuses pictures is shown none."""
@@ -135,7 +135,7 @@ class ToolLoop:
                 model_settings=self._settings,
                 usage_limits=UsageLimits(request_limit=most),
             ) as run:
-                return await self._turns(run)
+                return await self._turns(run, tools)
         except UsageLimitExceeded as error:
             # Raised here, for leaving the run raises the error that ended it once more.
             raise EmptyOutputError(
@@ -143,7 +143,7 @@ class ToolLoop:
                 "Ask for less, or raise the calls of --tool-limit.",
             ) from error
 
-    async def _turns(self, run: AgentRun[None, str]) -> ModelResponse:
+    async def _turns(self, run: AgentRun[None, str], tools: AttemptTools) -> ModelResponse:
         budget, before = current_budget(), len(self.messages)
         async for node in run:
             self.messages = run.all_messages()
@@ -152,7 +152,7 @@ class ToolLoop:
                 self._shows_pictures |= _has_pictures(node.request)
             if Agent.is_call_tools_node(node):
                 # Written before any of its calls is made.
-                self._journaled.note(self.messages)
+                self._journaled.note(self.messages, tools.offered)
             elif Agent.is_model_request_node(node) and budget.taken.requests:
                 # The first request is what the attempt was launched with.
                 await budget.extend(budget.taken, self._tokens(node.request))

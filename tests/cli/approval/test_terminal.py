@@ -165,6 +165,25 @@ def test_anything_else_is_asked_again(plan: Path, calls: Path) -> None:
         assert shown.end()[0] == 0
 
 
+def test_what_was_typed_before_a_question_was_shown_is_no_answer_to_it(
+    calls: Path, tmp_path: Path
+) -> None:
+    steps = [{**PLAN["steps"][0], "approval": True}]
+    path = tmp_path / "asking.json"
+    path.write_text(json.dumps({**PLAN, "steps": steps}), "utf-8")
+    with terminal(calls, *RUN, path, "--approve", "steps") as shown:
+        shown.until(PROMPT)
+        shown.type("y\ny\n")
+        shown.until("Go on? [y]es, [n]o: ")
+        shown.type("n\n")
+        shown.until("Why? ")
+        shown.type("not yet\n")
+        code, rest = shown.end()
+    assert code == 1
+    assert "not yet" in rest
+    assert calls.read_text("utf-8") == ""
+
+
 def test_an_edited_plan_runs_once_it_is_a_plan(plan: Path, calls: Path, tmp_path: Path) -> None:
     edit = editor(
         tmp_path,

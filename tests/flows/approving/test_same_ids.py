@@ -47,9 +47,14 @@ def reply(name: str, asked: Asked) -> Reply:
     if len(results) == len(WANTED):
         return Reply("It is done.")
     tool, arguments = WANTED[len(results)]
-    function = {"name": tool, "arguments": json.dumps(arguments)}
-    call = {"id": name, "type": "function", "function": function}
-    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return answering(name, [(tool, json.dumps(arguments))])
+
+
+def answering(name: str, wanted: list[tuple[str, str]]) -> Reply:
+    """An answer that wants calls, all under the same id."""
+    functions = [{"name": tool, "arguments": arguments} for tool, arguments in wanted]
+    calls = [{"id": name, "type": "function", "function": function} for function in functions]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
     usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
     head = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "usage": usage}
@@ -98,6 +103,57 @@ def test_one_approval_lets_no_other_call_through(name: str) -> None:
         result = go(server.name(), run_id)
     assert result.answer == "It is done."
     assert done == ["noted one", "noted two", "wiped"]
+
+
+@pytest.mark.parametrize("approving", [(), ("tools",)], ids=["", "approve"])
+def test_a_tool_that_needs_approval_is_called_once_a_person_agreed(
+    approving: tuple[Approve, ...],
+) -> None:
+    done: list[str] = []
+    tools = FunctionToolset[None]()
+
+    def add_note(text: str) -> str:
+        done.append(text)
+        return f"noted {text}"
+
+    tools.add_function(add_note, requires_approval=True)
+    with provider_server(lambda asked: reply("", asked)) as server, override_toolsets(desk=tools):
+        run_id = ""
+        for text in ("one", "two"):
+            with pytest.raises(RunWaitingError) as caught:
+                go(server.name(), run_id, approving)
+            assert text not in done
+            run_id = caught.value.run_id
+            (question,) = caught.value.questions
+            Approvals(find_run(run_id)).answer(Answer(question=question.id, verdict="approved"))
+        go(server.name(), run_id)
+    assert done == ["one", "two"]
+
+
+def test_nobody_is_asked_about_a_call_that_its_tool_does_not_take_and_it_is_shown() -> None:
+    wanted = [("add_note", '{"text": "one"}'), ("add_note", '{"txt": 1}'), ("tear", "{}")]
+
+    def batch(asked: Asked) -> Reply:
+        if any(message["role"] == "tool" for message in asked.body["messages"]):
+            return Reply("It is done.")
+        return answering("call_0", wanted)
+
+    with provider_server(batch) as server, desk() as done:
+        with pytest.raises(RunWaitingError) as caught:
+            go(server.name())
+        (question,) = caught.value.questions
+        run_id = caught.value.run_id
+        Approvals(find_run(run_id)).answer(Answer(question=question.id, verdict="approved"))
+        result = go(server.name(), run_id)
+    assert done == ["noted one"]
+    calls = result.steps[0].attempts[0].calls
+    assert [(call.tool, call.outcome) for call in calls] == [
+        ("add_note", "returned"),
+        ("add_note", "refused"),
+        ("tear", "refused"),
+    ]
+    assert "Field required" in calls[1].result
+    assert "Unknown tool" in calls[2].result
 
 
 def test_all_calls_are_shown() -> None:

@@ -17,7 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.approvals.question import Answer, Question
 from prefect_swarm.approvals.store import Approvals
-from prefect_swarm.errors import AnsweredError, ApprovalNeededError, UncertainCallError
+from prefect_swarm.errors import (
+    AnsweredError,
+    ApprovalNeededError,
+    RunDamagedError,
+    UncertainCallError,
+)
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.toolsets.calling.journaled import JournaledCalls, calls_of
 from prefect_swarm.toolsets.calling.verdict import AttemptRules
@@ -157,6 +162,17 @@ def test_a_question_that_an_edited_plan_took_back_is_asked_again_and_nobody_has_
     assert called(run) == "sent"
 
 
+def test_nobody_is_asked_about_a_call_that_only_repeats_what_is_known(run: RunFolder) -> None:
+    made, alike = Made(), [("send", ANN)]
+    for number in (1, 2):
+        approve(run, *Process(run).asked(calling(*[alike] * number)))
+        assert Process(run, made).call(calling(*[alike] * number)) == "sent"
+    with pytest.raises(ToolFailed, match="made before with the same arguments"):
+        Process(run, made).call(calling(*[alike] * 3))
+    assert Approvals(run).pending() == ()
+    assert len(made.calls) == 2
+
+
 # --- what an approval counts for ----------------------------------------------------------------
 
 
@@ -220,6 +236,20 @@ def test_an_approval_of_an_older_version_lets_nothing_through(
     run.write("answers/S1.1-0.1.json", {"question": "S1.1-0.1", "verdict": "approved"})
     assert asked(run) == ("S1.1-0.1#2",)
     assert "S1.1-0.1 is approved, in the form of an older version" in caplog.text
+
+
+def test_a_decision_that_can_not_be_read_is_none_and_waits_for_a_person(run: RunFolder) -> None:
+    questions = Process(run).asked()
+    approve(run, *questions)
+    (path,) = (run.folder / "answers").iterdir()
+    path.write_text("{", "utf-8")
+    made = Made()
+    assert Process(run, made).asked() == questions
+    with pytest.raises(RunDamagedError, match="Remove the file"):
+        approve(run, *questions)
+    path.unlink()
+    approve(run, *questions)
+    assert Process(run, made).call() == "sent"
 
 
 # --- journals that have lost something ----------------------------------------------------------

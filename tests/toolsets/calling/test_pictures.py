@@ -17,6 +17,8 @@ from pydantic_ai.messages import (
     BinaryContent,
     ModelMessagesTypeAdapter,
     ModelRequest,
+    ModelResponse,
+    ToolCallPart,
     ToolReturn,
     ToolReturnPart,
 )
@@ -73,3 +75,12 @@ def test_messages_are_written_without_the_data_of_pictures_and_get_it_back() -> 
     content = getattr(gone.parts[0], "content", None)
     assert content == ["Here it is.", f"[{picture.identifier} isn't shown]"]
     assert text_of(content) == f"Here it is.\n[{picture.identifier} isn't shown]"
+
+
+def test_arguments_that_look_like_a_picture_stay_as_the_model_wrote_them() -> None:
+    picture = {"kind": "binary", "identifier": "picture-0.png", "data": "QUJD"}
+    answer = ModelResponse(
+        [ToolCallPart("send", {"it": picture, "other": {**picture, "data": ""}})]
+    )
+    written = ModelMessagesTypeAdapter.dump_python([answer], mode="json")
+    assert restored(bare(written), {"picture-0.png": PICTURE}.get) == written
