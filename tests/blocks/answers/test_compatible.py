@@ -195,6 +195,80 @@ def test_an_error_in_a_stream_is_the_error_of_its_code() -> None:
     assert isinstance(error, ModelAuthenticationError)
 
 
+_IN_STREAMS = [
+    ({"object": "error", "message": "maximum context length is 8", "code": 400}, "Context"),
+    ({"error_code": 336007, "error_msg": "the max input characters is 2000"}, "Context"),
+    ({"detail": "Not authenticated"}, "Authentication"),
+    ({"type": "error", "error": {"type": "authentication_error", "message": "no"}}, "Authent"),
+    ({"choices": [{"delta": {}, "error": {"code": 402, "message": "Pay."}}]}, "Quota"),
+    ({"choices": [], "error": {"code": 404, "message": "No model."}}, "NotFound"),
+]
+
+
+@pytest.mark.parametrize("text", [None, "It is"])
+@pytest.mark.parametrize(("piece", "kind"), _IN_STREAMS)
+def test_an_error_in_a_piece_s_place_is_never_an_empty_answer(
+    piece: dict[str, Any], kind: str, text: str | None
+) -> None:
+    error, sent = error_of(events(*([chunk(text)] if text else []), piece), stream=True)
+    assert kind in type(error).__name__
+    assert sent == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None,
+        {},
+        {"type": "ping"},
+        {"id": "1"},
+        {"choices": None},
+        {"choices": [], "error": None, "prompt_filter_results": [{}]},
+        {"choices": [{"index": 0, "delta": None, "error": {"code": 0, "message": ""}}]},
+        {"choices": [{"index": 0, "delta": {"tool_calls": [None, {"function": None}]}}]},
+        {"choices": ["?"]},
+        {"choices": [{"index": 0, "text": "", "finish_reason": ""}], "created": "now"},
+    ],
+)
+def test_a_piece_that_says_nothing_is_passed_over(odd: Any) -> None:
+    with serving(events(odd, chunk("It is deep."), odd, chunk("", "stop"), odd)) as server:
+        assert answered(server, stream=True).text == "It is deep."
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"role": "assistant", "content": "It is deep."}, "finish_reason": "stop"},
+        {"text": "It is deep.", "finish_reason": "stop"},
+        {"delta": "It is deep.", "finish_reason": "stop"},
+    ],
+)
+def test_a_stream_that_is_one_whole_message_is_read(choice: dict[str, Any]) -> None:
+    with serving(events({"choices": [choice]})) as server:
+        assert answered(server, stream=True).text == "It is deep."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffdata: {}\n\n".format(json.dumps(chunk("It is deep.", "stop"))),
+        json.dumps({"choices": [{"message": {"content": "It is deep."}, "finish_reason": "stop"}]}),
+        "\n".join(map(json.dumps, (chunk("It is "), chunk("deep."), chunk("", "stop")))),
+    ],
+)
+def test_a_body_that_is_called_a_stream_and_is_none_is_read(text: str) -> None:
+    with serving(Reply(raw=text.encode(), kind="text/event-stream")) as server:
+        assert answered(server, stream=True).text == "It is deep."
+    assert len(server.asked) == 1
+
+
+def test_a_web_page_that_is_called_a_stream_is_said_to_be_one() -> None:
+    page = Reply(raw=b"<html><title>Sign in</title></html>", kind="text/event-stream")
+    error, _ = error_of(page, stream=True)
+    assert "a web page, 'Sign in'" in str(error)
+
+
 _FILTERED = [
     Reply(status=400, error={"code": "content_filter", "message": "It was filtered."}),
     Reply(status=400, error={"message": "The prompt triggers our content management policy."}),
@@ -334,6 +408,58 @@ def test_tokens_that_are_not_said_are_estimated(usage: Any, *, stream: bool) -> 
     assert used.details[ESTIMATED] == 1
 
 
+_COUNTED = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
+def counting(completion: int) -> dict[str, int]:
+    return {"prompt_tokens": 10, "completion_tokens": completion, "total_tokens": 10 + completion}
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [chunk("It ", usage=counting(1)), chunk("is deep.", "stop", usage=counting(5))],
+        [chunk("It is deep.", "stop", usage=_COUNTED), chunk(choices=[], usage=_COUNTED)],
+        [chunk("It is deep.", "stop", x_groq={"usage": _COUNTED})],
+        [
+            {
+                "choices": [
+                    {"delta": {"content": "Deep."}, "finish_reason": "stop", "usage": _COUNTED}
+                ]
+            }
+        ],
+        [chunk("It is deep.", "stop", usage={**_COUNTED, "prompt_tokens_details": {"a": "?"}})],
+    ],
+)
+def test_the_counts_of_a_stream_are_taken_once(pieces: list[Any]) -> None:
+    with serving(events(*pieces)) as server:
+        used = answered(server, stream=True).usage
+    assert (used.input_tokens, used.output_tokens) == (10, 5)
+    assert ESTIMATED not in used.details
+
+
+@pytest.mark.parametrize(
+    "count", [float("inf"), float("nan"), True, 10**30, "9" * 5000, [5], -1, "many"]
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_no_count_is_not_counted(count: Any, *, stream: bool) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": count}
+    whole = completion("It is deep. " * 100, usage=usage)
+    if stream:
+        whole = events(chunk("It is deep. " * 100, "stop", usage=usage))
+    with serving(whole) as server:
+        used = answered(server, stream=stream).usage
+    assert (used.input_tokens, used.output_tokens) == (10, 400)
+    assert used.details[ESTIMATED] == 1
+
+
+def test_details_of_a_usage_that_are_no_counts_are_left_out() -> None:
+    details = {"cached_tokens": "?", "audio_tokens": None}
+    with serving(completion(usage={**_COUNTED, "prompt_tokens_details": details})) as server:
+        assert answered(server).usage.output_tokens == 5
+    assert len(server.asked) == 1
+
+
 def test_tokens_that_are_said_count() -> None:
     with serving(completion()) as server:
         used = answered(server).usage
@@ -370,6 +496,8 @@ def test_a_provider_without_counts_is_warned_of_once(caplog: pytest.LogCaptureFi
             ]
         },
         {"service_tier": 4, "system_fingerprint": 7, "error": None},
+        {"error": {"code": 0, "message": ""}},
+        {"choices": [{"message": "It is deep."}]},
         {"choices": [{"message": {"content": "It is deep.", "tool_calls": []}, "logprobs": {}}]},
     ],
 )
@@ -385,7 +513,10 @@ def template(*, refuses: Callable[[list[str]], str | None], status: int = 400) -
     def reply(asked: Asked) -> Reply:
         roles = [message["role"] for message in asked.body["messages"]]
         words = refuses(roles)
-        return FINE if words is None else Reply(status=status, error={"message": words})
+        if words is None or status != 200:
+            return FINE if words is None else Reply(status=status, error={"message": words})
+        error = {"error": {"message": words}}
+        return events(error, done=False) if asked.body.get("stream") else body(**error)
 
     return provider_server(reply, models=("strong-model",))
 
@@ -420,7 +551,7 @@ _TWO = ModelRequestParameters(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("status", [200, 400, 500])
 @pytest.mark.parametrize(
     ("refuses", "extra", "roles"),
     [
