@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -62,6 +63,26 @@ _BY_NAME: tuple[tuple[int, tuple[str, ...]], ...] = (
 )
 _BY_NUMBER = {"1302": 429, "1303": 429, "1305": 429, "1002": 429, "1004": 401, "2013": 400}
 """Zhipu's and MiniMax's."""
+_MISPLACED: tuple[tuple[_Kind, re.Pattern[str]], ...] = (
+    (
+        ModelRateLimitError,
+        re.compile(
+            r"rate_?limit|throttl|too_?many_?requests|\b[rt]pm limit|rate limit (?:is )?"
+            r"(?:exceeded|reached)"
+        ),
+    ),
+    (
+        ModelAuthenticationError,
+        re.compile(
+            r"api_?key_?invalid|invalid_?api_?key|api key (?:is )?(?:not valid|invalid|expired)"
+        ),
+    ),
+    (
+        ModelNotFoundError,
+        re.compile(r"model_?not_?found|model.{0,80}(?:does not|doesn't|not) exist|模型不存在"),
+    ),
+)
+"""What some say with a status that is about the request: Google a wrong key, AWS a rate limit."""
 
 
 def read_error(error: ModelAPIError) -> ModelResponse:
@@ -106,7 +127,7 @@ def error_in(body: object, model_name: str) -> ModelAPIError | None:
     if status is None:
         what = f"it sent {words or _excerpt(body)} in an answer's place"
         return ModelAPIError(model_name, what, body=what)
-    kind = _kind_of_status(status)
+    kind = _kind_of(words, codes, status) or _kind_of_status(status)
     return ModelHTTPError.for_category(kind, status_code=status, model_name=model_name, body=body)
 
 
@@ -170,6 +191,11 @@ def _kind_of(words: str, codes: Codes, status: int | None) -> _Kind | None:
     if status == 404 and "tool" in words.lower():
         # It has the model, but none that takes what was asked.
         return ModelRequestRejectedError
+    if status in (400, 403, 422):
+        text = " ".join([*sorted(codes.names), words]).lower()
+        return next((kind for kind, said in _MISPLACED if said.search(text)), None)
+    if status is not None and 400 < status < 500 and status not in (*_BY_STATUS, 408, 409, 425):
+        return _kind_of_status(_status_by_names(codes, words))
     return None
 
 
@@ -191,7 +217,8 @@ def _better(error: ModelAPIError, words: str, codes: Codes, status: int | None) 
         status = status or _status_by_names(codes, words)
         kind = _kind_of_status(status)
     wait = error.retry_after if error.retry_after is not None else _wait_of(body, words)
-    if kind is None or isinstance(error, kind):
+    is_refined = kind is ModelRequestRejectedError and isinstance(error, ModelNotFoundError)
+    if kind is None or (isinstance(error, kind) and not is_refined):
         error.retry_after = wait
         return error
     known: dict[str, Any] = {

@@ -18,6 +18,7 @@ from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelAuthenticationError,
     ModelContextWindowExceededError,
+    ModelHTTPError,
     ModelNotFoundError,
     ModelQuotaExceededError,
     ModelRequestRejectedError,
@@ -105,6 +106,12 @@ def error_of(reply: Reply, *, stream: bool = False) -> tuple[ModelAPIError, int]
 
 
 _LATER = [
+    Reply(status=400, raw=b'{"__type": "ThrottlingException", "message": "Too many tokens."}'),
+    Reply(status=400, error={"code": "rate_limit_exceeded", "message": "Rate limit exceeded"}),
+    Reply(status=403, error={"code": 30011, "message": "RPM limit exceeded."}),
+    Reply(status=424, error={"message": "Model is loading"}),
+    Reply(status=449, error={"message": "You exceeded your current rate limit"}),
+    Reply(status=498, error={"code": "capacity_exceeded", "message": "Flex capacity exceeded"}),
     body(error={"code": 429, "message": "Slow down."}),
     body(error={"code": "429", "message": "Slow down."}),
     body(error={"message": "Slow down.", "type": "rate_limit_error"}),
@@ -133,7 +140,7 @@ _LATER = [
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("broken", _LATER, ids=lambda reply: reply.raw.decode()[:60])
+@pytest.mark.parametrize("broken", _LATER, ids=lambda reply: (reply.raw or b"").decode()[:60])
 def test_what_is_no_answer_is_asked_for_again(broken: Reply, *, stream: bool) -> None:
     with serving(broken, FINE) as server:
         assert answered(server, stream=stream).text == "It is deep."
@@ -170,6 +177,16 @@ def test_what_is_no_answer_is_asked_for_again(broken: Reply, *, stream: bool) ->
         ),
         (Reply(status=429, error={"code": "1113", "message": "余额不足"}), ModelQuotaExceededError),
         (Reply(status=501, error={"message": "Not here."}), ModelServerError),
+        (
+            Reply(
+                status=400,
+                raw=b'[{"error": {"code": 400, "message": "API key not valid.", "status": '
+                b'"INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}}]',
+            ),
+            ModelAuthenticationError,
+        ),
+        (Reply(status=400, error={"message": "Model Not Exist"}), ModelNotFoundError),
+        (Reply(status=499, error={"message": "cancelled"}), ModelHTTPError),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
@@ -605,6 +622,24 @@ def test_a_server_that_does_not_know_stream_options_is_sent_none() -> None:
         assert answered(server, stream=True).text == "It is deep."
         assert answered(server, stream=True).usage.details[ESTIMATED] == 1
     assert len(server.asked) == 3
+
+
+def test_a_server_that_names_the_field_beside_its_words_is_sent_the_other_one() -> None:
+    def reply(asked: Asked) -> Reply:
+        if "max_completion_tokens" not in asked.body:
+            return FINE
+        error = {"message": "Unsupported parameter", "param": "max_completion_tokens"}
+        return Reply(status=400, error=error)
+
+    with provider_server(reply, models=("strong-model",)) as server:
+        assert answered(server, max_tokens=7).text == "It is deep."
+
+
+def test_a_model_without_tools_is_not_given_up_for_it() -> None:
+    words = "No endpoints found that support tool use"
+    error, _ = error_of(Reply(status=404, error={"message": words, "code": 404}))
+    assert isinstance(error, ModelRequestRejectedError)
+    assert not isinstance(error, ModelNotFoundError)
 
 
 def test_a_refusal_that_says_nothing_known_costs_one_request() -> None:
