@@ -31,6 +31,8 @@ from .stream_events import is_event, parsed, read_events
 
 __all__ = ["CompatibleModel", "compatible"]
 
+_TOO_DEEP = "it sent JSON with too many brackets within one another"
+
 
 @dataclass(slots=True)
 class _Server:
@@ -198,7 +200,15 @@ class CompatibleModel(OpenAIChatModel):
 
     async def _completions_create(self, *args: Any, **named: Any) -> Any:
         create: Any = super()._completions_create
-        answer = await create(*args, **named)
+        try:
+            answer = await create(*args, **named)
+        except RecursionError as error:
+            raise ModelAPIError(self.model_name, _TOO_DEEP, body=_TOO_DEEP) from error
+        except ModelAPIError as error:
+            if not isinstance(cause := error.__cause__, UnicodeDecodeError):
+                raise
+            # It isn't UTF-8 throughout: what is no character is shown as such.
+            return bytes(cause.object).decode(errors="replace")
         if isinstance(answer, AsyncStream):
             return await self._opened(cast("AsyncStream[Any]", answer))
         return answer

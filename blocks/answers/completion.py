@@ -161,8 +161,9 @@ def _count(given: Mapping[str, Any], names: tuple[str, ...]) -> int:
         value: object = given.get(name)
         if isinstance(value, str) and value.isdecimal() and len(value) < 20:
             value = int(value)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and 0 < value < _MOST_TOKENS:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            continue
+        if 0 < value < _MOST_TOKENS:
             return int(value)
     return 0
 

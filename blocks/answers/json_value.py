@@ -155,10 +155,10 @@ class ValueReader:
 
     def _is_surplus(self, bracket: str, end: str) -> bool:
         """Say whether a bracket closes nothing: a list goes on behind it, or what is open ends."""
-        following = _BEHIND.match(self.text, self.place + 1)
-        return following is not None and (
-            following[1] == end or (following[1], bracket) == (",", "}")
-        )
+        if bracket == "]" and not any(isinstance(each, list) for each in self._open):
+            return True
+        behind = _BEHIND.match(self.text, self.place + 1)
+        return behind is not None and (behind[1] == end or (behind[1], bracket) == (",", "}"))
 
     def _begins_another(self, before: int, character: str) -> bool:
         """Say whether only a comma is missing: at the end of a line, or between brackets."""

@@ -60,6 +60,7 @@ _BY_NAME: tuple[tuple[int, tuple[str, ...]], ...] = (
     (404, ("model_not_found", "modelnotfound", "not_found_error", "unknown_model")),
     (503, ("unavailable", "capacity", "not_ready", "loading", "timeout", "timed_out")),
     (400, ("invalid_request", "invalid_param", "invalid_argument", "bad_request", "validation")),
+    (400, ("not support", "unsupported", "unrecognized", "unknown param", "jinja", "template")),
 )
 _BY_NUMBER = {"1302": 429, "1303": 429, "1305": 429, "1002": 429, "1004": 401, "2013": 400}
 """Zhipu's and MiniMax's."""

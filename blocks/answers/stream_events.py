@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -118,6 +119,8 @@ def _lines_of_json(text: str) -> list[str]:
 
 
 async def _with(begun: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield begun
+    """Yield what a body goes on with; what is no character in it becomes U+FFFD."""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    yield decoder.decode(begun).encode()
     async for piece in pieces:
-        yield piece
+        yield decoder.decode(piece).encode()

@@ -280,6 +280,26 @@ def test_a_body_that_is_called_a_stream_and_is_none_is_read(text: str) -> None:
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_bytes_that_are_no_characters_become_one_that_says_so(*, stream: bool) -> None:
+    choice = '{"choices": [{"%s": {"content": "Größe"}, "finish_reason": "stop"}]}'
+    if stream:
+        text = "data: " + choice % "delta" + "\n\ndata: [DONE]\n\n"
+        reply = Reply(raw=text.encode("latin-1"), kind="text/event-stream")
+    else:
+        reply = Reply(raw=(choice % "message").encode("latin-1"))
+    with serving(reply) as server:
+        assert answered(server, stream=stream).text == "Gr\ufffd\ufffde"
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_json_that_is_nested_too_deeply_is_no_answer(*, stream: bool) -> None:
+    deep = b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with serving(Reply(raw=deep), FINE) as server:
+        assert answered(server, stream=stream).text == "It is deep."
+
+
 def test_a_web_page_that_is_called_a_stream_is_said_to_be_one() -> None:
     page = Reply(raw=b"<html><title>Sign in</title></html>", kind="text/event-stream")
     error, _ = error_of(page, stream=True)
