@@ -68,6 +68,9 @@ class Category(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
+_ENDS = (*".!?…:;。！？", "")
+
+
 class SwarmError(Exception):
     """Base of every deliberate error: a sentence on what was wrong and one on what to do."""
 
@@ -85,7 +88,10 @@ class SwarmError(Exception):
         return "" if self.fix.rstrip(".") in self.problem else self.fix
 
     def __str__(self) -> str:
-        return f"{self.problem} {self.advice}".rstrip()
+        advice = self.advice
+        # A provider's own words may stand at the end, without a full stop.
+        is_open = advice and self.problem and self.problem.rstrip()[-1:] not in _ENDS
+        return f"{self.problem}{'.' if is_open else ''} {advice}".rstrip()
 
 
 class InputError(SwarmError):

@@ -16,6 +16,7 @@ _NAMES = ("name", "tool_name", "tool", "function", "recipient_name", "function_n
 _ARGUMENTS = (
     "arguments", "parameters", "args", "input", "tool_input", "params", "kwargs", "action_input"
 )  # fmt: skip
+_LISTS = ("tool_calls", "tool_uses", "function_calls")
 _BESIDE = frozenset({"id", "type", "tool_call_id", "call_id", "index"})
 _LONGEST_PYTHON = 20_000
 _PRINTED = re.compile(r"print\((.*)\)", re.DOTALL)
@@ -45,6 +46,11 @@ def calls_in_json(text: str) -> list[WrittenCall] | None:
         return None
     if len(values) == 1 and isinstance(values[0], list):
         values = cast("list[Any]", values[0])
+    if len(values) == 1 and isinstance(values[0], dict):
+        only = cast("dict[str, Any]", values[0])
+        listed = next((only[each] for each in _LISTS if isinstance(only.get(each), list)), None)
+        if listed and len(only) == 1:
+            values = cast("list[Any]", listed)
     calls = [_call(value) for value in values]
     return [call for call in calls if call] if calls and all(calls) else None
 

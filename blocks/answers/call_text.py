@@ -26,7 +26,9 @@ _PLAIN = str.maketrans({"｜": "|", "▁": "_"})
 _WORDS = r"(?:tool_calls?|function_calls?|functions?_call|tool_use|tool_code|tool_request)"
 _MARK = re.compile(
     rf"</?(?:[a-z]{{1,12}}:|\|DSML\|)?{_WORDS}>"
-    r"|<\|/?(?:tool_calls?(?:_section)?(?:_?(?:begin|end))?|python_tag|(?:START|END)_ACTION)\|>"
+    r"|<\|/?(?:tool_calls?(?:_section)?(?:_?(?:begin|start|end))?|python_tag|(?:START|END)_ACTION"
+    r"|function_calls?|plugin|action_(?:start|end))\|>|</?functioncall>"
+    r"|<(?=tool(?:_call)?\s{1,9}name=)|</tool>"
     r"|<\|tool_call>|<tool_call\|>"
     r"|\[/?(?:TOOL_CALLS?|TOOL_REQUEST|END_TOOL_REQUEST)\]"
     r"|functools(?=\[)|<tools>(?=\s{0,20}[\[{])|(?<=[}\]\s])</tools>"
@@ -44,11 +46,16 @@ _PARAMETER_END = re.compile(r"</(?:[a-z]{1,12}:|\|DSML\|)?parameter>")
 _ARG_KEY = re.compile(r"<arg_key>([^<]{1,200})</arg_key>\s*<arg_value>")
 _NAMED = re.compile(
     r"(?:call:|function<\|tool_sep\|>)?([\w.:/-]{1,200})"
-    r"(?:<\|tool_sep\|>|<\|tool_call_argument_begin\|>|\[ARGS\])?\s{0,20}(?=\{|```)"
+    r"(?:<\|tool_sep\|>|<\|tool_call_argument_begin\|>|(?:\[CALL_ID\][\w-]{1,100})?\[ARGS\])?"
+    r"\s{0,20}(?=\{|```)"
 )
 _ELEMENTS = re.compile(
     r"<(?:tool_)?name>([^<]{1,200})</(?:tool_)?name>\s*<(arguments|parameters|input)>"
 )
+_ATTRIBUTE = re.compile(r"tool(?:_call)?\s{1,9}name=[\"']?([^\"'<>\s]{1,200})[\"']?[^<>]{0,80}>")
+_ELEMENT = re.compile(r"<([\w.:-]{1,200})>")
+_FIELD = re.compile(r"\s*<([\w.-]{1,200})>")
+_ACTION = re.compile(r"Action:[ \t]*([\w.:/-]{1,200})[ \t]*\n+Action Input:\s*(?=[{`])")
 _QUOTE = '<|"|>'
 
 
@@ -87,7 +94,7 @@ def read_call_text(text: str, offered: Collection[str]) -> CallText:
         found = read_call_text(text[mark:], offered)
         names = ", ".join(dict.fromkeys(call.name for call in found.calls))
         return CallText(problem=found.problem or f"the call of {names} stands behind other text")
-    bare = calls_in_json(text) or calls_in_python(text)
+    bare = calls_in_json(text) or calls_in_python(text) or _named_by_its_form(text)
     known = bare and all(offered_name(call.name, offered) for call in bare)
     return _checked(bare, offered) if known else CallText()
 
@@ -194,6 +201,8 @@ def _of_pieces(text: str, plain: str) -> list[WrittenCall] | None:
 def _of_piece(piece: str, plain: str) -> list[WrittenCall] | None:
     if _BLOCK.match(plain):
         return _of_blocks(piece, plain)
+    if attribute := _ATTRIBUTE.match(plain):
+        return _listed(_of_arguments(attribute[1], piece[attribute.end() :]))
     if "<arg_key>" in piece:
         return _of_argument_tags(piece)
     if elements := _ELEMENTS.match(piece):
@@ -205,6 +214,26 @@ def _of_piece(piece: str, plain: str) -> list[WrittenCall] | None:
     if re.fullmatch(r"[\w.:/-]{1,200}", plain):
         return [WrittenCall(plain, {})]
     return calls_in_json(piece) or calls_in_python(piece)
+
+
+def _named_by_its_form(text: str) -> list[WrittenCall] | None:
+    """Read `Action: name`, or an element whose name is the tool's: one that is offered, or none."""
+    if action := _ACTION.match(text):
+        return _listed(_of_arguments(action[1], text[action.end() :]))
+    begun = _ELEMENT.match(text)
+    if begun is None or not text.endswith(closing := f"</{begun[1]}>"):
+        return None
+    body = text[begun.end() : -len(closing)]
+    if body.lstrip().startswith("{"):
+        return _listed(_of_arguments(begun[1], body))
+    args, place = dict[str, Any](), 0
+    while field := _FIELD.match(body, place):
+        end = body.find(f"</{field[1]}>", field.end())
+        if end < 0:
+            return None
+        args[field[1]] = _without_breaks(body[field.end() : end])
+        place = end + len(field[1]) + 3
+    return None if body[place:].strip() else [WrittenCall(begun[1], args)]
 
 
 def _of_blocks(piece: str, plain: str) -> list[WrittenCall] | None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from openai import AsyncStream
-from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import ChoiceDelta
 from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import FinishReason, ModelMessage, ModelResponse
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.openai import (
     OpenAIChatModel,
     OpenAIChatModelSettings,
@@ -21,15 +19,19 @@ from pydantic_ai.models.openai import (
 )
 from pydantic_ai.profiles import merge_profile
 from pydantic_ai.profiles.openai import OpenAIModelProfile
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import RunContext
+from pydantic_ai.usage import RequestUsage
 
-from .completion import as_schema, usage_as_schema
+from .completion import as_schema
 from .ends import UNFINISHED
 from .forms import AS_IT_IS, Limit, RequestForm, next_form, shaped
-from .provider_errors import error_in, words_of
+from .provider_errors import error_in, param_of, words_of
+from .stream_events import is_event, parsed, read_events
 
 __all__ = ["CompatibleModel", "compatible"]
 
-_EVENTS = (b"data:", b"event:", b":", b"id:", b"retry:")
+_TOO_DEEP = "it sent JSON with too many brackets within one another"
 
 
 @dataclass(slots=True)
@@ -74,21 +76,20 @@ class _Stream(OpenAIStreamedResponse):
 
     async def _validate_response(self) -> AsyncIterator[ChatCompletionChunk]:  # pyright: ignore[reportIncompatibleMethodOverride]
         async for chunk in self._response:
-            # The client builds what it gets without checking it.
-            given = cast("Any", chunk)
-            counts: Any = given.usage
-            is_read = isinstance(counts, CompletionUsage)
-            usage = usage_as_schema(counts.model_dump(warnings=False) if is_read else counts)
-            given.usage = CompletionUsage.model_validate(usage) if usage else None
-            listed: Any = given.choices
-            choices = cast("list[Any]", listed) if isinstance(listed, list) else []
-            given.choices = [choice for choice in choices if choice]
-            for choice in choices:
-                if choice.delta is None:
-                    choice.delta = ChoiceDelta()
-                if choice.finish_reason:
-                    self.server.ends = "with a reason"
+            if any(choice.finish_reason for choice in chunk.choices):
+                self.server.ends = "with a reason"
             yield chunk
+
+    def _add_usage(self, usage: RequestUsage, *, reported: bool, cumulative: bool = False) -> None:
+        """Take the highest counts: servers count with each piece, or say the last ones twice."""
+        if reported:
+            before, cumulative = self._usage, True
+            usage = replace(
+                usage,
+                input_tokens=max(usage.input_tokens, before.input_tokens),
+                output_tokens=max(usage.output_tokens, before.output_tokens),
+            )
+        super()._add_usage(usage, reported=reported, cumulative=cumulative)
 
     def _missing_finish_reason(self) -> FinishReason:
         is_marked = bool(getattr(self._response.source, "is_marked", False))
@@ -139,33 +140,78 @@ class CompatibleModel(OpenAIChatModel):
             stream.server = self._server
         return stream
 
-    async def _completions_create(  # pyright: ignore[reportIncompatibleMethodOverride]
+    async def request(
         self,
         messages: list[ModelMessage],
-        stream: bool,
-        model_settings: OpenAIChatModelSettings,
+        model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
-    ) -> Any:
-        """Send a request, once more in each other form that the server's words ask for."""
-        create: Any = super()._completions_create
+    ) -> ModelResponse:
+        """Answer a request, sent once more in each other form that the server's words ask for."""
         while True:
             form = self._server.form
             try:
-                answer = await create(messages, stream, model_settings, model_request_parameters)
+                return await super().request(messages, model_settings, model_request_parameters)
             except ModelAPIError as error:
-                chat = await super()._map_messages(
-                    messages, model_request_parameters, model_settings=model_settings
-                )
-                plain = [cast("Mapping[str, Any]", message) for message in chat]
-                limit = self._limit() if model_settings.get("max_tokens") else None
-                other = next_form(words_of(error), form, plain, limit)
-                if other is None:
-                    raise
-                self._server.form = other
-            else:
-                if isinstance(answer, AsyncStream):
-                    return await self._opened(cast("AsyncStream[Any]", answer))
-                return answer
+                await self._change(error, form, messages, model_settings, model_request_parameters)
+
+    @asynccontextmanager
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        """Open a stream, once more in each other form, whose first event is no error."""
+        asked = (messages, model_settings, model_request_parameters)
+        async with AsyncExitStack() as opened:
+            while True:
+                form = self._server.form
+                try:
+                    stream = super().request_stream(*asked, run_context)
+                    answer = await opened.enter_async_context(stream)
+                except ModelAPIError as error:
+                    await self._change(error, form, *asked)
+                else:
+                    break
+            yield answer
+
+    async def _change(
+        self,
+        error: ModelAPIError,
+        form: RequestForm,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> None:
+        """Note the form that a server asks for which refused one.
+
+        Raises:
+            ModelAPIError: It asks for none that it wasn't sent.
+        """
+        settings, parameters = self.prepare_request(model_settings, model_request_parameters)
+        chat = await super()._map_messages(messages, parameters, model_settings=settings or {})
+        plain = [cast("Mapping[str, Any]", message) for message in chat]
+        limit = self._limit() if (settings or {}).get("max_tokens") else None
+        other = next_form(f"{words_of(error)} {param_of(error)}", form, plain, limit)
+        if other is None:
+            raise error
+        self._server.form = other
+
+    async def _completions_create(self, *args: Any, **named: Any) -> Any:
+        create: Any = super()._completions_create
+        try:
+            answer = await create(*args, **named)
+        except RecursionError as error:
+            raise ModelAPIError(self.model_name, _TOO_DEEP, body=_TOO_DEEP) from error
+        except ModelAPIError as error:
+            if not isinstance(cause := error.__cause__, UnicodeDecodeError):
+                raise
+            # It isn't UTF-8 throughout: what is no character is shown as such.
+            return bytes(cause.object).decode(errors="replace")
+        if isinstance(answer, AsyncStream):
+            return await self._opened(cast("AsyncStream[Any]", answer))
+        return answer
 
     async def _map_messages(self, *args: Any, **named: Any) -> Any:
         chat = await super()._map_messages(*args, **named)
@@ -196,7 +242,7 @@ class CompatibleModel(OpenAIChatModel):
         if isinstance(response, ChatCompletion):
             body = response.model_dump(warnings=False, exclude_unset=True)
         elif isinstance(response, str):
-            body = _parsed(response)
+            body = parsed(response)
         if (error := error_in(body, self.model_name)) is not None:
             raise error
         fields = as_schema(cast("Mapping[str, Any]", body), self.model_name)
@@ -207,33 +253,11 @@ class CompatibleModel(OpenAIChatModel):
         kind = stream.response.headers.get("content-type", "")
         if "event-stream" not in kind and ("json" in kind or "html" in kind):
             content = await stream.response.aread()
-            if not content.lstrip().startswith(_EVENTS):
-                return self._process_response(_parsed(content.decode(errors="replace")))
-        _note_mark(stream)
+            if not is_event(content):
+                return self._process_response(parsed(content.decode(errors="replace")))
+        read_events(stream, self.model_name)
         return stream
 
     def _limit(self) -> Limit:
         is_new = self.profile.get("openai_chat_supports_max_completion_tokens", True)
         return "max_completion_tokens" if is_new else "max_tokens"
-
-
-def _parsed(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _note_mark(stream: AsyncStream[Any]) -> None:
-    """Have a stream say in `is_marked` whether it came to the mark of its end."""
-    marked = cast("Any", stream)
-    events = cast("Any", stream)._iter_events
-    marked.is_marked = False
-
-    async def noted() -> AsyncIterable[Any]:
-        async for event in events():
-            if event.data.startswith("[DONE]"):
-                marked.is_marked = True
-            yield event
-
-    marked._iter_events = noted

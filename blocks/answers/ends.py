@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import cast
 
@@ -45,22 +46,43 @@ ENDS: dict[FinishReason, tuple[str, ...]] = {
 _MEANINGS: dict[str, FinishReason] = {
     word: meaning for meaning, words in ENDS.items() for word in words
 }
-_PREFIXES: dict[str, FinishReason] = {
-    "guardrail": "content_filter",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
-    "max_tokens": "length",
-    "error": "error",
-}
+_BY_PARTS: tuple[tuple[FinishReason, re.Pattern[str]], ...] = (
+    (
+        "content_filter",
+        re.compile(
+            r"filter|safety|guardrails?|moderat|flagged|toxic|unsafe|prohibited|blocked|sensitive"
+            r"|inappropriate|violation|policy"
+        ),
+    ),
+    (
+        "length",
+        re.compile(
+            r"length|(max|limit|exceed).*(token|output|context|prompt)|(token|context).*"
+            r"(limit|exceed)"
+        ),
+    ),
+    (
+        "error",
+        re.compile(
+            r"(^|_)err(or)?(_|$)|fail|malformed|time_?out|abort|cancel|interrupt|terminated"
+            r"|preempt|overload|unavailable|rate_limit|exception|disconnect"
+        ),
+    ),
+    ("tool_call", re.compile(r"^(tool|function)_?(call|use)")),
+    ("stop", re.compile(r"^(stop|eos|end_?of)(_|$)|^end_")),
+)
+"""What a reason means that is nobody's by its whole word: the first that it has a part of."""
+_LONGEST = 200
+_NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|[^A-Za-z0-9]+")
 
 
 def end_of(raw: str) -> FinishReason | None:
     """Return what a provider's reason means; None where it is empty or nobody's."""
-    word = raw.strip().lower().replace("-", "_").replace(" ", "_").rpartition(".")[2]
-    word = word.removeprefix("finish_reason_").removeprefix("finishreason_")
+    word = _NEXT_WORD.sub("_", raw[:_LONGEST].strip().rpartition(".")[2]).strip("_").lower()
+    word = word.removeprefix("finish_reason_")
     if word in _MEANINGS:
         return _MEANINGS[word]
-    return next((end for start, end in _PREFIXES.items() if word.startswith(start)), None)
+    return next((end for end, parts in _BY_PARTS if parts.search(word)), None)
 
 
 def read_end(answer: ModelResponse, asked: ModelRequestParameters) -> ModelResponse:

@@ -26,6 +26,7 @@ _ONE_SYSTEM = re.compile(
     r"system message.{0,40}(?:beginning|first|once|start|only)|only (?:\w+ )?one system"
     r"|(?:more than one|multiple|several|duplicate|single) system|one system message"
     r"|alternat|consecutive (?:user|assistant|messages)|roles? must|same role|first message must"
+    r"|\broles?\b.{0,60}\bmust be"
     r"|unexpected role|角色.{0,10}交替|交替",
     re.IGNORECASE,
 )

@@ -17,6 +17,8 @@ _AROUND = 40
 _BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|\#[^\n]*)+")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_SURPLUS = ("}", "]")
+_BEHIND = re.compile(r"\s*([,\]}])")
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _CLOSING = {'"': '"', "'": "'", "\u201c": "\u201d"}
 _CHUNKS = {end: re.compile(rf"[^{end}\\\x00-\x1f]+") for end in _CLOSING.values()}
@@ -117,9 +119,20 @@ class ValueReader:
         before = self.place
         self._skip()
         character = self._peek()
-        if character == ",":
+        if character in _SURPLUS and character != end and self._is_surplus(character, end):
+            self._mend("a surplus bracket left out")
+            # With a bracket missing as well, it has two readings.
+            self._whole = False
             self.place += 1
             self._skip()
+            character = self._peek()
+        if character in (",", "，"):
+            self.place += 1
+            self._skip()
+            while self._peek() == ",":
+                self._mend("a surplus comma left out")
+                self.place += 1
+                self._skip()
             if self._peek() == end:
                 self._mend("a trailing comma left out")
                 self.place += 1
@@ -140,6 +153,13 @@ class ValueReader:
             self._keys[-1] = self._key()
         return False
 
+    def _is_surplus(self, bracket: str, end: str) -> bool:
+        """Say whether a bracket closes nothing: a list goes on behind it, or what is open ends."""
+        if bracket == "]" and not any(isinstance(each, list) for each in self._open):
+            return True
+        behind = _BEHIND.match(self.text, self.place + 1)
+        return behind is not None and (behind[1] == end or (behind[1], bracket) == (",", "}"))
+
     def _begins_another(self, before: int, character: str) -> bool:
         """Say whether only a comma is missing: at the end of a line, or between brackets."""
         if character in "{[":
@@ -157,7 +177,7 @@ class ValueReader:
         else:
             self._fail('a name in quotation marks, or "}"')
         self._skip()
-        if self._peek() != ":":
+        if self._peek() not in (":", "："):
             self._fail('":"')
         self.place += 1
         self.has_key = True

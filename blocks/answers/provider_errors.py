@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from pydantic_ai.messages import ModelResponse
 from .bodies import Codes, codes_of, message_of
 from .wordings import is_exhausted, is_filtered, is_overflow, is_too_large_for_its_rate, wait_in
 
-__all__ = ["error_in", "read_error", "whole_body", "words_of"]
+__all__ = ["error_in", "error_in_piece", "param_of", "read_error", "whole_body", "words_of"]
 
 _Kind = type[
     ModelRateLimitError
@@ -35,6 +36,10 @@ _Kind = type[
 ]
 
 _MOST_WORDS = 300
+_MOST_EXCERPT = 80
+_ERROR_WORDS = ("errors", "detail", "message", "msg", "error_msg", "error_message", "error_code")
+"""Fields that an error has which isn't in a field of its own."""
+_NO_CODES = (None, "", 0, "0", 200, "200", False, "success", "ok", "OK", "null")
 _BY_STATUS: dict[int, _Kind] = {
     400: ModelRequestRejectedError,
     401: ModelAuthenticationError,
@@ -55,9 +60,30 @@ _BY_NAME: tuple[tuple[int, tuple[str, ...]], ...] = (
     (404, ("model_not_found", "modelnotfound", "not_found_error", "unknown_model")),
     (503, ("unavailable", "capacity", "not_ready", "loading", "timeout", "timed_out")),
     (400, ("invalid_request", "invalid_param", "invalid_argument", "bad_request", "validation")),
+    (400, ("not support", "unsupported", "unrecognized", "unknown param", "jinja", "template")),
 )
 _BY_NUMBER = {"1302": 429, "1303": 429, "1305": 429, "1002": 429, "1004": 401, "2013": 400}
 """Zhipu's and MiniMax's."""
+_MISPLACED: tuple[tuple[_Kind, re.Pattern[str]], ...] = (
+    (
+        ModelRateLimitError,
+        re.compile(
+            r"rate_?limit|throttl|too_?many_?requests|\b[rt]pm limit|rate limit (?:is )?"
+            r"(?:exceeded|reached)"
+        ),
+    ),
+    (
+        ModelAuthenticationError,
+        re.compile(
+            r"api_?key_?invalid|invalid_?api_?key|api key (?:is )?(?:not valid|invalid|expired)"
+        ),
+    ),
+    (
+        ModelNotFoundError,
+        re.compile(r"model_?not_?found|model.{0,80}(?:does not|doesn't|not) exist|模型不存在"),
+    ),
+)
+"""What some say with a status that is about the request: Google a wrong key, AWS a rate limit."""
 
 
 def read_error(error: ModelAPIError) -> ModelResponse:
@@ -90,20 +116,38 @@ def error_in(body: object, model_name: str) -> ModelAPIError | None:
     """
     if _choices_of(body):
         fields = cast("Mapping[str, Any]", body)
-        found = fields.get("error") or fields["choices"][0].get("error")
-        if not found:
+        found = [fields.get("error"), fields["choices"][0].get("error")]
+        if not (errors := [each for each in found if _is_error(each)]):
             return None
-        body = found
+        body = errors[0]
     elif _is_map(body) and _has_none(cast("Mapping[str, Any]", body)):
         what = "it sent an answer with nothing in it"
         return ModelAPIError(model_name, what, body=what)
     codes, words = codes_of(body), message_of(body)
     status = codes.status or _status_by_names(codes, words)
     if status is None:
-        what = f"it sent {words or 'nothing'} in an answer's place"
+        what = f"it sent {words or _excerpt(body)} in an answer's place"
         return ModelAPIError(model_name, what, body=what)
-    kind = _kind_of_status(status)
+    kind = _kind_of(words, codes, status) or _kind_of_status(status)
     return ModelHTTPError.for_category(kind, status_code=status, model_name=model_name, body=body)
+
+
+def error_in_piece(piece: Mapping[str, Any], model_name: str) -> ModelAPIError | None:
+    """Return the error that an event of a stream has in a piece's place; None if it has none.
+
+    A piece without words, such as one that counts tokens or holds the connection, is none.
+    """
+    group: object = piece.get("x_groq")
+    of_group = cast("Mapping[str, Any]", group).get("error") if _is_map(group) else None
+    if _is_error(of_group):
+        return error_in({"error": of_group}, model_name)
+    is_error = _is_error(piece.get("error")) or _number_of_base(piece) not in (0, None)
+    if not _choices_of(piece) and not is_error:
+        # What has an answer's name and no error's is an answer's.
+        says = [name for name in _ERROR_WORDS if piece.get(name)]
+        if not says or ("choices" in piece and piece.get("object") != "error"):
+            return None
+    return error_in(piece, model_name)
 
 
 def words_of(error: ModelAPIError) -> str:
@@ -115,6 +159,16 @@ def words_of(error: ModelAPIError) -> str:
     status = f"{error.status_code}: " if isinstance(error, ModelHTTPError) else ""
     text = " ".join(f"{status}{words}".split()).rstrip(".")
     return text if len(text) <= _MOST_WORDS else f"{text[: _MOST_WORDS - 1]}…"
+
+
+def param_of(error: ModelAPIError) -> str:
+    """Return the field of the request that an error's body names beside its words; "" for none."""
+    body = whole_body(error)
+    inner: object = cast("Mapping[str, Any]", body).get("error") if _is_map(body) else None
+    found = [
+        cast("Mapping[str, Any]", each).get("param") for each in (inner, body) if _is_map(each)
+    ]
+    return next((each for each in found if isinstance(each, str)), "")
 
 
 def whole_body(error: ModelAPIError) -> object:
@@ -138,6 +192,11 @@ def _kind_of(words: str, codes: Codes, status: int | None) -> _Kind | None:
     if status == 404 and "tool" in words.lower():
         # It has the model, but none that takes what was asked.
         return ModelRequestRejectedError
+    if status in (400, 403, 422):
+        text = " ".join([*sorted(codes.names), words]).lower()
+        return next((kind for kind, said in _MISPLACED if said.search(text)), None)
+    if status is not None and 400 < status < 500 and status not in (*_BY_STATUS, 408, 409, 425):
+        return _kind_of_status(_status_by_names(codes, words))
     return None
 
 
@@ -159,7 +218,8 @@ def _better(error: ModelAPIError, words: str, codes: Codes, status: int | None) 
         status = status or _status_by_names(codes, words)
         kind = _kind_of_status(status)
     wait = error.retry_after if error.retry_after is not None else _wait_of(body, words)
-    if kind is None or isinstance(error, kind):
+    is_refined = kind is ModelRequestRejectedError and isinstance(error, ModelNotFoundError)
+    if kind is None or (isinstance(error, kind) and not is_refined):
         error.retry_after = wait
         return error
     known: dict[str, Any] = {
@@ -222,14 +282,30 @@ def _is_map(value: object) -> bool:
     return isinstance(value, Mapping)
 
 
+def _is_error(found: object) -> bool:
+    """Whether what stands in the field of an error says that there is one."""
+    if _is_map(found):
+        return any(value not in _NO_CODES for value in cast("Mapping[str, Any]", found).values())
+    return found not in _NO_CODES and bool(found)
+
+
+def _number_of_base(fields: Mapping[str, Any]) -> object:
+    """Return the number that MiniMax says in each answer: 0 is that nothing is wrong."""
+    base: object = fields.get("base_resp")
+    return cast("Mapping[str, Any]", base).get("status_code") if _is_map(base) else 0
+
+
+def _excerpt(body: object) -> str:
+    text = " ".join(str(body).split()) if body else ""
+    return f"{text[:_MOST_EXCERPT]}…" if len(text) > _MOST_EXCERPT else text or "nothing"
+
+
 def _has_none(fields: Mapping[str, Any]) -> bool:
     """Whether a body is an answer's, but for the answer."""
-    base: object = fields.get("base_resp")
-    number = cast("Mapping[str, Any]", base).get("status_code") if _is_map(base) else 0
     return (
         "choices" in fields
-        and not fields.get("error")
-        and number in (0, None)
+        and not _is_error(fields.get("error"))
+        and _number_of_base(fields) in (0, None)
         and not (fields.get("message") or fields.get("detail") or fields.get("errors"))
     )
 

@@ -22,14 +22,22 @@ IN_TEXT = "content"
 """The id of reasoning that stood in a text; pydantic-ai has the same."""
 
 _NAME = (
-    r"(?:[a-z]{1,10}:)?(?:think|thinking|thoughts?|reasoning|reason|reflection|scratchpad|analysis)"
+    r"(?:[a-z]{1,10}:|ant|deep|inner_|internal_|longcat_)?"
+    r"(?:think|thinking|thoughts?|reasoning|reason|reflection|scratch_?pad|analysis|monologue"
+    r"|(?:thinking|thought|reasoning)_process|chain_of_thought|cot)"
 )
-_OPEN_TAG = re.compile(rf"<({_NAME}|longcat_think|internal_monologue)(?:\s[^<>]{{0,100}})?>", re.I)
+_OPEN_TAG = re.compile(rf"<({_NAME})(?:\s[^<>]{{0,100}})?>", re.I)
 _OPENINGS = {
     "◁think▷": "◁/think▷",
     "[THINK]": "[/THINK]",
     "<|thinking|>": "<|/thinking|>",
     "<|think|>": "<|/think|>",
+    "<|think_start|>": "<|think_end|>",
+    "<|begin_thinking|>": "<|end_thinking|>",
+    "<|reasoning|>": "<|/reasoning|>",
+    "<｜begin▁of▁thinking｜>": "<｜end▁of▁thinking｜>",
+    "<START_THINKING>": "<END_THINKING>",
+    "[REASONING]": "[/REASONING]",
     "<|begin_of_thought|>": "<|end_of_thought|>",
     "<|START_THINKING|>": "<|END_THINKING|>",
     "<|channel>thought": "<channel|>",
@@ -75,12 +83,13 @@ def split_reasoning(text: str) -> Reasoned:
         rest = rest.lstrip() if closed else ""
         if not rest and opening.strip("<>").casefold() in _ELEMENTS:
             return Reasoned(text)
+    # Behind a block it ends what the block had within it: a block of its own, or words about it.
+    if (bare := _bare_closing(rest)) is not None:
+        thought, closing, rest = _cut(rest, bare)
+        mark = mark or closing
+        thoughts.append(thought.strip())
     if not mark:
-        bare = _bare_closing(rest)
-        if bare is None:
-            return Reasoned(text)
-        thought, mark, rest = _cut(rest, bare)
-        thoughts = [thought.strip()]
+        return Reasoned(text)
     return Reasoned(_unwrapped(rest.strip()), "\n\n".join(filter(None, thoughts)), mark)
 
 

@@ -35,6 +35,17 @@ _OVERFLOW_NAMES = frozenset(
     }
 )
 _UNIT = r"(?:tokens?|characters?|chars|bytes)"
+_SIZE = (
+    r"(?:token|jeton|kontext|context[eo]|contesto|kontekst|bağlam|ngữ cảnh|السياق|контекст|токен"
+    r"|prompt|eingabe|anfrage|entrada|mensaje|solicitud|mensagem|solicitação|invite|entrée|requête"
+    r"|richiesta|verzoek|zapytani|запрос|ввод|промпт|giriş|istek)"
+)
+_TOO_MUCH = (
+    r"(?:excede|excedi|supera|sobrepas|ultrapass|dépass|überschr|übersteig|overschr|превы|przekr"
+    r"|zu lang|zu groß|te lang|te groot|trop (?:long|grand)|demasiado (?:larg|grand)"
+    r"|(?:longo|grande) demais|muito long|troppo (?:lung|grand)|слишком (?:длинн|больш)|zbyt dług"
+    r"|çok uzun|aşıldı|aşıyor|vượt quá|تجاوز)"
+)
 _OVERFLOW = _any_of(
     # A context, window or length, and that it doesn't do.
     r"max(?:imum)? (?:\w+ )?context",
@@ -55,11 +66,15 @@ _OVERFLOW = _any_of(
     r"reduce (?:the length|the size|your prompt|your input|the prompt|the input|input length)",
     r"range of input length should be|must have less than \d+ tokens|token limit (?:is )?exceed",
     r"tokens to keep from the initial prompt|longer than the maximum model length",
+    r"(?:prompt|input|request)\w* (?:has|have|is|contains?) (?:about |at least )?[\d,.]+ tokens",
+    r"\b(?:input|prompt|tokens?)\b.{0,60}\b(?:exceed|bigger|larger|over)\w*\b.{0,30}\blimit",
+    r"context shift|\bn_ctx\b|max(?:imum)? (?:input|prompt) tokens|support the context length",
+    r"messages\W.{0,30}content\W.{0,40}at most \d+ characters",
     r"reached (?:the )?context length|tokens in request|request exceeds the maximum",
     r"current length is \d+ while limit is \d+|`?inputs`? tokens \+ `?max_new_tokens",
     # An answer that is asked for with more tokens than a model writes.
     r"max_(?:completion_|output_|new_)?tokens\W.{0,50}(?:too (?:large|big|high)|exceed|at most|"
-    r"greater than|larger than|less than|valid range|should be)",
+    r"\d > \d|(?<!must be )greater than|larger than|less than|valid range|should be)",
     r"(?:valid )?range of max_tokens|at most \d+ completion tokens",
     # Chinese, Japanese, Korean.
     r"上下文.{0,20}(?:超|过|長|长|限)|(?:超|过).{0,20}上下文",
@@ -69,20 +84,19 @@ _OVERFLOW = _any_of(
     r"最大.{0,6}(?:输入|长度|tokens?).{0,16}(?:超|不能|不得)",
     r"コンテキスト.{0,20}(?:超|長|上限)|(?:入力|プロンプト|トークン).{0,16}(?:長すぎ|超え|超過|上限)",
     r"컨텍스트.{0,20}(?:초과|길|제한)|(?:입력|프롬프트|토큰).{0,16}(?:초과|너무 길|제한)",
-    # German, French, Spanish, Portuguese, Italian, Russian.
-    r"kontext(?:länge|fenster|größe)|(?:prompt|eingabe|anfrage).{0,20}zu (?:lang|groß)",
-    r"(?:longueur|fenêtre|taille) (?:de|du) contexte|(?:invite|entrée|requête).{0,20}trop longue?",
-    r"(?:ventana|longitud) de contexto|(?:entrada|mensaje|prompt|solicitud).{0,20}demasiado larg",
-    r"(?:janela|tamanho|comprimento) d[eo] contexto|(?:finestra|lunghezza) d[ie]l? contesto",
-    r"контекст\w*.{0,30}(?:превы|слишком|длин)|превы\w*.{0,30}контекст",
-    r"(?:запрос|ввод|промпт)\w*.{0,20}слишком (?:длинн|больш)",
+    # German, French, Spanish, Portuguese, Italian, Dutch, Polish, Russian, Turkish, Vietnamese,
+    # Arabic: what there is too much of, and that there is, the one way round and the other.
+    rf"{_SIZE}.{{0,60}}{_TOO_MUCH}|{_TOO_MUCH}.{{0,60}}{_SIZE}",
 )
 _OF_RATES = _any_of(
     r"per[ -](?:minute|hour|day|second|month)|rate[ _-]?limit|requests? limit|throttl",
     r"\b[rt]p[mdhs]\b",
     r"please wait|try again in|retry (?:in|after)|quota|concurren|too many requests",
+    r"por minuto|par minute|pro minute|al minuto|per minuut|в минуту|dakika",
     r"频率|速率|限流|并发|稍后|配额|欠费|余额|レート|요청 한도",
 )
+_OF_A_FIELD = re.compile(r"\btools?(?:_calls)?\[|\.(?:id|name|description)\b|tool description")
+"""Words about a text that is too long and isn't the conversation's."""
 _TOO_LARGE = re.compile(
     r"request (?:is )?too large|too large for (?:model|the rate|your rate)", re.IGNORECASE
 )
@@ -119,6 +133,12 @@ _FILTERED = _any_of(
     r"violat\w*.{0,60}(?:polic(?:y|ies)|guidelines)|safety (?:system|check|filter|reasons|polic)",
     r"content exists risk|sensitive (?:content|words?|information)|unsafe content",
     r"敏感|不安全|违规|违法|不合规|内容安全|审核|安全审查|不適切|유해",
+)
+
+_NO_FILTER = _any_of(
+    r"\baccount (?:has been |was |is )?(?:flagged|suspended|disabled|banned)",
+    r"(?:unknown|unrecognized|unsupported|unexpected|invalid) (?:field|param|arg|keyword|value)",
+    r"not a (?:known|valid|supported) (?:field|param|arg)",
 )
 
 _EXHAUSTED_NAMES = frozenset(
@@ -159,11 +179,12 @@ def is_overflow(words: str, codes: Codes, status: int | None) -> bool:
         codes: Its codes.
         status: The status that it came with.
     """
-    if status in (401, 402, 429):
+    if status in (401, 402, 429) or _OF_A_FIELD.search(words):
         return False
     if status == 413 or codes.names & _OVERFLOW_NAMES:
         return True
-    return _OVERFLOW.search(words) is not None and _OF_RATES.search(words) is None
+    said = " ".join((words, *codes.names))
+    return _OVERFLOW.search(words) is not None and _OF_RATES.search(said) is None
 
 
 def is_too_large_for_its_rate(words: str) -> bool:
@@ -177,7 +198,9 @@ def is_filtered(words: str, codes: Codes, status: int | None) -> bool:
     """Say whether a provider refuses what a request is about."""
     if status in (401, 402, 404, 429, 503, 529):
         return False
-    return bool(codes.names & _FILTER_NAMES) or _FILTERED.search(words) is not None
+    if codes.names & _FILTER_NAMES:
+        return True
+    return _FILTERED.search(words) is not None and _NO_FILTER.search(words) is None
 
 
 def is_exhausted(words: str, codes: Codes) -> bool:

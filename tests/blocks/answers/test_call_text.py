@@ -56,6 +56,18 @@ FORMS = [
     '{"name": "search", "arguments": {"q": "x"}}\n</tool_call>',
     '```json\n{"name": "functions.search", "arguments": "{\\"q\\": \\"x\\"}"}\n```',
     '{"type": "function", "function": {"name": "search", "arguments": {"q": "x"}}}',
+    '{"tool_calls": [{"function": {"name": "search", "arguments": {"q": "x"}}}]}',
+    '{"tool_uses": [{"recipient_name": "functions.search", "parameters": {"q": "x"}}]}',
+    '[TOOL_CALLS]search[CALL_ID]a1b2[ARGS]{"q": "x"}',
+    '<|tool_call_start|>[search(q="x")]<|tool_call_end|>',
+    '<|function_call|>{"name": "search", "arguments": {"q": "x"}}',
+    '<functioncall>{"name": "search", "arguments": {"q": "x"}}</functioncall>',
+    '<|action_start|><|plugin|>{"name": "search", "parameters": {"q": "x"}}<|action_end|>',
+    '<tool_call name="search">{"q": "x"}</tool_call>',
+    '<tool name="search">{"q": "x"}</tool>',
+    "<search>\n<q>x</q>\n</search>",
+    '<search>{"q": "x"}</search>',
+    'Action: search\nAction Input: {"q": "x"}',
     '<think>I will look.</think><tool_call>{"name": "Search", "arguments": {"Q": "x"}}</tool_call>',
 ]
 

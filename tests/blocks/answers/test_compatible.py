@@ -18,6 +18,7 @@ from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelAuthenticationError,
     ModelContextWindowExceededError,
+    ModelHTTPError,
     ModelNotFoundError,
     ModelQuotaExceededError,
     ModelRequestRejectedError,
@@ -105,6 +106,12 @@ def error_of(reply: Reply, *, stream: bool = False) -> tuple[ModelAPIError, int]
 
 
 _LATER = [
+    Reply(status=400, raw=b'{"__type": "ThrottlingException", "message": "Too many tokens."}'),
+    Reply(status=400, error={"code": "rate_limit_exceeded", "message": "Rate limit exceeded"}),
+    Reply(status=403, error={"code": 30011, "message": "RPM limit exceeded."}),
+    Reply(status=424, error={"message": "Model is loading"}),
+    Reply(status=449, error={"message": "You exceeded your current rate limit"}),
+    Reply(status=498, error={"code": "capacity_exceeded", "message": "Flex capacity exceeded"}),
     body(error={"code": 429, "message": "Slow down."}),
     body(error={"code": "429", "message": "Slow down."}),
     body(error={"message": "Slow down.", "type": "rate_limit_error"}),
@@ -133,7 +140,7 @@ _LATER = [
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("broken", _LATER, ids=lambda reply: reply.raw.decode()[:60])
+@pytest.mark.parametrize("broken", _LATER, ids=lambda reply: (reply.raw or b"").decode()[:60])
 def test_what_is_no_answer_is_asked_for_again(broken: Reply, *, stream: bool) -> None:
     with serving(broken, FINE) as server:
         assert answered(server, stream=stream).text == "It is deep."
@@ -170,6 +177,16 @@ def test_what_is_no_answer_is_asked_for_again(broken: Reply, *, stream: bool) ->
         ),
         (Reply(status=429, error={"code": "1113", "message": "余额不足"}), ModelQuotaExceededError),
         (Reply(status=501, error={"message": "Not here."}), ModelServerError),
+        (
+            Reply(
+                status=400,
+                raw=b'[{"error": {"code": 400, "message": "API key not valid.", "status": '
+                b'"INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}}]',
+            ),
+            ModelAuthenticationError,
+        ),
+        (Reply(status=400, error={"message": "Model Not Exist"}), ModelNotFoundError),
+        (Reply(status=499, error={"message": "cancelled"}), ModelHTTPError),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
@@ -193,6 +210,100 @@ def test_an_error_in_a_stream_is_the_error_of_its_code() -> None:
         assert answered(server, stream=True).text == "It is deep."
     error, _ = error_of(events({"error": {"message": "Wrong", "code": 401}}), stream=True)
     assert isinstance(error, ModelAuthenticationError)
+
+
+_IN_STREAMS = [
+    ({"object": "error", "message": "maximum context length is 8", "code": 400}, "Context"),
+    ({"error_code": 336007, "error_msg": "the max input characters is 2000"}, "Context"),
+    ({"detail": "Not authenticated"}, "Authentication"),
+    ({"type": "error", "error": {"type": "authentication_error", "message": "no"}}, "Authent"),
+    ({"choices": [{"delta": {}, "error": {"code": 402, "message": "Pay."}}]}, "Quota"),
+    ({"choices": [], "error": {"code": 404, "message": "No model."}}, "NotFound"),
+]
+
+
+@pytest.mark.parametrize("text", [None, "It is"])
+@pytest.mark.parametrize(("piece", "kind"), _IN_STREAMS)
+def test_an_error_in_a_piece_s_place_is_never_an_empty_answer(
+    piece: dict[str, Any], kind: str, text: str | None
+) -> None:
+    error, sent = error_of(events(*([chunk(text)] if text else []), piece), stream=True)
+    assert kind in type(error).__name__
+    assert sent == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None,
+        {},
+        {"type": "ping"},
+        {"id": "1"},
+        {"choices": None},
+        {"choices": [], "error": None, "prompt_filter_results": [{}]},
+        {"choices": [{"index": 0, "delta": None, "error": {"code": 0, "message": ""}}]},
+        {"choices": [{"index": 0, "delta": {"tool_calls": [None, {"function": None}]}}]},
+        {"choices": ["?"]},
+        {"choices": [{"index": 0, "text": "", "finish_reason": ""}], "created": "now"},
+    ],
+)
+def test_a_piece_that_says_nothing_is_passed_over(odd: Any) -> None:
+    with serving(events(odd, chunk("It is deep."), odd, chunk("", "stop"), odd)) as server:
+        assert answered(server, stream=True).text == "It is deep."
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"message": {"role": "assistant", "content": "It is deep."}, "finish_reason": "stop"},
+        {"text": "It is deep.", "finish_reason": "stop"},
+        {"delta": "It is deep.", "finish_reason": "stop"},
+    ],
+)
+def test_a_stream_that_is_one_whole_message_is_read(choice: dict[str, Any]) -> None:
+    with serving(events({"choices": [choice]})) as server:
+        assert answered(server, stream=True).text == "It is deep."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffdata: {}\n\n".format(json.dumps(chunk("It is deep.", "stop"))),
+        json.dumps({"choices": [{"message": {"content": "It is deep."}, "finish_reason": "stop"}]}),
+        "\n".join(map(json.dumps, (chunk("It is "), chunk("deep."), chunk("", "stop")))),
+    ],
+)
+def test_a_body_that_is_called_a_stream_and_is_none_is_read(text: str) -> None:
+    with serving(Reply(raw=text.encode(), kind="text/event-stream")) as server:
+        assert answered(server, stream=True).text == "It is deep."
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_bytes_that_are_no_characters_become_one_that_says_so(*, stream: bool) -> None:
+    choice = '{"choices": [{"%s": {"content": "Größe"}, "finish_reason": "stop"}]}'
+    if stream:
+        text = "data: " + choice % "delta" + "\n\ndata: [DONE]\n\n"
+        reply = Reply(raw=text.encode("latin-1"), kind="text/event-stream")
+    else:
+        reply = Reply(raw=(choice % "message").encode("latin-1"))
+    with serving(reply) as server:
+        assert answered(server, stream=stream).text == "Gr\ufffd\ufffde"
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_json_that_is_nested_too_deeply_is_no_answer(*, stream: bool) -> None:
+    deep = b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    with serving(Reply(raw=deep), FINE) as server:
+        assert answered(server, stream=stream).text == "It is deep."
+
+
+def test_a_web_page_that_is_called_a_stream_is_said_to_be_one() -> None:
+    page = Reply(raw=b"<html><title>Sign in</title></html>", kind="text/event-stream")
+    error, _ = error_of(page, stream=True)
+    assert "a web page, 'Sign in'" in str(error)
 
 
 _FILTERED = [
@@ -334,6 +445,58 @@ def test_tokens_that_are_not_said_are_estimated(usage: Any, *, stream: bool) -> 
     assert used.details[ESTIMATED] == 1
 
 
+_COUNTED = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+
+
+def counting(completion: int) -> dict[str, int]:
+    return {"prompt_tokens": 10, "completion_tokens": completion, "total_tokens": 10 + completion}
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [chunk("It ", usage=counting(1)), chunk("is deep.", "stop", usage=counting(5))],
+        [chunk("It is deep.", "stop", usage=_COUNTED), chunk(choices=[], usage=_COUNTED)],
+        [chunk("It is deep.", "stop", x_groq={"usage": _COUNTED})],
+        [
+            {
+                "choices": [
+                    {"delta": {"content": "Deep."}, "finish_reason": "stop", "usage": _COUNTED}
+                ]
+            }
+        ],
+        [chunk("It is deep.", "stop", usage={**_COUNTED, "prompt_tokens_details": {"a": "?"}})],
+    ],
+)
+def test_the_counts_of_a_stream_are_taken_once(pieces: list[Any]) -> None:
+    with serving(events(*pieces)) as server:
+        used = answered(server, stream=True).usage
+    assert (used.input_tokens, used.output_tokens) == (10, 5)
+    assert ESTIMATED not in used.details
+
+
+@pytest.mark.parametrize(
+    "count", [float("inf"), float("nan"), True, 10**30, "9" * 5000, [5], -1, "many"]
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_no_count_is_not_counted(count: Any, *, stream: bool) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": count}
+    whole = completion("It is deep. " * 100, usage=usage)
+    if stream:
+        whole = events(chunk("It is deep. " * 100, "stop", usage=usage))
+    with serving(whole) as server:
+        used = answered(server, stream=stream).usage
+    assert (used.input_tokens, used.output_tokens) == (10, 400)
+    assert used.details[ESTIMATED] == 1
+
+
+def test_details_of_a_usage_that_are_no_counts_are_left_out() -> None:
+    details = {"cached_tokens": "?", "audio_tokens": None}
+    with serving(completion(usage={**_COUNTED, "prompt_tokens_details": details})) as server:
+        assert answered(server).usage.output_tokens == 5
+    assert len(server.asked) == 1
+
+
 def test_tokens_that_are_said_count() -> None:
     with serving(completion()) as server:
         used = answered(server).usage
@@ -370,6 +533,8 @@ def test_a_provider_without_counts_is_warned_of_once(caplog: pytest.LogCaptureFi
             ]
         },
         {"service_tier": 4, "system_fingerprint": 7, "error": None},
+        {"error": {"code": 0, "message": ""}},
+        {"choices": [{"message": "It is deep."}]},
         {"choices": [{"message": {"content": "It is deep.", "tool_calls": []}, "logprobs": {}}]},
     ],
 )
@@ -385,7 +550,10 @@ def template(*, refuses: Callable[[list[str]], str | None], status: int = 400) -
     def reply(asked: Asked) -> Reply:
         roles = [message["role"] for message in asked.body["messages"]]
         words = refuses(roles)
-        return FINE if words is None else Reply(status=status, error={"message": words})
+        if words is None or status != 200:
+            return FINE if words is None else Reply(status=status, error={"message": words})
+        error = {"error": {"message": words}}
+        return events(error, done=False) if asked.body.get("stream") else body(**error)
 
     return provider_server(reply, models=("strong-model",))
 
@@ -420,7 +588,7 @@ _TWO = ModelRequestParameters(
 
 
 @pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("status", [200, 400, 500])
 @pytest.mark.parametrize(
     ("refuses", "extra", "roles"),
     [
@@ -474,6 +642,24 @@ def test_a_server_that_does_not_know_stream_options_is_sent_none() -> None:
         assert answered(server, stream=True).text == "It is deep."
         assert answered(server, stream=True).usage.details[ESTIMATED] == 1
     assert len(server.asked) == 3
+
+
+def test_a_server_that_names_the_field_beside_its_words_is_sent_the_other_one() -> None:
+    def reply(asked: Asked) -> Reply:
+        if "max_completion_tokens" not in asked.body:
+            return FINE
+        error = {"message": "Unsupported parameter", "param": "max_completion_tokens"}
+        return Reply(status=400, error=error)
+
+    with provider_server(reply, models=("strong-model",)) as server:
+        assert answered(server, max_tokens=7).text == "It is deep."
+
+
+def test_a_model_without_tools_is_not_given_up_for_it() -> None:
+    words = "No endpoints found that support tool use"
+    error, _ = error_of(Reply(status=404, error={"message": words, "code": 404}))
+    assert isinstance(error, ModelRequestRejectedError)
+    assert not isinstance(error, ModelNotFoundError)
 
 
 def test_a_refusal_that_says_nothing_known_costs_one_request() -> None:

@@ -38,6 +38,7 @@ def test_without_a_system_role_the_user_gives_the_instructions(words: str) -> No
     [
         "System message must be at the beginning.",
         "Only one system message is allowed",
+        "the role of message with even index in the messages must be user or function",
         "Conversation roles must alternate user/assistant/user/assistant/...",
         "After the optional system message, conversation roles must alternate user/assistant",
     ],

@@ -32,6 +32,12 @@ FORMS = [
     "<|channel>thought\nHm.<channel|>It is 9 m deep.",
     "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>It is 9 m deep.<|END_RESPONSE|>",
     "Here is my thought process:\nHm.\nHere is my response:\nIt is 9 m deep.",
+    "<inner_thoughts>Hm.</inner_thoughts>It is 9 m deep.",
+    "<chain_of_thought>Hm.</chain_of_thought>It is 9 m deep.",
+    "<thinking_process>Hm.</thinking_process>It is 9 m deep.",
+    "<|think_start|>Hm.<|think_end|>It is 9 m deep.",
+    "<｜begin▁of▁thinking｜>Hm.<｜end▁of▁thinking｜>It is 9 m deep.",
+    "[REASONING]Hm.[/REASONING]It is 9 m deep.",
     "<think>Hm.</think><answer>It is 9 m deep.</answer>",
     "Hm.\n</think>\n\nIt is 9 m deep.",
     "Hm.</think>\n\nIt is 9 m deep.",
@@ -53,6 +59,11 @@ def test_reasoning_is_taken_off_the_front(text: str) -> None:
 def test_several_blocks_of_reasoning_are_taken_off() -> None:
     found = split_reasoning("<think>a</think>\n<think>b</think>c")
     assert (found.text, found.reasoning) == ("c", "a\n\nb")
+
+
+def test_a_block_may_have_its_own_mark_in_it() -> None:
+    found = split_reasoning("<think>\nThe mark `</think>` ends it.\n</think>\nIt is 9 m deep.")
+    assert found.text == "It is 9 m deep."
 
 
 @pytest.mark.parametrize("text", ["</think>\n\n9 m", "<think>\n\n</think>\n\n9 m"])

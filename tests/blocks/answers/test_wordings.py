@@ -51,6 +51,33 @@ Prompt 超长
 Die Anfrage ist zu lang für das Kontextfenster
 La solicitud es demasiado larga
 Запрос слишком длинный
+Prompt has 256468 tokens, but the configured context size is 256000 tokens
+The total number of tokens (prompt + completion) 9000 is bigger than the model's limit 8192
+Input exceeds the model's limit of 65536
+context shift is disabled
+n_prompt_tokens >= n_ctx
+maximum input tokens is 4096, got 6000
+max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for claude
+body.messages.0.content: String should have at most 100000 characters
+Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576
+No endpoints found that support the context length of 200000
+El mensaje supera el límite de contexto
+La entrada excede el número máximo de tokens permitidos
+Número de tokens excedido
+A entrada excede o limite de tokens do modelo
+La requête dépasse la longueur maximale du contexte
+Le nombre de jetons dépasse la limite du modèle
+Le prompt est trop long (9000 tokens, maximum 8192)
+L'input supera la lunghezza massima del contesto
+Kontext zu lang
+Maximale Tokenanzahl überschritten
+Verzoek is te lang: contextlengte overschreden
+Zapytanie przekracza maksymalną długość kontekstu
+Количество токенов превышает лимит модели
+Слишком длинный запрос
+Giriş çok uzun: bağlam sınırı aşıldı
+vượt quá độ dài ngữ cảnh tối đa
+تجاوز الحد الأقصى لطول السياق
 """.strip().splitlines()  # noqa: E501
 _OTHERS = """
 System role not supported
@@ -69,6 +96,14 @@ strong-model does not support tools
 Value error, stream_options can only be set if stream is true
 model requires more system memory (10 GiB) than is available (4 GiB)
 The cooling has failed.
+Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64
+Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40
+max_tokens must be greater than thinking.budget_tokens
+Invalid parameter: 'guardrails' is not a known field
+Your account has been flagged for unusual activity
+Límite de tokens por minuto superado
+Le token d'accès a expiré
+messages.1.content.0.image.source.base64: image exceeds 5 MB maximum
 """.strip().splitlines()  # noqa: E501
 
 
@@ -82,6 +117,11 @@ def test_what_is_about_something_else_is_neither_a_context_nor_a_filter(words: s
     assert not is_overflow(words, NONE, 400)
     assert not is_filtered(words, NONE, 400)
     assert not is_exhausted(words, NONE)
+
+
+def test_a_name_that_is_too_long_is_no_context_by_its_code() -> None:
+    words = "Invalid 'tools[0].function.name': string too long."
+    assert not is_overflow(words, Codes(None, frozenset({"string_above_max_length"})), 400)
 
 
 @pytest.mark.parametrize("code", ["context_length_exceeded", "1261", "exceed_context_size_error"])

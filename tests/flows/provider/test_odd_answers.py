@@ -77,6 +77,52 @@ def test_an_objective_that_does_not_fit_is_said_with_what_to_do(words: str) -> N
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "fits"),
+    [
+        ("Error rendering prompt with jinja template: System role not supported", "system"),
+        ("strong-model does not support tools", "tools"),
+    ],
+)
+def test_a_form_that_is_refused_within_a_stream_costs_one_more_request(
+    words: str, fits: str
+) -> None:
+    def reply(asked: Asked) -> Reply:
+        roles = [message["role"] for message in asked.body["messages"]]
+        if not _is_plan(asked) or fits not in (*roles, *asked.body):
+            return works(asked) if not _is_plan(asked) else Reply(tool_args=_WRITTEN)
+        refused = json.dumps({"error": {"message": words}})
+        return Reply(raw=f"event: error\ndata: {refused}\n\n".encode(), kind="text/event-stream")
+
+    with serving(reply) as server:
+        assert planned(server, "Find out").status == "completed"
+    assert [_is_plan(asked) for asked in server.asked] == [True, True, False]
+
+
+def test_a_filter_s_words_end_before_what_to_do() -> None:
+    with serving(lambda _: Reply("x", finish_reason="contentFiltered")) as server:
+        result = end_at(server, _ONE, policy=ONCE)
+    assert "filtered (contentFiltered). Ask" in result.steps[0].reason
+
+
+@pytest.mark.parametrize("stream_text", [False, True])
+def test_an_error_without_a_field_of_its_own_leads_to_the_next_model(*, stream_text: bool) -> None:
+    broken = json.dumps({"object": "error", "message": "It died.", "code": 500})
+
+    def reply(asked: Asked) -> Reply:
+        if asked.body["model"] == "other-model":
+            return works(asked)
+        if not asked.body.get("stream"):
+            return Reply(raw=broken.encode())
+        return Reply(raw=f"data: {broken}\n\n".encode(), kind="text/event-stream")
+
+    with serving(reply) as server, hurried(server):
+        names = f"{server.name()},{server.name('other-model')}"
+        result = run_at(server, _ONE, model=names, stream_text=stream_text)
+    (attempt,) = result.steps[0].attempts
+    assert (attempt.category, attempt.model) == (None, "other-model")
+
+
 def test_a_request_that_never_fits_its_rate_limit_holds_nobody_up() -> None:
     def reply(asked: Asked) -> Reply:
         return _TOO_LARGE if "do S1" in asked.prompt else works(asked)
