@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..errors import InputError, ModelError
+from .answers.reasoning import NO_TAGS
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -15,9 +16,6 @@ __all__ = ["MODEL_FORMS", "key_from", "remote_model"]
 
 _NO_KEY = "no-key"
 """Sent as the key to a server that gets none, since clients require one."""
-
-_NO_TAGS = ("<prefect-swarm:no-such-tag>", "</prefect-swarm:no-such-tag>")
-"""Taken for tags of reasoning by clients, which would cut texts at them wherever they stand."""
 
 MODEL_FORMS = (
     "demo, llamacpp:PATH, block:TYPE/NAME, openai:NAME@http://host:port/v1 (with #VARIABLE behind "
@@ -124,7 +122,7 @@ def _leave_retries_to_the_limiter(model: Model) -> None:
 
 def _leave_reasoning_to_the_reader(model: Model) -> None:
     """Have tags of reasoning left in texts: of one that isn't closed the client keeps no trace."""
-    vars(model)["profile"] = {**model.profile, "thinking_tags": _NO_TAGS}
+    vars(model)["profile"] = {**model.profile, "thinking_tags": NO_TAGS}
 
 
 def _without_organization(model: Model) -> Model:

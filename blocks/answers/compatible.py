@@ -27,6 +27,7 @@ from .completion import as_schema
 from .ends import UNFINISHED
 from .forms import AS_IT_IS, Limit, RequestForm, next_form, shaped
 from .provider_errors import error_in, param_of, words_of
+from .reasoning import NO_TAGS
 from .stream_events import is_event, parsed, read_events
 
 __all__ = ["CompatibleModel", "compatible"]
@@ -115,13 +116,14 @@ class CompatibleModel(OpenAIChatModel):
     def profile(self) -> OpenAIModelProfile:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The model's profile, with what its server turned out not to take."""
         profile, form = super().profile, self._server.form
-        changes = OpenAIModelProfile()
+        # The reader finds reasoning; of one that isn't closed the client would keep no trace.
+        changes = OpenAIModelProfile(thinking_tags=NO_TAGS)
         if form.limit is not None:
             is_new = form.limit == "max_completion_tokens"
             changes["openai_chat_supports_max_completion_tokens"] = is_new
         if not form.response_format:
             changes["supports_json_object_output"] = False
-        return cast("OpenAIModelProfile", merge_profile(profile, changes)) if changes else profile
+        return cast("OpenAIModelProfile", merge_profile(profile, changes))
 
     @property
     def _streamed_response_cls(self) -> type[OpenAIStreamedResponse]:

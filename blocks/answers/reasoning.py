@@ -16,10 +16,12 @@ from pydantic_ai.models import ModelRequestParameters
 from .harmony import HarmonyMessage, harmony_messages
 from .notes import REASONED, noted
 
-__all__ = ["IN_TEXT", "Reasoned", "split_reasoning", "take_reasoning"]
+__all__ = ["IN_TEXT", "NO_TAGS", "Reasoned", "split_reasoning", "take_reasoning"]
 
 IN_TEXT = "content"
 """The id of reasoning that stood in a text; pydantic-ai has the same."""
+NO_TAGS = ("<prefect-swarm:no-such-tag>", "</prefect-swarm:no-such-tag>")
+"""Taken for tags of reasoning by clients, which would cut texts at them wherever they stand."""
 
 _NAME = (
     r"(?:[a-z]{1,10}:|ant|deep|inner_|internal_|longcat_)?"

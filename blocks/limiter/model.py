@@ -7,7 +7,11 @@ import logging
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelQuotaExceededError,
+    UnexpectedModelBehavior,
+)
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.models.fallback import FallbackModel
@@ -95,7 +99,9 @@ class LimitedModel(WrapperModel):
             return await limiter.run(send, self._patience)
         except ModelAPIError as error:
             if (fault := fault_of(error)) and fault.kind in ("denied", "unknown"):
-                note_refused(by_key if fault.kind == "denied" else by_name, error)
+                # A key may be for some of a provider's models alone; an account is for all.
+                of_all = isinstance(error, ModelQuotaExceededError)
+                note_refused(by_key if of_all else by_name, error)
             raise
 
     def _note_estimate(self) -> None:
