@@ -191,7 +191,8 @@ class TestTheFlow:
         assert (summary.lines, summary.completed, summary.failed) == (3, 2, 1)
         lines = Path(summary.output_path).read_text(encoding="utf-8").split("\n")
         assert [json.loads(line)["number"] for line in lines if line] == [1, 3, 4]
-        assert [path.name for path in Path(summary.output_path).parent.iterdir()] == ["out.jsonl"]
+        files = {path.name for path in Path(summary.output_path).parent.iterdir()}
+        assert files == {"out.jsonl", "out.jsonl.runs"}
 
     def test_an_empty_file_is_an_empty_batch(self, tmp_path: Path) -> None:
         summary = self.run(tmp_path, "")

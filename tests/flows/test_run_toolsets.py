@@ -21,6 +21,7 @@ from prefect_swarm.result import SwarmResult
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
+from raw_mcp_server import TOOLS
 from raw_servers import entry, is_running
 from scripted import Script, scripted
 
@@ -124,7 +125,9 @@ def test_a_server_goes_by_the_name_of_its_file_and_by_one_that_planners_can_writ
         result = run(plan, mcp=mcp)
     assert result.status == "completed"
     assert result.steps[0].attempts[0].calls[0].outcome == "returned"
-    assert len(offered[0]) == 26
+    each = {name.removeprefix("My_Notes_") for name in offered[0] if name.startswith("My_Notes_")}
+    assert sorted(each) == sorted(TOOLS)
+    assert len(offered[0]) == 2 * len(each)
     assert {"My_Notes_echo", "io_github_x_y_echo"} <= set(offered[0])
     with planning() as seen:
         planned(mcp=mcp, toolsets=("My Notes", "io_github_x_y"))

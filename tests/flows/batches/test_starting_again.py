@@ -12,7 +12,9 @@ import pytest
 from busy_proxy import busy_proxy
 from flow_runs import plan_of
 from prefect.client.orchestration import PrefectClient
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
 from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.sorting import FlowRunSort
 from prefect.flow_engine import run_flow_async
 from prefect.settings import (
     PREFECT_API_URL,
@@ -67,7 +69,8 @@ def put_back(batch: Batch) -> FlowRun:
     """Have a batch's flow run due again, as the automation does that puts a crashed run back."""
 
     async def due(client: PrefectClient) -> FlowRun:
-        runs = await client.read_flow_runs()
+        # The server gives 200 at most, and it has those of other tests, too.
+        runs = await client.read_flow_runs(sort=FlowRunSort.START_TIME_DESC)
         begun = next(run for run in runs if run.parameters.get("input_path") == str(batch.source))
         await client.set_flow_run_state(begun.id, AwaitingRetry(), force=True)
         return await client.read_flow_run(begun.id)
@@ -178,8 +181,8 @@ def test_a_scheduled_batch_passes_over_nothing_of_last_nights(batch: Batch) -> N
 
     async def due(client: Any) -> Any:
         await client._client.post(f"/deployments/{identity}/schedule", json={"max_runs": 1})
-        runs = await client.read_flow_runs()
-        found = next(run for run in runs if run.deployment_id == identity)
+        only = DeploymentFilter(id=DeploymentFilterId(any_=[identity]))
+        found = (await client.read_flow_runs(deployment_filter=only))[0]
         # It is due tomorrow.
         await client.set_flow_run_state(found.id, Pending(), force=True)
         return await client.read_flow_run(found.id)
