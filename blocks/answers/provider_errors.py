@@ -194,7 +194,7 @@ def _kind_of(words: str, codes: Codes, status: int | None) -> _Kind | None:
         return ModelRequestRejectedError
     if status in (400, 403, 422):
         text = " ".join([*sorted(codes.names), words]).lower()
-        return next((kind for kind, said in _MISPLACED if said.search(text)), None)
+        return next((kind for kind, pattern in _MISPLACED if pattern.search(text)), None)
     if status is not None and 400 < status < 500 and status not in (*_BY_STATUS, 408, 409, 425):
         return _kind_of_status(_status_by_names(codes, words))
     return None

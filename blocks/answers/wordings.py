@@ -183,8 +183,8 @@ def is_overflow(words: str, codes: Codes, status: int | None) -> bool:
         return False
     if status == 413 or codes.names & _OVERFLOW_NAMES:
         return True
-    said = " ".join((words, *codes.names))
-    return _OVERFLOW.search(words) is not None and _OF_RATES.search(said) is None
+    text = " ".join((words, *codes.names))
+    return _OVERFLOW.search(words) is not None and _OF_RATES.search(text) is None
 
 
 def is_too_large_for_its_rate(words: str) -> bool:

@@ -64,7 +64,12 @@ def _worker(folder: Path) -> Generator[None]:
             yield
         finally:
             worker.terminate()
-            worker.wait(60)
+            try:
+                worker.wait(60)
+            except subprocess.TimeoutExpired:
+                # On a busy machine a worker may take longer to end than there is time for.
+                worker.kill()
+                worker.wait()
 
 
 async def _cancelled(flow_run_id: UUID) -> list[str]:
