@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import prefect_swarm
 import pytest
 from prefect.settings import PREFECT_HOME, PREFECT_LOCAL_STORAGE_PATH, temporary_settings
 from prefect_swarm.errors import InputError, StorageError
@@ -19,9 +20,12 @@ TMP = "/tmp"  # noqa: S108 - of the user's own world
 needs_bubblewrap = pytest.mark.skipif(
     shutil.which("bwrap") is None, reason="bubblewrap makes the unknown user"
 )
+# The checkout may be in /tmp itself.
+NEEDED = sorted({sys.prefix, sys.base_prefix, str(Path(prefect_swarm.__file__).parent)})
 UNKNOWN = [
     "bwrap", "--unshare-user", "--uid", "54321", "--gid", "54321", "--ro-bind", "/", "/",
-    "--tmpfs", TMP, "--dev", "/dev", "--proc", "/proc", "--chdir", TMP,
+    "--tmpfs", TMP, *(word for path in NEEDED for word in ("--ro-bind", path, path)),
+    "--dev", "/dev", "--proc", "/proc", "--chdir", TMP,
 ]  # fmt: skip
 
 
