@@ -107,28 +107,22 @@ def address_transport(server: HttpServer, most_bytes: int) -> tuple[ClientTransp
     ), refusals
 
 
-class _Http(StreamableHttpTransport):
+class _Forgiving(ClientTransport):
     @asynccontextmanager
     async def connect_session(
         self, *, transport_options: TransportOptions | None = None, **session_kwargs: Any
     ) -> AsyncGenerator[ClientSession]:
-        options = _forgiving(transport_options)
+        options = replace(transport_options or TransportOptions(), session_class=ForgivingSession)
         async with super().connect_session(transport_options=options, **session_kwargs) as session:
             yield session
 
 
-class _Sse(SSETransport):
-    @asynccontextmanager
-    async def connect_session(
-        self, *, transport_options: TransportOptions | None = None, **session_kwargs: Any
-    ) -> AsyncGenerator[ClientSession]:
-        options = _forgiving(transport_options)
-        async with super().connect_session(transport_options=options, **session_kwargs) as session:
-            yield session
+class _Http(_Forgiving, StreamableHttpTransport):
+    pass
 
 
-def _forgiving(options: TransportOptions | None) -> TransportOptions:
-    return replace(options or TransportOptions(), session_class=ForgivingSession)
+class _Sse(_Forgiving, SSETransport):
+    pass
 
 
 class _Bounded(httpx2.AsyncByteStream):
