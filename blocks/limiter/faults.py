@@ -39,8 +39,8 @@ class Fault:
     Attributes:
         kind: `busy`: the provider refuses all for now. `down`: this request wasn't answered, and
             may be later. `broken`: it was, and the answer can't be read or has no end. `denied`:
-            the provider will refuse all that use the key. `unknown`: it will refuse all that name
-            the model.
+            the key, its account or the server's certificate is refused. `unknown`: there is no such
+            model.
         why: What it is, for people who wait.
         retry_after: Seconds that the provider asks to wait, if it does.
     """
