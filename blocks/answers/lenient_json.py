@@ -13,7 +13,15 @@ from typing import Any, NoReturn
 
 from .json_value import FENCE, MOST_WITHIN, JsonProblem, ValueReader, finite
 
-__all__ = ["FoundJson", "JsonProblem", "ReadJson", "find_json", "read_json", "read_values"]
+__all__ = [
+    "FoundJson",
+    "JsonProblem",
+    "ReadJson",
+    "find_json",
+    "is_json",
+    "read_json",
+    "read_values",
+]
 
 _MOST_LOOKS = 2
 """How often a character is looked at for brackets around a JSON value that begin none."""
@@ -105,6 +113,16 @@ def _strictly(text: str) -> Any:
         raise ValueError(word)
 
     return json.loads(text, parse_constant=refuse, parse_float=finite)
+
+
+def is_json(text: str) -> bool:
+    """Say whether a text is JSON as Python reads it."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        # Not JSON, or a number of thousands of digits, or thousands of brackets.
+        return False
+    return True
 
 
 def _is_shallow(text: str) -> bool:

@@ -7,13 +7,14 @@ both arguments.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai.messages import ModelResponseStreamEvent
 from pydantic_ai.models import StreamedResponse
+
+from .lenient_json import is_json
 
 __all__ = ["CallPiece", "CallsApart", "keep_calls_apart"]
 
@@ -35,16 +36,28 @@ class _Open:
     number: int
     name: str
     id: str
-    pieces: list[str | dict[str, Any]] = field(default_factory=list[str | dict[str, Any]])
+    pieces: list[str] = field(default_factory=list[str])
+    has_object: bool = False
     # A piece that names the call again, or begins another one: what comes next says which.
     again: CallPiece | None = None
 
     @property
     def is_whole(self) -> bool:
         """Whether its arguments are complete, so that nothing more can belong to them."""
-        if any(isinstance(piece, dict) for piece in self.pieces):
+        if self.has_object:
             return True
-        return _is_json("".join(map(str, self.pieces)))
+        first, last = (self.pieces[0], self.pieces[-1]) if self.pieces else ("", "")
+        # Servers repeat the name with each piece: an object that goes on isn't read each time.
+        if first.lstrip()[:1] == "{" and last.rstrip()[-1:] not in ("}", ""):
+            return False
+        return is_json("".join(self.pieces))
+
+    def add(self, args: str | dict[str, Any] | None) -> None:
+        """Take a piece of its arguments, or all of them as an object."""
+        if isinstance(args, dict):
+            self.has_object = self.has_object or bool(args)
+        elif args:
+            self.pieces.append(args)
 
 
 @dataclass(slots=True)
@@ -76,8 +89,7 @@ class CallsApart:
         if call.again is not None and came.args:
             first = call.again
             return self._begin_another(index, replace(came, name=first.name, id=first.id))
-        if came.args:
-            call.pieces.append(came.args)
+        call.add(came.args)
         name = None if came.name == call.name else came.name
         return replace(came, key=_key(index, call.number), name=name)
 
@@ -86,9 +98,8 @@ class CallsApart:
         return self._begin(index, came, self._others)
 
     def _begin(self, index: int, came: CallPiece, number: int) -> CallPiece:
-        self._open[index] = _Open(
-            number, came.name or "", came.id or "", [came.args] if came.args else []
-        )
+        call = self._open[index] = _Open(number, came.name or "", came.id or "")
+        call.add(came.args)
         return replace(came, key=_key(index, number))
 
 
@@ -117,14 +128,6 @@ def keep_calls_apart(stream: StreamedResponse) -> None:
         )
 
     manager.handle_tool_call_delta = handle_apart
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _key(index: int, number: int) -> Hashable:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from ...blocks.answers.lenient_json import FoundJson, find_json
+from ...blocks.answers.lenient_json import FoundJson, find_json, is_json
 from ...task_ir import OutputKind
 
 __all__ = ["Extraction", "extract"]
@@ -55,7 +54,7 @@ def extract(text: str, kind: OutputKind, *, reasoning: str = "") -> Extraction:
 def _extracted(text: str, kind: OutputKind) -> Extraction:
     if kind not in _FENCES:
         return Extraction(text, "whole text")
-    if (kind == "json" and _is_json(text)) or (kind == "python" and _is_python(text)):
+    if (kind == "json" and is_json(text)) or (kind == "python" and _is_python(text)):
         return Extraction(text, "whole text, which parses")
     if (unopened := _unopened(text, kind)) is not None:
         return Extraction(unopened, "text before a fence that closes nothing")
@@ -101,21 +100,12 @@ def _unopened(text: str, kind: OutputKind) -> str | None:
         return None
     before, _, after = text.partition(fences[0])
     before = before.strip("\n")
-    is_code = {"json": _is_json, "python": _is_python, "shell": _is_script}[kind]
+    is_code = {"json": is_json, "python": _is_python, "shell": _is_script}[kind]
     return before if before and (is_code(before) or not after.strip()) else None
 
 
 def _is_script(text: str) -> bool:
     return text.startswith("#!")
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        # Not JSON, or a number of thousands of digits, or thousands of brackets.
-        return False
-    return True
 
 
 def _is_python(text: str) -> bool:

@@ -138,3 +138,20 @@ def test_calls_under_one_index_come_apart_wherever_they_are_cut(
 def test_what_is_not_known_by_an_index_stays_as_it_is() -> None:
     came = CallPiece("item_1", "read", "{}", "a")
     assert CallsApart().piece(came) is came
+
+
+def test_arguments_that_go_on_are_not_read_with_each_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def is_json(text: str) -> bool:
+        read.append(text)
+        return text.endswith("}")
+
+    monkeypatch.setattr("prefect_swarm.blocks.answers.stream_calls.is_json", is_json)
+    calls = CallsApart()
+    pieces = ['{"text": "', *["one more word "] * 500, '"}']
+    found = [calls.piece(CallPiece(0, "write", text, "call_0")) for text in pieces]
+    assert {piece.key for piece in found if piece} == {0}
+    assert read == []
+    assert calls.piece(CallPiece(0, "write", "{}", "call_0")) != found[-1]
+    assert len(read) == 1
