@@ -26,10 +26,11 @@ from .batches.running import run_job
 from .control import controlled, current_control, not_waiting
 from .given.inputs import inputs_digest
 from .lost.handing_back import hand_back
-from .lost.place import RunPlace, check_batch_not_lost, note_place, place_at, this_flow_run
+from .lost.place import RunPlace, check_batch_not_lost, note_place, place_at
 from .options import SwarmOptions
 from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
+from .server_state.current import this_flow_run
 from .server_state.heartbeats import beating
 
 __all__ = ["BatchLine", "BatchSummary", "lines_by_key", "run_batch", "swarm_batch"]

@@ -12,7 +12,7 @@ from uuid import uuid4
 from prefect import Task
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun
-from prefect.context import FlowRunContext, TagsContext
+from prefect.context import TagsContext
 from prefect.flow_engine import run_flow_async
 from prefect.states import Pending
 
@@ -24,6 +24,7 @@ from ..batch_line import BatchJob
 from ..options import SwarmOptions, stored_options
 from ..resume import resume
 from ..schema_flow import refused_in_short
+from ..server_state.current import current_flow_run
 from ..stored.changes import CHANGEABLE
 from ..swarm import swarm
 from ..temporary_server.ensured import ensure_server
@@ -88,14 +89,14 @@ async def _created(parameters: dict[str, Any]) -> FlowRun:
     is run again.
     """
     ensure_server()
-    context = FlowRunContext.get()
+    batch = current_flow_run()
     async with get_client() as client:
         parent = None
-        if context is not None and context.flow_run is not None:
+        if batch is not None:
             task: Task[Any, Any] = Task(fn=swarm.fn, name=swarm.name)
             key = uuid4().hex
             parent = await client.create_task_run(
-                task, context.flow_run.id, key, name=f"{swarm.name}-{key[:8]}", state=Pending()
+                task, batch.id, key, name=f"{swarm.name}-{key[:8]}", state=Pending()
             )
         create = client.create_flow_run(
             swarm,

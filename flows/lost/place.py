@@ -11,8 +11,6 @@ from typing import Any
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import FlowRun
-from prefect.context import FlowRunContext
-from prefect.exceptions import MissingContextError
 
 from ...errors import RunLostError
 from ...runs import RunFolder
@@ -27,7 +25,6 @@ __all__ = [
     "note_place",
     "noted_place",
     "place_at",
-    "this_flow_run",
     "this_place",
 ]
 
@@ -55,14 +52,6 @@ def this_place(run: RunFolder) -> RunPlace:
 def place_at(path: Path) -> RunPlace:
     """Return a folder or file of this machine as a flow run is noted to have it."""
     return RunPlace(socket.gethostname(), str(path))
-
-
-def this_flow_run() -> FlowRun:
-    """Return the flow run that this code runs in."""
-    context = FlowRunContext.get()
-    if context is None or context.flow_run is None:
-        raise MissingContextError("It belongs to a flow run.")
-    return context.flow_run
 
 
 def noted_place(flow_run: FlowRun) -> RunPlace | None:

@@ -18,13 +18,13 @@ from uuid import UUID
 
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun, StateType
-from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
 from prefect.logging import get_logger
 from prefect.states import Cancelled, Running
 
 from ...settings import SwarmSettings
 from ..control import RunControl
+from .current import current_flow_run
 
 __all__ = ["cancelled_on_server", "end_cancelling"]
 
@@ -59,8 +59,8 @@ async def end_cancelling(_flow: object, flow_run: FlowRun, _state: object) -> No
     Prefect calls it where the request came when the run had come to its end: the server refuses any
     other end then. A runner calls it too, outside of the run, and sets the state itself.
     """
-    context = FlowRunContext.get()
-    if context is None or context.flow_run is None or context.flow_run.id != flow_run.id:
+    here = current_flow_run()
+    if here is None or here.id != flow_run.id:
         return
     state = Cancelled(message="It was cancelled on the server when it was ending.")
     async with get_client() as client:

@@ -22,12 +22,12 @@ from uuid import UUID
 
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import State, StateType, TaskRun
-from prefect.context import FlowRunContext
 from prefect.logging import get_logger
 from prefect.states import Crashed
 from prefect.utilities.engine import emit_task_run_state_change_event
 
 from .calls import TaskCalls, noting_calls
+from .current import current_flow_run
 from .hearing import read_task_runs, until_heard
 
 __all__ = ["no_task_run_left"]
@@ -62,8 +62,8 @@ async def no_task_run_left(flow_run_id: str) -> AsyncGenerator[None]:
 
 
 def _begun_before() -> bool:
-    context = FlowRunContext.get()
-    return context is not None and context.flow_run is not None and context.flow_run.run_count > 0
+    flow_run = current_flow_run()
+    return flow_run is not None and flow_run.run_count > 0
 
 
 async def _end_open(

@@ -11,8 +11,6 @@ from uuid import uuid4
 
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun
-from prefect.context import FlowRunContext
-from prefect.exceptions import MissingContextError
 from prefect.logging import get_run_logger
 
 from ....approvals.question import Question
@@ -22,6 +20,7 @@ from ....runs import RunFolder
 from ....task_ir import TaskIR
 from ...edited.current import current_plan, rules_of
 from ...edited.plan_file import LineProblem
+from ...server_state.current import this_flow_run
 from .fields import PersonForm, description_of, form_of, schema_of
 from .kept import forget_form, keep_form, kept_forms
 from .plan_box import plan_json, plan_of_text
@@ -35,10 +34,7 @@ _logger = logging.getLogger("prefect_swarm.runs")
 
 def desk_of(run: RunFolder) -> FormDesk:
     """Return what shows the forms of the flow run that this code runs in."""
-    context = FlowRunContext.get()
-    if context is None or context.flow_run is None:
-        raise MissingContextError("Forms belong to a flow run.")
-    return FormDesk(run, context.flow_run)
+    return FormDesk(run, this_flow_run())
 
 
 @dataclass(slots=True)
