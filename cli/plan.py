@@ -86,6 +86,7 @@ async def _toolsets(options: SwarmOptions) -> frozenset[str]:
 async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     from ..blocks.loop_models import open_models
     from ..blocks.models import resolve_model
+    from ..blocks.preflight import check_served
     from ..flows.preflight.toolsets import toolsets_of_run
     from ..flows.stored.facts import gather_facts
     from ..tasks.planner.given_inputs import notes_of
@@ -102,6 +103,8 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     )
     async with open_models():
         model = await resolve_model(request.model, "orchestrator")
+        # A server that isn't there is an error now, and not after the patience of a request.
+        await check_served(model, probe=False)
         prepare_weights(model, planning=options.adapter)
         # As a run's planner is shown it, but for the memory, which a dry run doesn't open.
         async with toolsets_of_run("plan", options) as toolsets:

@@ -138,7 +138,7 @@ def test_bytes_that_are_no_text_are_refused(invoke: Invoke) -> None:
 def test_an_orchestrator_that_is_not_there_is_named(invoke: Invoke) -> None:
     result = invoke("plan", "x", "--model", "openai:far@http://127.0.0.1:9/v1")
     assert result.exit_code == 1
-    assert "127.0.0.1:9 can't serve far" in result.stderr
+    assert "127.0.0.1:9/v1/ can't be reached for far" in result.stderr
     assert "Internal error" not in result.stderr
 
 
