@@ -44,6 +44,7 @@ def test_who_shows_what_is_wanted_is_answered(
         (OPEN, "/v1/models", {}, 403),
     ],
 )
+@pytest.mark.attack("serve")
 def test_who_does_not_is_refused(
     access: Access, path: str, headers: dict[str, str], status: int
 ) -> None:
@@ -52,6 +53,7 @@ def test_who_does_not_is_refused(
     assert raised.value.status == status
 
 
+@pytest.mark.attack("serve")
 def test_another_host_needs_a_key() -> None:
     with pytest.raises(InputError, match=r"10\.0\.0\.7 can be reached"):
         access_for("10.0.0.7", "token", None, None)
@@ -78,5 +80,6 @@ def test_a_key_that_is_not_set_is_named(key: str | None) -> None:
         ("", False),
     ],
 )
+@pytest.mark.attack("serve")
 def test_what_only_this_machine_reaches(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback

@@ -13,6 +13,8 @@ from prefect_swarm.gates.sandbox.program import ProgramResult, SandboxLimits
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend
 from sandboxes import BACKENDS, HOSTILE, Surroundings, backend_named, run_hostile, surroundings
 
+pytestmark = pytest.mark.attack("sandbox")
+
 MIB = 1 << 20
 LIMITS = SandboxLimits(cpu_s=30, wall_s=60, memory_bytes=256 * MIB, disk_bytes=8 * MIB)
 SHORT = SandboxLimits(cpu_s=1, wall_s=60, disk_bytes=8 * MIB)

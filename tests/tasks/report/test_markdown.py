@@ -23,6 +23,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.attack("shown")
 def test_text_can_neither_load_an_image_nor_link_nor_look_like_the_page_itself(
     hostile: str,
 ) -> None:

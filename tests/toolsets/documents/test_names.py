@@ -17,6 +17,7 @@ names = st.lists(pieces | st.text(max_size=6), max_size=8).map("".join)
 
 
 @given(names)
+@pytest.mark.attack("documents")
 def test_a_name_is_refused_or_stays_inside(name: str) -> None:
     try:
         parts = parts_of(name)
@@ -47,6 +48,7 @@ def test_nothing_is_read_but_what_the_folder_has(name: str) -> None:
         *("x\ny", "a/" * 40 + "b", "x" * 300, "\ud800"),
     ],
 )
+@pytest.mark.attack("documents")
 def test_what_names_nothing_inside_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=r".+"):
         parts_of(name)

@@ -135,6 +135,7 @@ async def test_all_tools_only_read(tmp_path: Path) -> None:
     ],
 )
 @in_loop
+@pytest.mark.attack("web")
 async def test_this_machine_is_refused_by_any_name(site: Site, tmp_path: Path, host: str) -> None:
     async with calls_of(WebSource(), use_in(tmp_path)) as tools:
         answer = await tools.failure("fetch", url=f"http://{host}:{site.server_port}/page")
@@ -151,6 +152,7 @@ async def test_this_machine_is_refused_by_any_name(site: Site, tmp_path: Path, h
     ],
 )
 @in_loop
+@pytest.mark.attack("web")
 async def test_private_networks_are_refused(tmp_path: Path, host: str) -> None:
     async with calls_of(WebSource(), use_in(tmp_path)) as tools:
         assert "is blocked" in await tools.failure("fetch", url=f"http://{host}/")
@@ -160,6 +162,7 @@ async def test_private_networks_are_refused(tmp_path: Path, host: str) -> None:
     "target", ["http://127.0.0.2:1/", "http://[::1]/", "http://10.1.2.3/", "//169.254.169.254/x"]
 )
 @in_loop
+@pytest.mark.attack("web")
 async def test_redirects_into_private_networks_are_refused(
     public_site: Site, tmp_path: Path, target: str
 ) -> None:
@@ -170,6 +173,7 @@ async def test_redirects_into_private_networks_are_refused(
 
 
 @in_loop
+@pytest.mark.attack("web")
 async def test_a_name_that_leads_to_a_private_address_among_others_is_refused(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +190,7 @@ async def test_a_name_that_leads_to_a_private_address_among_others_is_refused(
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x.example/", "nonsense", "http://"])
 @in_loop
+@pytest.mark.attack("web")
 async def test_what_is_no_address_of_a_page_is_refused(tmp_path: Path, url: str) -> None:
     async with calls_of(WebSource(), use_in(tmp_path)) as tools:
         assert (await tools.failure("fetch", url=url)).startswith(f"Failed to fetch {url}")
