@@ -137,10 +137,10 @@ def judge_opening(status: int, kind: Kind, allowed_origin: str) -> Opening | Non
         kind: What it is.
         allowed_origin: The origin whose pages may read the answer; "" for none.
     """
-    if status in _BUSY or status >= 500 or kind == "no way":
-        return None
     if status in (401, 403, 407) or kind == "page":
         return Opening(to_all=False, to_pages=False)
+    if status in _BUSY or status >= 500 or kind == "no way":
+        return None
     return Opening(to_all=True, to_pages=allowed_origin in ("*", _STRANGER))
 
 
