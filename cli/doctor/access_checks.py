@@ -10,11 +10,11 @@ from .check import Check
 __all__ = ["check_access"]
 
 _FIX = (
-    "Give it a login: the same user:password as PREFECT_SERVER_API_AUTH_STRING where it starts and "
-    "as PREFECT_API_AUTH_STRING where it is used. Or put a proxy with a login before it, and keep "
-    "others off its network. See docs/how-to/approval.md, Who may approve."
+    "Set a login, user:password, as PREFECT_SERVER_API_AUTH_STRING where it starts and as "
+    "PREFECT_API_AUTH_STRING where it is used. Or put a proxy with a login before it, and keep "
+    "others off its network (docs/how-to/approval.md)."
 )
-_PAGES = ". So may any web page in a browser there: set PREFECT_SERVER_CORS_ALLOWED_ORIGINS"
+_PAGES = ", and so may any web page in a browser there"
 
 
 def check_access(opening: Opening | None) -> Iterable[Check]:
