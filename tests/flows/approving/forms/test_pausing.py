@@ -214,7 +214,7 @@ def test_several_questions_are_decided_together() -> None:
     async def person(flow_run_id: UUID) -> None:
         state = await shown_state(flow_run_id)
         schema = await form_part(state, flow_run_id, "schema")
-        assert [*schema["properties"]] == ["decision", "decision_S1", "decision_S2", "why"]
+        assert [*schema["properties"]] == ["decision", "decision_S1", "decision_S2", "why", "name"]
         await submit(flow_run_id, decision="approve all", decision_S2="reject", why="not this")
 
     state = attended(person, MARKED, "steps")
@@ -228,7 +228,7 @@ def test_what_is_not_decided_yet_is_asked_again_when_the_rest_has_run(script: Sc
         second = await shown_state(flow_run_id, but=str(first.state_details.pause_key))
         assert len(script.prompts) == 1
         schema = await form_part(second, flow_run_id, "schema")
-        assert [*schema["properties"]] == ["decision_S2", "why"]
+        assert [*schema["properties"]] == ["decision_S2", "why", "name"]
         await submit(flow_run_id, decision_S2="approve")
 
     assert attended(person, MARKED, "steps").name == "Completed"
