@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -53,14 +54,12 @@ def editor(folder: Path) -> str:
 
 
 def graph(folder: Path) -> str:
-    before = {path.name for path in Path("/proc").iterdir() if path.name.isdigit()}
     process = GraphProcess(folder / "g.kuzu")
     try:
-        for path in Path("/proc").iterdir():
-            if path.name in before or not path.name.isdigit():
-                continue
-            if str(folder / "g.kuzu") in (path / "cmdline").read_text():
-                return (path / "environ").read_text()
+        for path in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # It may have ended just now.
+                if str(folder / "g.kuzu").encode() in (path / "cmdline").read_bytes():
+                    return (path / "environ").read_bytes().decode("utf-8", "replace")
         raise AssertionError("the graph has no process")
     finally:
         process.close()
