@@ -62,8 +62,11 @@ class Answer(Frozen):
         subject: The hash of what exactly they were shown; "" if an older version wrote it.
         why: Why it is rejected; the planner, or whoever tries next, may be shown it.
         plan: The plan that takes the place of the run's, if it is `edited`.
-        by: Where it was given: `terminal`, `command`, `prefect`, `python`; `edit` where an edited
-            plan, or another question in its place, has made the question pointless.
+        by: Which way it came: `terminal`, `command`, `form` (of the Prefect UI), `api` (a program
+            that asks the Prefect server, such as an automation's), `python`; `edit` where an edited
+            plan, or another question in its place, has made the question pointless. An older
+            version wrote `prefect` for both the form and the API.
+        name: Who gave it, as they say in the form; nothing checks it.
         used_at: When a call was made that it approved: it counts for no other one. 0 until then.
     """
 
@@ -73,6 +76,7 @@ class Answer(Frozen):
     why: str = ""
     plan: dict[str, Any] | None = None
     by: str = ""
+    name: str = ""
     at: float = 0.0
     used_at: float = 0.0
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from ..errors import AnsweredError, RunDamagedError
+from ..events.wording import given_by
 from ..files import create_once, storage_error
 from ..runs import RunFolder
 from .question import WITHDRAWN, Answer, Question, counts_for, number_of, numbered
@@ -85,7 +86,7 @@ class Approvals:
                 how = first.verdict if first else "answered"
                 raise AnsweredError(
                     f"{answer.question} of run {self.run.run_id} is {how} already"
-                    f"{f', by {first.by}' if first and first.by else ''}.",
+                    f"{f', {given_by(first.by, first.name)}' if first and first.by else ''}.",
                     "That decision stays.",
                 ) from None
 

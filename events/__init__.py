@@ -1,7 +1,7 @@
 """What happens in a run, as typed events: told as it happens, and kept in the run's folder.
 
 `kinds` has the events, numbered and versioned; the rest writes and reads the file. No Prefect.
-May be imported by `memory`, `blocks`, `tasks`, `parl`, `flows`, `evals` and `cli`.
+May be imported by `memory`, `blocks`, `approvals`, `tasks`, `parl`, `flows`, `evals` and `cli`.
 """
 
 from __future__ import annotations

@@ -171,7 +171,8 @@ class AnsweredEvent(RunEvent, frozen=True):
         question: The question's id within the run.
         verdict: `approved`, `rejected` or `edited`.
         why: What they say.
-        by: Where they answered: `terminal`, `command`, `prefect`, `python`.
+        by: Which way the answer came: `terminal`, `command`, `form`, `api`, `python`.
+        name: Who gave it, as they say in the form.
         answered_at: When they did; the event is told once the run has read it.
     """
 
@@ -180,6 +181,7 @@ class AnsweredEvent(RunEvent, frozen=True):
     verdict: str = ""
     why: str = ""
     by: str = ""
+    name: str = ""
     answered_at: float = 0.0
 
 

@@ -28,7 +28,7 @@ from .kinds import (
     WaitEvent,
 )
 
-__all__ = ["Heard", "is_warning", "log_line", "planned_lines"]
+__all__ = ["Heard", "given_by", "is_warning", "log_line", "planned_lines"]
 
 _WHO, _WHY, _LINE = 40, 300, 1000
 _MOST_STEPS = 100
@@ -119,6 +119,12 @@ def planned_lines(event: PlannedEvent) -> list[str]:
     return lines
 
 
+def given_by(way: str, name: str) -> str:
+    """Write which way a decision came, and who says that it is theirs: `by form (as "Ann")`."""
+    who = f' (as "{one_line(name, _WHO)}")' if name else ""
+    return f"by {one_line(way, _WHO)}{who}"
+
+
 def _planned(step: PlannedStep) -> str:
     who = f"{step.id} {one_line(step.agent, _WHO)} on {step.tier}".rstrip()
     needs = f", needs {', '.join(step.upstream)}" if step.upstream else ""
@@ -138,7 +144,7 @@ def _line_of_run(event: RunEvent, heard: Heard) -> str | None:
             answer = f"prefect-swarm approve {event.run} {event.question}"
             return f"Waits for approval of {one_line(event.title, _WHY)}: {answer} (or reject)"
         case AnsweredEvent():
-            by = f" by {event.by}" if event.by else ""
+            by = f" {given_by(event.by, event.name)}" if event.by else ""
             why = f": {one_line(event.why, _WHY)}" if event.why else ""
             return f"{event.question} is {event.verdict}{by}{why}"
         case AnsweringEvent(attempt=0 | 1):

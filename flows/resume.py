@@ -41,7 +41,7 @@ from .schema_flow import refused_in_short
 from .stored.changes import changed_options, goes_on, steps_to_begin_again
 from .swarm import swarm
 from .temporary_server.ensured import ensure_server
-from .temporary_server.reaching import refusal_of
+from .temporary_server.reaching import refusal_of, shown_address
 
 __all__ = ["resume"]
 
@@ -134,9 +134,13 @@ async def _server() -> AsyncGenerator[PrefectClient]:
             raise refusal from error
         # Prefect's client raises a RuntimeError when it can't connect at all.
         raise ServerError(
-            f"The Prefect server at {client.api_url} can't be reached: {error}.",
+            f"The Prefect server at {_shown(client)} can't be reached: {error}.",
             "Start it, or set PREFECT_API_URL to the one that the run was started on.",
         ) from error
+
+
+def _shown(client: PrefectClient) -> str:
+    return shown_address(str(client.api_url))
 
 
 async def _read(client: PrefectClient, run: RunFolder, name: str) -> FlowRun:
@@ -146,7 +150,7 @@ async def _read(client: PrefectClient, run: RunFolder, name: str) -> FlowRun:
         return await client.read_flow_run(flow_run_id)
     except ObjectNotFound:
         raise RunNotFoundError(
-            f"The Prefect server at {client.api_url} has no flow run {flow_run_id}, "
+            f"The Prefect server at {_shown(client)} has no flow run {flow_run_id}, "
             f"which run {run.run_id} was.",
             "Set PREFECT_API_URL to the server that the run was started on.",
         ) from None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..errors import InputError
+from ..host.this_machine import host_name, is_loopback
 from .api_errors import ApiError
 
-__all__ = ["Access", "access_for", "is_loopback"]
+__all__ = ["Access", "access_for"]
 
 _OPEN = ("/health", "/engine/proof")
 
@@ -76,17 +76,9 @@ def access_for(host: str, token: str, variable: str | None, key: str | None) -> 
     return Access(token, key if variable is not None else None)
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine and nothing but it."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
 def _require_loopback(host: str) -> None:
     """Refuse what a page in a browser sends by way of a name of its own that leads here."""
-    name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
+    name = host_name(host)
     if not is_loopback(name):
         raise ApiError(
             f"The request is for the host {name!r}.",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...flows.edited.plan_file import marked, plan_text, problems_of, without_marks
+from ...host.inherited import without_login
 from ...task_ir import PlanRules, TaskIR
 
 __all__ = ["edited_by_hand"]
@@ -57,7 +58,8 @@ def _edit(text: str) -> str:
         path = Path(folder) / "plan.yaml"
         path.write_text(text, "utf-8")
         try:
-            done = subprocess.run([*shlex.split(editor), str(path)], check=False)  # noqa: S603 - the user's own
+            command = [*shlex.split(editor), str(path)]
+            done = subprocess.run(command, check=False, env=without_login())  # noqa: S603 - the user's own
             if done.returncode:
                 raise InputError(
                     f"The editor {editor!r} ended with {done.returncode}.", "The plan stays."

@@ -16,13 +16,14 @@ from typing import Any
 from ...errors import InputError, SwarmError, UnavailableError
 from ...files import HOME_VARIABLE
 from ...flows.options import SwarmOptions
-from ...flows.temporary_server.reaching import find_fault
+from ...flows.temporary_server.reaching import find_fault, find_opening, shown_address
 from ...flows.temporary_server.server import configured_url
 from ...host.certificates import check_ca_files
 from ...host.socks import check_proxies
 from ...local_extra import require_llama_cpp
 from ...settings.data_folder import check_data_folder
 from ...task_ir import TIERS, TierName
+from .access_checks import check_access
 from .check import Check
 from .gate_checks import check_gates, check_sandbox
 from .mcp_checks import check_mcp
@@ -193,13 +194,15 @@ def _prefect() -> Iterable[Check]:
     yield Check("prefect profile", "ok", str(name))
     url = configured_url()
     if url is None:
+        # Nobody but the command that starts it has its login.
         detail = "none configured: each command starts a temporary one, in 5 to 10 s"
         yield Check("prefect server", "ok", detail)
     elif fault := find_fault(url):
         error = fault.error(url)
         yield Check("prefect server", "fail", error.problem, error.fix)
     else:
-        yield Check("prefect server", "ok", f"{url} answers")
+        yield Check("prefect server", "ok", f"{shown_address(url)} answers")
+        yield from check_access(find_opening(url))
         yield from _guarded("schedules", _server)
 
 

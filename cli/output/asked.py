@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ...events.wording import given_by
 from ...text import one_line
 from .printing import print_section, print_text
 
@@ -54,5 +55,5 @@ def _outcome(run: RunFolder, question: Question, answer: Answer | None) -> str:
     if answer.is_withdrawal:
         return "taken back, since the plan was edited"
     when = f" at {datetime.fromtimestamp(answer.at):%Y-%m-%d %H:%M}" if answer.at else ""
-    by = f" by {answer.by}" if answer.by else ""
+    by = f" {given_by(answer.by, answer.name)}" if answer.by else ""
     return f"{answer.verdict}{by}{when}{f': {one_line(answer.why, 300)}' if answer.why else ''}"

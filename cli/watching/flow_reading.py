@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ...errors import RunNotFoundError
+from ...flows.temporary_server.reaching import shown_address
 from ...flows.temporary_server.server import Server, configured_url
 from ...runs import run_id_of
 from .flow_state import FlowSnapshot, TaskSnapshot
@@ -36,7 +37,7 @@ def server_url(missing: RunNotFoundError) -> str:
             "PREFECT_API_URL=http://…/api.",
         )
     Server(url).wait()
-    return url
+    return shown_address(url)
 
 
 async def find_flow_run(client: PrefectClient, name: str) -> UUID | None:

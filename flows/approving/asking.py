@@ -178,6 +178,7 @@ class Asking:
             verdict=answer.verdict,
             why=answer.why,
             by=answer.by,
+            name=answer.name,
             answered_at=answer.at,
         )
         self.context.tell(event)

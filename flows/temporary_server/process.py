@@ -1,4 +1,7 @@
-"""A Prefect server for one process: `python -m prefect_swarm.flows.temporary_server.process PORT`.
+"""A Prefect server for one process: `python -m prefect_swarm.flows.temporary_server.process FD`.
+
+It serves on a socket that the process has bound already: no other program can take the port first
+and be sent what is meant for this server. Its login is in its environment.
 
 It lives as long as its standard input is open, so it ends with the process that started it however
 that ends. Prefect's own temporary server would be started only after all of Prefect is imported,
@@ -10,11 +13,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 from typing import TYPE_CHECKING
 
+from .guard import Guard
 from .quiet import until_quiet
 
 if TYPE_CHECKING:
@@ -26,22 +31,28 @@ _GRACE_S = 5.0
 _LOOK_S = 0.05
 
 
-def serve(port: int) -> None:
-    """Serve until standard input is closed, and all that came in by then is written."""
+def serve(bound: socket.socket) -> None:
+    """Serve until standard input is closed, and all that came in by then is written.
+
+    Raises:
+        RuntimeError: Its environment has no login.
+    """
     serving: list[uvicorn.Server] = []
     threading.Thread(target=_leave_with_parent, args=(serving,), daemon=True).start()
     import uvicorn
     from prefect.server.api.server import create_app
+    from prefect.settings import get_current_settings
 
+    login = get_current_settings().server.api.auth_string
+    if login is None:
+        raise RuntimeError("PREFECT_SERVER_API_AUTH_STRING is not set.")
     config = uvicorn.Config(
-        create_app(ephemeral=True, final=True),
-        host="127.0.0.1",
-        port=port,
+        Guard(create_app(ephemeral=True, final=True), login.get_secret_value()),
         log_level="critical",
         timeout_graceful_shutdown=1,
     )
     serving.append(uvicorn.Server(config))
-    serving[0].run()
+    serving[0].run(sockets=[bound])
 
 
 def _leave_with_parent(serving: list[uvicorn.Server]) -> None:
@@ -62,4 +73,4 @@ def _left_to_do(server: uvicorn.Server) -> int:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(socket.socket(fileno=int(sys.argv[1])))

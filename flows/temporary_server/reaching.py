@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from ...errors import ServerError
@@ -15,10 +16,21 @@ if TYPE_CHECKING:
     from prefect.exceptions import PrefectHTTPStatusError
     from prefect.settings import Settings
 
-__all__ = ["Unusable", "find_fault", "judge_answer", "refusal_of"]
+__all__ = [
+    "Opening",
+    "Unusable",
+    "find_fault",
+    "find_opening",
+    "judge_answer",
+    "judge_opening",
+    "refusal_of",
+    "shown_address",
+]
 
 _PROBE = f"flow_runs/{UUID(int=0)}"
 """What each server knows the way to, and none lets be read without a login."""
+_STRANGER = "https://page.example"
+"""An origin that no server has a reason to trust."""
 _BUSY = (408, 429, 503)
 """Prefect's client waits and asks again."""
 _START = (
@@ -53,6 +65,7 @@ class Unusable(NamedTuple):
 
     def error(self, url: str) -> ServerError:
         """Return what is raised for the server at an address."""
+        url = shown_address(url)
         if self.is_setting:
             return ServerError(f"The Prefect server at {url} can't be used: {self.why}.", self.fix)
         return ServerError(f"No Prefect server answers at {url}: {self.why}.", self.fix)
@@ -84,6 +97,57 @@ def find_fault(url: str, timeout_s: float = 5.0) -> Unusable | None:
             return Unusable(f"its certificate isn't accepted: {problem}", PREFECT_CA_FIX)
         return Unusable(str(error) or type(error).__name__, _START, is_setting=False)
     return judge_answer(answer.status_code, _kind(answer), _way(answer), headers)
+
+
+class Opening(NamedTuple):
+    """What a server lets everybody do who reaches it.
+
+    Attributes:
+        to_all: Read and approve, without a login.
+        to_pages: And any web page that a browser on such a machine shows may do so.
+    """
+
+    to_all: bool
+    to_pages: bool
+
+
+def find_opening(url: str, timeout_s: float = 5.0) -> Opening | None:
+    """Ask the server once without a login, as a web page would; None if that says nothing."""
+    import httpx
+    from prefect.settings import get_current_settings
+
+    try:
+        with httpx.Client(
+            headers={"Origin": _STRANGER},
+            timeout=timeout_s,
+            verify=_verify(url, get_current_settings()),
+        ) as client:
+            answer = client.get(f"{shown_address(url).rstrip('/')}/{_PROBE}")
+    except (httpx.HTTPError, httpx.InvalidURL, OSError):
+        return None
+    allowed = answer.headers.get("access-control-allow-origin", "")
+    return judge_opening(answer.status_code, _kind(answer), allowed)
+
+
+def judge_opening(status: int, kind: Kind, allowed_origin: str) -> Opening | None:
+    """Say whom a server lets in by what it answered a stranger; None if that is open. Pure.
+
+    Args:
+        status: The answer's status.
+        kind: What it is.
+        allowed_origin: The origin whose pages may read the answer; "" for none.
+    """
+    if status in (401, 403, 407) or kind == "page":
+        return Opening(to_all=False, to_pages=False)
+    if status in _BUSY or status >= 500 or kind == "no way":
+        return None
+    return Opening(to_all=True, to_pages=allowed_origin in ("*", _STRANGER))
+
+
+def shown_address(url: str) -> str:
+    """Return an address without the user and password that may stand in it."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in url else url
 
 
 def refusal_of(error: PrefectHTTPStatusError) -> ServerError | None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import atexit
 import os
+import secrets
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...errors import ServerError
 from ...host.certificates import check_ca_files
+from ...host.inherited import LOGIN_VARIABLE
 from ...host.socks import check_proxies
 from .backoffs import say_backoffs
 from .reaching import find_fault
@@ -32,15 +34,21 @@ _START_S = 120.0
 _STOP_S = 75.0
 """It writes what it heard and ends by itself; where nothing moves for seconds, it ends too."""
 _POLL_S = 0.1
+_LOGIN_BYTES = 32
 
 
 @dataclass(slots=True)
 class Server:
-    """A Prefect server; `process` is set where it is a temporary one."""
+    """A Prefect server; `process` is set where it is a temporary one.
+
+    Attributes:
+        before: What the environment had, in the place of what leads to a temporary one.
+    """
 
     url: str
     process: subprocess.Popen[bytes] | None = None
     log: Path | None = None
+    before: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     def wait(self) -> None:
         """Return when it answers.
@@ -105,31 +113,44 @@ def configured_url() -> str | None:
 
 
 def start_server() -> Server:
-    """Start a temporary server, for this process and those that it starts; it ends with it."""
+    """Start a temporary server, for this process and those that it starts; it ends with it.
+
+    It answers nobody without its login, which is a new one each time.
+    """
     from prefect.context import refresh_global_settings_context
 
     from ...settings import home
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    login = f"swarm:{secrets.token_urlsafe(_LOGIN_BYTES)}"
     log = home() / "server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
+    # Nobody else can take the port from here on; and only what listens on it can be connected to.
+    with socket.socket() as bound, log.open("wb") as output:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
         process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
-            [sys.executable, "-P", "-m", f"{__package__}.process", str(port)],
+            [sys.executable, "-P", "-m", f"{__package__}.process", str(bound.fileno())],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=output,
-            env=_environment(),
+            env=_environment(login),
+            pass_fds=(bound.fileno(),),
             start_new_session=True,
         )
-    server = Server(f"http://127.0.0.1:{port}/api", process, log)
     # Prefect sends its last logs when the interpreter ends; functions of atexit come after that.
     atexit.register(_end, process)
-    os.environ["PREFECT_API_URL"] = server.url
-    # It has no UI, and Prefect would link to one.
-    os.environ["PREFECT_UI_URL"] = ""
+    url = f"http://127.0.0.1:{port}/api"
+    leading = {
+        "PREFECT_API_URL": url,
+        # Never on a command line, which everybody on the machine can read.
+        LOGIN_VARIABLE: login,
+        # The headers of a login before a server of the user's own, which might take its place.
+        "PREFECT_CLIENT_CUSTOM_HEADERS": "{}",
+        # It has no UI, and Prefect would link to one.
+        "PREFECT_UI_URL": "",
+    }
+    server = Server(url, process, log, {name: os.environ.get(name) for name in leading})
+    os.environ.update(leading)
     refresh_global_settings_context()
     return server
 
@@ -142,17 +163,29 @@ def stop_server(server: Server) -> None:
         return
     atexit.unregister(_end)
     _end(server.process)
-    for name in ("PREFECT_API_URL", "PREFECT_UI_URL"):
-        os.environ.pop(name, None)
+    for name, value in server.before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
     refresh_global_settings_context()
 
 
-def _environment() -> dict[str, str]:
-    """Return the settings that Prefect gives its own temporary server, but no telemetry."""
+def _environment(login: str) -> dict[str, str]:
+    """Return the settings that Prefect gives its own temporary server, but no telemetry.
+
+    The server asks for the login, and lets no page of a browser read what it answers.
+    """
     from prefect.settings import get_current_settings
 
     settings = get_current_settings().to_environment_variables(exclude_unset=True)
-    return {**os.environ, **settings, "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    return {
+        **os.environ,
+        **settings,
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_API_AUTH_STRING": login,
+        "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": "",
+    }
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ...errors import MemoryStoreError
+from ...host.inherited import without_login
 from .database import Database
 
 __all__ = ["GraphProcess", "serve"]
@@ -44,6 +45,7 @@ class GraphProcess:
             [sys.executable, "-P", "-m", __name__, str(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env=without_login(),
             start_new_session=True,
         )
         try:

@@ -120,6 +120,10 @@ def test_a_step_that_an_earlier_process_finished_had_finished() -> None:
             AnsweredEvent(question="S1", verdict="rejected", why="no", by="command"),
             "S1 is rejected by command: no",
         ),
+        (
+            AnsweredEvent(question="S1", verdict="approved", by="form", name="Ann\n(terminal)"),
+            'S1 is approved by form (as "Ann (terminal)")',
+        ),
         (EndedEvent(kind="skipped", step="S2", reason="S1 did not"), "S2 Bo skipped: S1 did not"),
         (EndedEvent(kind="cancelled", step="S2"), "S2 Bo cancelled"),
         (

@@ -52,7 +52,20 @@ async def form_part(state: State[Any], flow_run_id: UUID, part: str) -> Any:
 
 
 async def submit(flow_run_id: UUID, **values: Any) -> None:
-    """Press the button of the form with some values in it; the server has to take them."""
+    """Press the button of the form with some values in it; the server has to take them.
+
+    Both UIs of Prefect send each field of the form, those that nobody touched as they were.
+    """
+    async with get_client() as client:
+        state = (await client.read_flow_run(flow_run_id)).state
+    assert state is not None
+    fields = (await form_part(state, flow_run_id, "schema"))["properties"]
+    untouched = {name: field["default"] for name, field in fields.items()}
+    await ask_api(flow_run_id, **{**untouched, **values})
+
+
+async def ask_api(flow_run_id: UUID, **values: Any) -> None:
+    """Answer as a program does: with these values alone."""
     async with get_client() as client:
         result = await _pressed(client, flow_run_id, values)
     assert result.status == SetStateStatus.ACCEPT, result.details

@@ -22,7 +22,7 @@ _KNOWN_FORMS = re.compile(
 )
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:key|token|secret|password|passwd|pwd|credentials?|dsn)$"
-    r"|(?:api|access|secret|private)_?key|token|secret|password|passwd",
+    r"|(?:api|access|secret|private)_?key|token|secret|password|passwd|auth_string",
     re.IGNORECASE,
 )
 _OF_CODE = frozenset("()[]{}<>")

@@ -19,6 +19,7 @@ __all__ = [
     "APPROVE_ALL",
     "EACH",
     "EDIT",
+    "NAME_FIELD",
     "PLAN_FIELD",
     "REJECT",
     "REJECT_ALL",
@@ -30,13 +31,14 @@ __all__ = [
     "schema_of",
 ]
 
-ALL_FIELD, WHY_FIELD, PLAN_FIELD = "decision", "why", "plan"
+ALL_FIELD, WHY_FIELD, NAME_FIELD, PLAN_FIELD = "decision", "why", "name", "plan"
 UNDECIDED, APPROVE, REJECT, EDIT = "not decided yet", "approve", "reject", "edit"
 EACH, APPROVE_ALL, REJECT_ALL = "each by itself", "approve all", "reject all"
 _TEXT_CHARS = 60_000
 """Characters that the texts of all questions may have together."""
 _TITLE_CHARS, _LINE_CHARS = 120, 600
 _WHY = "Why something is rejected; or what the next attempt of a failed step is told."
+_NAME = "Who decides; it is kept with the decision. Nothing checks it."
 _PLAN = "The plan as JSON, for the decision 'edit' alone. YAML is taken, too."
 
 
@@ -101,6 +103,12 @@ def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]
         "type": "string",
         "default": "",
         "description": _WHY,
+    }
+    properties[NAME_FIELD] = {
+        "title": "Your name",
+        "type": "string",
+        "default": "",
+        "description": _NAME,
     }
     if form.plan_field:
         properties[PLAN_FIELD] = {

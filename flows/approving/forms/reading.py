@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ....approvals.question import Answer, Verdict
 from ....task_ir import TaskIR
+from ....text import one_line
 from ...edited.plan_file import LineProblem
 from .fields import (
     ALL_FIELD,
@@ -16,6 +17,7 @@ from .fields import (
     APPROVE_ALL,
     EACH,
     EDIT,
+    NAME_FIELD,
     PLAN_FIELD,
     REJECT,
     REJECT_ALL,
@@ -24,10 +26,12 @@ from .fields import (
     PersonForm,
 )
 
-__all__ = ["BY", "FormReading", "ReadPlan", "read_response"]
+__all__ = ["FormReading", "ReadPlan", "read_response"]
 
-BY = "prefect"
-"""Where answers of a form were given."""
+FORM, API = "form", "api"
+"""Which way answers came. The UI sends each field of the form, as it was or not; who asks the API
+sends what they mean. It can be made to look like the other one, so it is no proof."""
+_NAME_CHARS = 100
 NOTHING = "Nothing was decided."
 
 ReadPlan = Callable[[str], TaskIR | tuple[LineProblem, ...]]
@@ -67,8 +71,9 @@ def read_response(
     if not isinstance(response, dict):
         return FormReading(problems=(NOTHING,))
     given = cast("dict[str, Any]", response)
-    why = given.get(WHY_FIELD)
-    why = why.strip() if isinstance(why, str) else ""
+    why = _text_of(given, WHY_FIELD)
+    name = one_line(_text_of(given, NAME_FIELD), _NAME_CHARS)
+    way = FORM if {*form.fields, WHY_FIELD} <= given.keys() else API
     answers: list[Answer] = []
     problems: list[str] = []
     plan_text = ""
@@ -95,13 +100,19 @@ def read_response(
                 verdict=verdict,
                 why=why,
                 plan=data,
-                by=BY,
+                by=way,
+                name=name,
                 at=at,
             )
         )
     if not answers and not problems:
         problems.append(NOTHING)
     return FormReading(tuple(answers), tuple(problems), plan_text)
+
+
+def _text_of(given: Mapping[str, Any], field: str) -> str:
+    text = given.get(field)
+    return text.strip() if isinstance(text, str) else ""
 
 
 def _choice_of(given: Mapping[str, Any], field: str) -> str:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 from flow_runs import plan_of
-from person_forms import folder_of, form_part, refusal, shown_state, submit
+from person_forms import ask_api, folder_of, form_part, refusal, shown_state, submit
 from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
@@ -19,7 +19,9 @@ from prefect.states import Cancelling, Running
 from prefect_swarm.approvals.question import Answer, Question, Verdict
 from prefect_swarm.approvals.store import Approvals
 from prefect_swarm.approvals.waiting import RunWaitingError
-from prefect_swarm.events.kinds import RunEvent
+from prefect_swarm.cli.output.asked import question_records
+from prefect_swarm.events import read_events
+from prefect_swarm.events.kinds import AnsweredEvent, RunEvent
 from prefect_swarm.flows.approving import asking
 from prefect_swarm.flows.approving.forms import pausing
 from prefect_swarm.flows.approving.forms.kept import kept_forms
@@ -100,13 +102,30 @@ def test_the_plan_is_approved_in_the_form_and_runs_in_the_process_that_waited() 
         assert state.name == "Paused"
         assert state.state_details.pause_timeout is None
         schema = await form_part(state, flow_run_id, "schema")
-        assert [*schema["properties"]] == ["decision_plan", "why", "plan"]
+        assert [*schema["properties"]] == ["decision_plan", "why", "name", "plan"]
         assert "do S2" in await form_part(state, flow_run_id, "description")
         await submit(flow_run_id, decision_plan="approve")
 
     state = attended(person, CHAIN)
     assert state.name == "Completed"
-    assert answers_of(state) == {"plan": ("approved", "prefect")}
+    assert answers_of(state) == {"plan": ("approved", "form")}
+
+
+@pytest.mark.attack("server")
+def test_what_a_program_answers_is_no_decision_of_the_form() -> None:
+    async def person(flow_run_id: UUID) -> None:
+        await shown_state(flow_run_id)
+        await ask_api(flow_run_id, decision_plan="approve", name="Ann")
+
+    state = attended(person, CHAIN)
+    assert answers_of(state) == {"plan": ("approved", "api")}
+    assert state.state_details.flow_run_id is not None
+    run = folder_of(state.state_details.flow_run_id)
+    found = read_events(run.folder / "events.jsonl")
+    (answered,) = (event for event in found if isinstance(event, AnsweredEvent))
+    assert (answered.by, answered.name) == ("api", "Ann")
+    (record,) = question_records(run)
+    assert (record["answer"]["by"], record["answer"]["name"]) == ("api", "Ann")
 
 
 def test_the_plan_is_rejected_in_the_form(script: Script) -> None:
@@ -130,7 +149,7 @@ def test_an_edited_plan_of_the_form_takes_the_place_of_the_first(script: Script)
         await submit(flow_run_id, decision_plan="edit", plan=box)
 
     state = attended(person, CHAIN)
-    assert answers_of(state) == {"plan": ("edited", "prefect")}
+    assert answers_of(state) == {"plan": ("edited", "form")}
     assert [prompt.splitlines()[-1] for prompt in script.prompts] == ["do it otherwise"]
 
 
@@ -166,7 +185,7 @@ def test_what_decides_nothing_is_asked_again_in_another_form(
         await submit(flow_run_id, decision_plan="approve")
 
     state = attended(person, CHAIN)
-    assert (state.name, answers_of(state)) == ("Completed", {"plan": ("approved", "prefect")})
+    assert (state.name, answers_of(state)) == ("Completed", {"plan": ("approved", "form")})
 
 
 def test_a_flow_run_that_is_set_running_without_the_form_is_asked_again(script: Script) -> None:
@@ -195,11 +214,11 @@ def test_several_questions_are_decided_together() -> None:
     async def person(flow_run_id: UUID) -> None:
         state = await shown_state(flow_run_id)
         schema = await form_part(state, flow_run_id, "schema")
-        assert [*schema["properties"]] == ["decision", "decision_S1", "decision_S2", "why"]
+        assert [*schema["properties"]] == ["decision", "decision_S1", "decision_S2", "why", "name"]
         await submit(flow_run_id, decision="approve all", decision_S2="reject", why="not this")
 
     state = attended(person, MARKED, "steps")
-    assert answers_of(state) == {"S1": ("approved", "prefect"), "S2": ("rejected", "prefect")}
+    assert answers_of(state) == {"S1": ("approved", "form"), "S2": ("rejected", "form")}
 
 
 def test_what_is_not_decided_yet_is_asked_again_when_the_rest_has_run(script: Script) -> None:
@@ -209,7 +228,7 @@ def test_what_is_not_decided_yet_is_asked_again_when_the_rest_has_run(script: Sc
         second = await shown_state(flow_run_id, but=str(first.state_details.pause_key))
         assert len(script.prompts) == 1
         schema = await form_part(second, flow_run_id, "schema")
-        assert [*schema["properties"]] == ["decision_S2", "why"]
+        assert [*schema["properties"]] == ["decision_S2", "why", "name"]
         await submit(flow_run_id, decision_S2="approve")
 
     assert attended(person, MARKED, "steps").name == "Completed"
@@ -261,7 +280,7 @@ def test_the_form_counts_where_whoever_is_at_the_terminal_says_nothing() -> None
         await submit(flow_run_id, decision_plan="approve")
 
     state = attended(person, CHAIN, ask_person=stay)
-    assert answers_of(state) == {"plan": ("approved", "prefect")}
+    assert answers_of(state) == {"plan": ("approved", "form")}
 
 
 def test_a_run_that_waits_can_be_cancelled(monkeypatch: pytest.MonkeyPatch, script: Script) -> None:

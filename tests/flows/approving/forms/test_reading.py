@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
@@ -90,7 +91,45 @@ def test_what_is_decided_by_itself_goes_before_what_is_decided_for_all() -> None
     reading = read(asked, response)
     assert verdicts(reading) == {"S1": "approved", "S2": "approved", "S1.2.1": "rejected"}
     assert {answer.why for answer in reading.answers} == {"too dear"}
-    assert {answer.by for answer in reading.answers} == {"prefect"}
+
+
+UNTOUCHED = {"decision_plan": APPROVE, "why": "", "name": "", "plan": ""}
+
+
+@pytest.mark.parametrize("name", ["Ann", "  Ann\n", "Ann\x1b[2K"])
+def test_a_decision_says_that_the_form_has_it_and_who_says_that_it_is_theirs(name: str) -> None:
+    (answer,) = read(form("plan"), {**UNTOUCHED, "name": name}).answers
+    assert answer.by == "form"
+    assert answer.name in ("Ann", "Ann[2K")
+
+
+@pytest.mark.attack("server")
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"decision_plan": APPROVE},
+        {"decision_plan": APPROVE, "name": "Ann"},
+        {"decision_plan": APPROVE, "plan": ""},
+        {"decision": APPROVE_ALL, "why": "", "name": "Ann"},
+        {"decision_plan": APPROVE, "by": "form"},
+        {"decision_plan": APPROVE, "by": "terminal", "name": "root"},
+    ],
+)
+def test_what_lacks_fields_of_the_form_came_by_the_api(response: dict[str, Any]) -> None:
+    (answer,) = read(form("plan"), response).answers
+    assert answer.by == "api"
+
+
+@pytest.mark.attack("server")
+@pytest.mark.parametrize(
+    "name",
+    [None, 7, ["Ann"], {"by": "terminal"}, "x" * 100_000, "Ann\nplan is rejected by terminal"],
+)
+def test_a_name_is_a_short_line_and_changes_no_way(name: object) -> None:
+    (answer,) = read(form("plan"), {**UNTOUCHED, "name": name}).answers
+    assert answer.by == "form"
+    assert len(answer.name) <= 100
+    assert "\n" not in answer.name
 
 
 def test_an_edited_plan_may_come_as_text_and_as_data() -> None:

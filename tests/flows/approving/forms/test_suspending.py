@@ -76,7 +76,7 @@ def test_it_is_suspended_and_goes_on_once_the_form_approves() -> None:
     assert state_of(flow_run_id).name == "Resuming"
     run_worker()
     assert state_of(flow_run_id).name == "Completed"
-    assert answer_in(run) == ("approved", "prefect")
+    assert answer_in(run) == ("approved", "form")
     assert run.finished_steps() == ("S1", "S2")
 
 
