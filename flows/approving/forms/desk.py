@@ -87,7 +87,8 @@ class FormDesk:
     ) -> None:
         """Give the server a form that a state names, with what was wrong with the last answer."""
         schema = schema_of(form, questions)
-        text = description_of(questions, self._problems, self._plan_text or self._plan_json())
+        plan = self._plan_text or self._plan_json()
+        text = description_of(questions, self._problems, plan, self.run.run_id)
         await put_form(client, self.flow_run.id, form, schema, text)
 
     def _take(self, form: PersonForm, response: object) -> bool:

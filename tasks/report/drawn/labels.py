@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from unicodedata import combining, east_asian_width
 
-from ....text import clean, one_line
+from ....text import one_line, visible
 
-__all__ = ["amount", "fitted", "harmless", "safe", "seconds"]
+__all__ = ["amount", "finished", "fitted", "harmless", "safe", "seconds"]
 
 # One of these makes a whole drawing unreadable for a browser.
 _NOT_IN_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -20,7 +20,12 @@ def safe(text: str, limit: int = 400) -> str:
 
 def harmless(text: str) -> str:
     """Take out of a text what may not stand in XML or HTML, and what steers how it is shown."""
-    return _NOT_IN_XML.sub("", clean(text))
+    return _NOT_IN_XML.sub("", visible(text))
+
+
+def finished(value: object) -> object:
+    """Return what a template puts into a document: texts are harmless, whatever they come from."""
+    return harmless(value) if type(value) is str else value
 
 
 def fitted(text: str, room: int) -> str:
