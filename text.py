@@ -17,6 +17,7 @@ __all__ = [
     "escaped",
     "fenced",
     "one_line",
+    "plain_words",
     "plural",
     "tokens_of",
     "visible",
@@ -78,6 +79,8 @@ _IN_WORDS = (
 _IN_PROSE = re.compile(f"{_IN_EMOJI}|{_IN_WORDS}|([{_HIDDEN}]|{_PILED})")
 _IN_DATA = re.compile(f"{_IN_EMOJI}|([{_HIDDEN}]|{_PILED}|{_FAR})")
 _BACKTICKS = re.compile("`+")
+# A full stop between letters may be a link.
+_PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ ,?'()-]|\.(?= |$))*")
 _LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
 
 
@@ -143,6 +146,12 @@ def code_span(text: str) -> str:
     ticks = "`" * (1 + _longest_backticks(line))
     edge = " " if "`" in (line[0], line[-1]) else ""
     return f"{ticks}{edge}{line}{edge}{ticks}"
+
+
+def plain_words(text: str) -> str:
+    """Write words in a line of Markdown: as they are where that means nothing to it, or as code."""
+    line = " ".join(visible(text, strict=True).split())
+    return line if _PLAIN.fullmatch(line) else code_span(line)
 
 
 def _longest_backticks(text: str) -> int:

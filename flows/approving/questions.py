@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...approvals.question import PLAN_QUESTION, Question
 from ...result import excerpt
-from ...text import code_span, dollars, fenced, one_line, plural
+from ...text import dollars, fenced, one_line, plain_words, plural
 from ..bounds.estimate import Estimate
 from ..compile import CompiledPlan, CompiledStep
 from ..records import StepRecord
@@ -35,12 +35,12 @@ def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
     money = "" if estimated.usd is None else f", {dollars(estimated.usd)}"
     yield f"{plural(len(plan.steps), 'step')}, about {estimated.tokens:,} tokens{money}."
     for step in plan.steps:
-        who = f"**{step.id}** {code_span(step.agent)} ({step.tier}){_after(step)}"
+        who = f"- **{step.id}** {plain_words(step.agent)} ({step.tier}){_after(step)}"
         yield f"{who}{_tools(step)}: {_quoted(step.prompt)}"
     agents = dict.fromkeys((step.agent, step.instructions) for step in plan.steps)
     for agent, instructions in agents:
         if instructions:
-            yield f"The instructions of {code_span(agent)}: {_quoted(instructions)}"
+            yield f"The instructions of {plain_words(agent)}: {_quoted(instructions)}"
 
 
 def step_question(step: CompiledStep, digest: str, at: float) -> Question:
@@ -101,19 +101,19 @@ def _after(step: CompiledStep) -> str:
 
 
 def _tools(step: CompiledStep) -> str:
-    return f", with {', '.join(map(code_span, step.tools))}" if step.tools else ""
+    return f", with {', '.join(map(plain_words, step.tools))}" if step.tools else ""
 
 
 def _step_text(step: CompiledStep) -> str:
     reads = f" It reads {', '.join(step.upstream)}." if step.upstream else ""
-    tools = f" Its tools: {', '.join(map(code_span, step.tools))}." if step.tools else ""
+    tools = f" Its tools: {', '.join(map(plain_words, step.tools))}." if step.tools else ""
     says = f"\n\nIts instructions: {_quoted(step.instructions)}" if step.instructions else ""
-    who = f"{step.id}, by {code_span(step.agent)} on tier {step.tier}.{reads}{tools}"
+    who = f"{step.id}, by {plain_words(step.agent)} on tier {step.tier}.{reads}{tools}"
     return f"{_quoted(step.prompt).lstrip()}\n\n{who}{says}"
 
 
 def _quoted(text: str) -> str:
     """Write what somebody wrote, whole: in the line if it is short, or else in lines of its own."""
     if len(text) <= _SHORT and " ".join(text.split()) == text:
-        return code_span(text)
+        return plain_words(text)
     return f"\n\n{fenced(text, columns=_COLUMNS)}"

@@ -12,7 +12,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from ...approvals.question import Answer, Question
 from ...result import excerpt
-from ...text import code_span, fenced, visible
+from ...text import fenced, plain_words, visible
 from ..journal.entries import CallKey, JournalState
 from ..marks import is_acting, is_idempotent, needs_approval, place_of
 
@@ -153,13 +153,13 @@ def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: 
 def _said_about(wanted: WantedCall, step: str, attempt: int) -> Iterator[str]:
     """Say what is called: the arguments first and whole, and last what its server says of it."""
     yield fenced(_shown(wanted.arguments), "json", columns=_COLUMNS)
-    server = f" of {code_span(wanted.server)}" if wanted.server else ""
+    server = f" of {plain_words(wanted.server)}" if wanted.server else ""
     call = f"call {wanted.key.ordinal} of attempt {attempt} of {step}"
-    yield f"These are all arguments of {code_span(wanted.key.tool)}{server}, {call}."
+    yield f"These are all arguments of {plain_words(wanted.key.tool)}{server}, {call}."
     if wanted.mended:
-        yield f"The model wrote them otherwise; mended: {code_span(wanted.mended)}."
+        yield f"The model wrote them otherwise; mended: {plain_words(wanted.mended)}."
     if about := " ".join((wanted.tool.description or "").split()):
-        whose = code_span(wanted.server or wanted.toolset or wanted.key.tool)
+        whose = plain_words(wanted.server or wanted.toolset or wanted.key.tool)
         yield f"What {whose} says of it, in words of its own that nothing vouches for:"
         yield fenced(visible(excerpt(about, _DESCRIPTION_CHARS), strict=True), columns=_COLUMNS)
 
