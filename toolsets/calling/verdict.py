@@ -158,10 +158,11 @@ def _said_about(wanted: WantedCall, step: str, attempt: int) -> Iterator[str]:
     yield f"These are all arguments of {plain_words(wanted.key.tool)}{server}, {call}."
     if wanted.mended:
         yield f"The model wrote them otherwise; mended: {plain_words(wanted.mended)}."
-    if about := " ".join((wanted.tool.description or "").split()):
+    if about := (wanted.tool.description or "").strip():
         whose = plain_words(wanted.server or wanted.toolset or wanted.key.tool)
         yield f"What {whose} says of it, in words of its own that nothing vouches for:"
-        yield fenced(visible(excerpt(about, _DESCRIPTION_CHARS), strict=True), columns=_COLUMNS)
+        words = visible(excerpt(about, _DESCRIPTION_CHARS), strict=True).split()
+        yield fenced(" ".join(words), columns=_COLUMNS)
 
 
 def _shown(arguments: str) -> str:
