@@ -27,7 +27,7 @@ from ..output.printing import print_section, print_text
 from .choosing import read_whole
 from .editor import edited_by_hand
 
-__all__ = ["at_terminal", "is_at_terminal"]
+__all__ = ["at_terminal", "is_at_terminal", "prompt_of"]
 
 _CHUNK = 4096
 
@@ -53,7 +53,7 @@ async def _ask(run: RunFolder, question: Question) -> None:
     _show(run, question)
     _forget_typed()
     while True:
-        choice = (await _line(run, question, _prompt(question))).strip().casefold()
+        choice = (await _line(run, question, prompt_of(question))).strip().casefold()
         if choice in ("y", "yes") and _is_whole(question):
             why = ""
             if question.asked == "failure":
@@ -95,7 +95,8 @@ def _forget_typed() -> None:
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
-def _prompt(question: Question) -> str:
+def prompt_of(question: Question) -> str:
+    """Return what a person is asked to type: to go on only with what was shown whole."""
     edit = ", [e]dit" if question.asked == "plan" else ""
     what = {"plan": "Run it?", "failure": "Try once more?"}.get(question.asked, "Go on?")
     yes = "[y]es, " if _is_whole(question) else ""
