@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import groupby
 
 from ...approvals.question import PLAN_QUESTION, Question
 from ...result import excerpt
@@ -15,6 +17,8 @@ __all__ = ["failure_question", "plain_question", "plan_question", "step_question
 
 _COLUMNS = 78  # of a block of code, in the narrower of Prefect's UIs
 _SHORT = 300
+_FAR = re.compile(r"[^\S\n]{33,}")
+_MOST_EMPTY = 4
 
 
 def plan_question(plan: CompiledPlan, estimated: Estimate, at: float) -> Question:
@@ -116,4 +120,15 @@ def _quoted(text: str) -> str:
     """Write what somebody wrote, whole: in the line if it is short, or else in lines of its own."""
     if len(text) <= _SHORT and " ".join(text.split()) == text:
         return plain_words(text)
-    return f"\n\n{fenced(text, columns=_COLUMNS)}"
+    return f"\n\n{fenced(_close(text), columns=_COLUMNS)}"
+
+
+def _close(text: str) -> str:
+    """Count spaces and empty lines where there are so many that the rest is out of sight."""
+    near = _FAR.sub(lambda row: f"[{len(row[0]):,} spaces]", text)
+    parts: list[str] = []
+    for is_empty, lines in groupby(near.split("\n"), key=lambda line: not line.strip()):
+        found = list(lines)
+        is_long = is_empty and len(found) > _MOST_EMPTY
+        parts += ["", f"[{len(found):,} empty lines]", ""] if is_long else found
+    return "\n".join(parts)
