@@ -41,6 +41,8 @@ def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
     for step in plan.steps:
         who = f"- **{step.id}** {plain_words(step.agent)} ({step.tier}){_after(step)}"
         yield f"{who}{_tools(step)}: {_quoted(step.prompt)}"
+        if step.lesson:
+            yield _lesson(step)
     agents = dict.fromkeys((step.agent, step.instructions) for step in plan.steps)
     for agent, instructions in agents:
         if instructions:
@@ -112,8 +114,13 @@ def _step_text(step: CompiledStep) -> str:
     reads = f" It reads {', '.join(step.upstream)}." if step.upstream else ""
     tools = f" Its tools: {', '.join(map(plain_words, step.tools))}." if step.tools else ""
     says = f"\n\nIts instructions: {_quoted(step.instructions)}" if step.instructions else ""
+    lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
     who = f"{step.id}, by {plain_words(step.agent)} on tier {step.tier}.{reads}{tools}"
-    return f"{_quoted(step.prompt).lstrip()}\n\n{who}{says}"
+    return f"{_quoted(step.prompt).lstrip()}\n\n{who}{says}{lesson}"
+
+
+def _lesson(step: CompiledStep) -> str:
+    return f"What the memory adds for {step.id}: {_quoted(step.lesson)}"
 
 
 def _quoted(text: str) -> str:

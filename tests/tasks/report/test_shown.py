@@ -8,6 +8,7 @@ from html import unescape
 import pytest
 from hidden_texts import HIDDEN, LEGITIMATE, STEERING
 from markdown_it import MarkdownIt
+from prefect_swarm.flows.publishing.pages import listed_as
 from prefect_swarm.flows.reported.html import pages_of
 from prefect_swarm.tasks.report.drawn import graph_svg, timeline_svg
 from prefect_swarm.tasks.report.html import report_html
@@ -112,6 +113,17 @@ def test_a_page_in_the_prefect_ui_fetches_nothing_and_leads_to_its_own_pages(for
     assert kinds.isdisjoint({"image", "html_block", "html_inline"})
     targets = {token.attrs["href"] for token in every if token.type == "link_open"}
     assert targets == {"../artifact/S1"}
+
+
+@pytest.mark.attack("shown")
+@pytest.mark.parametrize(
+    "title", ["S1 ![](https://evil.example/p.png)", "S1 <img src=//evil.example/p.png>", "a\u202eb"]
+)
+def test_a_list_of_pages_fetches_nothing_either(title: str) -> None:
+    words = listed_as(Page("S1", title, [], []))
+    kinds = [token.type for token in MarkdownIt("commonmark").parseInline(words)[0].children or ()]
+    assert set(kinds) <= {"text", "text_special"}
+    assert visible(words) == words
 
 
 @pytest.mark.attack("shown")
