@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any, cast
+from unicodedata import combining, east_asian_width
 
 from .errors import InputError
 
@@ -22,6 +23,7 @@ __all__ = [
     "tokens_of",
     "visible",
     "whole_characters",
+    "width_of",
     "without_surrogates",
 ]
 
@@ -158,15 +160,34 @@ def _longest_backticks(text: str) -> int:
     return max(map(len, _BACKTICKS.findall(text)), default=0)
 
 
+def width_of(text: str) -> int:
+    """Return the columns that a text takes where each letter of Latin takes one."""
+    if text.isascii():
+        return len(text)
+    widths = _widths_in(text)
+    return sum(widths[char] for char in text)
+
+
+def _widths_in(text: str) -> dict[str, int]:
+    return {
+        char: 0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1
+        for char in set(text)
+    }
+
+
 def _pieces(line: str, columns: int) -> list[str]:
     """Break a line behind a space where there is one; nothing of it is lost."""
     pieces: list[str] = []
-    start = 0
-    while len(line) - start > columns:
-        end = line.rfind(" ", start, start + columns) + 1
-        end = end if end > start else start + columns
-        pieces.append(line[start:end])
-        start = end
+    widths = _widths_in(line)
+    start = behind_space = width = 0
+    for at, char in enumerate(line):
+        if width + widths[char] > columns:
+            end = behind_space if behind_space > start else at
+            pieces.append(line[start:end])
+            start, width = end, width_of(line[end:at])
+        width += widths[char]
+        if char == " ":
+            behind_space = at + 1
     return [*pieces, line[start:]]
 
 

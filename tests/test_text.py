@@ -17,6 +17,7 @@ from prefect_swarm.text import (
     one_line,
     plain_words,
     visible,
+    width_of,
 )
 
 MAY_STAY = {"\n", "\t"}
@@ -102,6 +103,14 @@ def test_a_block_breaks_lines_and_loses_nothing(text: str) -> None:
     lines = fenced(text, columns=78).split("\n")[1:-1]
     assert max(map(len, lines)) <= 78
     assert "".join(lines) == text.rstrip("\n").replace("\n", "")
+
+
+@pytest.mark.attack("shown")
+@pytest.mark.parametrize("text", ["あ" * 200, "か き " * 60, "a\u0301" * 200, "가" * 77 + "x"])
+def test_a_line_of_wide_letters_runs_off_no_page(text: str) -> None:
+    lines = fenced(text, columns=78).split("\n")[1:-1]
+    assert max(map(width_of, lines)) <= 78
+    assert "".join(lines) == text
 
 
 @pytest.mark.attack("shown")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from unicodedata import combining, east_asian_width
 
-from ....text import one_line, visible
+from ....text import one_line, visible, width_of
 
 __all__ = ["amount", "finished", "fitted", "harmless", "safe", "seconds"]
 
@@ -31,9 +30,9 @@ def finished(value: object) -> object:
 def fitted(text: str, room: int) -> str:
     """Cut a text to the room that `room` Latin letters take."""
     line = safe(text, room + 1)
-    if _width(line) <= room:
+    if width_of(line) <= room:
         return line
-    while line and _width(line) > room - 1:
+    while line and width_of(line) > room - 1:
         line = line[:-1]
     return f"{line.rstrip('… ')}…"
 
@@ -54,9 +53,3 @@ def amount(count: float) -> str:
     if count < 999_500:
         return f"{count / 1000:.3g}k"
     return f"{count / 1e6:.3g}M"
-
-
-def _width(text: str) -> int:
-    return sum(
-        0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text
-    )
