@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -27,6 +28,7 @@ __all__ = [
 
 _COLUMNS = 78  # of a block of code, in the narrower of Prefect's UIs
 _DESCRIPTION_CHARS = 600
+_NAME = re.compile("[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")  # that means nothing to Markdown
 
 CallVerdict = Literal["make", "stored", "over", "repeated", "ask", "rejected", "uncertain"]
 """`make` it; take what is `stored`; it is `over` the bound of calls; it is only `repeated`; `ask` a
@@ -155,7 +157,9 @@ def _said_about(wanted: WantedCall, step: str, attempt: int) -> Iterator[str]:
     yield fenced(_shown(wanted.arguments), "json", columns=_COLUMNS)
     server = f" of {plain_words(wanted.server)}" if wanted.server else ""
     call = f"call {wanted.key.ordinal} of attempt {attempt} of {step}"
-    yield f"These are all arguments of {plain_words(wanted.key.tool)}{server}, {call}."
+    name = wanted.key.tool
+    tool = f"**{name}**" if _NAME.fullmatch(name) else plain_words(name)
+    yield f"These are all arguments of {tool}{server}, {call}."
     if wanted.mended:
         yield f"The model wrote them otherwise; mended: {plain_words(wanted.mended)}."
     if about := (wanted.tool.description or "").strip():

@@ -58,7 +58,16 @@ def blocks(text: str) -> tuple[str, list[str]]:
     return first.content, [*(token.type for token in tokens), *inner]
 
 
-_HARMLESS = {"fence", "paragraph_open", "paragraph_close", "inline", "text", "code_inline"}
+_HARMLESS = {
+    "fence",
+    "paragraph_open",
+    "paragraph_close",
+    "inline",
+    "text",
+    "code_inline",
+    "strong_open",
+    "strong_close",
+}
 
 
 @pytest.mark.attack("shown")
