@@ -35,18 +35,24 @@ def plan_question(plan: CompiledPlan, estimated: Estimate, at: float) -> Questio
 
 def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
     """Write the steps with all that their models are told: nothing is cut."""
-    yield _quoted(plan.objective).lstrip()
+    objective = _quoted(plan.objective).lstrip()
+    yield objective if "`" in objective else f"**{objective}**"
     money = "" if estimated.usd is None else f", {dollars(estimated.usd)}"
     yield f"{plural(len(plan.steps), 'step')}, about {estimated.tokens:,} tokens{money}."
-    for step in plan.steps:
-        who = f"- **{step.id}** {plain_words(step.agent)} ({step.tier}){_after(step)}"
-        yield f"{who}{_tools(step)}: {_quoted(step.prompt)}"
-        if step.lesson:
-            yield _lesson(step)
+    # Short ones stand in a list without gaps.
+    parts = map(_plan_line, plan.steps)
+    for is_short, lines in groupby(parts, key=lambda part: "\n" not in part):
+        yield ("\n" if is_short else "\n\n").join(lines)
     agents = dict.fromkeys((step.agent, step.instructions) for step in plan.steps)
     for agent, instructions in agents:
         if instructions:
             yield f"The instructions of {plain_words(agent)}: {_quoted(instructions)}"
+
+
+def _plan_line(step: CompiledStep) -> str:
+    who = f"- **{step.id}** {plain_words(step.agent)} ({step.tier}){_after(step)}"
+    lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
+    return f"{who}{_tools(step)}: {_quoted(step.prompt)}{lesson}"
 
 
 def step_question(step: CompiledStep, digest: str, at: float) -> Question:

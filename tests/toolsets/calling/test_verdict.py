@@ -59,14 +59,8 @@ def blocks(text: str) -> tuple[str, list[str]]:
 
 
 _HARMLESS = {
-    "fence",
-    "paragraph_open",
-    "paragraph_close",
-    "inline",
-    "text",
-    "code_inline",
-    "strong_open",
-    "strong_close",
+    *("fence", "paragraph_open", "paragraph_close", "inline", "text", "code_inline"),
+    *("strong_open", "strong_close"),
 }
 
 
