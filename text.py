@@ -82,7 +82,7 @@ _IN_PROSE = re.compile(f"{_IN_EMOJI}|{_IN_WORDS}|([{_HIDDEN}]|{_PILED})")
 _IN_DATA = re.compile(f"{_IN_EMOJI}|([{_HIDDEN}]|{_PILED}|{_FAR})")
 _BACKTICKS = re.compile("`+")
 # A full stop between letters may be a link.
-_PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ ,?'()-]|\.(?= |$))*")
+_PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ ,;:?!'’()–—-]|\.(?=[ \d]|$))*")
 _LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
 
 
