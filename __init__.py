@@ -81,12 +81,14 @@ _HOMES = {
 
 # pytest reads this file as a module that is in no package.
 if __package__:
+    from .host.log_lines import make_logs_visible
     from .host.loopback import keep_loopback_direct
     from .host.posix import require_posix
 
     # First of all: the rest can't be imported where the system lacks what it needs.
     require_posix()
     keep_loopback_direct()
+    make_logs_visible()
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -9,12 +10,15 @@ from pydantic import Field, model_validator
 from ..frozen import Frozen
 
 __all__ = [
+    "MOST_KEPT",
+    "MOST_SHOWN",
     "PLAN_QUESTION",
     "WITHDRAWN",
     "Answer",
     "Asked",
     "Question",
     "Verdict",
+    "bounded",
     "counts_for",
     "is_approval",
     "number_of",
@@ -24,6 +28,13 @@ __all__ = [
 WITHDRAWN = "edit"
 PLAN_QUESTION = "plan"
 """The id of the question about a run's plan."""
+
+MOST_SHOWN = 60_000
+"""Characters of questions that a form has room for, or a terminal that asks. What is longer is
+approved by whoever has read it elsewhere: they have its `mark`."""
+MOST_KEPT = 1_000_000
+"""Characters of a question that are kept. What is longer can't be shown whole by anything, and is
+not approved."""
 
 Asked = Literal["plan", "step", "call", "uncertain_call", "failure"]
 """What a question is about: the plan, a step before it begins, a call of an acting tool, a call
@@ -41,7 +52,9 @@ class Question(Frozen):
         subject: A hash of what exactly is asked about. An answer counts for this alone.
         step: The step that waits for it; "" if it is the whole run.
         title: A line on what it is about.
-        text: All that a person needs to decide, as Markdown.
+        text: All that a person needs to decide, as Markdown: what it is about comes first, and
+            whole. What others wrote stands in it as code.
+        left_out: Characters that the text lacks. Then it can only be rejected.
         at: When it was asked, in seconds since the Unix epoch.
     """
 
@@ -52,7 +65,14 @@ class Question(Frozen):
     attempt: int = 0
     title: str
     text: str = ""
+    left_out: int = 0
     at: float = 0.0
+
+    @property
+    def mark(self) -> str:
+        """What stands below the whole text, and shows that somebody has come to its end."""
+        seen = f"{self.id}\n{self.subject}\n{self.text}"
+        return hashlib.sha256(seen.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 class Answer(Frozen):
@@ -96,6 +116,15 @@ class Answer(Frozen):
         if (self.verdict == "edited") != (self.plan is not None):
             raise ValueError("a plan is there if, and only if, the verdict is edited")
         return self
+
+
+def bounded(question: Question) -> Question:
+    """Return a question with as much of its text as is kept."""
+    over = len(question.text) - MOST_KEPT
+    if over <= 0:
+        return question
+    changes = {"text": question.text[:MOST_KEPT], "left_out": question.left_out + over}
+    return question.model_copy(update=changes)
 
 
 def counts_for(answer: Answer, subject: str) -> bool:

@@ -17,7 +17,16 @@ from ..errors import AnsweredError, RunDamagedError
 from ..events.wording import given_by
 from ..files import create_once, storage_error
 from ..runs import RunFolder
-from .question import WITHDRAWN, Answer, Question, counts_for, number_of, numbered
+from .question import (
+    WITHDRAWN,
+    Answer,
+    Question,
+    bounded,
+    counts_for,
+    is_approval,
+    number_of,
+    numbered,
+)
 
 __all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
 
@@ -42,19 +51,23 @@ class Approvals:
     def ask(self, question: Question) -> Question:
         """Write a question down, and return it as it is asked.
 
-        One that was asked before, by its id and subject, stays as it is. Where the id was asked
+        One that was asked before, by its id and subject, stays; until it is answered, it says what
+        would be asked now, whatever stood in its file. Where the id was asked
         about another subject, or its answer was withdrawn, used or counts for something else, the
         question gets the next free number: `S3#2`. What is asked no more is withdrawn.
 
         Raises:
             StorageError: It can't be written.
         """
+        question = bounded(question)
         for number in count(1):
             named = question.model_copy(update={"id": numbered(question.id, number)})
             found, before = self._asked(named), self.readable_answer(named.id)
             if found.subject == question.subject:
                 # An edited plan is no approval: the run goes by it, whoever stored it.
-                if before is None or before.plan or counts_for(before, question.subject):
+                if before is None:
+                    return self._as_now(found, named)
+                if before.plan or counts_for(before, question.subject):
                     return found
             elif before is None:
                 self.withdraw(found, "Something else is asked in its place.")
@@ -66,8 +79,9 @@ class Approvals:
         """Write an answer down, with what its question is about; it counts from now on.
 
         Raises:
-            AnsweredError: There is another answer, which stays, or it is asked about something
-                else than was shown. The same verdict again is no error.
+            AnsweredError: There is another answer, which stays; or it is asked about something
+                else than was shown, or is approved and can't be shown whole. The same verdict again
+                is no error.
             RunDamagedError: There is an answer that can't be read.
             StorageError: It can't be written, and doesn't count.
         """
@@ -76,6 +90,12 @@ class Approvals:
                 raise AnsweredError(
                     f"{answer.question} of run {self.run.run_id} is about something else now.",
                     f"Look again: prefect-swarm waiting {self.run.run_id}",
+                )
+            if is_approval(answer) and question.left_out:
+                raise AnsweredError(
+                    f"{answer.question} of run {self.run.run_id} can't be shown whole: "
+                    f"{question.left_out:,} characters are left out. So it can't be approved.",
+                    f"Reject it: prefect-swarm reject {self.run.run_id} {answer.question}",
                 )
             answer = answer.model_copy(update={"subject": question.subject})
         try:
@@ -205,6 +225,13 @@ class Approvals:
                     return found
             self.run.write(f"{QUESTIONS}/{path.name}", question)
         return question
+
+    def _as_now(self, found: Question, asked: Question) -> Question:
+        """Return a question as it is asked now, and have its file say so."""
+        now = asked.model_copy(update={"at": found.at})
+        if now != found:
+            self.run.write(f"{QUESTIONS}/{self._path(QUESTIONS, found.id).name}", now)
+        return now
 
     def _create(self, folder: str, name: str, content: BaseModel) -> None:
         """Write a file that must not be there yet: whole, and only the first of several."""

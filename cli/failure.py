@@ -15,7 +15,7 @@ from ..errors import SwarmError
 from ..exit_codes import ExitCode
 from ..host.home import no_home
 from ..result import excerpt
-from ..text import clean, one_line
+from ..text import one_line, visible
 from .progress.terminated import Terminated
 
 __all__ = ["FailureMessage", "failure_of", "show"]
@@ -89,19 +89,19 @@ def failure_of(error: BaseException) -> FailureMessage:
 def show(error: BaseException, failure: FailureMessage, *, debug: bool) -> None:
     """Write the message to stderr, below the traceback where that is wanted."""
     if debug:
-        typer.echo(clean(_traceback(error)), err=True, nl=False)
+        typer.echo(visible(_traceback(error)), err=True, nl=False)
     if failure.waiting:
-        typer.secho(clean(failure.problem), err=True, fg="yellow")
+        typer.secho(visible(failure.problem), err=True, fg="yellow")
         for way in failure.fix.split(WAYS):
-            typer.echo(clean(f"  {way}"), err=True)
+            typer.echo(visible(f"  {way}"), err=True)
         return
     if failure.cancelled:
-        typer.secho(clean(f"{failure.problem} {failure.fix}").rstrip(), err=True, fg="yellow")
+        typer.secho(visible(f"{failure.problem} {failure.fix}").rstrip(), err=True, fg="yellow")
         return
     prefix = "" if failure.problem.startswith("Internal error") else "Error: "
-    typer.secho(clean(f"{prefix}{failure.problem}"), err=True, fg="red")
+    typer.secho(visible(f"{prefix}{failure.problem}"), err=True, fg="red")
     if failure.fix:
-        typer.echo(clean(f"  {failure.fix}"), err=True)
+        typer.echo(visible(f"  {failure.fix}"), err=True)
 
 
 def _traceback(error: BaseException) -> str:

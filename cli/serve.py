@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..local_extra import require_llama_cpp
-from ..text import clean
+from ..text import visible
 from .progress.session import say
 
 __all__ = ["serve"]
@@ -64,7 +64,7 @@ def serve(
     names = (path.stem, "demo") if demo else (path.stem, model)
 
     def ready(address: str) -> None:
-        typer.echo(clean(f"Serving {path.stem} at {address}/v1 (Ctrl-C ends it)"), err=True)
+        typer.echo(visible(f"Serving {path.stem} at {address}/v1 (Ctrl-C ends it)"), err=True)
 
     asyncio.run(
         serve_model(path, config, names, host=host, port=port, key_variable=key_env, ready=ready)

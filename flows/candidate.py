@@ -17,6 +17,7 @@ from ..measures.clock import run_time
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import WAITING, subagent
 from ..tasks.subagent.tools.budget import AttemptBudget, allowed
+from ..text import visible
 from .bounds.ledger import Ledger
 from .checking.inspections import Inspections
 from .compile import CompiledStep
@@ -131,7 +132,7 @@ class Candidates:
         label: str,
     ) -> tuple[State[Any], SubagentResult]:
         started = self.clock()
-        name = f"{step.id} · {step.agent} · {label}"
+        name = f"{step.id} · {visible(step.agent, strict=True)} · {label}"
         event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
         with told_text(self.context.tell, event, of_providers=self.context.options.stream_text):
             state, content = await run_task(subagent, request, name=name, wait_for=wait_for)

@@ -29,6 +29,7 @@ from ..runs import ACCOUNTS, RunFolder
 from ..task_ir import TaskIR, check_objective, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
+from ..text import one_line, visible
 from ..toolsets.catalogue import Catalogue
 from .ahead.accounting import accounted
 from .ahead.first_requests import FirstRequests
@@ -76,8 +77,7 @@ __all__ = ["PlanParameter", "swarm"]
 
 def _flow_run_name() -> str:
     objective = str(flow_run.parameters.get("objective", ""))
-    text = " ".join(objective.split())
-    return text if len(text) <= 72 else f"{text[:71].rstrip()}…"
+    return one_line(objective, 72)
 
 
 @schema_flow(
@@ -142,7 +142,7 @@ async def swarm(
                 waiting, left = error, leave(desk, error)
         return _as(await report_left(desk, left, waiting))
     except RunCancelledError as error:
-        return _as(Cancelled(message=f"{error} Resume it with: resume {run.run_id}"))
+        return _as(Cancelled(message=f"{visible(str(error))} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:
         # Leaves the flow run's state to the process that holds the run.
         raise Abort(str(error)) from error
@@ -174,10 +174,10 @@ async def _execute(
             result = await traced_run(run, flow_run_id, objective, options, work)
     if result.status == "failed":
         raise RunFailedError(
-            f"No step succeeded. {result.problem}", f"See inspect {run.run_id}.", result
+            f"No step succeeded. {visible(result.problem)}", f"See inspect {run.run_id}.", result
         )
     if result.status == "partial":
-        return _as(Completed(name="Partial", message=result.problem, data=result))
+        return _as(Completed(name="Partial", message=visible(result.problem), data=result))
     return result
 
 

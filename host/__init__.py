@@ -1,5 +1,5 @@
 """What the package needs of the machine that it runs on, looked at when it is imported.
 
-It imports the standard library and `errors` alone.
+It imports the standard library, `errors` and `text` alone.
 May be imported by `memory`, `blocks`, `toolsets`, `serve`, `flows` and `cli`.
 """

@@ -8,6 +8,8 @@ from prefect import State
 from prefect.states import Failed
 from prefect.transactions import get_transaction
 
+from ..text import visible
+
 __all__ = ["failed_result"]
 
 
@@ -19,4 +21,4 @@ async def failed_result(message: str, content: dict[str, Any]) -> State[Any]:
     transaction = get_transaction()
     if transaction is not None and transaction.store is not None and transaction.key:
         await transaction.store.awrite(key=transaction.key, obj=content)
-    return Failed(message=message, data=content)
+    return Failed(message=visible(message), data=content)

@@ -28,6 +28,7 @@ from ..gates import (
     run_pipeline,
 )
 from ..settings import home
+from ..text import visible
 from .failed_result import failed_result
 from .race import run_in_race
 from .spans import gate_span, note_verdict
@@ -122,7 +123,7 @@ async def gates(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
     message = summary(found.results, asked.gates)
     if found.stopped_by is not None:
         return await failed_result(message, content)
-    return Completed(message=message, data=content)
+    return Completed(message=visible(message), data=content)
 
 
 async def _inspect(gate: Gate, subject: Subject, required: bool) -> GateResult:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prefect.context import TaskRunContext
 
+from ..text import visible
+
 __all__ = ["tag_task_run"]
 
 
@@ -16,4 +18,4 @@ def tag_task_run(*tags: str) -> None:
     """
     context = TaskRunContext.get()
     if context is not None:
-        context.task_run.tags = sorted({*context.task_run.tags, "swarm", *tags})
+        context.task_run.tags = sorted({*context.task_run.tags, "swarm", *map(visible, tags)})

@@ -13,7 +13,7 @@ from ..options import OptionChanges
 from ..output.printing import print_text
 from ..resume import RunName, resume
 from ..runs.listing import is_executed
-from .choosing import chosen_question
+from .choosing import chosen_question, require_read
 
 if TYPE_CHECKING:
     from ...runs import RunFolder
@@ -37,10 +37,14 @@ def approve(
     why: Annotated[
         str, typer.Option("--why", help="What the next attempt of a failed step is told.")
     ] = "",
+    read: Annotated[
+        str,
+        typer.Option("--read", metavar="MARK", help="What `waiting` shows below a long question."),
+    ] = "",
     resume_now: ResumeNow = False,
 ) -> int:
     """Approve what a run waits for: its plan, a step, a call of a tool, another attempt."""
-    return _decide(run_name, step, "approved", why, resume_now)
+    return _decide(run_name, step, "approved", why, resume_now, read)
 
 
 def reject(
@@ -53,13 +57,17 @@ def reject(
     return _decide(run_name, step, "rejected", why, resume_now)
 
 
-def _decide(run_name: str, step: str | None, verdict: Verdict, why: str, resume_now: bool) -> int:
+def _decide(
+    run_name: str, step: str | None, verdict: Verdict, why: str, resume_now: bool, read: str = ""
+) -> int:
     from ...approvals.store import Approvals
     from ...runs import find_run
 
     run = find_run(run_name)
     approvals = Approvals(run)
     question = chosen_question(approvals, step)
+    if verdict == "approved" and approvals.readable_answer(question.id) is None:
+        require_read(run.run_id, question, read)
     answer = Answer(
         question=question.id,
         subject=question.subject,

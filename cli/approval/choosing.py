@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...approvals.question import Question
+from ...approvals.question import MOST_SHOWN, Question
 from ...approvals.store import Approvals
 from ...errors import InputError
 
-__all__ = ["chosen_question"]
+__all__ = ["chosen_question", "read_whole", "require_read"]
 
 
 def chosen_question(approvals: Approvals, name: str | None) -> Question:
@@ -39,6 +39,30 @@ def chosen_question(approvals: Approvals, name: str | None) -> Question:
     waits = ", ".join(question.id for question in pending)
     advice = f"It waits for {waits}." if waits else f"See: prefect-swarm inspect {run_id}"
     raise InputError(f"Run {run_id} asks {what}.", advice)
+
+
+def read_whole(run_id: str, question: Question) -> str:
+    """Say how a question is read that is too long for where it was to be shown."""
+    return f"Read all of it: prefect-swarm waiting {run_id} {question.id}"
+
+
+def require_read(run_id: str, question: Question, mark: str) -> None:
+    """Require that whoever approves a long question has come to its end.
+
+    Args:
+        mark: What they were told there; "" if they didn't say.
+
+    Raises:
+        InputError: It is too long to be approved unread.
+    """
+    if len(question.text) <= MOST_SHOWN or mark == question.mark:
+        return
+    wrong = f" {mark!r} is not what stands below it." if mark else ""
+    raise InputError(
+        f"{question.id} of run {run_id} has {len(question.text):,} characters, and is approved "
+        f"with the option --read, by what stands below them.{wrong}",
+        f"{read_whole(run_id, question)}",
+    )
 
 
 def _plan_first(pending: Sequence[Question]) -> Sequence[Question]:

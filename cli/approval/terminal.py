@@ -12,20 +12,22 @@ from contextlib import AbstractContextManager, redirect_stdout, suppress
 
 import typer
 
-from ...approvals.question import Answer, Question, Verdict
+from ...approvals.question import MOST_SHOWN, Answer, Question, Verdict
 from ...approvals.store import Approvals
 from ...approvals.waiting import RunWaitingError
 from ...errors import AnsweredError
 from ...flows.control import AskPerson
 from ...flows.edited.current import current_plan, options_of, rules_of
 from ...flows.edited.unchanged import read_compiled
+from ...result import excerpt
 from ...runs import RunFolder
-from ...text import clean
+from ...text import visible
 from ..output.plan import estimate_line, print_plan
 from ..output.printing import print_section, print_text
+from .choosing import read_whole
 from .editor import edited_by_hand
 
-__all__ = ["at_terminal", "is_at_terminal"]
+__all__ = ["at_terminal", "is_at_terminal", "prompt_of"]
 
 _CHUNK = 4096
 
@@ -51,8 +53,8 @@ async def _ask(run: RunFolder, question: Question) -> None:
     _show(run, question)
     _forget_typed()
     while True:
-        choice = (await _line(run, question, _prompt(question))).strip().casefold()
-        if choice in ("y", "yes"):
+        choice = (await _line(run, question, prompt_of(question))).strip().casefold()
+        if choice in ("y", "yes") and _is_whole(question):
             why = ""
             if question.asked == "failure":
                 why = await _line(run, question, "What should the next attempt be told? ")
@@ -75,10 +77,16 @@ def _show(run: RunFolder, question: Question) -> None:
         compiled = read_compiled(run.read_json("plan.json"))
         if question.asked == "plan" and compiled is not None:
             print_plan(compiled)
+        print_section(question.title)
+        print_text(excerpt(question.text, MOST_SHOWN))
+        if not _is_whole(question):
+            print_text(f"That is too long to be approved here. {read_whole(run.run_id, question)}")
+        if question.asked == "plan" and compiled is not None:
             print_text(estimate_line(compiled, options_of(run)))
-        else:
-            print_section(question.title)
-            print_text(question.text)
+
+
+def _is_whole(question: Question) -> bool:
+    return len(question.text) <= MOST_SHOWN and not question.left_out
 
 
 def _forget_typed() -> None:
@@ -87,10 +95,12 @@ def _forget_typed() -> None:
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
-def _prompt(question: Question) -> str:
+def prompt_of(question: Question) -> str:
+    """Return what a person is asked to type: to go on only with what was shown whole."""
     edit = ", [e]dit" if question.asked == "plan" else ""
     what = {"plan": "Run it?", "failure": "Try once more?"}.get(question.asked, "Go on?")
-    return f"{what} [y]es, [n]o{edit}: "
+    yes = "[y]es, " if _is_whole(question) else ""
+    return f"{what} {yes}[n]o{edit}: "
 
 
 def _answer(
@@ -141,4 +151,4 @@ async def _line(run: RunFolder, question: Question, prompt: str) -> str:
 
 
 def _say(text: str) -> None:
-    typer.echo(clean(text), err=True)
+    typer.echo(visible(text), err=True)

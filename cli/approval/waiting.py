@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...approvals.question import MOST_SHOWN
 from ...flows.approving.forms.kept import is_suspended
 from ...settings import home
 from ...text import one_line
 from ..command import AsJson
 from ..output.printing import print_json, print_section, print_table, print_text
 from ..runs.listing import is_executed, list_runs
+from .choosing import chosen_question
 
 if TYPE_CHECKING:
     from ...approvals.question import Question
@@ -26,7 +28,13 @@ _UnlessAll = Annotated[
 ]
 
 
-def waiting(run_name: _UnlessAll = None, as_json: AsJson = False) -> int:
+def waiting(
+    run_name: _UnlessAll = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[STEP]", help="Only this step's, or a question's id.")
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
     """List what runs wait for: a person's approval of plans, steps and calls."""
     from ...approvals.store import Approvals
     from ...runs import RunFolder, find_run
@@ -38,6 +46,8 @@ def waiting(run_name: _UnlessAll = None, as_json: AsJson = False) -> int:
         folder = home() / "runs"
         runs = [RunFolder(folder / r.run_id) for r in list_runs(folder, statuses=unfinished)]
     found = [(run, question) for run in runs for question in Approvals(run).pending()]
+    if name is not None:
+        found = [(run, chosen_question(Approvals(run), name)) for run in runs]
     if as_json:
         print_json({"waiting": [_record(run, question) for run, question in found]})
     elif not found:
@@ -55,13 +65,20 @@ def waiting(run_name: _UnlessAll = None, as_json: AsJson = False) -> int:
 
 def _print_whole(found: list[tuple[RunFolder, Question]]) -> None:
     for run, question in found:
-        print_section(f"{question.id}: {question.title}")
+        print_section(f"{question.id}: {one_line(question.title, 200)}")
         if question.text:
             print_text(question.text)
         print_text("")
         named, more = f"{run.run_id} {question.id}", _going_on(run)
-        print_text(f"prefect-swarm approve {named}{more}")
+        if question.left_out:
+            print_text(f"{question.left_out:,} characters are left out: it can't be approved.")
+        else:
+            print_text(f"prefect-swarm approve {named}{_read(question)}{more}")
         print_text(f"prefect-swarm reject {named} --why TEXT{more}")
+
+
+def _read(question: Question) -> str:
+    return f" --read {question.mark}" if len(question.text) > MOST_SHOWN else ""
 
 
 def _going_on(run: RunFolder) -> str:
@@ -71,7 +88,7 @@ def _going_on(run: RunFolder) -> str:
 
 def _record(run: RunFolder, question: Question) -> dict[str, Any]:
     asked_at = datetime.fromtimestamp(question.at).astimezone().isoformat(timespec="seconds")
-    own = question.model_dump(mode="json", exclude={"subject"})
+    own = {**question.model_dump(mode="json", exclude={"subject"}), "read": question.mark}
     return {"run_id": run.run_id, **own, "at": asked_at, "running": is_executed(run.folder)}
 
 

@@ -9,7 +9,7 @@ import typer
 
 from ...exit_codes import ExitCode
 from ...flows.options import SwarmOptions
-from ...text import clean
+from ...text import visible
 from ..command import AsJson
 from ..output.printing import print_json, print_text
 from .check import Check
@@ -42,6 +42,6 @@ def doctor(
 
 
 def _print(check: Check) -> None:
-    print_text(f"{_SIGNS[check.status]}  {check.name:<16} {clean(check.detail)}")
+    print_text(f"{_SIGNS[check.status]}  {check.name:<16} {visible(check.detail)}")
     if check.fix:
-        print_text(f"      {'':<16} {clean(check.fix)}")
+        print_text(f"      {'':<16} {visible(check.fix)}")

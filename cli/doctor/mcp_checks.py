@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...errors import InputError, ToolsetError
 from ...flows.options import SwarmOptions
 from ...host.certificates import CA_FIX, certificate_problem
-from ...text import clean, one_line, plural
+from ...text import one_line, plural, visible
 from .check import Check
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ async def _login(server: McpEndpoint) -> Check | None:
     async def show(address: str) -> None:
         import webbrowser
 
-        print(f"Log in at {server.shown}: {clean(address)}", file=sys.stderr, flush=True)  # noqa: T201 - before any check
+        print(f"Log in at {server.shown}: {visible(address)}", file=sys.stderr, flush=True)  # noqa: T201 - before any check
         await asyncio.to_thread(webbrowser.open, address)
 
     try:

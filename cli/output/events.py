@@ -26,7 +26,7 @@ from ...events.kinds import (
     WaitEvent,
 )
 from ...events.line import to_line
-from ...text import clean, dollars, one_line, plural
+from ...text import dollars, escaped, one_line, plural, visible
 
 __all__ = ["event_line", "print_events"]
 
@@ -44,7 +44,7 @@ def event_line(event: RunEvent, began_at: float) -> str:
 def _words(event: RunEvent) -> str:
     match event:
         case TextEvent():
-            return clean(event.text)
+            return event.text
         case WaitEvent():
             return event.words
         case StartedEvent():
@@ -115,6 +115,6 @@ async def _print(
 ) -> None:
     async for event in events:
         began_at = event.at if began_at is None else began_at
-        line = to_line(event) if as_json else clean(event_line(event, began_at))
+        line = escaped(to_line(event)) if as_json else visible(event_line(event, began_at))
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

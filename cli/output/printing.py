@@ -12,11 +12,19 @@ from pydantic import BaseModel
 from rich.console import Console
 from rich.text import Text
 
-from ...text import clean, escaped
+from ...text import escaped, visible
 from ..standard_streams import can_write
 from .table import table_lines
 
-__all__ = ["console", "drawable", "print_json", "print_section", "print_table", "print_text"]
+__all__ = [
+    "console",
+    "drawable",
+    "print_artifact",
+    "print_json",
+    "print_section",
+    "print_table",
+    "print_text",
+]
 
 _PIPED_COLUMNS = 120
 
@@ -44,14 +52,22 @@ def print_json(content: BaseModel | dict[str, Any]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text that someone else wrote, without its control characters.
+    """Print a text that someone else wrote, with what is hidden in it as escapes.
 
-    A terminal gets it wrapped between words, a pipe as it is.
+    A terminal gets it wrapped between words, a pipe in its own lines.
     """
     if sys.stdout.isatty():
-        console().print(Text(clean(text)))
+        console().print(Text(visible(text)))
     else:
-        print(clean(text))  # noqa: T201 - the command's own output
+        print(visible(text))  # noqa: T201 - the command's own output
+
+
+def print_artifact(text: str) -> None:
+    """Print what a run made: a person at a terminal reads it, a pipe or a file gets it as it is."""
+    if sys.stdout.isatty():
+        print_text(text.strip())
+    else:
+        print(text)  # noqa: T201 - the command's own output
 
 
 def drawable(line: str) -> str:
@@ -67,9 +83,13 @@ def print_section(title: str, lines: Iterable[str] = ()) -> None:
     """Print a heading and lines that must not be wrapped."""
     out = console()
     out.print()
-    out.print(Text(clean(title), style="bold"))
+    out.print(Text(_in_line(title), style="bold"))
     for line in lines:
-        out.print(Text(clean(line)), no_wrap=True, overflow="ellipsis", crop=True)
+        out.print(Text(_in_line(line)), no_wrap=True, overflow="ellipsis", crop=True)
+
+
+def _in_line(text: str) -> str:
+    return visible(text).replace("\n", " ")
 
 
 def print_table(

@@ -10,7 +10,7 @@ from ...tasks.report.taken import taken_line
 from ...tasks.report.timeline import LEGEND, timeline
 from ...text import dollars, duration, one_line, plural
 from .explored import print_exploration
-from .printing import console, drawable, print_section, print_table, print_text
+from .printing import console, drawable, print_artifact, print_section, print_table, print_text
 
 __all__ = ["example_step", "metrics_line", "print_summary"]
 
@@ -34,7 +34,7 @@ def print_summary(
         print_section(drawable(f"Timeline   {LEGEND}"), map(drawable, drawn))
     if result.answer:
         print_section("Answer")
-        print_text(result.answer.strip())
+        print_artifact(result.answer)
     if result.problem:
         print_section("Problems")
         print_text(result.problem)

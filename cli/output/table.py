@@ -28,7 +28,7 @@ def table_lines(
         width: Characters there are in a line.
         right: Columns that are aligned to the right.
     """
-    cells = [list(header), *([one_line(cell, 1000) for cell in row] for row in rows)]
+    cells = [[one_line(cell, 1000) for cell in row] for row in (header, *rows)]
     widths = [max(cell_len(row[column]) for row in cells) for column in range(len(header))]
     others = sum(widths[:-1]) + len(_GAP) * (len(header) - 1)
     widths[-1] = min(widths[-1], max(_LEAST, width - others))

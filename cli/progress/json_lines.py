@@ -12,6 +12,7 @@ from typing import Self
 from ...events.buffer import EventBuffer
 from ...events.kinds import RunEvent
 from ...events.line import to_line
+from ...text import escaped
 from .board import Board, reduce
 
 __all__ = ["JsonScreen"]
@@ -50,7 +51,7 @@ class JsonScreen:
     def _write(self) -> None:
         try:
             while events := self._buffer.wait():
-                sys.stdout.write("".join(f"{to_line(event)}\n" for event in events))
+                sys.stdout.write("".join(f"{escaped(to_line(event))}\n" for event in events))
                 sys.stdout.flush()
         except (OSError, ValueError):
             self._buffer.close()  # Nobody reads any more, which is none of the run's business.

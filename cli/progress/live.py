@@ -17,7 +17,7 @@ from rich.text import Text
 
 from ...events.kinds import RunEvent, WaitEvent
 from ...measures.clock import run_time
-from ...text import clean, dollars, duration, one_line, plural
+from ...text import dollars, duration, one_line, plural, visible
 from ..standard_streams import spinner_name
 from .board import Board, BoardRow, reduce, running_path
 
@@ -115,7 +115,7 @@ def draw(board: Board, now: float, lines: int, spinner: RenderableType, note: st
         parts.append(Text(_figures(board, path.seconds, now)))
         parts.append(Text(f"critical path so far: {' > '.join(path.steps) or '–'}", style="dim"))
     if note:
-        parts.append(Text(clean(note), style="yellow"))
+        parts.append(Text(visible(note), style="yellow"))
     return Group(*parts)
 
 
@@ -159,7 +159,7 @@ def _detail(board: Board, row: BoardRow) -> str:
 
 
 def _end_of(text: str, limit: int) -> str:
-    line = " ".join(clean(text).split())
+    line = " ".join(visible(text).split())
     return line if len(line) <= limit else f"…{line[1 - limit :]}"
 
 

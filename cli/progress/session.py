@@ -16,7 +16,7 @@ from ...exit_codes import exit_code_of_status
 from ...flows.control import AskPerson, controlled
 from ...flows.temporary_server.server import Server, prefect_server
 from ...result import RunFailedError, SwarmResult
-from ...text import clean, one_line
+from ...text import one_line, visible
 from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
 from ..standard_streams import spinner_name
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 def say(text: str) -> None:
     """Write a line to stderr."""
-    typer.echo(clean(text), err=True)
+    typer.echo(visible(text), err=True)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ...text import clean, one_line, plural
+from ...text import one_line, plural, visible
 from .flow_state import FlowSnapshot, TaskSnapshot, changes, flow_words
 
 __all__ = ["FlowBoard", "FlowLines", "draw_flow"]
@@ -112,7 +112,7 @@ def draw_flow(flow: FlowSnapshot, now: float, lines: int, note: str) -> Renderab
     parts: list[RenderableType] = [Text(one_line(flow.name, 78), style="bold"), table]
     if hidden:
         parts.append(Text(f"… and {plural(hidden, 'more task run')}", style="dim"))
-    parts += [Text(flow_words(flow, now)), Text(clean(note), style="dim")]
+    parts += [Text(flow_words(flow, now)), Text(visible(note), style="dim")]
     return Group(*parts)
 
 
@@ -128,5 +128,5 @@ def _clock_time(at: float | None) -> str:
 
 
 def _write(text: str) -> None:
-    sys.stderr.write(f"{clean(text)}\n")
+    sys.stderr.write(f"{visible(text)}\n")
     sys.stderr.flush()

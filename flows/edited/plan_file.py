@@ -11,6 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from ...task_ir import PlanRules, TaskIR, check_objective, parse_plan
+from ...text import visible
 
 __all__ = ["LineProblem", "marked", "plan_from", "plan_text", "problems_of", "without_marks"]
 
@@ -42,8 +43,8 @@ class _Dumper(yaml.SafeDumper):
 
 def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     represent = cast("Callable[..., yaml.ScalarNode]", cast("Any", dumper).represent_scalar)
-    # What looks like a line's end to some readers and not to others is written as an escape.
-    is_odd = any(char not in "\n\t" and not char.isprintable() for char in text)
+    # What is hidden, or a line's end to some readers and not to others, is written as an escape.
+    is_odd = visible(text) != text or not text.replace("\n", "").replace("\t", "").isprintable()
     style = '"' if is_odd else "|" if "\n" in text else None
     return represent("tag:yaml.org,2002:str", text, style=style)
 
@@ -54,7 +55,9 @@ _Dumper.add_representer(str, _text_node)
 def plan_text(plan: TaskIR) -> str:
     """Write a plan as YAML: what differs from the defaults, without the texts of its inputs."""
     data = plan.model_dump(mode="json", exclude_defaults=True, exclude={"inputs"}, by_alias=True)
-    return _HEAD + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=96)
+    text = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=96)
+    # What is hidden stands in quotes, where the escapes of `visible` are YAML's.
+    return _HEAD + visible(text)
 
 
 def plan_from(data: Mapping[str, Any], before: TaskIR, rules: PlanRules) -> TaskIR:

@@ -15,6 +15,7 @@ from uuid import UUID
 from ...events.kinds import EndedEvent, RunEvent, TextEvent
 from ...measures.clock import run_time
 from ...result import SwarmResult
+from ...tasks.report.markdown import plain
 from ...tasks.report.masked import masked
 from ...tasks.report.page import Page
 from ...tasks.report.page_markdown import page_markdown
@@ -33,7 +34,7 @@ from .drawing import drawing_of
 from .live import LiveRun
 from .store import PageStore
 
-__all__ = ["RunPages"]
+__all__ = ["RunPages", "listed_as"]
 
 _logger = logging.getLogger("prefect_swarm.runs")
 
@@ -42,6 +43,7 @@ _SHARE = 25  # a refresh that takes long is made so much less often
 _STEP_SHARE = 10  # and so is a step's page: pages must not slow what shares the cores with them
 _AT_END = 8  # pages of steps that are made at once when all steps are over
 _CLOSING_S = 30.0
+_TITLE_CHARS = 200
 _DESCRIPTIONS = {
     "answer": "The answer, and what it took",
     "plan": "The plan and how far it is",
@@ -235,10 +237,14 @@ class RunPages:
 
         try:
             page, text = await asyncio.to_thread(made)
-            description = _DESCRIPTIONS.get(page.name, page.title)
-            await self._store.put(page.name, text, description, task_run)
+            await self._store.put(page.name, text, listed_as(page), task_run)
         except Exception as error:  # noqa: BLE001 - a page must not cost the run
             _warn("a page could not be made", _words(error))
+
+
+def listed_as(page: Page) -> str:
+    """Return what a list of artifacts says of a page; the older UI draws it as Markdown."""
+    return _DESCRIPTIONS.get(page.name) or plain(page.title, _TITLE_CHARS)
 
 
 def _words(error: Exception) -> str:

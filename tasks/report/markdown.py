@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ...text import clean, one_line
+from ...text import fenced, one_line
 
 __all__ = ["bullets", "escape", "fenced", "label", "plain", "table", "unblocked"]
 
@@ -26,8 +26,6 @@ _BLOCK = re.compile(r"^([-+#=]+|\d+[.)])(?=\s|$)")
 _MERMAID: Mapping[int, str] = str.maketrans(
     {char: f"#{ord(char)};" for char in '#&"<>'} | {"`": "'"}
 )
-_BACKTICKS = re.compile(r"`+")
-_LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
 
 
 def plain(text: str, limit: int) -> str:
@@ -48,19 +46,6 @@ def unblocked(line: str) -> str:
 def label(text: str, limit: int) -> str:
     """Do the same for the label of a Mermaid node."""
     return one_line(text, limit).translate(_MERMAID)
-
-
-def fenced(text: str, language: str = "") -> str:
-    """Write a block of code that nothing in it can close.
-
-    Args:
-        text: All its lines.
-        language: What it is written in; a diagram is shown as text, since drawing it runs it.
-    """
-    text = clean(text).rstrip("\n")
-    ticks = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
-    known = language if _LANGUAGE.fullmatch(language) and language != "mermaid" else ""
-    return f"{ticks}{known}\n{text}\n{ticks}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

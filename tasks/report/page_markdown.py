@@ -8,7 +8,6 @@ characters of a width of their own.
 from __future__ import annotations
 
 import base64
-import textwrap
 from collections.abc import Callable, Sequence
 
 from .fitted import fitted_rows
@@ -124,24 +123,9 @@ def _quoted(block: Quoted) -> str:
     if block.language == "markdown":
         text = written(block.text)
     else:
-        text = fenced(_wrapped(block.text) if not block.language else block.text, block.language)
+        text = fenced(block.text, block.language, columns=0 if block.language else _COLUMNS)
     left = f"\n\n*{block.left_out:,} more characters.*" if block.left_out else ""
     return text + left
-
-
-def _wrapped(text: str) -> str:
-    return "\n".join(
-        part
-        for line in text.splitlines()
-        for part in textwrap.wrap(
-            line,
-            _COLUMNS,
-            replace_whitespace=False,
-            drop_whitespace=False,
-            break_on_hyphens=False,
-        )
-        or [""]
-    )
 
 
 _IMAGE = "!["

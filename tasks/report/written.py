@@ -7,28 +7,27 @@ image is named and not fetched.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from ...text import clean, one_line
-from .markdown import escape, fenced, unblocked
+from ...text import code_span, fenced, one_line, visible
+from .markdown import escape, unblocked
 
 __all__ = ["written"]
 
 _HEADING = "#####"  # below all headings of the page itself
 _TARGET_CHARS = 200
-_BACKTICKS = re.compile(r"`+")
 _TEXTS = frozenset({"text", "text_special", "html_inline"})
 
 
 def written(text: str) -> str:
     """Return Markdown that shows what somebody's Markdown says."""
-    root = SyntaxTreeNode(_parser().parse(clean(text)))
-    return _blocks(root.children)
+    root = SyntaxTreeNode(_parser().parse(visible(text)))
+    # Once more: Markdown's entities have become characters.
+    return visible(_blocks(root.children))
 
 
 @cache
@@ -131,7 +130,7 @@ def _part(node: SyntaxTreeNode) -> str:
         case "s":
             return f"~~{_inline(node.children)}~~"
         case "code_inline":
-            return _code(node.content)
+            return code_span(node.content).replace("|", "\\|")
         case "link":
             return _link(node)
         case "image":
@@ -140,13 +139,6 @@ def _part(node: SyntaxTreeNode) -> str:
             return "\n"
         case _:
             return escape(node.content)
-
-
-def _code(text: str) -> str:
-    text = " ".join(text.split()).replace("|", "\\|") or " "
-    ticks = "`" * (1 + max(map(len, _BACKTICKS.findall(text)), default=0))
-    edge = " " if "`" in (text[0], text[-1]) else ""
-    return f"{ticks}{edge}{text}{edge}{ticks}"
 
 
 def _link(node: SyntaxTreeNode) -> str:

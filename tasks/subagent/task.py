@@ -34,6 +34,7 @@ from ...errors import (
 from ...measures.clock import run_time
 from ...result import Usage
 from ...runs import RunFolder
+from ...text import visible
 from ...toolsets.calling.pictures import bare
 from ..failed_result import failed_result
 from ..race import run_in_race
@@ -84,7 +85,7 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
             result = await run_in_race(asked.race, _answer(asked))
         except ApprovalNeededError as error:
             _keep_nothing()
-            return Cancelled(name=WAITING, message=str(error))
+            return Cancelled(name=WAITING, message=visible(str(error)))
         note_answer(span, result)
     if result is None:
         return Cancelled(message="Another candidate passed first.")

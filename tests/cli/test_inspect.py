@@ -109,7 +109,7 @@ def ended(stored: RunFolder) -> RunFolder:
         "makespan 5.0 s · critical path 4.0 s · work 6.0 s · parallelism 1.50 · speedup 1.20 · "
         "critical steps 3 · 3 calls, 45 tokens",
         "Look closer: prefect-swarm inspect 0123abcd0000 [--step S2]",
-        "Welcome to ]0;evilthe café.",
+        r"Welcome to \u001b]0;evil\u0007the café.",
     ],
 )
 def test_an_ended_run_is_told_whole(line: str, ended: RunFolder, invoke: Invoke) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic_ai.tools import ToolDefinition
 
 from ...approvals.question import Answer, Question
+from ...result import excerpt
+from ...text import fenced, plain_words, visible
 from ..journal.entries import CallKey, JournalState
 from ..marks import is_acting, is_idempotent, needs_approval, place_of
 
@@ -21,6 +25,10 @@ __all__ = [
     "question_about",
     "verdict_on",
 ]
+
+_COLUMNS = 78  # of a block of code, in the narrower of Prefect's UIs
+_DESCRIPTION_CHARS = 600
+_NAME = re.compile("[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")  # that means nothing to Markdown
 
 CallVerdict = Literal["make", "stored", "over", "repeated", "ask", "rejected", "uncertain"]
 """`make` it; take what is `stored`; it is `over` the bound of calls; it is only `repeated`; `ask` a
@@ -132,19 +140,42 @@ def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: 
     """Return what a person is asked about a call; `at` is left to whoever asks."""
     doubtful = is_doubtful(wanted, state)
     what = "may have been made already; make it again?" if doubtful else "acts; make it?"
-    shown = json.dumps(_decoded(wanted.arguments), indent=2, ensure_ascii=False)
-    about = f": {wanted.tool.description}" if wanted.tool.description else ""
-    server = f" of {wanted.server}" if wanted.server else ""
-    mended = f"\n\nThe model wrote it otherwise; mended: {wanted.mended}." if wanted.mended else ""
+    tool = visible(wanted.key.tool, strict=True)
     return Question(
         id=wanted.question,
         asked="uncertain_call" if doubtful else "call",
         subject=wanted.subject(step, state),
         step=step,
         attempt=attempt,
-        title=f"{step}: the call of {wanted.key.tool} {what}",
-        text=f"**{wanted.key.tool}**{server}{about}\n\n```json\n{shown}\n```{mended}",
+        title=f"{step}: the call of {tool} {what}",
+        text="\n\n".join(_said_about(wanted, step, attempt)),
     )
+
+
+def _said_about(wanted: WantedCall, step: str, attempt: int) -> Iterator[str]:
+    """Say what is called: the arguments first and whole, and last what its server says of it."""
+    yield fenced(_shown(wanted.arguments), "json", columns=_COLUMNS)
+    server = f" of {plain_words(wanted.server)}" if wanted.server else ""
+    call = f"call {wanted.key.ordinal} of attempt {attempt} of {step}"
+    name = wanted.key.tool
+    tool = f"**{name}**" if _NAME.fullmatch(name) else plain_words(name)
+    yield f"These are all arguments of {tool}{server}, {call}."
+    if wanted.mended:
+        yield f"The model wrote them otherwise; mended: {plain_words(wanted.mended)}."
+    if about := (wanted.tool.description or "").strip():
+        whose = plain_words(wanted.server or wanted.toolset or wanted.key.tool)
+        yield f"What {whose} says of it, in words of its own that nothing vouches for:"
+        words = visible(excerpt(about, _DESCRIPTION_CHARS), strict=True).split()
+        yield fenced(" ".join(words), columns=_COLUMNS)
+
+
+def _shown(arguments: str) -> str:
+    """Return a call's arguments as JSON in lines, with nothing hidden in it."""
+    try:
+        text = json.dumps(_decoded(arguments), indent=2, ensure_ascii=False)
+    except RecursionError:
+        text = json.dumps(arguments, ensure_ascii=False)
+    return visible(text, strict=True)
 
 
 def _decoded(arguments: str) -> object:

@@ -18,6 +18,7 @@ from ....approvals.store import Approvals
 from ....errors import AnsweredError, InputError, RunDamagedError
 from ....runs import RunFolder
 from ....task_ir import TaskIR
+from ....text import visible
 from ...edited.current import current_plan, rules_of
 from ...edited.plan_file import LineProblem
 from ...server_state.current import this_flow_run
@@ -87,7 +88,8 @@ class FormDesk:
     ) -> None:
         """Give the server a form that a state names, with what was wrong with the last answer."""
         schema = schema_of(form, questions)
-        text = description_of(questions, self._problems, self._plan_text or self._plan_json())
+        plan = self._plan_text or self._plan_json()
+        text = description_of(questions, self._problems, plan, self.run.run_id)
         await put_form(client, self.flow_run.id, form, schema, text)
 
     def _take(self, form: PersonForm, response: object) -> bool:
@@ -106,7 +108,7 @@ class FormDesk:
                 problems.append(error.problem)
         for problem in problems:
             # The person who answered looks at the flow run's logs.
-            get_run_logger().warning("Of the form's answer: %s", problem)
+            get_run_logger().warning("Of the form's answer: %s", visible(problem))
         self._problems, self._plan_text = tuple(problems), read.plan_text
         forget_form(self.run, form)
         return bool(read.answers)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
-from ....approvals.question import Question
+from ....approvals.question import MOST_SHOWN, Question
 from ....frozen import Frozen
 from ....result import excerpt
-from ....text import one_line
+from ....tasks.report.markdown import plain
+from ....tasks.report.written import written
+from ....text import code_span, escaped, fenced, one_line
 
 __all__ = [
     "ALL_FIELD",
@@ -34,9 +36,8 @@ __all__ = [
 ALL_FIELD, WHY_FIELD, NAME_FIELD, PLAN_FIELD = "decision", "why", "name", "plan"
 UNDECIDED, APPROVE, REJECT, EDIT = "not decided yet", "approve", "reject", "edit"
 EACH, APPROVE_ALL, REJECT_ALL = "each by itself", "approve all", "reject all"
-_TEXT_CHARS = 60_000
-"""Characters that the texts of all questions may have together."""
-_TITLE_CHARS, _LINE_CHARS = 120, 600
+_TITLE_CHARS, _CUT_CHARS = 120, 600
+_FENCE = re.compile("`{3,}(?:json)?")
 _WHY = "Why something is rejected; or what the next attempt of a failed step is told."
 _NAME = "Who decides; it is kept with the decision. Nothing checks it."
 _PLAN = "The plan as JSON, for the decision 'edit' alone. YAML is taken, too."
@@ -51,6 +52,8 @@ class PersonForm(Frozen):
         fields: The questions' ids by the fields that decide them.
         subjects: What exactly was shown, by the questions' ids; nothing of what an older version
             showed.
+        cut: Characters that were not shown, by the ids of the questions that the form has no room
+            for. They can't be approved in it.
         plan_field: The field that decides about the plan; "" if the plan isn't asked about.
     """
 
@@ -58,6 +61,7 @@ class PersonForm(Frozen):
     suspended: bool
     fields: dict[str, str]
     subjects: dict[str, str] = Field(default_factory=dict[str, str])
+    cut: dict[str, int] = Field(default_factory=dict[str, int])
     plan_field: str = ""
 
     @property
@@ -79,7 +83,12 @@ def form_of(questions: Sequence[Question], key: str, *, suspended: bool) -> Pers
     plan_field = next((name for name, question in asked if question.asked == "plan"), "")
     subjects = {question.id: question.subject for question in questions}
     return PersonForm(
-        key=key, suspended=suspended, fields=fields, subjects=subjects, plan_field=plan_field
+        key=key,
+        suspended=suspended,
+        fields=fields,
+        subjects=subjects,
+        cut=_cut(questions),
+        plan_field=plan_field,
     )
 
 
@@ -88,16 +97,19 @@ def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]
     asked = {question.id: question for question in questions}
     properties: dict[str, Any] = {}
     if len(form.fields) > 1:
-        choices = (EACH, APPROVE_ALL, REJECT_ALL)
+        some = () if len(form.cut) == len(form.fields) else (APPROVE_ALL,)
+        choices = (EACH, *some, REJECT_ALL)
         properties[ALL_FIELD] = _choice("All that is not decided below", choices)
     for field, name in form.fields.items():
         edit = (EDIT,) if field == form.plan_field else ()
         question = asked[name]
         title = one_line(question.title, _TITLE_CHARS)
-        properties[field] = _choice(title, (UNDECIDED, APPROVE, REJECT, *edit))
+        approve = () if name in form.cut else (APPROVE,)
+        properties[field] = _choice(title, (UNDECIDED, *approve, REJECT, *edit))
         if len(form.fields) > 1:
             # Where the fields need the window's height, the UI leaves the text above them none.
-            properties[field]["description"] = one_line(question.text, _LINE_CHARS)
+            # The older UI draws it as Markdown, the newer one as it is.
+            properties[field]["description"] = code_span(_bare(_shown(question, form.cut)))
     properties[WHY_FIELD] = {
         "title": "Why",
         "type": "string",
@@ -134,29 +146,54 @@ def schema_of(form: PersonForm, questions: Sequence[Question]) -> dict[str, Any]
 
 
 def description_of(
-    questions: Sequence[Question], problems: Sequence[str] = (), plan: str = ""
+    questions: Sequence[Question],
+    problems: Sequence[str] = (),
+    plan: str = "",
+    run_id: str = "RUN",
 ) -> str:
     """Return what stands above the fields, as Markdown: all that is asked.
 
     Args:
         problems: What was wrong with the answer before.
         plan: The plan as text to copy, if it may be edited.
+        run_id: The run, for the command that shows a question whole.
     """
-    limit = _TEXT_CHARS // max(1, len(questions))
-    wrong = ["**The last answer was not taken:**", "", *(f"- {problem}" for problem in problems)]
-    parts = ["\n".join(wrong)] if problems else []
+    lines = (f"- {plain(problem, _CUT_CHARS)}" for problem in problems)
+    cut = _cut(questions)
+    parts = ["\n".join(["**The last answer was not taken:**", "", *lines])] if problems else []
     for question in questions:
-        title = f"### {one_line(question.title, _TITLE_CHARS)}"
-        parts.append(f"{title}\n\n{excerpt(question.text, limit)}".rstrip())
+        title = f"### {plain(question.title, _TITLE_CHARS)}"
+        # A question may have come with the folder of somebody else's run.
+        parts.append(f"{title}\n\n{written(_shown(question, cut))}".rstrip())
+        if missing := cut.get(question.id):
+            parts.append(
+                f"**{missing:,} characters are not shown here, so it can't be approved here.** "
+                f"Read all of it: {code_span(f'prefect-swarm waiting {run_id} {question.id}')}"
+            )
     if plan and any(question.asked == "plan" for question in questions):
-        parts.append(f"The plan, to copy and edit:\n\n{_fenced(excerpt(plan, _TEXT_CHARS))}")
+        whole = fenced(escaped(excerpt(plan, MOST_SHOWN)), "json")
+        parts.append(f"The plan, to copy and edit:\n\n{whole}")
     return "\n\n".join(parts)
 
 
-def _fenced(text: str) -> str:
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}json\n{text}\n{fence}"
+def _cut(questions: Sequence[Question]) -> dict[str, int]:
+    """Return how much of which questions there is no room for; those that come first go first."""
+    room, cut = MOST_SHOWN, dict[str, int]()
+    for question in questions:
+        if len(question.text) > room or question.left_out:
+            cut[question.id] = max(0, len(question.text) - _CUT_CHARS) + question.left_out
+        else:
+            room -= len(question.text)
+    return cut
+
+
+def _shown(question: Question, cut: Mapping[str, int]) -> str:
+    return question.text[:_CUT_CHARS] if question.id in cut else question.text
+
+
+def _bare(text: str) -> str:
+    """Return a text without the lines that begin and end its blocks of code."""
+    return "\n".join(line for line in text.split("\n") if not _FENCE.fullmatch(line))
 
 
 def _choice(title: str, choices: Sequence[str]) -> dict[str, Any]:

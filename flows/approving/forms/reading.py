@@ -79,6 +79,10 @@ def read_response(
     plan_text = ""
     for field, question in form.fields.items():
         choice = _choice_of(given, field)
+        if choice == APPROVE and question in form.cut:
+            if given.get(field) == APPROVE:
+                problems.append(_not_whole(form, question))
+            continue
         data: dict[str, Any] | None = None
         if field == form.plan_field:
             wrong, data = _edited(choice, given.get(PLAN_FIELD), before, read_plan)
@@ -113,6 +117,11 @@ def read_response(
 def _text_of(given: Mapping[str, Any], field: str) -> str:
     text = given.get(field)
     return text.strip() if isinstance(text, str) else ""
+
+
+def _not_whole(form: PersonForm, question: str) -> str:
+    missing = f"{form.cut[question]:,} characters of {question} were not shown"
+    return f"{missing}, so it was not approved. `prefect-swarm waiting` shows all of it."
 
 
 def _choice_of(given: Mapping[str, Any], field: str) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from unicodedata import combining, east_asian_width
 
-from ....text import clean, one_line
+from ....text import one_line, visible, width_of
 
-__all__ = ["amount", "fitted", "harmless", "safe", "seconds"]
+__all__ = ["amount", "finished", "fitted", "harmless", "safe", "seconds"]
 
 # One of these makes a whole drawing unreadable for a browser.
 _NOT_IN_XML = re.compile(r"[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -20,15 +19,20 @@ def safe(text: str, limit: int = 400) -> str:
 
 def harmless(text: str) -> str:
     """Take out of a text what may not stand in XML or HTML, and what steers how it is shown."""
-    return _NOT_IN_XML.sub("", clean(text))
+    return _NOT_IN_XML.sub("", visible(text))
+
+
+def finished(value: object) -> object:
+    """Return what a template puts into a document: texts are harmless, whatever they come from."""
+    return harmless(value) if type(value) is str else value
 
 
 def fitted(text: str, room: int) -> str:
     """Cut a text to the room that `room` Latin letters take."""
     line = safe(text, room + 1)
-    if _width(line) <= room:
+    if width_of(line) <= room:
         return line
-    while line and _width(line) > room - 1:
+    while line and width_of(line) > room - 1:
         line = line[:-1]
     return f"{line.rstrip('… ')}…"
 
@@ -49,9 +53,3 @@ def amount(count: float) -> str:
     if count < 999_500:
         return f"{count / 1000:.3g}k"
     return f"{count / 1e6:.3g}M"
-
-
-def _width(text: str) -> int:
-    return sum(
-        0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text
-    )

@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from .labels import finished
 from .look import SIGNS, Theme, style_sheet
 
 __all__ = ["drawn"]
@@ -17,6 +18,7 @@ def _environment() -> Environment:
     return Environment(
         loader=PackageLoader(__name__.rpartition(".")[0]),
         autoescape=True,
+        finalize=finished,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ..drawn import costs_svg, graph_svg, timeline_svg
 from ..drawn.costs import costs_says
-from ..drawn.labels import harmless, safe
+from ..drawn.labels import finished, harmless, safe
 from ..drawn.look import DARK, LIGHT, SIGNS
 from ..page import Block, Drawing, Page, Paragraph, Ref, Section, Strong
 from ..view import RunView
@@ -142,6 +142,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(__name__.rpartition(".")[0]),
         autoescape=True,
+        finalize=finished,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -40,7 +40,9 @@ def prose(text: str, level: int) -> Markup:
     for token in tokens:
         if token.children:
             token.children = _harmless(token.children)
-    drawn = Markup(parser.renderer.render(tokens, parser.options, {}))  # noqa: S704 - html is off
+    # Once more: Markdown's entities have become characters.
+    rendered = harmless(parser.renderer.render(tokens, parser.options, {}))
+    drawn = Markup(rendered)  # noqa: S704 - html is off
     for plain, reachable in _SCROLLED.items():
         drawn = drawn.replace(plain, reachable)
     return drawn

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....text import clean
 from ..page import Bullets, Quoted, Table, Text
 
 __all__ = ["bounded_list", "bounded_table", "quoted"]
@@ -22,7 +21,7 @@ def quoted(text: str, limit: int, language: str = "", *, whole: int | None = Non
         language: As in `Quoted`.
         whole: Characters of the whole, where the text is its beginning alone.
     """
-    shown = clean(text)[:limit]
+    shown = text[:limit]
     return Quoted(shown, language, max(0, (whole or len(text)) - len(shown)))
 
 

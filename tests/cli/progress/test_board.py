@@ -165,7 +165,7 @@ def test_an_event_of_an_unknown_step_changes_nothing() -> None:
         ((*BEGIN, *LAUNCHED, S1_DONE), "    5.0 s  S1 Ann finished in 3.0 s: attempt 1, 7 tokens"),
         (
             (*BEGIN, *LAUNCHED, ended("failed", "S1", 103.0, reason="no\x1b[31m\ngood")),
-            "    3.0 s  S1 Ann failed: no[31m good",
+            r"    3.0 s  S1 Ann failed: no\u001b[31m good",
         ),
         (
             (*BEGIN, *LAUNCHED, S1_DONE, S2_DONE, FinishedEvent(at=111.0, run="abcd1234")),

@@ -50,7 +50,7 @@ class How:
 
 
 _HOW: tuple[tuple[str, How], ...] = (
-    (r"prefect-swarm (approve|reject) RUN S3", How("step waits")),
+    (r"prefect-swarm (waiting|approve|reject) RUN S3", How("step waits")),
     (r"prefect-swarm (approve|reject|edit) RUN", How("plan waits")),
     (r"prefect-swarm (waiting|runs --status waiting)", How("plan waits")),
     (r"prefect-swarm resume RUN", How("answered")),

@@ -1,0 +1,90 @@
+"""Characters that hide something from a reader, and texts that only look as if they did."""
+
+from __future__ import annotations
+
+__all__ = ["HIDDEN", "LEGITIMATE", "STEERING"]
+
+HIDDEN: dict[str, str] = {
+    "zero-width-space": "\u200b",
+    "joiner-in-latin": "\u200d",
+    "non-joiner-in-latin": "\u200c",
+    "left-to-right-mark": "\u200e",
+    "right-to-left-mark": "\u200f",
+    "arabic-letter-mark": "\u061c",
+    "right-to-left-override": "\u202e",
+    "left-to-right-override": "\u202d",
+    "embedding": "\u202b",
+    "isolate": "\u2067",
+    "word-joiner": "\u2060",
+    "invisible-times": "\u2062",
+    "digit-shapes": "\u206e",
+    "byte-order-mark": "\ufeff",
+    "soft-hyphen": "\u00ad",
+    "grapheme-joiner": "\u034f",
+    "hangul-filler": "\u3164",
+    "half-width-filler": "\uffa0",
+    "jamo-filler": "\u115f",
+    "khmer-vowel": "\u17b4",
+    "mongolian-separator": "\u180e",
+    "braille-blank": "\u2800",
+    "line-separator": "\u2028",
+    "paragraph-separator": "\u2029",
+    "next-line": "\u0085",
+    "annotation": "\ufff9",
+    "object": "\ufffc",
+    "private": "\ue000",
+    "private-plane": "\U000f0000",
+    "tag": "\U000e0041",
+    "tags-behind-a-flag": "\U0001f3f4\U000e0069\U000e0067\U000e006e\U000e007f",
+    "selector": "\ufe0f",
+    "selector-behind-a-selector": "\u2764\ufe0f\ufe0e",
+    "selector-17": "\U000e0100",
+    "musical-control": "\U0001d173",
+    "shorthand-control": "\U0001bca0",
+    "half-a-pair": "\ud800",
+    "no-character": "\ufdd0",
+}
+"""What may stand between two Latin letters and not be seen; an emoji before it may."""
+
+STEERING: dict[str, str] = {
+    "colour": "\x1b[31m",
+    "link": "\x1b]8;;https://evil.example\x1b\\",
+    "title": "\x1b]0;all is well\x07",
+    "clipboard": "\x1b]52;c;cm0=\x07",
+    "one-byte-csi": "\x9b2K",
+    "one-byte-osc": "\x9d0;x\x9c",
+    "string": "\x90q\x9c",
+    "reset": "\x1bc",
+    "up-and-over": "\x1b[1A\x1b[2K",
+    "return": "\rOK",
+    "backspace": "\b\b\b",
+    "delete": "\x7f",
+    "form-feed": "\x0c",
+    "vertical-tab": "\x0b",
+    "nul": "\x00",
+    "shift-out": "\x0e",
+}
+"""What moves a terminal, or its words."""
+
+LEGITIMATE: dict[str, str] = {
+    "family": "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "heart": "\u2764\ufe0f",
+    "key": "1\ufe0f\u20e3",
+    "rainbow": "\U0001f3f3\ufe0f\u200d\U0001f308",
+    "coder": "\U0001f469\U0001f3fd\u200d\U0001f4bb",
+    "england": "\U0001f3f4" + "".join(chr(0xE0000 + ord(c)) for c in "gbeng\x7f"),
+    "hebrew": "שלום עולם",
+    "arabic": "مرحبا بالعالم",
+    "persian": "می\u200cخواهم",
+    "devanagari": "क्\u200dष और हिन्दी",
+    "sinhala": "ශ්\u200dරී",
+    "chinese": "你好，世界",
+    "japanese": "日本語\u3000です",
+    "ideograph": "葛\U000e0100",
+    "korean": "한국어",
+    "vietnamese": "Tiê\u0301ng Viê\u0323t",
+    "thai": "ภาษาไทย",
+    "code": "if x:\n\treturn f(x)  # ünï",
+    "markup": "[red]no[/red] <b> & \\u202e",
+}
+"""What stays as it is in prose."""
