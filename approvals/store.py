@@ -14,7 +14,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from ..errors import AnsweredError, RunDamagedError
-from ..files import create_once, storage_error
+from ..files import create_once, make_folder, storage_error
 from ..runs import RunFolder
 from .question import WITHDRAWN, Answer, Question, counts_for, number_of, numbered
 
@@ -210,7 +210,7 @@ class Approvals:
         path = self._path(folder, name)
         text = content.model_dump_json(indent=2)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             create_once(path, text)
         except FileExistsError:
             raise

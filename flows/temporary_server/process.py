@@ -28,6 +28,7 @@ _LOOK_S = 0.05
 
 def serve(port: int) -> None:
     """Serve until standard input is closed, and all that came in by then is written."""
+    os.umask(0o077)
     serving: list[uvicorn.Server] = []
     threading.Thread(target=_leave_with_parent, args=(serving,), daemon=True).start()
     import uvicorn

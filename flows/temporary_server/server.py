@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...errors import ServerError
+from ...files import make_folder, owner_only
 from ...host.certificates import check_ca_files
 from ...host.socks import check_proxies
 from .backoffs import say_backoffs
@@ -114,8 +115,8 @@ def start_server() -> Server:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     log = home() / "server.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
+    make_folder(log.parent)
+    with open(log, "wb", opener=owner_only) as output:
         process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
             [sys.executable, "-P", "-m", f"{__package__}.process", str(port)],
             stdin=subprocess.PIPE,
