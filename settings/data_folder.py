@@ -97,9 +97,7 @@ def check_owner(folder: Path, owner: int, user: int) -> None:
     """
     if not foreign_owner(owner, user):
         return
-    problem = (
-        f"The data folder {folder} belongs to the user with number {owner}, and you are {user}"
-    )
+    problem = f"The data folder {folder} belongs to user {owner}, and you are user {user}"
     if user == _ROOT:
         _logger.warning("%s: that user can read and change all of it.", problem)
         return

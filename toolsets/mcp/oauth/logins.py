@@ -79,9 +79,7 @@ class LoginFile:
         The system lets go of the lock when the process dies.
         """
         try:
-            file = open(  # noqa: SIM115 - closed below
-                self.path.with_suffix(".lock"), "a", encoding="ascii", opener=owner_only
-            )
+            file = _opened(self.path.with_suffix(".lock"))
         except OSError:
             yield  # Who can't write there renews it for itself.
             return
@@ -118,6 +116,10 @@ class LoginFile:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Leave it to `SwarmOAuth`: a client without a token is of no use."""
+
+
+def _opened(path: Path) -> TextIO:
+    return open(path, "a", encoding="ascii", opener=owner_only)
 
 
 def _is_locked(file: TextIO) -> bool:
