@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...errors import ServerError
-from ...files import make_folder, owner_only
+from ...files import close_to_others, make_folder, owner_only
 from ...host.certificates import check_ca_files
 from ...host.socks import check_proxies
 from .backoffs import say_backoffs
@@ -116,6 +116,7 @@ def start_server() -> Server:
         port = free.getsockname()[1]
     log = home() / "server.log"
     make_folder(log.parent)
+    _close_database()
     with open(log, "wb", opener=owner_only) as output:
         process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
             [sys.executable, "-P", "-m", f"{__package__}.process", str(port)],
@@ -146,6 +147,15 @@ def stop_server(server: Server) -> None:
     for name in ("PREFECT_API_URL", "PREFECT_UI_URL"):
         os.environ.pop(name, None)
     refresh_global_settings_context()
+
+
+def _close_database() -> None:
+    """Close what an older version's server left open to others; SQLite takes its mode for more."""
+    from prefect.settings import get_current_settings
+
+    database = get_current_settings().home / "prefect.db"
+    for name in ("prefect.db", "prefect.db-wal", "prefect.db-shm"):
+        close_to_others(database.with_name(name))
 
 
 def _environment() -> dict[str, str]:
