@@ -16,6 +16,7 @@ _URL = re.compile(
 )
 """An address in a text. JSON may write `\\/`. Without `https://`, a password stands behind the `@`
 of a model's name."""
+_CLOSING = ")]}.,;!\\"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:\\?/){2}")
 _PARTS = re.compile(r"(?P<authority>(?:[^/?#\\]|\\(?!/))*)(?P<rest>.*)", re.DOTALL)
 _UNQUOTED_PASSWORD = re.compile(r"[^@\[]*:(?!\d*$)[^@]*$")
@@ -66,7 +67,13 @@ def masked_urls(text: str) -> str:
     # Found fast, and most texts have none.
     if "@" not in text and "://" not in text and ":\\/\\/" not in text:
         return text
-    return _URL.sub(lambda found: without_secrets(found[0]), text)
+    return _URL.sub(_masked_url, text)
+
+
+def _masked_url(found: re.Match[str]) -> str:
+    # What closes a bracket, a sentence or a text of JSON isn't the address's.
+    url = found[0].rstrip(_CLOSING)
+    return f"{without_secrets(url)}{found[0][len(url) :]}"
 
 
 def without_secrets(url: str) -> str:
