@@ -11,13 +11,13 @@ MASK = "…masked…"
 ELSEWHERE = "\0"
 """Stands in an address for a secret that isn't in it, such as a variable's value."""
 _URL = re.compile(
-    r"""[A-Za-z][A-Za-z0-9+.-]{0,20}:(?:\\?/){2}[^\s"'<>`]+"""
+    r"""(?:[A-Za-z][A-Za-z0-9+.-]{0,20}:(?:\\?/)|https?:)(?:\\?/)[^\s"'<>`]+"""
     r"""|(?<=@)[^\s"'<>`@/:]{1,200}:[^\s"'<>`@/]{1,200}@[^\s"'<>`]+"""
 )
 """An address in a text. JSON may write `\\/`. Without `https://`, a password stands behind the `@`
-of a model's name."""
+of a model's name. A path takes `https://` for `https:/`."""
 _CLOSING = ")]}.,;!\\"
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:\\?/){2}")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:\\?/){1,2}")
 _PARTS = re.compile(r"(?P<authority>(?:[^/?#\\]|\\(?!/))*)(?P<rest>.*)", re.DOTALL)
 _UNQUOTED_PASSWORD = re.compile(r"[^@\[]*:(?!\d*$)[^@]*$")
 """What stands before the first slash where a password has one itself: `user:pa`."""
@@ -65,7 +65,7 @@ def secrets_of(text: str) -> tuple[str, ...]:
 def masked_urls(text: str) -> str:
     """Return a text with the secrets of its addresses masked; all else stays as it is."""
     # Found fast, and most texts have none.
-    if "@" not in text and "://" not in text and ":\\/\\/" not in text:
+    if "@" not in text and ":/" not in text and ":\\/" not in text:
         return text
     return _URL.sub(_masked_url, text)
 

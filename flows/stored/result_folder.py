@@ -13,7 +13,7 @@ from typing import Any
 from prefect.context import FlowRunContext
 from prefect.filesystems import LocalFileSystem
 
-from ...files import close_to_others, make_folder, owner_only
+from ...files import close_to_others, is_shared_mode, make_folder, owner_only
 
 __all__ = ["ResultFolder", "look_up_result_folder"]
 
@@ -50,6 +50,8 @@ class ResultFolder(LocalFileSystem):
         """Make a file, and the folders to it that are missing, before Prefect writes it."""
         file = self._resolve_path(path)
         make_folder(file.parent)
+        if is_shared_mode(os.stat(file.parent).st_mode):
+            return  # Machines of several users may go on with each other's runs by it.
         os.close(owner_only(str(file), os.O_WRONLY | os.O_CREAT))
 
 

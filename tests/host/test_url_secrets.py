@@ -39,6 +39,7 @@ SECRETS = (
     "https://host.example/v1;token=hunter2",
     "https://host.example/v1?next=https%3A%2F%2Fuser%3Ahunter2%40other.example",
     "http://user:hunter2@[::1]:8000/v1",
+    "https:/user:hunter2@host.example/v1",
 )
 HARMLESS = (
     "https://host.example/v1",
