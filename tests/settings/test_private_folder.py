@@ -86,8 +86,12 @@ def test_a_closed_folder_is_not_looked_through(
     home = older_home(tmp_path / "swarm")
     own_data_folder(home)
     looked: list[object] = []
+
+    def note(*given: object, **_: object) -> None:
+        looked.append(given)
+
     for name in ("walk", "listdir", "scandir", "chmod"):
-        monkeypatch.setattr(os, name, lambda *given, **_: looked.append(given))
+        monkeypatch.setattr(os, name, note)
     own_data_folder(home)
     assert looked == []
 

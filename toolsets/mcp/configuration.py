@@ -284,7 +284,8 @@ def _addresses(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the entry's web addresses with the keys that they are behind."""
     if isinstance(url := values.get("url"), str):
         yield "url", url
-    for arg in args if isinstance(args := values.get("args"), list) else ():
+    args = values.get("args")
+    for arg in cast("list[object]", args) if isinstance(args, list) else ():
         if isinstance(arg, str) and (found := _WEB.search(arg)):
             yield "args", arg[found.start() :]
 
