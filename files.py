@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -15,13 +16,18 @@ from .errors import StorageError
 
 __all__ = [
     "HOME_VARIABLE",
+    "OWNER_FOLDER",
     "OWNER_ONLY",
     "READABLE",
     "UNFINISHED",
     "append_bytes",
     "append_line",
+    "close_to_others",
     "create_once",
     "is_left_unfinished",
+    "is_shared_mode",
+    "make_folder",
+    "owner_only",
     "process_lives",
     "replace_atomically",
     "require_room",
@@ -35,7 +41,59 @@ HOME_VARIABLE = "PREFECT_INTEGRATIONS_SWARM_HOME"
 UNFINISHED = ".new"
 """How files end that a process is just creating; their names begin with its number and a hyphen."""
 OWNER_ONLY = 0o600
-READABLE = 0o644
+OWNER_FOLDER = 0o700
+READABLE = 0o666
+"""A file that a person named: the umask decides who may read it."""
+_OTHERS, _ANYBODY = stat.S_IRWXG | stat.S_IRWXO, stat.S_IRWXO
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, whatever the umask: for its owner alone.
+
+    Raises:
+        OSError: It can't be made, or something else has its name.
+    """
+    try:
+        folder.mkdir(OWNER_FOLDER, exist_ok=True)
+    except FileNotFoundError:
+        # With `parents`, Python gives those above the umask's mode.
+        make_folder(folder.parent)
+        folder.mkdir(OWNER_FOLDER, exist_ok=True)
+
+
+def owner_only(path: str, flags: int) -> int:
+    """Open a file as `open(…, opener=owner_only)` does: one that it makes is its owner's alone.
+
+    One that was open to others, by an older version, is closed to them.
+    """
+    descriptor = os.open(path, flags | os.O_CLOEXEC, OWNER_ONLY)
+    close_to_others(path, descriptor)
+    return descriptor
+
+
+def close_to_others(path: str | Path, descriptor: int | None = None) -> None:
+    """Take from others what they may do with a file or folder; where it can't be, it stays.
+
+    In a folder that is shared, the group keeps what it may do.
+
+    Args:
+        path: The file or folder.
+        descriptor: The same, if it is open.
+    """
+    place = path if descriptor is None else descriptor
+    with suppress(OSError):
+        mode = stat.S_IMODE(os.stat(place).st_mode)
+        if mode & _OTHERS:
+            is_shared = is_shared_mode(os.stat(os.path.dirname(path) or ".").st_mode)
+            os.chmod(place, mode & ~(_ANYBODY if is_shared else _OTHERS))
+
+
+def is_shared_mode(mode: int) -> bool:
+    """Say whether a folder's mode is one that a person gives it to share it with its group.
+
+    No umask gives it: what is made in the folder has its group, and nobody else may look at it.
+    """
+    return bool(mode & stat.S_ISGID and mode & stat.S_IRWXG and not mode & _ANYBODY)
 
 
 def write_atomically(path: Path, data: bytes | str, *, mode: int = OWNER_ONLY) -> None:
@@ -66,15 +124,17 @@ def replace_atomically(path: Path, *, mode: int = OWNER_ONLY) -> Generator[Path]
 def _replacing(path: Path, mode: int) -> Generator[tuple[Path, BinaryIO]]:
     """Yield the temporary file by its path, and open for writing."""
     # Short, since a file's name has an end: 255 bytes on most systems.
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-")
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name[:40]}-{os.urandom(8).hex()}")
+    # The umask has a say in `READABLE` alone.
+    made = mode if mode == READABLE else OWNER_ONLY
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, made)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield temporary, file
             file.flush()
             # Without this a crash of the machine may leave the new name with nothing in it.
             os.fsync(file.fileno())
-        if mode != OWNER_ONLY:  # `mkstemp` gives it that.
+        if mode != made:
             temporary.chmod(mode)
         temporary.replace(path)
     except BaseException:
@@ -174,7 +234,7 @@ def try_folder(folder: Path, size: int = 0) -> None:
     Raises:
         OSError: It can't be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with tempfile.TemporaryFile(dir=folder) as file:
         file.write(bytes(size))
         file.flush()

@@ -7,14 +7,72 @@ from pathlib import PurePath
 from urllib.parse import urlsplit
 
 from .errors import InputError
+from .host.url_secrets import masked_urls, secret_in
 
-__all__ = ["PYTHON", "model_names", "servers_of", "with_key", "without_place"]
+__all__ = [
+    "PYTHON",
+    "is_variable",
+    "model_names",
+    "refuse_secrets",
+    "servers_of",
+    "with_key",
+    "without_place",
+]
 
 PYTHON = "python:"
 """What the names of models begin with that were given in Python."""
 
 # A comma ends a name only where another one begins: paths and URLs may have commas.
 _NEXT = re.compile(r",\s*(?=demo\b|[A-Za-z][\w-]*:)")
+_WITHOUT_URL = ("llamacpp:", "block:", PYTHON)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LONG_PART = 10
+"""Characters of a part of a variable's name, from which on one with digits amid it is a key."""
+
+
+def refuse_secrets(text: str) -> None:
+    """Refuse a model's name that has a password or key, which would be stored and shown with it.
+
+    Args:
+        text: A name, or several.
+
+    Raises:
+        InputError: One has; neither the problem nor the advice repeats it.
+    """
+    names = (name.strip() for name in _NEXT.split(text))
+    remote = [name for name in names if not name.startswith(_WITHOUT_URL)]
+    for name in remote:
+        before, _, behind = name.partition("@")
+        # Without a model before it, the address has the first @ itself.
+        model, address = ("", name) if "://" in before else (before.partition("#")[0], behind)
+        url, has_variable, variable = address.partition("#")
+        what = secret_in(address) or (
+            "a user or password before the @" if "@" in url and "://" not in url else ""
+        )
+        if what:
+            raise _secret(model, what)
+        if has_variable and not is_variable(variable):
+            raise _secret(model, "something else than an environment variable's name behind the #")
+    # A comma in a password may look like the next name's beginning.
+    if remote and masked_urls(text) != text:
+        raise _secret("", "a user or password before the @")
+
+
+def is_variable(name: str) -> bool:
+    """Say whether a text can be an environment variable's name, and isn't the key itself."""
+    if not _VARIABLE.fullmatch(name):
+        return False
+    long = (part for part in name.split("_") if len(part) >= _LONG_PART)
+    return not any(re.search(r"\d", part) and re.search("[A-Za-z]", part) for part in long)
+
+
+def _secret(model: str, what: str) -> InputError:
+    named = f"the model {model!r}" if model else "a model"
+    return InputError(
+        f"The address of {named} has {what}.",
+        "Put the key into an environment variable, and the variable's name behind the address: "
+        f"{model or 'openai:NAME'}@https://HOST/v1#VARIABLE.",
+    )
 
 
 def model_names(text: str) -> tuple[str, ...]:
@@ -34,14 +92,14 @@ def without_place(name: str) -> str:
     kind, _, rest = name.partition(":")
     if kind == "llamacpp":
         return f"{kind}:{PurePath(rest).name}"
-    return name.partition("@")[0] if "://" in name else name
+    return name.partition("@")[0] if "://" in name else masked_urls(name)
 
 
 def servers_of(text: str) -> frozenset[str]:
     """Return the servers, scheme and host, of the names that have a URL."""
     urls = (name.partition("@")[2] for name in model_names(text))
     parts = (urlsplit(url) for url in urls if "://" in url)
-    return frozenset(f"{url.scheme}://{url.netloc}" for url in parts)
+    return frozenset(f"{url.scheme}://{url.netloc.rpartition('@')[2]}" for url in parts)
 
 
 def with_key(text: str, variable: str | None, servers: frozenset[str] | None = None) -> str:

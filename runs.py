@@ -16,7 +16,14 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 
 from .errors import RunDamagedError, RunNotFoundError, StorageError
-from .files import UNFINISHED, append_line, is_left_unfinished, storage_error, write_atomically
+from .files import (
+    UNFINISHED,
+    append_line,
+    is_left_unfinished,
+    make_folder,
+    storage_error,
+    write_atomically,
+)
 from .result import StepResult, SwarmResult
 from .settings import home
 
@@ -342,7 +349,7 @@ def _in_folder(path: Path, write: Callable[[Path, D], None], data: D) -> None:
     try:
         write(path, data)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write(path, data)
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import AnsweredError, RunDamagedError
 from ..events.wording import given_by
-from ..files import create_once, storage_error
+from ..files import create_once, make_folder, storage_error
 from ..runs import RunFolder
 from .question import (
     WITHDRAWN,
@@ -238,7 +238,7 @@ class Approvals:
         path = self._path(folder, name)
         text = content.model_dump_json(indent=2)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             create_once(path, text)
         except FileExistsError:
             raise

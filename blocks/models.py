@@ -14,8 +14,9 @@ from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
 
 from ..errors import InputError, ModelError, StepTimeoutError
+from ..host.url_secrets import secret_in
 from ..local_extra import require_llama_cpp
-from ..model_names import PYTHON, model_names
+from ..model_names import PYTHON, model_names, refuse_secrets
 from .agent import AgentModel, model_of
 from .given import GivenModel, given_model
 from .limiter.limiter import ALONE, WITH_FALLBACK, Patience
@@ -120,6 +121,7 @@ def forget_models() -> None:
 
 
 async def _make_models(text: str) -> Model:
+    refuse_secrets(text)
     names = model_names(text)
     if len(names) == 1:
         return _limited(await _make_model(names[0]))
@@ -156,6 +158,12 @@ def _limited(model: GivenModel, patience: Patience = ALONE) -> Model:
         return _with_limited(model)
     if isinstance(model, LimitedModel) or local_model(model):
         return model
+    if what := secret_in(str(model.base_url or "")):
+        # pydantic-ai writes the address into each answer.
+        raise InputError(
+            f"The address of the model {model.model_name!r} has {what}.",
+            "Give its key to its provider, as api_key.",
+        )
     return LimitedModel(_readable(model), patience)
 
 

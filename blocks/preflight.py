@@ -15,6 +15,7 @@ from pydantic_ai.settings import ModelSettings
 
 from ..errors import ContextTooSmallError, ModelError, UnavailableError
 from ..host.certificates import CA_FIX, certificate_problem
+from ..host.url_secrets import masked_urls
 from .agent import AgentModel
 from .answers.provider_errors import words_of
 from .limiter.faults import fault_of
@@ -110,7 +111,7 @@ async def _is_listed(model: Model, client: Any) -> bool:
     except openai.APIConnectionError as error:
         is_unknown = bool(certificate_problem(error))
         raise UnavailableError(
-            f"{client.base_url} can't be reached for {model.model_name}: "
+            f"{masked_urls(str(client.base_url))} can't be reached for {model.model_name}: "
             f"{error.__cause__ or error}.",
             CA_FIX if is_unknown else "Check the address, and that the server is up.",
         ) from None

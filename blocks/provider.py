@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prefect.blocks.core import Block
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 
+from ..errors import InputError
+from ..host.url_secrets import secret_in
 from .remote import remote_model
 
 if TYPE_CHECKING:
@@ -45,6 +47,15 @@ class ModelProvider(Block):
         description="Where an OpenAI-compatible server is; empty for the provider's own address.",
         examples=["http://localhost:8000/v1"],
     )
+
+    @field_validator("base_url")
+    @classmethod
+    def _has_no_secret(cls, url: str | None) -> str | None:
+        # Prefect would store it in plain, and pydantic's own error would repeat it.
+        if what := secret_in(url or ""):
+            raise InputError(f"The base URL has {what}.", "Put the key into the block's API key.")
+        return url
+
     api_key: SecretStr | None = Field(
         default=None,
         title="API Key",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..errors import InputError, ModelError
+from ..host.url_secrets import secret_in
 from .answers.reasoning import NO_TAGS
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
         InputError: The name or the base URL is not valid.
         ModelError: The provider lacks a key or its package is not installed.
     """
+    if base_url and (what := secret_in(base_url)):
+        raise InputError(
+            f"The base URL of the model {name!r} has {what}.",
+            "Put the key into the block's API key, or into an environment variable that #VARIABLE "
+            "behind the URL names.",
+        )
     if base_url and not base_url.startswith(("http://", "https://")):
         raise InputError(
             f"The base URL {base_url!r} of the model {name!r} is not a web address.",

@@ -14,6 +14,7 @@ from ..approvals.waiting import WAYS, RunWaitingError
 from ..errors import SwarmError
 from ..exit_codes import ExitCode
 from ..host.home import no_home
+from ..host.url_secrets import masked_urls
 from ..result import excerpt
 from ..text import one_line, visible
 from .progress.terminated import Terminated
@@ -67,9 +68,9 @@ def failure_of(error: BaseException) -> FailureMessage:
         return FailureMessage(error.problem, error.advice, error.exit_code, kind, more)
     error = no_home(error) or error
     if isinstance(error, SwarmError):
-        problem = excerpt(error.problem, _MOST_PROBLEM)
+        problem = masked_urls(excerpt(error.problem, _MOST_PROBLEM))
         return FailureMessage(problem, error.advice, error.exit_code, kind)
-    message = one_line(str(error), _MOST_CHARS) or "no message"
+    message = masked_urls(one_line(str(error), _MOST_CHARS)) or "no message"
     if kind == "SettingsError" or getattr(error, "title", "").endswith("Settings"):
         # Prefect's own settings, which it reads while it is imported.
         return FailureMessage(
@@ -89,7 +90,7 @@ def failure_of(error: BaseException) -> FailureMessage:
 def show(error: BaseException, failure: FailureMessage, *, debug: bool) -> None:
     """Write the message to stderr, below the traceback where that is wanted."""
     if debug:
-        typer.echo(visible(_traceback(error)), err=True, nl=False)
+        typer.echo(visible(masked_urls(_traceback(error))), err=True, nl=False)
     if failure.waiting:
         typer.secho(visible(failure.problem), err=True, fg="yellow")
         for way in failure.fix.split(WAYS):

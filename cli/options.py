@@ -83,12 +83,14 @@ def options_from(given: dict[str, Any]) -> SwarmOptions:
     """Take the options out of a command's arguments.
 
     Raises:
-        InputError: A value is out of its range.
+        InputError: A value is out of its range, or a model's address has a password.
     """
     try:
-        return SwarmOptions.model_validate(changes_from(given))
+        options = SwarmOptions.model_validate(changes_from(given))
     except ValidationError as error:
         raise InputError(_problem(error), "See --help for what each option takes.") from None
+    options.refuse_secrets()
+    return options
 
 
 def changes_from(given: dict[str, Any]) -> OptionChanges:
@@ -190,6 +192,8 @@ def _problem(error: ValidationError) -> str:
     if where == "tiers":
         bound = ".".join(str(part) for part in first["loc"][1:] if part != "[key]")
         return f"--tier {bound} got {first['input']!r}: {first['msg']}."
+    if where == "key_env":  # It may be the key itself.
+        return "--key-env got something else than the name of an environment variable."
     return f"{flag_of(where)} got {first['input']!r}: {first['msg']}."
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..errors import InputError
-from ..files import storage_error, write_atomically
+from ..files import make_folder, storage_error, write_atomically
 from ..settings import home
 from ..text_files import read_text
 from .report import EvalReport
@@ -30,7 +30,7 @@ def save_report(report: EvalReport) -> Path:
     """
     path, text = report_path(report), f"{report.model_dump_json(indent=1)}\n"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_atomically(path, text)
     except OSError as error:
         raise storage_error(path, len(text.encode()), error) from error

@@ -6,10 +6,11 @@ No event holds a prompt.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
+from ..host.url_secrets import masked_urls
 from ..result import Action
 from ..task_ir import Tier
 
@@ -38,6 +39,10 @@ __all__ = [
     "WaitEvent",
     "unheard",
 ]
+
+
+ModelName = Annotated[str, AfterValidator(masked_urls)]
+"""A model; older versions took a password in its address, and wrote it into the log."""
 
 
 class RunEvent(BaseModel, frozen=True, extra="ignore"):
@@ -84,7 +89,7 @@ class PlanningEvent(RunEvent, frozen=True):
     """A model is asked for the plan."""
 
     kind: Literal["planning"] = "planning"
-    model: str = ""
+    model: ModelName = ""
     tier: str = ""
 
 
@@ -96,7 +101,7 @@ class ExploringEvent(RunEvent, frozen=True):
     """
 
     kind: Literal["exploring"] = "exploring"
-    model: str = ""
+    model: ModelName = ""
     calls: int = 0
 
 
@@ -269,7 +274,7 @@ class EndedEvent(RunEvent, frozen=True):
     kind: Literal["retrying", "succeeded", "failed", "skipped", "cancelled"]
     agent: str = ""
     tier: str = ""
-    model: str = ""
+    model: ModelName = ""
     started_at: float = 0.0
     ended_at: float = 0.0
     queue_s: float = 0.0
@@ -308,7 +313,7 @@ class SpentEvent(_Totals, frozen=True):
     """A call was paid for: what it took, and what the whole run took so far."""
 
     kind: Literal["spent"] = "spent"
-    model: str = ""
+    model: ModelName = ""
     call_input_tokens: int = 0
     call_output_tokens: int = 0
 

@@ -32,6 +32,7 @@ from .schema_flow import WITH_SCHEMAS, schema_flow
 from .server_state.cancelling import cancelled_on_server, end_cancelling
 from .server_state.current import this_flow_run
 from .server_state.heartbeats import beating
+from .stored.result_folder import look_up_result_folder
 
 __all__ = ["BatchLine", "BatchSummary", "lines_by_key", "run_batch", "swarm_batch"]
 
@@ -171,6 +172,7 @@ async def swarm_batch(
         RunFailedError: Every line failed; the output has the reasons.
         RunLostError: It had begun on another machine.
     """
+    look_up_result_folder()
     lines = _read(Path(input_path))
     _check_output(input_path, output_path)
     flow = this_flow_run()

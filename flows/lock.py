@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from ..errors import RunAliveError
+from ..files import make_folder, owner_only
 from ..runs import LOCK, RunFolder
 
 __all__ = ["exclusive"]
@@ -30,8 +31,8 @@ def exclusive(run: RunFolder) -> Generator[None]:
     if run.run_id in held:
         yield
         return
-    run.folder.mkdir(parents=True, exist_ok=True)
-    with (run.folder / LOCK).open("a+", encoding="utf-8") as file:
+    make_folder(run.folder)
+    with open(run.folder / LOCK, "a+", encoding="utf-8", opener=owner_only) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from ..errors import ModelError
+from ..errors import InputError, ModelError
 from ..failure_policy import Policy
 from ..frozen import Frozen
-from ..model_names import servers_of, with_key
+from ..model_names import is_variable, refuse_secrets, servers_of, with_key
 from ..schema_check import schema_problem
 from ..settings import default_model
 from ..task_ir import MAX_STEPS, TIERS, OutputKind, TaskType, Tier, TierName
@@ -220,15 +220,31 @@ class SwarmOptions(CallBounds):
         own: str | None = getattr(self, tier)
         return with_key(own or cast("str", self.model), self.key_env)
 
+    def refuse_secrets(self) -> None:
+        """Refuse models whose names have a password or key: options are stored and shown.
+
+        Raises:
+            InputError: One has.
+        """
+        for name in self._names():
+            refuse_secrets(name)
+        if self.key_env is not None and not is_variable(self.key_env):
+            raise InputError(
+                "key_env is a key, and not the name of an environment variable.",
+                "Put the key into an environment variable, and give its name.",
+            )
+
     def named(self, model: str) -> str:
         """Return the name of a plan's own model, with the variable that has its key.
 
         The key goes to servers alone that the options name: a plan may be somebody else's.
         """
-        fields = ("model", "worker", "coder", "architect", "orchestrator")
-        names: list[str] = [name for field in fields if (name := getattr(self, field))]
-        servers = frozenset[str]().union(*map(servers_of, names))
+        servers = frozenset[str]().union(*map(servers_of, self._names()))
         return with_key(model, self.key_env, servers)
+
+    def _names(self) -> list[str]:
+        fields = ("model", "worker", "coder", "architect", "orchestrator")
+        return [name for field in fields if (name := getattr(self, field))]
 
     def ladder(
         self, highest: Tier = "architect", task_type: TaskType = "chat", start: Tier = "worker"

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..result import excerpt
 from ..tracing.prefect_spans import awaited_without_prefect_spans
 from .given.plans import within_limit
+from .options import SwarmOptions
 from .temporary_server.ensured import ensure_server
 from .temporary_server.reaching import refusal_of
 
@@ -54,6 +55,10 @@ class SchemaFlow(Flow[P, R]):
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             """Run the flow, on a temporary server if none is configured."""
+            for given in (*args, *kwargs.values()):
+                if isinstance(given, SwarmOptions):
+                    # Before Prefect stores it.
+                    given.refuse_secrets()
             ensure_server()
             called = super().__call__(*args, **kwargs)
             if not iscoroutine(called):

@@ -337,6 +337,7 @@ def _begin(
         build_pipeline(names)  # names what isn't there
     plan = given_plan(run, given)
     if not run.about():
+        options.refuse_secrets()
         if plan is not None:
             check_objective(plan, objective)
             keep_plan(run, plan, given)

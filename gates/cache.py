@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ..files import make_folder
 from .gate import Subject
 from .result import GateResult
 
@@ -38,7 +39,7 @@ class GateCache:
         """Store a result; on a full disk nothing is stored."""
         file = self._file(gate, version, subject)
         with suppress(OSError):
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(file.parent)
             handle, part = tempfile.mkstemp(dir=file.parent)
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
                 stream.write(result.model_dump_json())

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from ..errors import MemoryStoreError
-from ..files import write_atomically
+from ..files import make_folder, write_atomically
 from ..frozen import Frozen
 
 __all__ = ["NAME", "ForgettingMark", "clear_mark", "read_mark", "write_mark"]
@@ -53,7 +53,7 @@ def write_mark(folder: Path, mark: ForgettingMark | None = None) -> None:
     """
     mark = mark or ForgettingMark(begun_at=time.time())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         write_atomically(folder / NAME, mark.model_dump_json())
     except OSError as error:
         raise MemoryStoreError(

@@ -11,6 +11,7 @@ from pathlib import Path
 from ..blocks.llama.adapter import planner_adapter
 from ..blocks.llama.model import LlamaCppModel
 from ..errors import InputError, WorseAdapterError
+from ..files import make_folder, owner_only
 from ..text import plural
 from .data.generating.generate import Part, generate
 from .evaluate import Evaluation, evaluate
@@ -156,8 +157,9 @@ def retrain(
             f"The new adapter scores {after.score:.3f}, the current planner {before.score:.3f}.",
             f"It is kept in {file}; --force installs it all the same.",
         )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(file, target)
+    make_folder(target.parent)
+    with file.open("rb") as made, open(target, "wb", opener=owner_only) as installed:
+        shutil.copyfileobj(made, installed)
     return RetrainOutcome(before, after, target)
 
 

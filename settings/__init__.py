@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 from ..errors import InputError
 from ..files import HOME_VARIABLE
 from ..frozen import Frozen
+from ..host.url_secrets import masked_urls
 from .sources import PREFIX, prefect_home, settings_given
 
 __all__ = ["SwarmSettings", "default_model", "home", "home_variable"]
@@ -118,7 +119,7 @@ class SwarmSettings(Frozen):
             first = error.errors(include_url=False)[0]
             name = f"{PREFIX}{first['loc'][0]}".upper()
             raise InputError(
-                f"The setting {name} is {first['input']!r}: {first['msg']}.",
+                f"The setting {name} is {masked_urls(repr(first['input']))}: {first['msg']}.",
                 "Set it to what it may be, or unset it.",
             ) from None
 

@@ -62,7 +62,7 @@ def test_a_failure_at_the_end_leaves_the_old_content_and_no_temporary_file(
     file.write_text("old")
     monkeypatch.setattr(os, function, fail)
     with pytest.raises(OSError, match="full"):
-        write_atomically(file, "new", mode=READABLE)
+        write_atomically(file, "new", mode=0o640)
     monkeypatch.undo()
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert file.read_text() == "old"

@@ -139,7 +139,7 @@ def _without_sdk_retries(model: Model, settings: ModelSettings | None) -> ModelS
 
 def provider_name(model: Model) -> str:
     """Return what people know a model's provider as: its name, or the server's host."""
-    host = urlsplit(model.base_url or "").netloc
+    host = urlsplit(model.base_url or "").netloc.rpartition("@")[2]
     return model.system if not host or model.system.split("-")[0] in host else host
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import InputError
+from ...files import make_folder
 from ...result import Planning, StepResult, TakenFrom
 from ...runs import RunFolder
 from ...task_ir import TaskIR, check_objective
@@ -122,7 +123,7 @@ def _link(source: RunFolder, run: RunFolder, step: str) -> None:
     name = f"outputs/{step}.txt"
     path = run.folder / name
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         path.unlink(missing_ok=True)
         os.link(source.folder / name, path)
     except OSError:

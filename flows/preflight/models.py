@@ -11,7 +11,7 @@ from ...blocks.preflight import check_served
 from ...blocks.prices import price_of
 from ...blocks.profiles import profile_of
 from ...errors import InputError
-from ...model_names import model_names
+from ...model_names import model_names, refuse_secrets
 from ...task_ir import TaskIR, TierName, is_orchestrated
 from ..bounds.limits import Models
 from ..options import SwarmOptions
@@ -66,6 +66,10 @@ def _of_steps(options: SwarmOptions, plan: TaskIR | None) -> Sequence[str]:
     """
     named = [(step.id, step.model) for step in (plan.steps if plan else ()) if step.model]
     for step, model in named:
+        try:
+            refuse_secrets(model)
+        except InputError as error:
+            raise InputError(f"Step {step}: {error.problem}", error.fix) from None
         if any("@" in name and "#" in name for name in model_names(model)):
             raise InputError(
                 f"The model {model!r} of step {step} names an environment variable with a key.",

@@ -8,6 +8,7 @@ from prefect.settings import get_current_settings
 
 from ...files import require_room
 from ...settings import home, home_variable
+from ...settings.data_folder import own_data_folder
 
 __all__ = ["LEAST_BYTES", "check_storage"]
 
@@ -19,8 +20,10 @@ def check_storage() -> None:
     """Make sure that there is room for runs and for Prefect's results.
 
     Raises:
+        InputError: The data folder is another user's.
         StorageError: A folder can't be written, or its disk is full.
     """
+    own_data_folder(home())
     for folder, variable in _folders():
         require_room(folder, LEAST_BYTES, variable)
 

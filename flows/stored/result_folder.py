@@ -1,15 +1,19 @@
-"""The folder of Prefect's results, whose way is looked up once and not for each file.
+"""The folder of Prefect's results: looked up once, and what is in it is its owner's alone.
 
-Prefect looks at every folder above a file for links, five times a step: 54 calls of the system.
+Prefect looks at every folder above a file for links, five times a step: 54 calls of the system. It
+leaves a file's mode to the umask, by which anybody may read it.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from prefect.context import FlowRunContext
 from prefect.filesystems import LocalFileSystem
+
+from ...files import close_to_others, is_shared_mode, make_folder, owner_only
 
 __all__ = ["ResultFolder", "look_up_result_folder"]
 
@@ -27,6 +31,28 @@ class ResultFolder(LocalFileSystem):
         if found != base and not found.startswith(os.path.join(base, "")):
             raise ValueError(f"The path {found} is outside of the folder {base}.")
         return Path(found)
+
+    async def awrite_path(self, path: str, content: bytes) -> str:
+        self._close_to_others(path)
+        return await super().awrite_path(path, content)
+
+    def write_path(self, path: str, content: bytes, **how: Any) -> str:
+        self._close_to_others(path)
+        written: Any = super().write_path(path, content, **how)
+        return written
+
+    async def aread_path(self, path: str) -> bytes:
+        # An older version's are closed when they are read.
+        close_to_others(self._resolve_path(path))
+        return await super().aread_path(path)
+
+    def _close_to_others(self, path: str) -> None:
+        """Make a file, and the folders to it that are missing, before Prefect writes it."""
+        file = self._resolve_path(path)
+        make_folder(file.parent)
+        if is_shared_mode(os.stat(file.parent).st_mode):
+            return  # Machines of several users may go on with each other's runs by it.
+        os.close(owner_only(str(file), os.O_WRONLY | os.O_CREAT))
 
 
 def look_up_result_folder() -> None:

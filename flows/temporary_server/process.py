@@ -37,6 +37,7 @@ def serve(bound: socket.socket) -> None:
     Raises:
         RuntimeError: Its environment has no login.
     """
+    os.umask(0o077)
     serving: list[uvicorn.Server] = []
     threading.Thread(target=_leave_with_parent, args=(serving,), daemon=True).start()
     import uvicorn

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from ...errors import ServerError
 from ...host.certificates import PREFECT_CA_FIX, certificate_problem
+from ...host.url_secrets import masked_urls
 
 if TYPE_CHECKING:
     import httpx
@@ -67,8 +68,12 @@ class Unusable(NamedTuple):
         """Return what is raised for the server at an address."""
         url = shown_address(url)
         if self.is_setting:
-            return ServerError(f"The Prefect server at {url} can't be used: {self.why}.", self.fix)
-        return ServerError(f"No Prefect server answers at {url}: {self.why}.", self.fix)
+            return ServerError(
+                f"The Prefect server at {masked_urls(url)} can't be used: {self.why}.", self.fix
+            )
+        return ServerError(
+            f"No Prefect server answers at {masked_urls(url)}: {self.why}.", self.fix
+        )
 
 
 def find_fault(url: str, timeout_s: float = 5.0) -> Unusable | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ...errors import ServerError
+from ...files import close_to_others, make_folder, owner_only
 from ...host.certificates import check_ca_files
 from ...host.inherited import LOGIN_VARIABLE
 from ...host.socks import check_proxies
@@ -123,9 +124,10 @@ def start_server() -> Server:
 
     login = f"swarm:{secrets.token_urlsafe(_LOGIN_BYTES)}"
     log = home() / "server.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(log.parent)
+    _close_database()
     # Nobody else can take the port from here on; and only what listens on it can be connected to.
-    with socket.socket() as bound, log.open("wb") as output:
+    with socket.socket() as bound, open(log, "wb", opener=owner_only) as output:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         process = subprocess.Popen(  # noqa: S603 - this interpreter, this package
@@ -169,6 +171,15 @@ def stop_server(server: Server) -> None:
         else:
             os.environ[name] = value
     refresh_global_settings_context()
+
+
+def _close_database() -> None:
+    """Close what an older version's server left open to others; SQLite takes its mode for more."""
+    from prefect.settings import get_current_settings
+
+    database = get_current_settings().home / "prefect.db"
+    for name in ("prefect.db", "prefect.db-wal", "prefect.db-shm"):
+        close_to_others(database.with_name(name))
 
 
 def _environment(login: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...files import OWNER_ONLY, make_folder
 from .program import Program, SandboxLimits
 from .seccomp import filter_for
 from .spawn import SandboxBackend, run_on
@@ -116,8 +117,8 @@ def note_that_they_hold(backend: SandboxBackend, notes: Path) -> None:
     """Leave a note for the next process, if that can be written."""
     if name := _name_of(backend):
         with suppress(OSError):
-            notes.mkdir(parents=True, exist_ok=True)
-            (notes / name).touch()
+            make_folder(notes)
+            (notes / name).touch(OWNER_ONLY)
 
 
 def _name_of(backend: SandboxBackend) -> str:

@@ -109,6 +109,7 @@ class GraphProcess:
 
 def serve(path: Path) -> None:
     """Answer statements, one a line, until the close request or the end of standard input."""
+    os.umask(0o077)  # Kuzu leaves the mode of its files to it.
     requests = SimpleQueue[bytes]()
     threading.Thread(target=_read, args=(requests,), daemon=True).start()
     # So that nothing that a library prints is taken for an answer.

@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ...errors import MemoryStoreError
+from ...files import close_to_others, make_folder, owner_only
 from .generation import Manifest, Pointer, read_pointer, seal_of, write_manifest
 
 __all__ = [
@@ -38,8 +39,10 @@ def consolidation_lock(folder: Path) -> Generator[bool]:
         MemoryStoreError: The folder can't be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / "consolidate.lock").open("a", encoding="ascii")
+        make_folder(folder)
+        file = open(  # noqa: SIM115 - closed below
+            folder / "consolidate.lock", "a", encoding="ascii", opener=owner_only
+        )
     except OSError as error:
         raise _unwritable(folder, error) from error
     with file:
@@ -58,7 +61,7 @@ def new_folder(folder: Path) -> Path:
         MemoryStoreError: It can't be made.
     """
     try:
-        (folder / "generations").mkdir(parents=True, exist_ok=True)
+        make_folder(folder / "generations")
         return Path(tempfile.mkdtemp(dir=folder / "generations", prefix=".new-"))
     except OSError as error:
         raise _unwritable(folder, error) from error
@@ -82,9 +85,10 @@ def publish(folder: Path, made: Path, manifest: Manifest) -> Pointer:
         seals = {str(path.relative_to(made)): seal_of(path) for path in files}
         pointer = write_manifest(made, manifest.model_copy(update={"files": seals}))
         for path in [*made.rglob("*"), made]:
+            # FAISS and Kuzu leave the mode to the umask.
+            close_to_others(path)
             _sync(path)
         target = folder / "generations" / str(manifest.number)
-        made.chmod(0o755)
         made.rename(target)
         _sync(target.parent)
         _point(folder, pointer)
@@ -170,7 +174,6 @@ def _point(folder: Path, pointer: Pointer) -> None:
         file.write(str(pointer))
         file.flush()
         os.fsync(file.fileno())
-    Path(temporary).chmod(0o644)
     Path(temporary).replace(folder / "current")
     _sync(folder)
 

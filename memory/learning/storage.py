@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import MemoryStoreError
+from ...files import make_folder, owner_only
 from ..log.batches import read_batches
 from ..protocols import EpisodeLog
 from .beliefs import Beliefs
@@ -60,9 +61,10 @@ def write_beliefs(folder: Path, beliefs: Beliefs, forgotten: int) -> None:
     path = _path(folder, beliefs.namespace)
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         kept = _StoredBeliefs(forgotten=forgotten, beliefs=beliefs)
-        temporary.write_text(kept.model_dump_json(), encoding="utf-8")
+        with open(temporary, "w", encoding="utf-8", opener=owner_only) as file:
+            file.write(kept.model_dump_json())
         temporary.replace(path)
     except OSError as error:
         raise MemoryStoreError(

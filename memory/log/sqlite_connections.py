@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from ...errors import ForgettingUnfinishedError, MemoryStoreError
+from ...files import OWNER_ONLY, close_to_others, make_folder
 from .per_thread import PerThread
 
 __all__ = ["PATIENCE_S", "Connections"]
@@ -61,7 +64,8 @@ class Connections:
         open_connection = partial(_open, path, min(_BUSY_TIMEOUT_S, patience_s))
         self._connections = PerThread(open_connection, sqlite3.Connection.close)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
+            _close_to_others(path)
         except OSError as error:
             raise MemoryStoreError(
                 f"The memory's folder {path.parent} can't be made: {error.strerror}.",
@@ -151,6 +155,16 @@ class Connections:
         return MemoryStoreError(
             f"The memory {self.path} {what}: {error}.", fix.format(path=self.path)
         )
+
+
+def _close_to_others(path: Path) -> None:
+    """Make the file its owner's alone before SQLite does: its -wal and -shm take its mode."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        close_to_others(path.with_name(name))
+    # Not opened where it is there: closing it would release SQLite's locks on it. SQLite says what
+    # else is wrong.
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY))
 
 
 def _open(path: Path, timeout_s: float) -> sqlite3.Connection:

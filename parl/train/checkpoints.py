@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ...errors import InputError
+from ...files import make_folder, owner_only
 from .config import TrainConfig, TrainingReport
 from .network.lora import Adapter
 
@@ -80,7 +81,7 @@ class Folder:
             raise InputError(
                 f"{self.path} holds a training run.", "Resume it or name another folder."
             )
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
 
     def adapters(self) -> tuple[Path, ...]:
         """The kept adapters, in the order of steps."""
@@ -92,7 +93,7 @@ class Folder:
 
     def log(self, report: TrainingReport) -> None:
         """Append a line to the log."""
-        with (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
+        with open(self.path / "log.jsonl", "a", encoding="utf-8", opener=owner_only) as file:
             file.write(json.dumps(asdict(report)) + "\n")
 
     def save(
@@ -176,7 +177,7 @@ def load_adapter(path: Path) -> tuple[Adapter, dict[str, str]]:
 def write(path: Path, value: Mapping[str, Any]) -> None:
     """Write tensors and plain values; the file appears whole."""
     part = path.with_suffix(".part")
-    with part.open("wb") as file:
+    with open(part, "wb", opener=owner_only) as file:
         torch.save(value, file)
         file.flush()
         os.fsync(file.fileno())

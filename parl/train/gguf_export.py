@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ...blocks.llama.adapter import file_hash
 from ...errors import InputError
+from ...files import close_to_others, make_folder
 from .checkpoints import load_adapter, save_adapter
 from .learner import read_adapter
 from .network.base import load_base
@@ -74,9 +75,10 @@ def write_adapter(adapter: Adapter, target: Path, facts: dict[str, str]) -> None
             if not np.isfinite(half).all():
                 raise InputError(f"The adapter of {name} has no finite 16-bit form.", "Lower lr.")
             writer.add_tensor(f"{name}.weight.{suffix}", half)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+    close_to_others(part)
     part.replace(target)

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from prefect_swarm.blocks.models import forget_models, resolve_model
 from prefect_swarm.blocks.remote import remote_model
-from prefect_swarm.errors import ModelError
+from prefect_swarm.errors import InputError, ModelError
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest
 from pydantic_ai.models import Model
@@ -128,13 +128,18 @@ def key_of(model: Model) -> str:
         ("https://eu.api.openai.com/v1", "sk-secret"),
         ("http://api.openai.com/v1", "no-key"),
         ("https://api.openai.com.example.org/v1", "no-key"),
-        ("https://api.openai.com@example.org/v1", "no-key"),
         ("https://notapi.openai.com/v1", "no-key"),
         ("https://example.org/api.openai.com", "no-key"),
     ],
 )
 def test_only_the_providers_own_hosts_get_its_key(url: str, key: str) -> None:
     assert key_of(remote_model("openai:any", base_url=url)) == key
+
+
+@pytest.mark.attack("private")
+def test_a_providers_host_before_another_is_refused() -> None:
+    with pytest.raises(InputError, match="before the @"):
+        remote_model("openai:any", base_url="https://api.openai.com@example.org/v1")
 
 
 def test_a_key_that_is_given_goes_to_any_server() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from ...host.url_secrets import MASK, masked_urls
+
 __all__ = ["MASK", "mask", "mask_written", "secrets_in"]
 
-MASK = "…masked…"
 _SHORTEST = 6
 _KEYED = re.compile(
     r"""(?P<key>["']?[\w-]*(?:password|passwd|secret|token|api[_-]?key|authorization|credential)"""
@@ -38,7 +39,7 @@ def mask(text: str, secrets: Collection[str] = ()) -> str:
     What stands behind a key such as `password`, and what has the form of a well-known key, is
     masked as well.
     """
-    text = _without(secrets, text)
+    text = masked_urls(_without(secrets, text))
     text = _KEYED.sub(lambda found: f"{found['key']}{_quoted(found['value'])}", text)
     return _KNOWN_FORMS.sub(MASK, text)
 
@@ -73,7 +74,7 @@ def mask_written(text: str, secrets: Collection[str] = ()) -> str:
     Args:
         secrets: Values that must not be shown, as for `mask`.
     """
-    text = _without(secrets, text)
+    text = masked_urls(_without(secrets, text))
     if _KEYWORD.search(text):
         text = _KEYED.sub(_masked_value, text)
     return _KNOWN_FORMS.sub(MASK, text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Literal, cast
 
@@ -11,6 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from ...errors import InputError
 from ...frozen import Frozen
+from ...host.url_secrets import ELSEWHERE, secret_in, secrets_of, without_secrets
 from ..calling.masking import secrets_in
 from ..names import checked_name
 from .expanding import INPUT, UnsetVariableError, expanded
@@ -137,7 +139,7 @@ class McpEndpoint(Frozen):
             plain = {name: value for name, value in how.env.items() if value not in secrets}
             parts: object = [how.command, how.args, how.cwd, plain]
         else:
-            parts = how.url
+            parts = without_secrets(how.url)
         text = json.dumps(parts, sort_keys=True)
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -150,17 +152,18 @@ class McpEndpoint(Frozen):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Values that no text may show: those of its variables or headers.
+        """Values that no text may show: of its variables or headers, its arguments and its address.
 
         A header may begin with how it is to be read, such as `Bearer`; so what follows a first
         blank is a value, too.
         """
         how = self.how
         given = how.env if isinstance(how, StdioServer) else how.headers
-        own = "" if isinstance(how, StdioServer) else how.oauth.client_secret
-        values = (*given.values(), own)
+        client = "" if isinstance(how, StdioServer) else how.oauth.client_secret
+        values = (*given.values(), client)
         parts = (part for value in values for part in (value, value.partition(" ")[2]))
-        return tuple(filter(None, parts))
+        own = _in_arguments(how.args) if isinstance(how, StdioServer) else secrets_of(how.url)
+        return tuple(filter(None, (*parts, *own)))
 
 
 def read_servers(
@@ -227,6 +230,7 @@ def server_of(
         if (plain := plain_entry(cast("dict[str, Any]", entry))) is None:
             return None
         values, passed_over = plain
+        _refuse_secrets(values, _IN_HEADERS if variables is None else _AS_VARIABLE)
         values = values if variables is None else expanded(values, variables)
         return McpEndpoint(
             name=slug or name,
@@ -256,6 +260,48 @@ def server_of(
         raise InputError(
             f"{where} is wrong: {problems}.", "docs/how-to/tools.md has the form."
         ) from None
+
+
+_AS_VARIABLE = "Write ${VARIABLE} in its place: what it stands for is no part of the file."
+_IN_HEADERS = "Send it in a header: those are stored as secrets."
+_WEB = re.compile("https?://", re.IGNORECASE)
+_REFERENCE = re.compile(r"\$\{(?:env:|input:)?[^}:]*(?::-([^}]*))?\}")
+"""A variable; what stands for it where it isn't set is in the file after all."""
+
+
+def _refuse_secrets(values: Mapping[str, Any], fix: str) -> None:
+    """Refuse passwords and keys that the entry itself has in a web address.
+
+    Raises:
+        InputError: It has; what it is isn't repeated.
+    """
+    for key, text in _addresses(values):
+        if what := secret_in(_REFERENCE.sub(lambda found: found[1] or ELSEWHERE, text)):
+            raise InputError(f"its {key} has {what}.", fix)
+
+
+def _addresses(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the entry's web addresses with the keys that they are behind."""
+    if isinstance(url := values.get("url"), str):
+        yield "url", url
+    args = values.get("args")
+    for arg in cast("list[object]", args) if isinstance(args, list) else ():
+        if isinstance(arg, str) and (found := _WEB.search(arg)):
+            yield "args", arg[found.start() :]
+
+
+def _in_arguments(args: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of arguments that are secrets: `--token=…`, `--api-key …`, addresses."""
+    named: list[tuple[str, str]] = []
+    for before, arg in zip(("", *args), args, strict=False):
+        name, has_value, value = arg.partition("=")
+        named.append((name, value) if has_value else (before, arg))
+    values = (
+        secrets_in({name.strip("-").replace("-", "_"): value})
+        for name, value in named
+        if name.startswith("-") and not value.startswith("-")
+    )
+    return (*(each for found in values for each in found), *secrets_of(" ".join(args)))
 
 
 def _how(values: Mapping[str, Any], read: ReadFile | None) -> StdioServer | HttpServer:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ....files import write_atomically
+from ....files import make_folder, write_atomically
 from ..slots import common_prefix
 from .kept import PrefixState
 
@@ -75,7 +75,7 @@ class PrefixFolder:
         path = self._folder / f"{hashlib.sha256(tokens).hexdigest()[:32]}{_SUFFIX}"
         header = _HEADER.pack(_MAGIC, len(state.tokens), zlib.crc32(state.data), size)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             self._make_room(size)
             write_atomically(path, b"".join((header, tokens, state.data)))
         except OSError:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ....errors import ModelError
-from ....files import READABLE, replace_atomically, require_room, storage_error
+from ....files import owner_only, replace_atomically, require_room, storage_error
 from ..adapter import source_of
 from ..gguf import check_model_file, read_tensors
 from ..gguf_header import last_tensor
@@ -51,7 +51,7 @@ def write_whole(path: Path, needed: int, write: Callable[[Path], None]) -> None:
     """
     require_room(path.parent, needed)
     try:
-        with replace_atomically(path, mode=READABLE) as temporary:
+        with replace_atomically(path) as temporary:
             write(temporary)
     except OSError as error:
         raise storage_error(path, needed, error) from error
@@ -61,7 +61,9 @@ def write_whole(path: Path, needed: int, write: Callable[[Path], None]) -> None:
 def _making(folder: Path, digest: str) -> Generator[None]:
     """Hold the lock of a source's forms, which dies with the process."""
     try:
-        file = (folder / f"{digest}.lock").open("a", encoding="ascii")
+        file = open(  # noqa: SIM115 - closed below
+            folder / f"{digest}.lock", "a", encoding="ascii", opener=owner_only
+        )
     except OSError as error:
         raise storage_error(folder, 0, error) from error
     with file:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ....files import OWNER_ONLY, process_lives, write_atomically
+from ....files import OWNER_ONLY, make_folder, process_lives, write_atomically
 from ....frozen import Frozen
 from ..api import EngineConfig
 
@@ -79,7 +79,7 @@ def published(folder: Path, record: ServedRecord) -> Generator[None]:
     Raises:
         OSError: The record can't be written.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_folder(folder)
     file = folder / f"{record.pid}.json"
     write_atomically(file, record.model_dump_json(), mode=OWNER_ONLY)
     try:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from ....files import write_atomically
+from ....files import make_folder, write_atomically
 from ....frozen import Frozen
 from ....settings import SwarmSettings, home
 from ..api import EngineConfig, usable_cores
@@ -83,7 +83,7 @@ def read_table(path: Path) -> SlotTable | None:
 def write_table(path: Path, table: SlotTable) -> bool:
     """Store a table; return whether the disk took it."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         write_atomically(path, table.model_dump_json())
     except OSError:
         return False

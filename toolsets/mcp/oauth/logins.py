@@ -23,7 +23,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
-from ....files import write_atomically
+from ....files import make_folder, owner_only, write_atomically
 from ....settings import home
 from ..configuration import HttpServer
 
@@ -69,7 +69,7 @@ class LoginFile:
         Raises:
             OSError: It can't be written.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         write_atomically(self.path, login.model_dump_json(exclude_none=True))
 
     @asynccontextmanager
@@ -79,7 +79,7 @@ class LoginFile:
         The system lets go of the lock when the process dies.
         """
         try:
-            file = self.path.with_suffix(".lock").open("a", encoding="ascii")
+            file = _opened(self.path.with_suffix(".lock"))
         except OSError:
             yield  # Who can't write there renews it for itself.
             return
@@ -116,6 +116,10 @@ class LoginFile:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Leave it to `SwarmOAuth`: a client without a token is of no use."""
+
+
+def _opened(path: Path) -> TextIO:
+    return open(path, "a", encoding="ascii", opener=owner_only)
 
 
 def _is_locked(file: TextIO) -> bool:
