@@ -12,8 +12,9 @@ from .mark import mark_for
 __all__ = ["PromptPart", "Quote", "called", "quoted", "with_quotes"]
 
 _NAME_CHARS = 100
-# What a name may have and still be a part of a sentence of ours.
-_PLAIN_NAME = re.compile(r"[\w .,'&/+@#=%~·–-]*")
+# What a name may have and still be a part of a sentence of ours: a number in brackets, too, as in
+# `notes (2).md`.
+_PLAIN_NAME = re.compile(r"[\w .,'&/+@#=%~·–-]*(?:\(\d+\)[\w .,'-]*)?")
 _NOT_IN_NAMES = re.compile(r"[^\w .,'&/+@#=%~·–()-]+")
 
 

@@ -216,7 +216,7 @@ def test_a_replaced_step_keeps_its_id_and_what_depends_on_it() -> None:
         1,
     )
     asked = next(prompt for prompt in script.prompts if "The failed step" in prompt)
-    assert "Reader: do S1" in asked
+    assert "The failed step, of Reader:\ndo S1" in without_marks(asked)
     assert "'one' is not of type 'integer'" in asked
     assert result.answer == "fine"
     assert "S1 · Orchestrator · replan 1" in task_runs(result.flow_run_id, least=3)
