@@ -69,7 +69,9 @@ def quoted(text: str) -> str:
 def called(name: str) -> str:
     """Write a name that somebody else chose, so that it can't pass for words of ours around it."""
     line = one_line(name, _NAME_CHARS)
-    return line if _PLAIN_NAME.fullmatch(line) else f"“{_NOT_IN_NAMES.sub(' ', line).strip()}”"
+    if _PLAIN_NAME.fullmatch(line):
+        return line
+    return f"“{' '.join(_NOT_IN_NAMES.sub(' ', line).split())}”"
 
 
 def _explanation(mark: str) -> str:
