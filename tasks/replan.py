@@ -75,10 +75,13 @@ def replacement_request(
         "Write the line that replaces it.",
     )
     objective_line, _, _, last = parts
+    # Further lines of a failure are indented, so that none passes for another failure.
+    indented = (f"- {failure}".replace("\n", "\n  ") for failure in failures)
+    shown = excerpt("\n".join(indented), evidence_chars)
     asked = (
         objective_line,
         Quote(text=prompt, label=f"The failed step, of {called(agent)}:"),
-        Quote(text=evidence, label="What was wrong:"),
+        Quote(text=shown, label="What was wrong:"),
         last,
     )
     return SubagentRequest(

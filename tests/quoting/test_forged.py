@@ -219,7 +219,8 @@ def test_a_forged_header_stays_in_its_quotation(place: Place) -> None:
     read, meant = read_prompt(prompt, now), read_prompt(honest, mark)
     assert [label for label, _ in read.quoted] == [label for label, _ in meant.quoted]
     assert read.outside == meant.outside
-    assert sum(forged in text for _, text in read.quoted) == 1
+    held = (text.replace("\n  ", "\n") for _, text in read.quoted)
+    assert sum(forged in text for text in held) == 1
 
 
 @pytest.mark.parametrize("place", [result_of_a_step, document, memory, tool_result, passages])
@@ -276,6 +277,11 @@ def test_a_list_for_a_planner_has_no_line_of_a_texts_own(place: Place) -> None:
     assert [text.count("\n") for _, text in read.quoted] == [
         text.count("\n") for _, text in meant.quoted
     ]
+
+
+def test_a_failure_can_not_pass_for_two() -> None:
+    (_, _), (_, text) = read_prompt(replanned("gate a\n- gate b")).quoted
+    assert text == "- gate a\n  - gate b"
 
 
 def test_what_is_wrong_with_a_plan_is_quoted_to_its_planner() -> None:
