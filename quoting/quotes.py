@@ -9,9 +9,10 @@ from ..frozen import Frozen
 from ..text import one_line
 from .mark import mark_for
 
-__all__ = ["PromptPart", "Quote", "called", "quoted", "with_quotes"]
+__all__ = ["PromptPart", "Quote", "called", "quoted", "uncopied", "with_quotes"]
 
 _NAME_CHARS = 100
+_EXPLAINED = re.compile(r"What stands between <([a-z]+)> and </\1> is quoted:")
 # What a name may have and still be a part of a sentence of ours: a number in brackets, too, as in
 # `notes (2).md`.
 _PLAIN_NAME = re.compile(r"[\w .,'&/+@#=%~·–-]*(?:\(\d+\)[\w .,'-]*)?")
@@ -64,6 +65,12 @@ def with_quotes(parts: Sequence[PromptPart], *, explained: bool = True) -> list[
 def quoted(text: str) -> str:
     """Write a text that is a message by itself, such as a tool's result, between marks."""
     return with_quotes([Quote(text=text)], explained=False)[0]
+
+
+def uncopied(answer: str, prompt: str) -> str:
+    """Return an answer without the prompt's marks: small models copy what their prompt has."""
+    found = _EXPLAINED.search(prompt)
+    return re.sub(rf"</?{found[1]}>\n?", "", answer) if found else answer
 
 
 def called(name: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.quoting.mark import mark_for
-from prefect_swarm.quoting.quotes import Quote, called, quoted, with_quotes
+from prefect_swarm.quoting.quotes import Quote, called, quoted, uncopied, with_quotes
 from quoted_texts import read_prompt, without_marks
 
 texts = st.text(alphabet=st.sampled_from("kovuziba<>/\n :Ж\u200b"), max_size=60) | st.text(
@@ -67,6 +67,14 @@ def test_a_text_that_has_the_mark_changes_it_and_a_repeated_one_does_so_each_tim
         mark = mark_for("document", ["document", " ".join(held)])
         assert mark not in held
         held.append(mark)
+
+
+def test_an_answer_that_copies_the_marks_is_taken_without_them() -> None:
+    prompt = written(Quote(text="a"), "Write.")
+    mark = read_prompt(prompt).mark
+    assert uncopied(f"<{mark}>\nIt is a.\n</{mark}>", prompt) == "It is a.\n"
+    assert uncopied("<b>\nIt is a.\n</b>", prompt) == "<b>\nIt is a.\n</b>"
+    assert uncopied(f"<{mark}>", "Write.") == f"<{mark}>"
 
 
 def test_another_process_writes_the_same() -> None:
