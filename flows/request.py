@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import cast
 
+from ..quoting.quotes import Quote
 from ..result import Action, Attempt, Decision, excerpt
 from ..task_ir import Tier
 from ..tasks.failure_router import Failure, feedback
 from ..tasks.subagent.form_grammar import form_grammar
 from ..tasks.subagent.output_requirements import output_requirements
-from ..tasks.subagent.request import SubagentRequest
+from ..tasks.subagent.request import NOT_ACCEPTED, SubagentRequest
 from .bounds.limits import call_limits
 from .context import RunContext
 from .events import Launch
@@ -19,6 +20,9 @@ from .records import StepRecord
 __all__ = ["attempt_request", "failures_of"]
 
 _SEEDS_APART = 1000
+_ADVICE = "A person says what to do:"
+_BEFORE = {_ADVICE: "A person says: "}
+"""What stands before a remark where all of them are one text, by which a request is found."""
 
 
 def attempt_request(
@@ -61,6 +65,7 @@ def attempt_request(
         "temperature": temperature,
         "seed": limits.seed + launch.attempt - 1 + sample * _SEEDS_APART,
     }
+    remarks = _remarks(record, decision, profile.feedback_chars)
     return SubagentRequest(
         key=f"{key}.{sample}" if sample else key,
         run=context.flow_run_id,
@@ -73,7 +78,8 @@ def attempt_request(
         prompt=step.prompt,
         lesson=step.lesson,
         upstream=context.upstream_of(step),
-        feedback=_feedback(record, decision, profile.feedback_chars),
+        feedback="\n".join(f"{_BEFORE.get(each.label, '')}{each.text}" for each in remarks),
+        remarks=remarks if len(remarks) > 1 else (),
         begun=record.begun if continues else "",
         previous=record.best if action in ("ESCALATE", "DELEGATE") else "",
         sample=sample,
@@ -88,14 +94,17 @@ def attempt_request(
     )
 
 
-def _feedback(record: StepRecord, decision: Decision | None, limit: int) -> str:
+def _remarks(record: StepRecord, decision: Decision | None, limit: int) -> tuple[Quote, ...]:
+    """What the next attempt is told: what was wrong, what a person says, what helped elsewhere."""
     if decision is None or decision.action in ("SAMPLE", "CONTINUE"):
-        return ""
+        return ()
     failures = [failure for failure in failures_of(record) if failure.revision == record.revision]
-    text = feedback(failures, limit)
+    remarks = [Quote(text=feedback(failures, limit), label=NOT_ACCEPTED)]
     if decision.action == "ASK" and record.advice:
-        text = f"{text}\nA person says: {excerpt(record.advice, limit)}"
-    return f"{text}\n{decision.example.text}" if decision.example else text
+        remarks.append(Quote(text=excerpt(record.advice, limit), label=_ADVICE))
+    if decision.example:
+        remarks.append(Quote(text=decision.example.text))
+    return tuple(remarks)
 
 
 def failures_of(record: StepRecord, last: Attempt | None = None) -> list[Failure]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UnusableReplacementError
+from ..quoting.quotes import Quote, called
 from ..result import excerpt
 from .planner.adapter.line_format import WORDS
 from .subagent.request import CallLimits, SubagentRequest
@@ -73,6 +74,16 @@ def replacement_request(
         f"What was wrong:\n{evidence}",
         "Write the line that replaces it.",
     )
+    objective_line, _, _, last = parts
+    # Further lines of a failure are indented, so that none passes for another failure.
+    indented = (f"- {failure}".replace("\n", "\n  ") for failure in failures)
+    shown = excerpt("\n".join(indented), evidence_chars)
+    asked = (
+        objective_line,
+        Quote(text=prompt, label=f"The failed step, of {called(agent)}:"),
+        Quote(text=shown, label="What was wrong:"),
+        last,
+    )
     return SubagentRequest(
         key=key,
         run=run,
@@ -83,6 +94,7 @@ def replacement_request(
         model=model,
         instructions=_INSTRUCTIONS,
         prompt="\n\n".join(parts),
+        asked=asked,
         grammar=GRAMMAR,
         **dict(limits),
     )

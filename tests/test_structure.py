@@ -31,6 +31,7 @@ LAYERS = (
         "notebook",
         "openmp",
         "pricing",
+        "quoting",
     },
     {"output", "plan_rules", "step_settings", "task_ir", "tool_call"},
     {"gates"},

@@ -21,7 +21,7 @@ from ...errors import (
     StepTimeoutError,
 )
 from .api import BATCH_TOKENS, EngineConfig, Finish, GeneratedText
-from .chat import ChatTemplate
+from .chat import SEAM, ChatTemplate
 from .drafting.lookup import Lookup
 from .jobs import Job, TextBuffer
 from .native import BatchToken, Native
@@ -68,7 +68,9 @@ class Batcher:
         self._states = PrefixStates(native, stored)
         template = native.chat_template
         self._template = (
-            ChatTemplate(template, bos=native.bos, eos=native.eos) if template else None
+            ChatTemplate(template, bos=native.bos, eos=native.eos, special=native.special)
+            if template
+            else None
         )
 
     @property
@@ -104,14 +106,17 @@ class Batcher:
 
     def _prompt_tokens(self, job: Job) -> list[int]:
         request = job.request
-        text = request.prompt
-        if text is None:
+        if request.prompt is not None:
+            tokens = self._native.tokenize(request.prompt)
+        else:
             if self._template is None:
                 raise ModelError(
                     "The model file has no chat template.", "Use a model tuned for chat."
                 )
-            text = self._template.render(request.messages, request.tools) + request.begun
-        tokens = self._native.tokenize(text)
+            prompt = self._template.render(request.messages, request.tools)
+            tokens = self._native.tokenize(
+                *f"{prompt}{self._template.plain(request.begun)}".split(SEAM)
+            )
         if not tokens:
             raise InputError("The prompt is empty.", "Give some text to continue.")
         needed = 1 if request.may_shorten else request.max_tokens

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -15,13 +16,25 @@ from ...errors import ModelError
 from .api import LocalTool, Message
 from .tools.render import knows_tools, template_tool, template_turn, without_tool_turns
 
-__all__ = ["ChatTemplate"]
+__all__ = ["SEAM", "ChatTemplate"]
+
+SEAM = "\ufdd0"
+"""Where a prompt is cut before it becomes tokens, so that a text that looks like a special token is
+none. Unicode has no character here, and texts lose theirs."""
 
 
 class ChatTemplate:
     """A compiled chat template; `render` gives the prompt up to where the assistant answers."""
 
-    def __init__(self, source: str, *, bos: str, eos: str) -> None:
+    def __init__(self, source: str, *, bos: str, eos: str, special: Collection[str] = ()) -> None:
+        """Take a template.
+
+        Args:
+            source: In Jinja's language.
+            bos: The text of the token that begins a prompt.
+            eos: The text of the token that ends a turn.
+            special: The texts of all tokens that mean something to the model, such as those.
+        """
         self._knows_tools = knows_tools(source)
         # The template comes with a downloaded file, so it is not trusted.
         environment = ImmutableSandboxedEnvironment(
@@ -40,12 +53,15 @@ class ChatTemplate:
             raise ModelError(
                 f"The model's chat template can't be read: {error}.", "Use another model file."
             ) from None
+        texts = sorted((text for text in special if len(text) > 1), key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, texts))) if texts else None
 
     def render(self, messages: Sequence[Message], tools: Sequence[LocalTool] = ()) -> str:
         """Render messages; where the template knows no system role, its text joins the first turn.
 
-        Where it knows no tools, they are described in the system turn, and calls and their results
-        are turns of plain text.
+        A `SEAM` is in each text of theirs that looks like a special token: only the template's own
+        open a turn, or end one. Where it knows no tools, they are described in the system turn, and
+        calls and their results are turns of plain text.
 
         Raises:
             ModelError: The template refuses the conversation.
@@ -59,6 +75,16 @@ class ChatTemplate:
                 raise
         # Some take tools but are strict about the turns that go with them, such as the form of ids.
         return self._joined(without_tool_turns(messages, tools), ())
+
+    def plain(self, text: str) -> str:
+        """Put a `SEAM` into what looks like a special token in a text of a conversation."""
+        if self._special is None:
+            return text
+        text, start, pieces = text.replace(SEAM, ""), 0, list[str]()
+        while found := self._special.search(text, start):
+            pieces.append(text[start : found.start() + 1])
+            start = found.start() + 1
+        return SEAM.join([*pieces, text[start:]])
 
     def _joined(self, messages: Sequence[Message], tools: Sequence[LocalTool]) -> str:
         try:
@@ -77,7 +103,22 @@ class ChatTemplate:
         turns = [template_turn(message) for message in messages]
         # Templates ask whether there are tools, some by `is not none`.
         offered = [template_tool(tool) for tool in tools] or None
-        return self._template.render(messages=turns, tools=offered, add_generation_prompt=True)
+        return self._template.render(
+            messages=self._plain(turns), tools=self._plain(offered), add_generation_prompt=True
+        )
+
+    def _plain(self, value: Any) -> Any:
+        """Do the same to all texts in data, names of fields among them."""
+        match value:
+            case str():
+                return self.plain(value)
+            case dict():
+                pairs = cast("dict[Any, Any]", value).items()
+                return {self._plain(name): self._plain(each) for name, each in pairs}
+            case list() | tuple():
+                return [self._plain(each) for each in cast("Sequence[Any]", value)]
+            case _:
+                return value
 
 
 def _refuse(message: str) -> NoReturn:

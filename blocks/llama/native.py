@@ -30,6 +30,7 @@ Logits = npt.NDArray[np.float32]
 
 CALL_MARKS = ("<tool_call>", "[TOOL_CALLS]")
 """Texts that begin calls of tools; some vocabularies have special tokens for them."""
+_CONTROL_ATTRIBUTES = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
 _FLASH_WHERE_POSSIBLE, _PLAIN, _FLASH = -1, 0, 1
 _QUANTISED: dict[CacheType | None, int] = {
     "q8_0": lib.GGML_TYPE_Q8_0,
@@ -108,18 +109,32 @@ class Native:
         """The end-of-sequence token's text."""
         return self._special_text(lib.llama_vocab_eos(self.vocab))
 
-    def tokenize(self, text: str) -> list[int]:
-        """Turn a prompt into tokens; special tokens in it count as such.
+    @cached_property
+    def special(self) -> frozenset[str]:
+        """The texts of the tokens that mean something, such as that a turn begins."""
+        attribute, mask = cast("Any", lib).llama_vocab_get_attr, _CONTROL_ATTRIBUTES
+        tokens = (n for n in range(self.n_vocab) if attribute(self.vocab, n) & mask)
+        return frozenset(text for token in tokens if (text := self._special_text(token)))
+
+    def tokenize(self, text: str, *rest: str) -> list[int]:
+        """Turn a prompt, in one piece or several, into tokens.
+
+        Special tokens in a piece count as such; what two pieces have together is none.
 
         Raises:
             InputError: It has half of a surrogate pair.
         """
-        data = encoded(text, "prompt")
         bos = self.bos
-        add_special = not (bos and text.startswith(bos))
+        tokens = self._tokens(text, begins=not (bos and text.startswith(bos)))
+        for piece in rest:
+            tokens += self._tokens(piece, begins=False)
+        return tokens
+
+    def _tokens(self, text: str, *, begins: bool) -> list[int]:
+        data = encoded(text, "prompt")
         size = len(data) + 8
         tokens = (lib.llama_token * size)()
-        count = lib.llama_tokenize(self.vocab, data, len(data), tokens, size, add_special, True)
+        count = lib.llama_tokenize(self.vocab, data, len(data), tokens, size, begins, True)
         return list(tokens[:count])
 
     @cached_property
@@ -216,10 +231,11 @@ class Native:
         """Free the memory."""
         self._closing.close()
 
-    def _special_text(self, token: lib.llama_token) -> str:
+    def _special_text(self, token: lib.llama_token | int) -> str:
         # The stubs say c_int32; ctypes hands out an int. A model without that token says -1.
         known = cast("int", token) >= 0
-        return lib.llama_vocab_get_text(self.vocab, token).decode() if known else ""
+        text = lib.llama_vocab_get_text(self.vocab, token) if known else b""
+        return text.decode(errors="replace")
 
     def _load_adapter(self, closing: ExitStack) -> lib.llama_adapter_lora_p | None:
         path = self._config.adapter

@@ -59,7 +59,8 @@ def plan(with_time: bool) -> dict[str, Any]:
 def read(result: str) -> str:
     """Return a sentence on what the tool gave."""
     try:
-        target = json.loads(result)["target"]
+        # What a tool gives stands between marks.
+        target = json.loads(result[result.index("{") : result.rindex("}") + 1])["target"]
     except (ValueError, KeyError):
         return f"No time was found: {result}"
     return (
@@ -71,11 +72,11 @@ def note(prompt: str) -> str:
     """Return a note around what the step before has found; else what there is to find."""
     if "Python function" in prompt:
         return CODE
-    before, result, rest = prompt.partition("Result of ")
-    if before or not result:
+    _, result, rest = prompt.partition("Result of ")
+    if not result:
         return "it is 17:00 in Tokyo, as far as I remember."
     greeting = "Dear Sir or Madam," if "formal" in rest else "Dear caller,"
-    return f"{greeting} {rest.splitlines()[1]} Call us then."
+    return f"{greeting} {rest.splitlines()[2]} Call us then."
 
 
 def completion(asked: dict[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class FirstRequests:
         return [
             request
             for request in requests
-            if not request.tools and (cuts or not left_out_of(request))
+            if not request.tools and (cuts or not left_out_of(request, marked=False))
         ]
 
     async def _recall(self, plan: TaskIR) -> Recall | None:

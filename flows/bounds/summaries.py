@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from ...output import StepOutput
+from ...quoting.quotes import Quote
 from ...tasks.subagent.request import SubagentRequest, left_out_of
 from ...tasks.subagent.task import subagent
 from ...tasks.subagent.text_budget import BYTES_PER_TOKEN, tokens_of
@@ -62,7 +63,9 @@ class Summaries:
         """
         if self.context.options.policy.long_inputs == "cut":
             return request
-        cut = left_out_of(request)
+        # Without their marks: a summary's room is part of its key, and runs began before there
+        # were any.
+        cut = left_out_of(request, marked=False)
         left_out = {part.name: part.of - part.tokens for part in cut}
         if not left_out:
             return request
@@ -113,7 +116,8 @@ class Summaries:
                     tier="worker",
                     model=name,
                     instructions=_INSTRUCTIONS,
-                    prompt=f"{part}\n\nWrite this part in at most {words} words.",
+                    prompt=f"{part}\n\n{(task := f'Write this part in at most {words} words.')}",
+                    asked=(Quote(text=part), task),
                     **dict(limits),
                 )
                 for number, part in enumerate(parts, 1)

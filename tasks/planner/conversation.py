@@ -14,6 +14,7 @@ from pydantic_ai.messages import (
 
 from ...blocks.answers.notes import MENDED, note
 from ...errors import InputError, NoPlanError, PlanError
+from ...quoting.quotes import PromptPart, Quote, with_quotes
 from ...result import excerpt
 from ..subagent.refusal import refuses
 from ..usage import usage_of
@@ -59,8 +60,9 @@ async def converse(
     Raises:
         NoPlanError: The model refuses, or the second plan can't be read either.
     """
-    parts = (objective, listing(context.inputs), context.facts, context.notes)
-    asked = [_user_message("\n\n".join(filter(None, parts))), *_begun(context.begun)]
+    others = (listing(context.inputs), context.facts, context.notes)
+    quotes = [Quote(text=text) for text in others if text]
+    asked = [_user_message(objective, *quotes), *_begun(context.begun)]
     answers = [await ask(asked)]
     try:
         return _draft(answers, objective, context, "as the model wrote it")
@@ -68,9 +70,12 @@ async def converse(
         raise
     except PlanError as error:
         problem = error
-    repair = f"{problem} Write the whole plan again, correctly."
+    repair = _user_message(
+        Quote(text=str(problem), label="That plan can't be taken:"),
+        "Write the whole plan again, correctly.",
+    )
     answered = ModelResponse([TextPart(_shown(answers[0]) or "(nothing)")])
-    answers.append(await ask([*asked, answered, _user_message(repair)]))
+    answers.append(await ask([*asked, answered, repair]))
     try:
         return _draft(answers, objective, context, f"after one repair: {problem.problem}")
     except PlanError as error:
@@ -112,5 +117,5 @@ def _refusal(answer: ModelResponse) -> str:
     return text if refuses(text) else ""
 
 
-def _user_message(text: str) -> ModelRequest:
-    return ModelRequest([UserPromptPart(text)])
+def _user_message(*parts: PromptPart) -> ModelRequest:
+    return ModelRequest([UserPromptPart("\n\n".join(with_quotes(parts)))])

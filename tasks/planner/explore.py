@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...quoting.quotes import Quote
 from ..subagent.request import EXPLORE, CallLimits, SubagentRequest, SubagentResult
 from ..subagent.task import subagent
 from ..subagent.text_budget import cut_tokens
@@ -41,7 +42,7 @@ def exploration_request(
         limits: What bounds the orchestrator's requests.
         calls: How many calls of tools it may make.
     """
-    prompt = "\n\n".join(filter(None, [f"Objective: {objective.strip()}", listing(inputs)]))
+    wanted, given = f"Objective: {objective.strip()}", listing(inputs)
     return SubagentRequest(
         key=f"{run}.plan.{EXPLORE}",
         run=run,
@@ -51,7 +52,8 @@ def exploration_request(
         tier="orchestrator",
         model=model,
         instructions=_INSTRUCTIONS.format(calls=calls),
-        prompt=prompt,
+        prompt="\n\n".join(filter(None, [wanted, given])),
+        asked=(wanted, Quote(text=given)) if given else (),
         tools=tuple(tools),
         **dict(limits.model_copy(update={"max_calls": calls})),
     )

@@ -11,12 +11,14 @@ from ...errors import Category, UnavailableError
 from ...frozen import Frozen
 from ...measures.stretch import Stretch
 from ...output import OutputKind, StepOutput
+from ...quoting.quotes import PromptPart, Quote, called, with_quotes
 from ...result import LeftOut, ToolCall, Usage
 from ...task_ir import TierName
-from .text_budget import cut_tokens, shares, tokens_of
+from .text_budget import EXPLANATION_TOKENS, MARKS_TOKENS, cut_tokens, shares, tokens_of
 
 __all__ = [
     "EXPLORE",
+    "NOT_ACCEPTED",
     "CallLimits",
     "SubagentRequest",
     "SubagentResult",
@@ -51,9 +53,14 @@ class CallLimits(Frozen):
 EXPLORE = "explore"
 """Stands in a step's place where the orchestrator looks around before it plans."""
 
-_NOT_THE_INPUT = {"key", "run", "race", "model", "priority", *CallLimits.model_fields}
+_NOT_THE_INPUT = {
+    *("key", "run", "race", "model", "priority"),
+    *("asked", "remarks"),
+    *CallLimits.model_fields,
+}
 """What a finished attempt is found without: whoever resumes a run may name another model and other
-bounds, and what was answered stays answered."""
+bounds, and what was answered stays answered. `asked` and `remarks` say nothing that `prompt` and
+`feedback` don't, and runs that began before there were any are found as ever."""
 
 
 class SubagentRequest(CallLimits):
@@ -71,8 +78,14 @@ class SubagentRequest(CallLimits):
     model: str
     instructions: str
     prompt: str
+    asked: tuple[PromptPart, ...] = Field(
+        default=(), description="The prompt in parts, where others' texts are among it."
+    )
     upstream: tuple[StepOutput, ...] = ()
     feedback: str = ""
+    remarks: tuple[Quote, ...] = Field(
+        default=(), description="The feedback in parts, where it is of several people or programs."
+    )
     previous: str = Field(default="", description="The best attempt so far, to go on from.")
     begun: str = Field(default="", description="An answer that was cut off, to be written on.")
     sample: int = Field(default=0, description="Its number among the samples of its race.")
@@ -159,6 +172,8 @@ class UnansweredError(UnavailableError):
         return self.result.error
 
 
+NOT_ACCEPTED = "The last answer was not accepted:"
+"""Stands before what was wrong with an answer."""
 _FORMS: dict[OutputKind, str] = {
     "text": "",
     "json": "Answer with JSON alone.",
@@ -171,43 +186,54 @@ _FORMS: dict[OutputKind, str] = {
 def prompt_of(request: SubagentRequest) -> str:
     """Write the user's message: what there is to read, each text under its name, then the work.
 
-    The texts and their labels take at most `max_input_tokens` together.
+    The texts and their labels take at most `max_input_tokens` together. Whatever somebody else
+    wrote stands between marks: see `quoting`.
     """
-    return _prompt(request, _readings(request.upstream, request.max_input_tokens)[0])
+    readings, _ = _readings(request.upstream, request.max_input_tokens, marked=True)
+    return "\n\n".join(with_quotes([*readings, *_work(request)]))
 
 
-def left_out_of(request: SubagentRequest) -> tuple[LeftOut, ...]:
-    """Return what the prompt has no room for."""
-    return _readings(request.upstream, request.max_input_tokens)[1]
+def left_out_of(request: SubagentRequest, *, marked: bool = True) -> tuple[LeftOut, ...]:
+    """Return what the prompt has no room for.
+
+    Args:
+        marked: Whether the marks around texts take room, as they do in the prompt.
+    """
+    return _readings(request.upstream, request.max_input_tokens, marked=marked)[1]
 
 
-def _prompt(request: SubagentRequest, readings: Sequence[str]) -> str:
-    parts = [*readings, request.prompt]
+def _work(request: SubagentRequest) -> list[PromptPart]:
+    """What is asked, and what helps with it."""
+    parts: list[PromptPart] = [*(request.asked or (request.prompt,))]
     if form := _FORMS[request.output]:
         parts.append(form)
     parts += request.output_requirements
     if request.output_schema:
         parts.append(f"It has to fit this JSON Schema: {request.output_schema}")
     if request.lesson:
-        parts.append(request.lesson)
+        parts.append(Quote(text=request.lesson))
     if request.previous:
         room = request.max_input_tokens
         previous = cut_tokens(request.previous, room // 2) if room else request.previous
-        parts.append(f"This was tried before:\n{previous}")
+        parts.append(Quote(text=previous, label="This was tried before:"))
     if request.feedback:
-        parts.append(f"The last answer was not accepted: {request.feedback}")
-    return "\n\n".join(parts)
+        remarks = request.remarks or (_quote(request.feedback, NOT_ACCEPTED),)
+        parts += [remark for remark in remarks if remark.text]
+    return parts
 
 
 def _readings(
-    given: Sequence[StepOutput], limit: int | None
-) -> tuple[list[str], tuple[LeftOut, ...]]:
+    given: Sequence[StepOutput], limit: int | None, *, marked: bool
+) -> tuple[list[Quote], tuple[LeftOut, ...]]:
     labels = [_label(text) for text in given]
     if limit is None:
-        return [label + text.text for label, text in zip(labels, given, strict=True)], ()
-    if sum(map(tokens_of, labels)) > limit // 2:
-        labels = [f"{text.name}: " for text in given]
-    room = limit - sum(tokens_of(label) + 1 for label in labels)
+        return [_quote(text.text, label) for text, label in zip(given, labels, strict=True)], ()
+    if is_short := sum(tokens_of(f"{label}\n") for label in labels) > limit // 2:
+        labels = [f"{called(text.name)}:" for text in given]
+    # What stands behind a label, a line's end or a blank, is a character as well.
+    room = limit - sum(tokens_of(f"{label} ") + 1 for label in labels)
+    if marked:
+        room -= EXPLANATION_TOKENS + len(given) * MARKS_TOKENS
     tokens = [tokens_of(text.text) for text in given]
     texts = [
         cut_tokens(text.text, share)
@@ -218,10 +244,17 @@ def _readings(
         for text, kept, of in zip(given, texts, tokens, strict=True)
         if kept != text.text
     )
-    return [label + kept for label, kept in zip(labels, texts, strict=True)], left_out
+    quotes = [
+        _quote(kept, label, short=is_short) for label, kept in zip(labels, texts, strict=True)
+    ]
+    return quotes, left_out
+
+
+def _quote(text: str, label: str, *, short: bool = False) -> Quote:
+    return Quote(text=text, label=label, short=short)
 
 
 def _label(text: StepOutput) -> str:
     if not text.agent:
-        return f"Input {text.name}:\n"
-    return f"Result of {text.name} ({text.agent}):\n"
+        return f"Input {called(text.name)}:"
+    return f"Result of {called(text.name)} ({called(text.agent)}):"

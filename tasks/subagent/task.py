@@ -32,6 +32,7 @@ from ...errors import (
     UnmadeCallError,
 )
 from ...measures.clock import run_time
+from ...quoting.quotes import uncopied
 from ...result import Usage
 from ...runs import RunFolder
 from ...text import visible
@@ -47,7 +48,7 @@ from .continuation import joined, resume_point
 from .extraction import extract
 from .model_settings import settings_of
 from .refusal import refuses
-from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of
+from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of, prompt_of
 from .tools.budget import current_budget
 from .tools.loop import ToolLoop
 from .waits import queue_s_of, waits_of
@@ -149,6 +150,7 @@ async def answer(request: SubagentRequest) -> SubagentResult:
     await _store(request, [*conversation, response])
     text = response.text or ""
     whole = joined(request.begun, text) if request.begun else text.lstrip()
+    whole = uncopied(whole, prompt_of(request))
     reasoning = note(response, REASONED)
     extraction = extract(whole.strip(), request.output, reasoning=reasoning)
     result = SubagentResult(

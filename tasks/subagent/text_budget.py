@@ -6,8 +6,19 @@ from collections.abc import Sequence
 
 from ...text import BYTES_PER_TOKEN, tokens_of
 
-__all__ = ["BYTES_PER_TOKEN", "cut", "cut_tokens", "shares", "tokens_of"]
+__all__ = [
+    "BYTES_PER_TOKEN",
+    "EXPLANATION_TOKENS",
+    "MARKS_TOKENS",
+    "cut",
+    "cut_tokens",
+    "shares",
+    "tokens_of",
+]
 
+MARKS_TOKENS, EXPLANATION_TOKENS = 7, 30
+"""Tokens, as they are estimated, of the marks around a text in a prompt, and of what is said of
+them."""
 _SHORT = 60  # below this a count of what was left out would take more than it tells
 
 

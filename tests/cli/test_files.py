@@ -13,6 +13,7 @@ from prefect_swarm.blocks.models import override_models
 from prefect_swarm.cli.output import folder
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import find_run
+from quoted_texts import without_marks
 from scripted import Script
 
 from .conftest import Invoke
@@ -146,4 +147,6 @@ def test_every_line_of_a_batch_is_given_the_files_and_its_own_inputs(
     (lines := tmp_path / "lines.jsonl").write_text(json.dumps(line))
     result = invoke("batch", lines, "--file", papers / "notes.md", "--no-memory")
     assert result.exit_code == 0, result.stderr
-    assert script.prompts[0].startswith("Input own:\nmine\n\nInput notes.md:\n# Rain")
+    assert without_marks(script.prompts[0]).startswith(
+        "Input own:\nmine\n\nInput notes.md:\n# Rain"
+    )

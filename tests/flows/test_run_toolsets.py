@@ -21,6 +21,7 @@ from prefect_swarm.result import SwarmResult
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
+from quoted_texts import without_marks
 from raw_mcp_server import TOOLS
 from raw_servers import entry, is_running
 from scripted import Script, scripted
@@ -159,7 +160,7 @@ def test_agents_call_the_server_which_ends_with_the_run(tmp_path: Path) -> None:
     def work(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         answered = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
         if answered:
-            pids.append(str(answered[0].content))
+            pids.append(without_marks(str(answered[0].content)))
             return ModelResponse(parts=[TextPart("It is known.")])
         assert "pid" in [tool.name for tool in info.function_tools]
         return ModelResponse(parts=[ToolCallPart("pid", {})])
@@ -179,7 +180,9 @@ def test_agents_call_a_server_over_http_with_its_headers(tmp_path: Path) -> None
     def work(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         for part in messages[-1].parts:
             if isinstance(part, ToolReturnPart):
-                return ModelResponse(parts=[TextPart(f"There are {part.content}.")])
+                return ModelResponse(
+                    parts=[TextPart(f"There are {without_marks(str(part.content))}.")]
+                )
         return ModelResponse(parts=[ToolCallPart("stock", {"item": "apple"})])
 
     plan = plan_of({"id": "S1"}, agents=[{**AGENT, "tools": ["shop"]}])

@@ -21,6 +21,7 @@ from prefect_swarm.runs import find_run
 from prefect_swarm.task_ir import TaskIR
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
+from quoted_texts import without_marks
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -30,7 +31,7 @@ def test_a_step_reads_its_dependencies_labelled_and_nothing_else() -> None:
     with scripted(Script(lambda prompt: f"<{prompt.split()[-1]}>")) as script:
         result = run(plan_of(*UNEVEN))
     assert result.status == "completed"
-    assert sorted(script.prompts) == sorted(
+    assert sorted(map(without_marks, script.prompts)) == sorted(
         [
             "do S1",
             "do S2",
@@ -197,7 +198,7 @@ def test_inputs_constraints_and_the_definition_of_done_reach_the_models() -> Non
     )
     with scripted(Script()) as script:
         run(plan)
-    assert script.prompts[0] == "Input report:\nall went well\n\ndo S1"
+    assert without_marks(script.prompts[0]) == "Input report:\nall went well\n\ndo S1"
     instructions = "You read closely.\nKeep to this: be brief\nTake this for granted: it is Monday"
     assert script.instructions[0] == instructions
     assert "It is done when: both are named" in script.prompts[-1]

@@ -95,7 +95,7 @@ def test_whatever_the_grammar_admits_is_read(name: str, prompt: str) -> None:
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 10))]
 )
 def test_the_embedded_model_writes_a_line_that_can_be_read(seed: int, swarm_home: Path) -> None:
-    limits = CallLimits(seed=seed, temperature=1.5, max_output_tokens=24)
+    limits = CallLimits(seed=seed, temperature=1.5, max_output_tokens=40)
     asked = replacement_request(
         "Find out",
         "S1",

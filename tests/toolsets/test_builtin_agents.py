@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from quoted_texts import without_marks
 from toolset_calls import in_loop, use_in
 
 Answers = Iterator[Sequence[ToolCallPart | TextPart]]
@@ -53,7 +54,7 @@ async def test_an_agent_looks_up_computes_and_learns_from_errors(tmp_path: Path)
     agent = Agent(scripted(answers), deps_type=type(None), toolsets=toolsets)
     result = await agent.run("What is the sum of all fees?")
     returned = [
-        part.content
+        without_marks(str(part.content))
         for message in result.all_messages()
         if isinstance(message, ModelRequest)
         for part in message.parts

@@ -23,6 +23,7 @@ from ...blocks.answers.arguments import mended_in
 from ...blocks.answers.call_ids import with_own_history
 from ...errors import ApprovalNeededError, StorageError, SwarmError, UncertainCallError
 from ...measures.clock import run_time
+from ...quoting.quotes import quoted
 from ...result import ToolCall
 from ...runs import RunFolder
 from ...text import whole_characters
@@ -286,7 +287,7 @@ class JournaledCalls:
             _logger.warning("The result of %s is not written down: %s", shown.tool, error)
         self._tell_end(shown, ended, "refused" if failed else "returned")
         if failed:
-            raise ToolFailed(ended.result)
+            raise ToolFailed(quoted(ended.result))
         return self._for_model(ended)
 
     async def _outcome(
@@ -309,12 +310,12 @@ class JournaledCalls:
     def _stored(self, shown: ToolCall, committed: Committed) -> ForModel:
         self._tell_end(shown, committed, "stored")
         if committed.outcome == "refused":
-            raise ToolFailed(committed.result)
+            raise ToolFailed(quoted(committed.result))
         return self._for_model(committed)
 
     def _for_model(self, committed: Committed) -> ForModel:
         files = PictureFiles(self.run, shown=self.takes_pictures)
-        return files.result(committed.result, committed.pictures)
+        return files.result(quoted(committed.result), committed.pictures)
 
     def _refusal(self, shown: ToolCall, why: str) -> ToolFailed:
         ended = shown.model_copy(update={"outcome": "refused", "result": why})

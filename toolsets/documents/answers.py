@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from ...inputs.limits import size
+from ...quoting.quotes import PromptPart, Quote, with_quotes
 from ...text import one_line, plural
 from .records import Document, SearchResult
 
@@ -22,13 +23,16 @@ _UNREAD_SHOWN = 3
 
 def found_text(result: SearchResult, query: str) -> str:
     """Write what a search found: each part below its document's name and lines."""
-    parts = [
-        f"[{hit.name}, lines {hit.chunk.first_line}-{hit.chunk.last_line}]\n{hit.chunk.text}"
+    parts: list[PromptPart] = [
+        Quote(
+            text=hit.chunk.text,
+            label=f"[{_shown(hit.name)}, lines {hit.chunk.first_line}-{hit.chunk.last_line}]",
+        )
         for hit in result.hits
     ]
     if not parts:
         parts = [f"Nothing was found for {one_line(query)!r}."]
-    return "\n\n".join([*parts, *_not_searched(result)])
+    return "\n\n".join(with_quotes([*parts, *_not_searched(result)], explained=False))
 
 
 def page_text(name: str, lines: Sequence[str], start: int, count: int) -> str:
@@ -49,9 +53,11 @@ def page_text(name: str, lines: Sequence[str], start: int, count: int) -> str:
             break
         shown += 1
     end = start + shown - 1
-    head = f"[{name}, lines {start}-{end} of {len(lines)}]"
-    text = "\n".join([head, *lines[start - 1 : end]])
-    return text if end >= len(lines) else f"{text}\n[It goes on: start_line={end + 1}.]"
+    head = f"[{_shown(name)}, lines {start}-{end} of {len(lines)}]"
+    page: list[PromptPart] = [Quote(text="\n".join(lines[start - 1 : end]), label=head)]
+    if end < len(lines):
+        page.append(f"[It goes on: start_line={end + 1}.]")
+    return "\n".join(with_quotes(page, explained=False))
 
 
 def list_text(documents: Iterable[Document], folder: str, pattern: str, *, complete: bool) -> str:
@@ -86,6 +92,11 @@ def similar_names(name: str, documents: Sequence[Document]) -> list[str]:
     names = [document.name for document in documents]
     same = [each for each in names if each.rpartition("/")[2].casefold() == own]
     return (same or get_close_matches(name, names[:_COMPARED], cutoff=0.6))[:3]
+
+
+def _shown(name: str) -> str:
+    # The model calls documents by these names: only what would end the line is taken out.
+    return one_line(name, 500)
 
 
 def _fits(path: str, pattern: str) -> bool:

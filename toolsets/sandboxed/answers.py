@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...gates.sandbox import ProgramResult, SandboxLimits
 from ...inputs.limits import size
+from ...quoting.quotes import PromptPart, Quote, with_quotes
 from ...text import clean, one_line
 from .job import CallOutcome
 
@@ -33,7 +34,10 @@ def call_text(
         limits: What it could use.
         files_before: The files that it began with.
     """
-    printed = [_cut(result.stdout, _PRINTED), _section("stderr", _cut(result.stderr, _COMPLAINED))]
+    printed = [
+        *_quoted("", _cut(result.stdout, _PRINTED)),
+        *_quoted("[stderr]", _cut(result.stderr, _COMPLAINED)),
+    ]
     finished = outcome.finished
     if finished is None:
         return _joined([*printed, f"[ended] {_why(result, limits)} {_BEFORE}"])
@@ -45,11 +49,11 @@ def call_text(
     return _joined(
         [
             *printed,
-            _section("value", _cut(finished.value or "", _VALUE)),
-            _section("error", _cut(finished.error, _ERROR)),
-            _section("files", _listed(changed)),
-            _section("files not kept", _reasons(finished.refused)),
-            _section("not kept for the next call", _reasons(finished.not_kept)),
+            *_quoted("[value]", _cut(finished.value or "", _VALUE)),
+            *_quoted("[error]", _cut(finished.error, _ERROR)),
+            *_quoted("[files]", _listed(changed)),
+            *_quoted("[files not kept]", _reasons(finished.refused)),
+            *_quoted("[not kept for the next call]", _reasons(finished.not_kept)),
         ]
     )
 
@@ -70,12 +74,14 @@ def _why(result: ProgramResult, limits: SandboxLimits) -> str:
             return f"The interpreter ended itself, with exit code {result.exit_code}."
 
 
-def _section(title: str, text: str) -> str:
-    return f"[{title}]\n{text}" if text else ""
+def _quoted(label: str, text: str) -> list[Quote]:
+    """What the code, or what it has read, says: none of it can pass for another part."""
+    return [Quote(text=text, label=label)] if text else []
 
 
-def _joined(parts: list[str]) -> str:
-    return "\n".join(part for part in parts if part) or "[nothing printed, and no value]"
+def _joined(parts: Sequence[PromptPart]) -> str:
+    written = with_quotes(parts, explained=False)
+    return "\n".join(written) or "[nothing printed, and no value]"
 
 
 def _reasons(reasons: Mapping[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from ...quoting.quotes import PromptPart, Quote, with_quotes
 from ...text import clean, one_line
 
 __all__ = ["failure_text", "page_text", "results_text"]
@@ -34,8 +35,10 @@ def page_text(url: str, title: str, text: str, start: int) -> str:
     end = start + len(shown)
     named = f": {one_line(title, _TITLE)}" if title.strip() else ""
     head = f"[{one_line(url, 500)}{named}, characters {start:,} to {end:,} of {len(whole):,}]"
-    body = f"{head}\n{shown}"
-    return body if end >= len(whole) else f"{body}\n[It goes on: start={end}.]"
+    page: list[PromptPart] = [Quote(text=shown, label=head)]
+    if end < len(whole):
+        page.append(f"[It goes on: start={end}.]")
+    return "\n".join(with_quotes(page, explained=False))
 
 
 def failure_text(message: str) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+from ....quoting.quotes import Quote, called, with_quotes
 from ..api import LocalTool, LocalToolCall, Message
 
 __all__ = [
@@ -108,7 +109,10 @@ def _arguments(call: LocalToolCall) -> Any:
 
 def _plain_turn(message: Message) -> Message:
     if message.role == "tool":
-        return Message("user", f"Result of {message.name or 'the tool'}:\n{message.content}")
+        # All is one turn of the user's here: what a result says must not pass for another's.
+        label = f"Result of {called(message.name or 'the tool')}:"
+        result = Quote(text=message.content, label=label)
+        return Message("user", with_quotes([result], explained=False)[0])
     if not message.calls:
         return message
     calls = [

@@ -25,6 +25,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from quoted_texts import without_marks
 from raw_mcp_server import SERVER
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -41,7 +42,7 @@ PLAN = parse_plan(
 def saying(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
     for part in messages[-1].parts:
         if isinstance(part, ToolReturnPart):
-            return ModelResponse([TextPart(f"It said {part.content}.")])
+            return ModelResponse([TextPart(f"It said {without_marks(str(part.content))}.")])
     return ModelResponse([ToolCallPart("echo", {"text": "tea"}, "call_0")])
 
 

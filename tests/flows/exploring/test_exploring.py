@@ -31,6 +31,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
+from quoted_texts import without_marks
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
@@ -79,7 +80,7 @@ def _texts(messages: list[ModelMessage]) -> str:
 
 def _results(messages: list[ModelMessage]) -> list[Any]:
     parts = (part for message in messages for part in message.parts)
-    return [part.content for part in parts if isinstance(part, ToolReturnPart)]
+    return [without_marks(str(part.content)) for part in parts if isinstance(part, ToolReturnPart)]
 
 
 def counting(count: Callable[..., Any], **metadata: bool) -> FunctionToolset[None]:

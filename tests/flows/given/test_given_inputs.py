@@ -17,6 +17,7 @@ from prefect_swarm.runs import find_run
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from quoted_texts import without_marks
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -32,7 +33,7 @@ TWO = plan_of(
 
 
 def by_step(script: Script) -> Mapping[str, str]:
-    return {prompt.split()[-1]: prompt for prompt in script.prompts}
+    return {prompt.split()[-1]: without_marks(prompt) for prompt in script.prompts}
 
 
 def run_flow(**given: Any) -> SwarmResult:

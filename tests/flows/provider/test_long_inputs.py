@@ -10,6 +10,7 @@ from prefect_swarm.result import LeftOut, SwarmResult
 from prefect_swarm.tasks.subagent.text_budget import tokens_of
 from provider_runs import prose, run_at, serving
 from provider_server import Asked, ProviderServer, Reply
+from quoted_texts import without_marks
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
 
@@ -44,7 +45,7 @@ def left_out_of(result: SwarmResult) -> tuple[LeftOut, ...]:
 def reading(server: ProviderServer) -> str:
     """What S2 was asked."""
     (asked,) = [asked for asked in server.asked if asked.prompt.endswith("do S2")]
-    return asked.prompt
+    return without_marks(asked.prompt)
 
 
 def test_a_long_input_is_cut_and_the_attempt_says_by_how_much() -> None:
@@ -69,7 +70,9 @@ def test_a_long_input_is_summarised_by_the_worker() -> None:
 def test_every_part_of_a_long_input_is_summarised() -> None:
     with serving(works) as server:
         run_at(server, _TWO, max_input_tokens=_ROOM, policy={"long_inputs": "summarise"})
-    parts = [_WORDS.sub("", asked.prompt) for asked in server.asked if is_summary(asked)]
+    parts = [
+        without_marks(_WORDS.sub("", asked.prompt)) for asked in server.asked if is_summary(asked)
+    ]
     ordered = sorted((part for part in parts if part in _LONG), key=_LONG.index)
     assert "".join(ordered) == _LONG
 

@@ -41,7 +41,7 @@ def test_a_step_that_could_exceed_the_money_is_not_sent() -> None:
         result = run_at(server, _TWO, model=server.name("gpt-4o"), max_usd=0.004)
     step = steps_of(result)["S2"]
     assert (step.status, step.category) == ("failed", Category.BUDGET)
-    assert "$0.0022 spent and up to $0.0026 needed are more than $0.004" in step.reason
+    assert "$0.0022 spent and up to $0.0027 needed are more than $0.004" in step.reason
     assert len(server.asked) == 1
 
 

@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
+from quoted_texts import without_marks
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -36,7 +37,7 @@ def with_tools(*tools: str) -> TaskIR:
 
 def results(messages: list[ModelMessage]) -> list[Any]:
     return [
-        part.content
+        without_marks(part.content) if isinstance(part.content, str) else part.content
         for message in messages
         for part in message.parts
         if isinstance(part, ToolReturnPart)

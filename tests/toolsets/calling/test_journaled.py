@@ -39,6 +39,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.tools import ToolDefinition
+from quoted_texts import without_marks
 
 pytestmark = pytest.mark.usefixtures("swarm_home")
 
@@ -101,7 +102,7 @@ class Process:
         )
 
     def call(self, messages: Sequence[ModelMessage] = MESSAGES, position: int = 0) -> str:
-        """What the model reads of a call of the last answer."""
+        """What the model reads of a call of the last answer, without the marks around it."""
 
         async def send() -> str:
             self.made.calls.append(f"{calls_of(messages)[position].args}")
@@ -110,7 +111,7 @@ class Process:
         self.calls.note(messages)
         text = asyncio.run(self.calls.call(messages, position, self.tools, send))
         assert isinstance(text, str)
-        return text
+        return without_marks(text)
 
     def asked(self, messages: Sequence[ModelMessage] = MESSAGES) -> tuple[str, ...]:
         with pytest.raises(ApprovalNeededError) as caught:

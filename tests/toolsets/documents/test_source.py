@@ -14,6 +14,7 @@ from prefect_swarm.memory.protocols import Vectors
 from prefect_swarm.toolsets.documents import library, reading
 from prefect_swarm.toolsets.documents.source import DocumentsSource
 from prefect_swarm.toolsets.marks import is_acting, is_idempotent
+from quoted_texts import without_marks
 from toolset_calls import calls_of, in_loop, use_in
 
 
@@ -58,7 +59,8 @@ async def test_search_finds_by_words_meaning_and_name(
     source: DocumentsSource, tmp_path: Path, query: str, found: str
 ) -> None:
     async with calls_of(source, use_in(tmp_path)) as tools:
-        assert (await tools.call("search", query=query, limit=1)).startswith(found)
+        answer = await tools.call("search", query=query, limit=1)
+        assert without_marks(answer).startswith(found)
 
 
 @in_loop
@@ -95,9 +97,12 @@ async def test_open_shows_a_page_and_how_to_go_on(
     (folder / "long.txt").write_text("\n".join(f"line {n}" for n in range(1, 1001)))
     async with calls_of(source, use_in(tmp_path)) as tools:
         page = await tools.call("open", name="long.txt", start_line=3, lines=2)
-        assert page == "[long.txt, lines 3-4 of 1000]\nline 3\nline 4\n[It goes on: start_line=5.]"
+        assert (
+            without_marks(page)
+            == "[long.txt, lines 3-4 of 1000]\nline 3\nline 4\n[It goes on: start_line=5.]"
+        )
         last = await tools.call("open", name="./long.txt", start_line=1000)
-        assert last == "[long.txt, lines 1000-1000 of 1000]\nline 1000"
+        assert without_marks(last) == "[long.txt, lines 1000-1000 of 1000]\nline 1000"
         assert "behind its end" in await tools.call("open", name="long.txt", start_line=1001)
 
 
@@ -111,7 +116,7 @@ async def test_open_reads_all_of_a_single_long_line_page_by_page(
         while start:
             page = await tools.call("open", name="one.json", start_line=start, lines=500)
             assert len(page) < 12_500
-            head, *lines = page.split("\n")
+            head, *lines = without_marks(page).split("\n")
             rest = lines.pop() if "[It goes on" in page else ""
             read += "".join(lines)
             start = int(rest.partition("=")[2].rstrip(".]") or 0)

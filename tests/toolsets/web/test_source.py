@@ -20,6 +20,7 @@ from prefect_swarm.toolsets.marks import is_acting, is_idempotent
 from prefect_swarm.toolsets.web import source as web
 from prefect_swarm.toolsets.web.source import WebSource
 from pydantic_ai import _ssrf
+from quoted_texts import without_marks
 from toolset_calls import calls_of, in_loop, use_in
 
 PAGES: dict[str, tuple[str, bytes]] = {
@@ -199,12 +200,12 @@ async def test_what_is_no_address_of_a_page_is_refused(tmp_path: Path, url: str)
 @in_loop
 async def test_pages_become_markdown(public_site: Site, tmp_path: Path) -> None:
     async with calls_of(WebSource(), use_in(tmp_path)) as tools:
-        page = await tools.call("fetch", url=f"{public_site.url}/page")
+        page = without_marks(await tools.call("fetch", url=f"{public_site.url}/page"))
         report = await tools.call("fetch", url=f"{public_site.url}/go?to=/report")
     head, _, text = page.partition("\n")
     assert head == f"[{public_site.url}/page: Nile, characters 0 to {len(text)} of {len(text)}]"
     assert "It is **6650** km long." in text
-    assert report.endswith("[page 1]\nThe third quarter")
+    assert without_marks(report).endswith("[page 1]\nThe third quarter")
 
 
 @in_loop
@@ -213,7 +214,9 @@ async def test_a_long_page_is_read_in_parts(public_site: Site, tmp_path: Path) -
         first = await tools.call("fetch", url=f"{public_site.url}/long")
         assert first.endswith("\n[It goes on: start=12000.]")
         last = await tools.call("fetch", url=f"{public_site.url}/long", start=12_000)
-    assert last.endswith("characters 12,000 to 20,000 of 20,000]\n" + "0123456789" * 800)
+    assert without_marks(last).endswith(
+        "characters 12,000 to 20,000 of 20,000]\n" + "0123456789" * 800
+    )
 
 
 @pytest.mark.parametrize(

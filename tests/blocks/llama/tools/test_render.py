@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from prefect_swarm.blocks.llama import LocalTool, LocalToolCall, Message
 from prefect_swarm.blocks.llama.chat import ChatTemplate
 from prefect_swarm.blocks.llama.tools import style_of, without_tool_turns
 from prefect_swarm.errors import ModelError
+from quoted_texts import without_marks
 
 QWEN = """\
 {%- if tools %}<|im_start|>system
@@ -97,7 +100,7 @@ def test_other_templates_get_words(template: str) -> None:
     assert '"name": "weather", "description": "Of a city."' in text
     assert "Be brief." in text
     assert 'assistant: {"name": "weather", "arguments": {"city": "Rome"}}' in text
-    assert "user: Result of weather:\nsunny" in text
+    assert "user: Result of weather:\nsunny" in without_marks(text)
 
 
 def test_a_refusal_that_words_do_not_help_is_an_error() -> None:
@@ -114,10 +117,10 @@ def test_text_beside_a_call_is_kept_and_neighbours_are_merged() -> None:
             Message("user", "So?"),
         ]
     )
-    assert turns == (
+    assert [replace(turn, content=without_marks(turn.content)) for turn in turns] == [
         Message("assistant", 'I look.\n{"name": "weather", "arguments": {"city": "Rome"}}'),
         Message("user", "Result of weather:\n1\n\nResult of the tool:\n2\n\nSo?"),
-    )
+    ]
 
 
 def test_malformed_arguments_of_an_earlier_call_are_shown_as_they_are() -> None:

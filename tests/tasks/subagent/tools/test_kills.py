@@ -30,6 +30,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import FunctionToolset
+from quoted_texts import without_marks
 
 pytestmark = pytest.mark.usefixtures("swarm_home")
 
@@ -61,7 +62,9 @@ def answers(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
     """Calls whose ids are all equal, as some providers give them."""
     read = [p for m in messages for p in m.parts if isinstance(p, ToolReturnPart)]
     if len(read) == ALL:
-        return ModelResponse([TextPart(",".join(str(part.content) for part in read))])
+        return ModelResponse(
+            [TextPart(",".join(without_marks(str(part.content)) for part in read))]
+        )
     numbers = range(len(read), len(read) + AT_ONCE)
     return ModelResponse([ToolCallPart("count", {"n": n}, "call_0") for n in numbers])
 

@@ -26,6 +26,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.settings import ModelSettings
+from quoted_texts import without_marks
 from raw_mcp_server import PICTURE
 from raw_servers import raw_server
 
@@ -95,7 +96,7 @@ def test_a_model_that_takes_pictures_is_shown_them() -> None:
     assert asked(run_id, model) == "I saw 2."
     [(text, pictures)] = model.seen
     assert pictures == [PICTURE, PICTURE]
-    assert text.startswith("Here it is.\n[picture-")
+    assert without_marks(text).startswith("Here it is.\n[picture-")
     assert NOTE in text
 
 
