@@ -5,7 +5,6 @@ A `TaskIR` that validates is a DAG by construction, since a step may depend only
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
@@ -22,6 +21,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from .errors import InputError, PlanError
+from .formats.json_text import JsonProblem, read_json
 from .inputs.named import named_problem
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
 from .plan_rules import MAX_ITEMS, MAX_STEPS, PlanRules, with_any_agent
@@ -260,18 +260,10 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
     where = f" in {source}" if source else ""
     if isinstance(data, str):
         try:
-            data = json.loads(data)
-        except json.JSONDecodeError as error:
+            data = read_json(data, halves=True)
+        except JsonProblem as error:
             raise PlanError(
-                f"The plan{where} is not JSON: {error.msg} at line {error.lineno}, "
-                f"column {error.colno}.",
-                "Write it as docs/reference/task_ir.schema.json says.",
-                text,
-            ) from None
-        except (ValueError, RecursionError) as error:
-            # A number of thousands of digits, or thousands of brackets: a small model's loops.
-            raise PlanError(
-                f"The plan{where} can't be read as JSON: {error}.",
+                f"The plan{where} is not JSON: {error}.",
                 "Write it as docs/reference/task_ir.schema.json says.",
                 text,
             ) from None

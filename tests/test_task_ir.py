@@ -204,7 +204,7 @@ def test_what_is_not_json_is_refused_with_line_and_column() -> None:
 
 @pytest.mark.parametrize("looping", ["[" * 20_000, "7" * 20_000], ids=["brackets", "digits"])
 def test_a_model_that_loops_gives_a_plan_error(looping: str) -> None:
-    assert "can't be read as JSON" in problem(looping)
+    assert "is not JSON" in problem(looping)
 
 
 @pytest.mark.parametrize("other", ["null", "[]", "3", '"plan"'])

@@ -10,6 +10,7 @@ from typing import Any, cast
 import yaml
 from pydantic import ValidationError
 
+from ...formats.yaml_text import YamlProblem, plain_value, read_yaml
 from ...task_ir import PlanRules, TaskIR, check_objective, parse_plan
 
 __all__ = ["LineProblem", "marked", "plan_from", "plan_text", "problems_of", "without_marks"]
@@ -44,8 +45,16 @@ def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     represent = cast("Callable[..., yaml.ScalarNode]", cast("Any", dumper).represent_scalar)
     # What looks like a line's end to some readers and not to others is written as an escape.
     is_odd = any(char not in "\n\t" and not char.isprintable() for char in text)
-    style = '"' if is_odd else "|" if "\n" in text else None
+    style = '"' if is_odd or _is_read_otherwise(text) else "|" if "\n" in text else None
     return represent("tag:yaml.org,2002:str", text, style=style)
+
+
+def _is_read_otherwise(text: str) -> bool:
+    """Whether a text without quotes is read as something else, such as a number."""
+    try:
+        return plain_value(text) is not text
+    except ValueError:
+        return True
 
 
 _Dumper.add_representer(str, _text_node)
@@ -81,14 +90,10 @@ def _whole(data: Mapping[str, Any], before: TaskIR) -> dict[str, Any]:
 def problems_of(text: str, before: TaskIR, rules: PlanRules) -> TaskIR | tuple[LineProblem, ...]:
     """Return the plan that a text has, or all that is wrong with it, in the order of its lines."""
     try:
-        data: object = yaml.safe_load(text)
-        root = cast("yaml.Node | None", cast("Any", yaml).compose(text, Loader=yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        what = getattr(error, "problem", None) or "it can't be read"
-        return (LineProblem(mark.line + 1 if mark else 0, f"no YAML: {what}"),)
-    except RecursionError:
-        return (LineProblem(0, "it is nested too deeply"),)
+        data, root = read_yaml(text)
+    except YamlProblem as error:
+        where = f"no YAML at column {error.column}"
+        return (LineProblem(error.line, f"{where}: {error.problem}"),)
     if not isinstance(data, dict) or root is None:
         return (LineProblem(1, "a plan is a mapping with agents and steps"),)
     return _validated(cast("dict[str, Any]", data), root, before, rules)
@@ -112,6 +117,8 @@ def _located(
     for problem in error.errors(include_url=False):
         path, message = problem["loc"], problem["msg"].removeprefix("Value error, ")
         field = str(path[-1]) if path and isinstance(path[-1], str) else ""
+        if problem["type"] == "bool_type":
+            message = f"{message}: write true or false"
         words = f"{field}: {message}" if field else message
         line = _line_of(root, path) if path else _line_of_steps(root, data, words)
         yield LineProblem(line, " ".join(words.split()))

@@ -10,11 +10,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import Category, GateError
+from ...formats.json_text import JsonProblem, NotStrictError, read_json
 from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import run_tool
-from .strict import NotStrictError, nesting, read_json
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["JsonSchema", "check_schema"]
 
 _MOST_DIAGNOSTICS = 5
-_MOST_LEVELS = 100
-"""Deeper values would fail on the validator's own recursion, whatever the schema says."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +41,11 @@ class JsonSchema:
         """Parse the artifact and check it against the output's schema, where it has one."""
         try:
             value: Any = read_json(subject.artifact)
-        except json.JSONDecodeError as error:
-            message = f"not JSON: {error.msg}"
-            found = Diagnostic(message=message, line=error.lineno, column=error.colno)
-            return fault(Category.FORMAT, found)
         except NotStrictError as error:
             return fault(Category.FORMAT, *error.problems)
-        except (ValueError, RecursionError) as error:
-            return fault(Category.FORMAT, f"not JSON that can be read: {error}")
-        if (levels := nesting(value)) > _MOST_LEVELS:
-            found = f"it is nested {levels} levels deep, and may have {_MOST_LEVELS}"
+        except JsonProblem as error:
+            message = f"not JSON: {error.problem}"
+            found = Diagnostic(message=message, line=error.line, column=error.column)
             return fault(Category.FORMAT, found)
         schema = subject.output.json_schema or {}
         # A pattern can take for ever, and a thread that matches one can't be stopped.
