@@ -31,6 +31,8 @@ def schema_problem(schema: dict[str, Any]) -> str:
         return next(_bad_references(schema), "")
     except (RecursionError, ValueError):
         return _TOO_DEEP
+    except OverflowError as error:
+        return f"the output's JSON Schema has a pattern that can't be used: {error}"
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path)) or "its top level"
         return f"the output's JSON Schema is wrong at {where}: {error.message}"

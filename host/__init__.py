@@ -1,5 +1,5 @@
 """What the package needs of the machine that it runs on, looked at when it is imported.
 
-It imports the standard library and `errors` alone.
-May be imported by `blocks`, `toolsets`, `flows` and `cli`.
+`bounded` runs a script within bounds. It imports the standard library and `errors` alone.
+May be imported by `inputs`, `gates`, `blocks`, `toolsets`, `flows`, `evals` and `cli`.
 """
