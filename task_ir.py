@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from .errors import InputError, PlanError
-from .formats.json_text import JsonProblem, read_json
+from .formats.json_text import NoJsonError, read_json
 from .inputs.named import named_problem
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
 from .plan_rules import MAX_ITEMS, MAX_STEPS, PlanRules, with_any_agent
@@ -64,7 +64,7 @@ TierName = Literal["worker", "coder", "architect", "orchestrator"]
 TaskType = Literal["chat", "doc", "code", "ingest", "manage"]
 
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-_StepId = Annotated[str, StringConstraints(pattern=r"^S[1-9][0-9]*$")]
+_StepId = Annotated[str, StringConstraints(pattern=r"^S[1-9][0-9]{0,5}$")]
 
 
 class Agent(PlanPart):
@@ -261,7 +261,7 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
     if isinstance(data, str):
         try:
             data = read_json(data, halves=True)
-        except JsonProblem as error:
+        except NoJsonError as error:
             raise PlanError(
                 f"The plan{where} is not JSON: {error}.",
                 "Write it as docs/reference/task_ir.schema.json says.",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..flows.answer.answer_type import answer_problem
 from ..frozen import Frozen
-from ..host.bounded import BoundError, Bounds, answer_within
+from ..host.bounded import BoundError, ProcessBounds, answer_within
 from ..result import SwarmResult
 from ..text import one_line, plural
 from .cases import Checks, Words
@@ -17,7 +17,7 @@ from .cases import Checks, Words
 __all__ = ["Verdict", "verdicts_on"]
 
 _SCRIPT = Path(__file__).with_name("matching.py")
-_BOUNDS = Bounds(5.0)
+_BOUNDS = ProcessBounds(5.0)
 _SHOWN = 300  # characters of a reason
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from pydantic import ConfigDict, Field, ValidationError
 
 from ..errors import InputError
-from ..formats.json_text import JsonProblem, read_json
+from ..formats.json_text import NoJsonError, read_json
 from ..frozen import Frozen
 from ..gates import gates
 from ..result import SwarmResult
@@ -100,7 +100,7 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
 def _parse(text: str) -> object:
     try:
         return without_surrogates(read_json(text, halves=True))
-    except JsonProblem as error:
+    except NoJsonError as error:
         raise InputError(f"The line is not JSON: {error}.", _FORMS) from None
 
 

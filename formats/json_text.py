@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-__all__ = ["JsonProblem", "NotStrictError", "read_json"]
+__all__ = ["NoJsonError", "NotStrictError", "read_json"]
 
 _DEEPEST = 100
 """Levels of lists and objects: what reads the value level by level has room for so many."""
@@ -23,7 +23,7 @@ _MOST_PROBLEMS = 5
 _LONGEST = 40
 
 
-class JsonProblem(ValueError):  # noqa: N818 - it says what is wrong with a text, not with a program
+class NoJsonError(ValueError):
     """Why a text can't be read as JSON, and where; `line` and `column` count from 1."""
 
     def __init__(self, problem: str, line: int, column: int) -> None:
@@ -33,7 +33,7 @@ class JsonProblem(ValueError):  # noqa: N818 - it says what is wrong with a text
         self.column = column
 
 
-class NotStrictError(JsonProblem):
+class NotStrictError(NoJsonError):
     """A text that Python reads as JSON and others don't; `problems` say what is wrong where."""
 
     def __init__(self, problems: list[str], line: int, column: int) -> None:
@@ -51,18 +51,18 @@ def read_json(text: str, *, halves: bool = False) -> Any:
     Raises:
         NotStrictError: A key is there twice, a number is none or too large, a text has half of a
             character, or it is nested too deeply; says the place of the first.
-        JsonProblem: It isn't JSON, or too deep or too long a number to be read; says where.
+        NoJsonError: It isn't JSON, or too deep or too long a number to be read; says where.
     """
     try:
         value: Any = json.loads(text)
     except json.JSONDecodeError as error:
-        raise JsonProblem(error.msg, error.lineno, error.colno) from None
+        raise NoJsonError(error.msg, error.lineno, error.colno) from None
     except RecursionError:
         problem, at = next(_problems(text, halves), ("it is nested too deeply", 0))
-        raise JsonProblem(problem, *_place(text, at)) from None
+        raise NoJsonError(problem, *_place(text, at)) from None
     except ValueError as error:
         found = _DIGITS.search(text)
-        raise JsonProblem(str(error), *_place(text, found.start() if found else 0)) from None
+        raise NoJsonError(str(error), *_place(text, found.start() if found else 0)) from None
     if found := [*islice(_problems(text, halves), _MOST_PROBLEMS)]:
         raise NotStrictError([problem for problem, _ in found], *_place(text, found[0][1]))
     return value

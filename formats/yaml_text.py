@@ -16,7 +16,7 @@ import yaml
 from ..errors import InputError
 from ..text_files import read_text
 
-__all__ = ["Located", "YamlProblem", "plain_value", "read_yaml", "read_yaml_file"]
+__all__ = ["Located", "NoYamlError", "plain_value", "read_yaml", "read_yaml_file"]
 
 _LARGEST = 8 << 20
 """Characters; a file of texts that are written as blocks takes a few seconds."""
@@ -47,7 +47,7 @@ _NO_NUMBER = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _HALF = re.compile(r"[\ud800-\udfff]")
 
 
-class YamlProblem(ValueError):  # noqa: N818 - it says what is wrong with a text, not with a program
+class NoYamlError(ValueError):
     """Why a text can't be read as YAML, and where; `line` and `column` count from 1."""
 
     def __init__(self, problem: str, line: int, column: int) -> None:
@@ -88,7 +88,7 @@ def read_yaml_file(path: Path, noun: str, advice: str) -> Located:
     text = read_text(path, noun)
     try:
         return read_yaml(text)
-    except YamlProblem as error:
+    except NoYamlError as error:
         raise InputError(f"The {noun} {path} is not valid YAML: {error}.", advice) from None
 
 
@@ -96,11 +96,11 @@ def read_yaml(text: str) -> Located:
     """Read one document of plain data: texts, numbers, truth values, null, lists and mappings.
 
     Raises:
-        YamlProblem: It is not YAML, has a key twice, has what only other programs can make, refers
+        NoYamlError: It is not YAML, has a key twice, has what only other programs can make, refers
             to another place of itself, or is too large or too deep; says where.
     """
     if len(text) > _LARGEST:
-        raise YamlProblem(f"it has over {_LARGEST:,} characters: leave some out", 1, 1)
+        raise NoYamlError(f"it has over {_LARGEST:,} characters: leave some out", 1, 1)
     loader = None
     try:
         loader = _Loader(text)
@@ -111,14 +111,14 @@ def read_yaml(text: str) -> Located:
     except yaml.MarkedYAMLError as error:
         raise _located(error, text) from None
     except RecursionError:
-        raise YamlProblem("it is nested too deeply: make it flatter", 1, 1) from None
+        raise NoYamlError("it is nested too deeply: make it flatter", 1, 1) from None
     except (ValueError, OverflowError) as error:
         # An escape that stands for no character, for one.
-        if isinstance(error, YamlProblem) or loader is None:
+        if isinstance(error, NoYamlError) or loader is None:
             raise
         mark = loader.get_mark()
         problem = "an escape here stands for no character: write the character itself"
-        raise YamlProblem(problem, mark.line + 1, mark.column + 1) from None
+        raise NoYamlError(problem, mark.line + 1, mark.column + 1) from None
 
 
 def plain_value(text: str) -> Any:
@@ -196,7 +196,7 @@ def _value(node: yaml.Node) -> Any:
         name = _key(key)
         if name in found:
             first = next(earlier for earlier, _ in node.value if earlier.value == name)
-            raise YamlProblem(
+            raise NoYamlError(
                 f"{name[:60]!r} is there twice, first in line {first.start_mark.line + 1}:"
                 " leave one out",
                 *_place(key),
@@ -208,35 +208,35 @@ def _value(node: yaml.Node) -> Any:
 def _scalar(node: yaml.ScalarNode) -> Any:
     text: str = node.value
     if half := _HALF.search(text):
-        raise YamlProblem(f"{half[0]!a} is half of a character: leave it out", *_place(node))
+        raise NoYamlError(f"{half[0]!a} is half of a character: leave it out", *_place(node))
     if node.tag == f"{_TAG}str":
         return text
     try:
         value = plain_value(text)
     except ValueError as error:
-        raise YamlProblem(str(error), *_place(node)) from None
+        raise NoYamlError(str(error), *_place(node)) from None
     wanted = _KINDS.get(node.tag)
     if node.tag != _PLAIN and (wanted is None or type(value) not in wanted):
         kind = node.tag.removeprefix(_TAG)
-        raise YamlProblem(f"{text[:60]!r} is no {kind}: leave out the tag !!{kind}", *_place(node))
+        raise NoYamlError(f"{text[:60]!r} is no {kind}: leave out the tag !!{kind}", *_place(node))
     return value
 
 
 def _key(node: yaml.Node) -> str:
     """Return a key as it is written: JSON, which all this becomes, has texts alone there."""
     if not isinstance(node, yaml.ScalarNode):
-        raise YamlProblem("a list or a mapping is no key: write a text", *_place(node))
+        raise NoYamlError("a list or a mapping is no key: write a text", *_place(node))
     key: str = node.value
     if key == "<<" and node.tag == _PLAIN:
-        raise YamlProblem("<< takes over another mapping: write its fields out", *_place(node))
+        raise NoYamlError("<< takes over another mapping: write its fields out", *_place(node))
     if half := _HALF.search(key):
-        raise YamlProblem(f"{half[0]!a} is half of a character: leave it out", *_place(node))
+        raise NoYamlError(f"{half[0]!a} is half of a character: leave it out", *_place(node))
     return key
 
 
 def _check_tag(node: yaml.Node, kind: str) -> None:
     if node.tag != f"{_TAG}{kind}":
-        raise YamlProblem(f"a tag says that it is no {kind}: leave the tag out", *_place(node))
+        raise NoYamlError(f"a tag says that it is no {kind}: leave the tag out", *_place(node))
 
 
 def _place(node: yaml.Node) -> tuple[int, int]:
@@ -251,8 +251,8 @@ def _child(node: yaml.Node | None, part: str | int) -> yaml.Node | None:
     return None
 
 
-def _refused(event: Any, problem: str) -> YamlProblem:
-    return YamlProblem(problem, event.start_mark.line + 1, event.start_mark.column + 1)
+def _refused(event: Any, problem: str) -> NoYamlError:
+    return NoYamlError(problem, event.start_mark.line + 1, event.start_mark.column + 1)
 
 
 _ADVICE = (
@@ -263,16 +263,16 @@ _ADVICE = (
 )
 
 
-def _located(error: yaml.MarkedYAMLError, text: str) -> YamlProblem:
+def _located(error: yaml.MarkedYAMLError, text: str) -> NoYamlError:
     """Say what YAML's reader found wrong, and where, with what to do about what is often meant."""
     problem = " ".join(filter(None, (error.context, error.problem))) or "it can't be read"
     advice = next((advice for sign, advice in _ADVICE if sign.search(problem)), "mend it there")
     mark = error.problem_mark or error.context_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (text.count("\n") + 1, 1)
-    return YamlProblem(f"{problem}: {advice}", line, column)
+    return NoYamlError(f"{problem}: {advice}", line, column)
 
 
-def _unprintable(text: str, error: yaml.reader.ReaderError) -> YamlProblem:
+def _unprintable(text: str, error: yaml.reader.ReaderError) -> NoYamlError:
     at = error.position
     line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-    return YamlProblem(f"{text[at]!a} can't be in YAML: write it as an escape", line, column)
+    return NoYamlError(f"{text[at]!a} can't be in YAML: write it as an escape", line, column)

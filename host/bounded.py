@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-__all__ = ["BoundError", "Bounds", "answer_within"]
+__all__ = ["BoundError", "ProcessBounds", "answer_within"]
 
 _GRACE_S = 5.0
 _NO_MEMORY = 3
@@ -33,7 +33,7 @@ runpy.run_path(script, run_name="__main__")
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProcessBounds:
     """What the process may take; the seconds count its computing, and its waiting a little more."""
 
     seconds: float
@@ -49,7 +49,7 @@ class BoundError(Exception):
         self.over = over
 
 
-def answer_within(script: Path, data: bytes, bounds: Bounds, word: str = "") -> bytes:
+def answer_within(script: Path, data: bytes, bounds: ProcessBounds, word: str = "") -> bytes:
     """Return what a script writes to its standard output, of what it reads from its input.
 
     Files carry both, so that nothing waits for the other side.
@@ -83,7 +83,9 @@ def answer_within(script: Path, data: bytes, bounds: Bounds, word: str = "") -> 
     raise BoundError("", f"the process that reads it ended with {code}")
 
 
-def _ended(command: tuple[str, str], given: IO[bytes], answer: IO[bytes], bounds: Bounds) -> int:
+def _ended(
+    command: tuple[str, str], given: IO[bytes], answer: IO[bytes], bounds: ProcessBounds
+) -> int:
     most = (max(1, round(bounds.seconds)), bounds.memory_bytes, bounds.answer_bytes)
     options = ("-I", "-S", "-B", "-c", _BOOT)
     argv = [sys.executable, *options, *command, *map(str, most), *sys.path]

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..host.bounded import BoundError, Bounds, answer_within
+from ..host.bounded import BoundError, ProcessBounds, answer_within
 from ..text import whole_characters
 from .limits import MAX_PAGES, MAX_PDF_BYTES, MAX_PDF_S
 
 __all__ = ["pdf_text"]
 
 _GUEST = Path(__file__).with_name("pdf_guest.py")
-_BOUNDS = Bounds(MAX_PDF_S, answer_bytes=MAX_PDF_BYTES)
+_BOUNDS = ProcessBounds(MAX_PDF_S, answer_bytes=MAX_PDF_BYTES)
 _FIXES = {
     "time": "Save it anew in a viewer, or give only the pages that are needed.",
     "memory": "Save it anew in a viewer, or give only the pages that are needed.",
@@ -23,7 +23,7 @@ _FIXES = {
 }
 
 
-def pdf_text(data: bytes, name: str, bounds: Bounds = _BOUNDS) -> str:
+def pdf_text(data: bytes, name: str, bounds: ProcessBounds = _BOUNDS) -> str:
     """Return the text of a PDF, each page below a line that says which it is.
 
     Another process reads it, which may take so long and so much.

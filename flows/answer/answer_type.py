@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ...formats.json_text import JsonProblem, read_json
+from ...formats.json_text import NoJsonError, read_json
 from ...gates import format_diagnostics
 from ...gates.json.schema import check_schema
 from ...task_ir import describe
@@ -56,7 +56,7 @@ def answer_problem(text: str, schema: dict[str, Any], check: Callable[[str], str
     """
     try:
         value = read_json(text, halves=True)
-    except JsonProblem as error:
+    except NoJsonError as error:
         return f"it is not valid JSON: {error}"
     found = check_schema(schema, value)
     return format_diagnostics(found.diagnostics) if found.diagnostics else check(text)

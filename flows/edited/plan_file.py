@@ -10,13 +10,13 @@ from typing import Any, cast
 import yaml
 from pydantic import ValidationError
 
-from ...formats.yaml_text import YamlProblem, plain_value, read_yaml
+from ...formats.yaml_text import NoYamlError, plain_value, read_yaml
 from ...task_ir import PlanRules, TaskIR, check_objective, parse_plan
 
 __all__ = ["LineProblem", "marked", "plan_from", "plan_text", "problems_of", "without_marks"]
 
 _MARK = "# ERROR: "
-_STEP = re.compile(r"\bstep (S\d+)\b")
+_STEP = re.compile(r"\bstep (S[0-9]+)\b")
 _HEAD = """\
 # The plan as it would run. Save it to run it as it is then; leave it as it is, or empty, to be
 # asked again. Texts that the run was given are left out here, and stay.
@@ -91,7 +91,7 @@ def problems_of(text: str, before: TaskIR, rules: PlanRules) -> TaskIR | tuple[L
     """Return the plan that a text has, or all that is wrong with it, in the order of its lines."""
     try:
         data, root = read_yaml(text)
-    except YamlProblem as error:
+    except NoYamlError as error:
         where = f"no YAML at column {error.column}"
         return (LineProblem(error.line, f"{where}: {error.problem}"),)
     if not isinstance(data, dict) or root is None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Category, GateError
-from ...formats.json_text import JsonProblem, NotStrictError, read_json
-from ...host.bounded import BoundError, Bounds, answer_within
+from ...formats.json_text import NoJsonError, NotStrictError, read_json
+from ...host.bounded import BoundError, ProcessBounds, answer_within
 from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
@@ -23,7 +23,7 @@ __all__ = ["JsonSchema", "check_schema"]
 _SCRIPT = Path(__file__).with_name("validator.py")
 _MOST_WORK = 20_000
 """Keywords that are applied in this process: some tenths of a second."""
-_BOUNDS = Bounds(10.0)
+_BOUNDS = ProcessBounds(10.0)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class JsonSchema:
             value: Any = read_json(subject.artifact)
         except NotStrictError as error:
             return fault(Category.FORMAT, *error.problems)
-        except JsonProblem as error:
+        except NoJsonError as error:
             message = f"not JSON: {error.problem}"
             found = Diagnostic(message=message, line=error.line, column=error.column)
             return fault(Category.FORMAT, found)
@@ -60,7 +60,7 @@ class JsonSchema:
         return _finding(Misfits(*json.loads(output.stdout)))
 
 
-def check_schema(schema: dict[str, Any], value: Any, bounds: Bounds = _BOUNDS) -> Finding:
+def check_schema(schema: dict[str, Any], value: Any, bounds: ProcessBounds = _BOUNDS) -> Finding:
     """Check a value against a JSON Schema; what takes longer than the bounds doesn't fit."""
     if (finding := _found_here(schema, value)) is not None:
         return finding

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from ...errors import InputError
-from ...formats.json_text import JsonProblem
+from ...formats.json_text import NoJsonError
 from ...frozen import Frozen
 from ..calling.masking import secrets_in
 from ..names import checked_name
@@ -184,7 +184,7 @@ def read_servers(
         entries = servers_in(document)
     except FormError as error:
         raise InputError(f"{source}: {error}.", "Rename one of them.") from None
-    except JsonProblem as error:
+    except NoJsonError as error:
         raise InputError(f"{source} is not JSON: {error}.", _FORM) from None
     if entries is None:
         raise InputError(f"{source} has no object mcpServers.", _FORM)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...gates.sandbox import ProgramResult, SandboxLimits
 from ...inputs.limits import size
-from ...text import clean, one_line
+from ...text import clean, one_line, whole_characters
 from .job import CallOutcome
 
 __all__ = ["call_text"]
@@ -75,7 +75,9 @@ def _section(title: str, text: str) -> str:
 
 
 def _joined(parts: list[str]) -> str:
-    return "\n".join(part for part in parts if part) or "[nothing printed, and no value]"
+    # The system's names of files may be no UTF-8, which Python has as halves of characters.
+    text = whole_characters("\n".join(part for part in parts if part))
+    return text or "[nothing printed, and no value]"
 
 
 def _reasons(reasons: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from ....errors import InputError
-from ....formats.json_text import JsonProblem, read_json
+from ....formats.json_text import NoJsonError, read_json
 from ....task_ir import PlanRules, TaskIR
 from ...edited.plan_file import LineProblem, plan_from, problems_of
 
@@ -23,7 +23,7 @@ def plan_json(plan: TaskIR) -> str:
 def plan_of_text(text: str, before: TaskIR, rules: PlanRules) -> TaskIR | tuple[LineProblem, ...]:
     """Return the plan that a text has as JSON or YAML, or what is wrong with it by its lines."""
     # Not all JSON is YAML: a reader of YAML refuses some characters.
-    with suppress(JsonProblem, InputError):
+    with suppress(NoJsonError, InputError):
         data: object = read_json(text, halves=True)
         if isinstance(data, dict):
             return plan_from(cast("dict[str, Any]", data), before, rules)

@@ -21,7 +21,7 @@ def parse_jsonc(text: str) -> Any:
     """Return the data of a JSON text that may have comments and trailing commas.
 
     Raises:
-        JsonProblem: It is no such text, or has what readers understand differently, such as a key
+        NoJsonError: It is no such text, or has what readers understand differently, such as a key
             twice; says the line and the column.
     """
     text = _PART.sub(_blanked, text.removeprefix(_MARK))
