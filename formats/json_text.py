@@ -60,9 +60,11 @@ def read_json(text: str, *, halves: bool = False) -> Any:
     except RecursionError:
         problem, at = next(_problems(text, halves), ("it is nested too deeply", 0))
         raise NoJsonError(problem, *_place(text, at)) from None
-    except ValueError as error:
+    except ValueError:
+        # Python refuses to read a number of thousands of digits.
         found = _DIGITS.search(text)
-        raise NoJsonError(str(error), *_place(text, found.start() if found else 0)) from None
+        problem = "a number of thousands of digits is too long"
+        raise NoJsonError(problem, *_place(text, found.start() if found else 0)) from None
     if found := [*islice(_problems(text, halves), _MOST_PROBLEMS)]:
         raise NotStrictError([problem for problem, _ in found], *_place(text, found[0][1]))
     return value

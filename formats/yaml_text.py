@@ -20,7 +20,7 @@ __all__ = ["Located", "NoYamlError", "plain_value", "read_yaml", "read_yaml_file
 
 _LARGEST = 8 << 20
 """Characters; a file of texts that are written as blocks takes a few seconds."""
-_MOST_VALUES = 100_000
+_MOST_VALUES = 50_000
 _DEEPEST = 100
 _MOST_DIGITS = 300
 
