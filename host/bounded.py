@@ -12,7 +12,8 @@ from typing import IO, Literal
 
 __all__ = ["BoundError", "ProcessBounds", "answer_within"]
 
-_GRACE_S = 5.0
+_WAITING = 5
+"""Times its computing that it may take by the clock: a machine may have much else to do."""
 _NO_MEMORY = 3
 """What a script of ours exits with that finds no memory."""
 # An interpreter that reads no variables and no `.pth` files; it imports from where we do. The size
@@ -34,7 +35,7 @@ runpy.run_path(script, run_name="__main__")
 
 @dataclass(frozen=True, slots=True)
 class ProcessBounds:
-    """What the process may take; the seconds count its computing, and its waiting a little more."""
+    """What the process may take; the seconds count its computing."""
 
     seconds: float
     memory_bytes: int = 1 << 30
@@ -98,7 +99,7 @@ def _ended(
         start_new_session=True,
     )
     try:
-        return process.wait(bounds.seconds + _GRACE_S)
+        return process.wait(bounds.seconds * _WAITING + _WAITING)
     except subprocess.TimeoutExpired:
         raise BoundError("time", f"it takes more than {bounds.seconds:g} s") from None
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prefect_swarm.host.bounded import BoundError, ProcessBounds, answer_within
 
-BOUNDS = ProcessBounds(2.0, memory_bytes=256 << 20, answer_bytes=1 << 16)
+BOUNDS = ProcessBounds(1.0, memory_bytes=256 << 20, answer_bytes=1 << 16)
 
 
 def answer(folder: Path, code: str, data: bytes = b"", word: str = "") -> bytes:

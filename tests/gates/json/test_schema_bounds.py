@@ -24,20 +24,15 @@ def doubling(levels: int, word: str) -> dict[str, Any]:
     return {"$ref": "#/$defs/a0", "$defs": parts}
 
 
-@pytest.mark.parametrize("word", ["anyOf", "allOf", "oneOf"])
+@pytest.mark.parametrize(("word", "value"), [("anyOf", 7), ("allOf", "a"), ("oneOf", "a")])
 @pytest.mark.attack("parsers")
-def test_a_schema_that_doubles_with_each_level_is_stopped(word: str) -> None:
+def test_a_schema_that_doubles_with_each_level_is_stopped(word: str, value: object) -> None:
     with pytest.raises(TooMuchWorkError):
-        misfits(doubling(40, word), 7, 2_000)
+        misfits(doubling(40, word), value, 2_000)
 
 
 SLOW = {
     "a pattern": ({"pattern": "^(a+)+$"}, "a" * 40 + "!"),
-    "a pattern of alternatives": ({"pattern": "^(a|a)*$"}, "a" * 40 + "!"),
-    "a pattern of names": (
-        {"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False},
-        {"a" * 40 + "!": 1},
-    ),
     "all of them other ones": ({"uniqueItems": True}, [{"a": n} for n in range(20_000)]),
     "a choice on each level": (doubling(40, "anyOf"), 7),
 }
