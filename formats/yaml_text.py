@@ -104,7 +104,7 @@ def read_yaml(text: str) -> Located:
     loader = None
     try:
         loader = _Loader(text)
-        node = cast("yaml.Node | None", loader.get_single_node())
+        node = loader.get_single_node()
         return Located(None if node is None else _value(node), node)
     except yaml.reader.ReaderError as error:
         raise _unprintable(text, error) from None
@@ -116,7 +116,7 @@ def read_yaml(text: str) -> Located:
         # An escape that stands for no character, for one.
         if isinstance(error, NoYamlError) or loader is None:
             raise
-        mark = loader.get_mark()
+        mark: Any = cast("Any", loader).get_mark()
         problem = "an escape here stands for no character: write the character itself"
         raise NoYamlError(problem, mark.line + 1, mark.column + 1) from None
 
@@ -157,8 +157,8 @@ class _Loader(yaml.SafeLoader):
         self._values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = self.peek_event()
-        name = (event.anchor or "")[:60]
+        event: Any = cast("Any", self).peek_event()
+        name: str = (event.anchor or "")[:60]
         if isinstance(event, yaml.AliasEvent):
             raise _refused(event, f"*{name} repeats another place: write it out, or quote the text")
         if name:

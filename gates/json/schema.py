@@ -23,7 +23,7 @@ __all__ = ["JsonSchema", "check_schema"]
 _SCRIPT = Path(__file__).with_name("validator.py")
 _MOST_WORK = 20_000
 """Keywords that are applied in this process: some tenths of a second."""
-_BOUNDS = ProcessBounds(10.0)
+_BOUNDS = ProcessBounds(5.0)
 
 
 @dataclass(frozen=True)

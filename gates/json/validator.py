@@ -51,16 +51,17 @@ def misfits(schema: dict[str, Any], value: Any, most: int | None = None) -> Misf
         TooMuchWorkError: They were not enough.
     """
     # Here and not above: what imports the gates must not wait for it.
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend
+    from jsonschema import Draft202012Validator, validators
     from referencing import Registry
     from referencing.exceptions import Unresolvable
 
     own: Mapping[str, _Check] = Draft202012Validator.VALIDATORS  # pyright: ignore[reportUnknownMemberType]
-    made: Any = extend(Draft202012Validator, {} if most is None else _counted(own, most))
+    checks = {} if most is None else _counted(own, most)
+    made: Any = cast("Any", validators).extend(Draft202012Validator, checks)
     bare = {name: each for name, each in schema.items() if name != "$schema"}
     # A registry of its own: the default one fetches a schema's remote references.
-    errors = cast("Iterator[ValidationError]", made(bare, registry=Registry()).iter_errors(value))
+    registry: Registry[Any] = Registry()
+    errors = cast("Iterator[ValidationError]", made(bare, registry=registry).iter_errors(value))
     try:
         found = [f"{each.json_path}: {each.message}" for each in islice(errors, _MOST_FOUND)]
     except (Unresolvable, RecursionError, OverflowError, ValueError, TypeError) as error:
