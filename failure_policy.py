@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Literal, Self, cast
 
-import yaml
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -16,12 +15,15 @@ from pydantic import (
 )
 
 from .errors import Category, InputError
+from .formats.yaml_text import read_yaml_file
 from .frozen import Frozen
 from .result import Action
 from .task_ir import TIERS, OutputKind, TaskType, Tier, describe
-from .text_files import read_text
 
 __all__ = ["RULES", "Delegate", "Policy", "load_policy"]
+
+
+_FORM = "docs/reference/failures.md has its form."
 
 
 def _tuple(value: object) -> object:
@@ -132,16 +134,12 @@ def load_policy(path: Path) -> Policy:
     Raises:
         InputError: It can't be read, isn't YAML, or breaks a rule; says where.
     """
+    data = read_yaml_file(path, "policy", _FORM).value
     try:
-        data: Any = yaml.safe_load(read_text(path, "policy"))
-    except yaml.YAMLError as error:
-        problem = f"The policy {path} is not valid YAML: {error}."
-        raise InputError(problem, "Fix the file.") from None
-    try:
-        return Policy.model_validate(data or {})
+        return Policy.model_validate({} if data is None else data)
     except ValidationError as error:
         problems = "; ".join(describe(error))
         raise InputError(
             f"The policy {path} breaks a rule: {problems}.",
-            "docs/reference/failures.md has its form.",
+            _FORM,
         ) from None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .errors import StorageError
+from .text import count_in
 
 __all__ = [
     "HOME_VARIABLE",
@@ -169,8 +170,8 @@ def create_once(path: Path, text: str) -> None:
 
 def is_left_unfinished(path: Path) -> bool:
     """Say whether the process is gone that an unfinished file's name begins with."""
-    number = path.name.partition("-")[0]
-    return not number.isdecimal() or not process_lives(int(number))
+    number = count_in(path.name.partition("-")[0])
+    return number is None or not process_lives(number)
 
 
 def process_lives(number: int) -> bool:

@@ -4,14 +4,17 @@ against it. Pure: nothing is fetched.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, cast
 
 from pydantic_core import to_json
 
+from .formats.nesting import is_nested_over
+
 __all__ = ["schema_problem"]
 
-_DEEPEST = 64
+_DEEPEST = 63
 """Levels of lists and objects; far fewer than exhaust the stack of any Python we run on."""
 _REFERENCES = ("$ref", "$dynamicRef")
 _TOO_DEEP = "the output's JSON Schema is nested too deeply"
@@ -23,31 +26,30 @@ def schema_problem(schema: dict[str, Any]) -> str:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
-    if _is_too_deep(schema):
+    if is_nested_over(_DEEPEST, schema):
         return _TOO_DEEP
     try:
+        if problem := _not_json(schema):
+            return problem
         Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownMemberType]
-        to_json(schema)
         return next(_bad_references(schema), "")
     except (RecursionError, ValueError):
         return _TOO_DEEP
+    except OverflowError as error:
+        return f"the output's JSON Schema has a pattern that can't be used: {error}"
     except SchemaError as error:
         where = "/".join(map(str, error.absolute_path)) or "its top level"
         return f"the output's JSON Schema is wrong at {where}: {error.message}"
 
 
-def _is_too_deep(schema: dict[str, Any]) -> bool:
-    level: list[Any] = [schema]
-    for _ in range(_DEEPEST):
-        # By identity: a value that contains itself twice would double with each level.
-        level = [*{id(value): value for parent in level for value in _children(parent)}.values()]
-    return bool(level)
-
-
-def _children(parent: Any) -> list[Any]:
-    if isinstance(parent, dict):
-        return [*cast("dict[str, Any]", parent).values()]
-    return cast("list[Any]", parent) if isinstance(parent, list) else []
+def _not_json(schema: dict[str, Any]) -> str:
+    """Say what of a schema JSON can't hold: code may give anything."""
+    try:
+        to_json(schema)
+        json.dumps(schema, allow_nan=False)
+    except (ValueError, TypeError) as error:
+        return f"the output's JSON Schema has what JSON can't hold: {error}"
+    return ""
 
 
 def _bad_references(schema: dict[str, Any]) -> Iterator[str]:

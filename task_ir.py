@@ -5,7 +5,6 @@ A `TaskIR` that validates is a DAG by construction, since a step may depend only
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
@@ -19,9 +18,11 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_core import ErrorDetails
 
 from .errors import InputError, PlanError
+from .formats.clauses import STEP_ID, describe
+from .formats.json_text import NoJsonError, read_json
+from .formats.nesting import is_nested_over
 from .inputs.named import named_problem
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
 from .plan_rules import MAX_ITEMS, MAX_STEPS, PlanRules, with_any_agent
@@ -63,8 +64,10 @@ TierName = Literal["worker", "coder", "architect", "orchestrator"]
 """Whatever has a model of its own: a subagents' tier, or the orchestrator."""
 TaskType = Literal["chat", "doc", "code", "ingest", "manage"]
 
+_DEEPEST = 100
+"""Levels of lists and objects; a JSON Schema within a plan has no more than 64."""
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
-_StepId = Annotated[str, StringConstraints(pattern=r"^S[1-9][0-9]*$")]
+_StepId = Annotated[str, StringConstraints(pattern=rf"^{STEP_ID.pattern}$")]
 
 
 class Agent(PlanPart):
@@ -260,21 +263,19 @@ def parse_plan(data: object, rules: PlanRules | None = None, *, source: str = ""
     where = f" in {source}" if source else ""
     if isinstance(data, str):
         try:
-            data = json.loads(data)
-        except json.JSONDecodeError as error:
+            data = read_json(data, halves=True)
+        except NoJsonError as error:
             raise PlanError(
-                f"The plan{where} is not JSON: {error.msg} at line {error.lineno}, "
-                f"column {error.colno}.",
+                f"The plan{where} is not JSON: {error}.",
                 "Write it as docs/reference/task_ir.schema.json says.",
                 text,
             ) from None
-        except (ValueError, RecursionError) as error:
-            # A number of thousands of digits, or thousands of brackets: a small model's loops.
-            raise PlanError(
-                f"The plan{where} can't be read as JSON: {error}.",
-                "Write it as docs/reference/task_ir.schema.json says.",
-                text,
-            ) from None
+    if is_nested_over(_DEEPEST, data):
+        raise PlanError(
+            f"The plan{where} is nested too deeply, over {_DEEPEST} levels, or contains itself.",
+            "Write it as docs/reference/task_ir.schema.json says.",
+            text,
+        )
     try:
         return TaskIR.model_validate(without_surrogates(data), context=rules or PlanRules())
     except ValidationError as error:
@@ -324,39 +325,6 @@ def final_step(steps: Sequence[Step]) -> str | None:
 def is_orchestrated(plan: TaskIR | None) -> bool:
     """Say whether the orchestrator has a plan to write, or an answer from several ends."""
     return plan is None or (plan.final_step or final_step(plan.steps)) is None
-
-
-def describe(error: ValidationError, data: object = None) -> list[str]:
-    """Say each problem of a validation error in one clause, naming the step where it has one."""
-    problems = error.errors(include_url=False)
-    within = {
-        problem["loc"][:length] for problem in problems for length in range(len(problem["loc"]))
-    }
-    # A list that has a bad entry is reported as too short as well; the entry says it all.
-    return [
-        _clause(problem, data)
-        for problem in problems
-        if not (problem["type"] == "too_short" and problem["loc"] in within)
-    ]
-
-
-def _clause(problem: ErrorDetails, data: object) -> str:
-    message = problem["msg"].removeprefix("Value error, ")
-    path = list(problem["loc"])
-    where = ".".join(map(str, path))
-    if len(path) >= 2 and path[0] == "steps" and isinstance(path[1], int):
-        where = ".".join([_step_name(data, path[1]), *map(str, path[2:])])
-    given = (
-        "" if isinstance(problem["input"], dict | list | tuple) else f" (got {problem['input']!r})"
-    )
-    return f"{where}: {message}{given}" if where else message
-
-
-def _step_name(data: object, index: int) -> str:
-    try:
-        return f"step {cast('Any', data)['steps'][index]['id']}"
-    except (KeyError, TypeError, IndexError):
-        return f"step number {index + 1}"
 
 
 def _check_dependencies(step: Step, earlier: set[str], ids: set[str]) -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "BYTES_PER_TOKEN",
     "clean",
     "code_span",
+    "count_in",
     "dollars",
     "duration",
     "encoded",
@@ -276,6 +277,16 @@ def duration(seconds: float) -> str:
 def dollars(usd: float) -> str:
     """Write an amount of US dollars: $0.0123."""
     return f"${usd:.4f}"
+
+
+def count_in(text: str) -> int | None:
+    """Return the number that a text is in decimal digits; None if it is none.
+
+    Digits of other scripts are none, nor are more than 18 of them: nothing is counted so far, and
+    Python refuses to read thousands.
+    """
+    is_count = text.isascii() and text.isdecimal() and len(text) <= 18
+    return int(text) if is_count else None
 
 
 def plural(count: int, noun: str) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 from .errors import InputError
 
 __all__ = ["decoded", "encoding_problem", "file_problem", "read_text"]
 
 _BOM = "\ufeff"
+_LARGEST = 256 << 20
+"""Bytes of a file that is read as a whole; a device may have no end."""
 
 
 def read_text(path: Path, what: str = "file", advice: str = "", *, whole: bool = False) -> str:
@@ -29,10 +32,23 @@ def read_text(path: Path, what: str = "file", advice: str = "", *, whole: bool =
     is_stdin = str(path) == "-"
     name = "text on standard input" if is_stdin else f"{what} {path}"
     try:
-        data = sys.stdin.buffer.read() if is_stdin else path.read_bytes()
+        data = _bytes_of(sys.stdin.buffer) if is_stdin else _file_bytes(path)
     except (OSError, ValueError) as error:
         raise file_problem(name, error, advice) from None
+    if len(data) > _LARGEST:
+        raise InputError(
+            f"The {name} has more than {_LARGEST >> 20} MiB.", "Give a smaller one, or its parts."
+        )
     return decoded(data, name, whole=whole)
+
+
+def _file_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return _bytes_of(file)
+
+
+def _bytes_of(file: BinaryIO) -> bytes:
+    return file.read(_LARGEST + 1)
 
 
 def decoded(data: bytes, name: str, *, whole: bool = False) -> str:

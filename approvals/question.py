@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from ..frozen import Frozen
+from ..text import count_in
 
 __all__ = [
     "MOST_KEPT",
@@ -148,4 +149,4 @@ def numbered(name: str, number: int) -> str:
 def number_of(question: str) -> int:
     """Return which question of its name one is, by its id."""
     number = question.rpartition("#")[2] if "#" in question else ""
-    return int(number) if number.isdecimal() else 1
+    return 1 if (found := count_in(number)) is None else found

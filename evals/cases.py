@@ -14,7 +14,7 @@ __all__ = ["CaseSpec", "CasesSpec", "Checks", "JudgeSpec", "Words"]
 
 
 class _Written(Frozen):
-    """What a person writes: nothing is converted, so a `no` that YAML takes for false is named."""
+    """What a person writes: nothing is converted, so a number in the place of a text is named."""
 
     model_config = ConfigDict(strict=True, populate_by_name=True)
 

@@ -1,18 +1,23 @@
-"""Whether a run is as its case wants it. Pure."""
+"""Whether a run is as its case wants it."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from ..flows.answer.answer_type import answer_problem
 from ..frozen import Frozen
+from ..host.bounded import BoundError, ProcessBounds, answer_within
 from ..result import SwarmResult
 from ..text import one_line, plural
 from .cases import Checks, Words
 
 __all__ = ["Verdict", "verdicts_on"]
 
+_SCRIPT = Path(__file__).with_name("matching.py")
+_BOUNDS = ProcessBounds(5.0)
 _SHOWN = 300  # characters of a reason
 
 
@@ -47,10 +52,18 @@ def _answered(checks: Checks, answer: str) -> Iterator[Verdict]:
     if checks.words is not None:
         yield _verdict("words", "; ".join(_words(checks.words, answer)))
     if checks.matches:
-        missing = [each for each in checks.matches if not re.search(each, answer)]
-        yield _verdict("matches", f"nothing matches {', '.join(missing)}" if missing else "")
+        yield _verdict("matches", _unmatched(checks.matches, answer))
     if checks.answer_schema is not None:
         yield _verdict("schema", answer_problem(answer, checks.answer_schema, lambda _: ""))
+
+
+def _unmatched(patterns: list[str], answer: str) -> str:
+    try:
+        found = answer_within(_SCRIPT, json.dumps([patterns, answer]).encode(), _BOUNDS)
+    except BoundError as error:
+        return f"whether {', '.join(patterns)} can be found is not known: {error}"
+    missing: list[str] = json.loads(found)
+    return f"nothing matches {', '.join(missing)}" if missing else ""
 
 
 def _words(words: Words, answer: str) -> Iterator[str]:

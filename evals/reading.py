@@ -16,17 +16,20 @@ from pydantic_core import ErrorDetails, to_jsonable_python
 
 from ..errors import InputError
 from ..flows.given.merging import with_inputs
+from ..formats.yaml_text import Located, read_yaml_file
 from ..gates import gates
 from ..inputs.reading import given_together, read_paths
 from ..task_ir import PlanRules, TaskIR, load_plan
 from ..text import one_line
-from ..text_files import read_text
 from .cases import CaseSpec, CasesSpec, Checks
-from .located import Located, read_yaml
 
 __all__ = ["EvalCase", "EvalCases", "read_cases"]
 
 _FORM = "docs/how-to/evaluate.md has the form."
+_HINTS = {
+    "string_type": ", which has to be quoted to be a text",
+    "bool_type": ", and true and false are the truth values",
+}
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
@@ -84,11 +87,7 @@ def read_cases(path: Path, times: int | None, max_steps: int) -> EvalCases:
 
 
 def _spec(path: Path) -> CasesSpec:
-    text = read_text(path, "cases file")
-    try:
-        found = read_yaml(text)
-    except ValueError as error:
-        raise InputError(f"The cases file {path} is not valid YAML: {error}.", _FORM) from None
+    found = read_yaml_file(path, "cases file", _FORM)
     data: object = found.value
     if not isinstance(data, dict) or not cast("dict[str, Any]", data).get("cases"):
         raise InputError(
@@ -126,8 +125,8 @@ def _clause(problem: ErrorDetails, found: Located) -> str:
         where = ": ".join(filter(None, (label, ".".join(map(str, path[2:])))))
     message = problem["msg"].removeprefix("Value error, ")
     value = "" if isinstance(given, dict | list) else f" (got {one_line(repr(given), 60)})"
-    quoted = ", which has to be quoted to be a text" if problem["type"] == "string_type" else ""
-    return f"line {found.line_of(path)}: {where}: {message}{value}{quoted if value else ''}"
+    hint = _HINTS.get(problem["type"], "") if value else ""
+    return f"line {found.line_of(path)}: {where}: {message}{value}{hint}"
 
 
 def _case(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -120,8 +121,9 @@ async def _run(case: EvalCase, options: SwarmOptions) -> _Ended:
 class _Checked(Evaluator[_Job, _Ended, None]):
     """All checks but the judge's."""
 
-    def evaluate(self, ctx: EvaluatorContext[_Job, _Ended, None]) -> EvaluatorOutput:
-        found = verdicts_on(ctx.inputs.case.checks, ctx.output.result, ctx.output.error)
+    async def evaluate(self, ctx: EvaluatorContext[_Job, _Ended, None]) -> EvaluatorOutput:
+        checks, ended = ctx.inputs.case.checks, ctx.output
+        found = await asyncio.to_thread(verdicts_on, checks, ended.result, ended.error)
         return {each.check: EvaluationReason(each.passed, each.reason) for each in found}
 
 

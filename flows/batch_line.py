@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, cast
 
 from pydantic import ConfigDict, Field, ValidationError
 
 from ..errors import InputError
+from ..formats.json_text import NoJsonError, read_json
 from ..frozen import Frozen
 from ..gates import gates
 from ..result import SwarmResult
@@ -99,8 +99,8 @@ def read_line(text: str, options: SwarmOptions) -> BatchJob:
 
 def _parse(text: str) -> object:
     try:
-        return without_surrogates(json.loads(text))
-    except (ValueError, RecursionError) as error:
+        return without_surrogates(read_json(text, halves=True))
+    except NoJsonError as error:
         raise InputError(f"The line is not JSON: {error}.", _FORMS) from None
 
 

@@ -94,7 +94,9 @@ async def swarm(
             result = await run(whole_characters(objective), plan=plan, options=chosen)
         except PausedRun as error:
             raise left_waiting(error) from None
-        if asked is None or answer_problem(result.answer, asked.schema, answer_check()):
+        if asked is None or await asyncio.to_thread(
+            answer_problem, result.answer, asked.schema, answer_check()
+        ):
             return result
     return result.model_copy(update={"output": asked.adapter.validate_json(result.answer)})
 

@@ -1,6 +1,6 @@
 """What the package needs of the machine that it runs on, looked at when it is imported.
 
-It imports the standard library, `errors` and `text` alone.
-May be imported by `model_names`, `settings`, `events`, `memory`, `blocks`, `toolsets`,
-`serve`, `flows` and `cli`.
+`bounded` runs a script within bounds. It imports the standard library, `errors` and `text` alone.
+May be imported by `model_names`, `settings`, `events`, `memory`, `inputs`, `gates`, `blocks`,
+`toolsets`, `serve`, `flows`, `evals` and `cli`.
 """

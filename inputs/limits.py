@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from ..errors import InputError
 
-__all__ = ["MAX_FILES", "MAX_FILE_BYTES", "MAX_PAGES", "MAX_TEXT_BYTES", "check_total", "size"]
+__all__ = [
+    "MAX_FILES",
+    "MAX_FILE_BYTES",
+    "MAX_PAGES",
+    "MAX_PDF_BYTES",
+    "MAX_PDF_S",
+    "MAX_TEXT_BYTES",
+    "check_total",
+    "size",
+]
 
 MAX_FILE_BYTES = 32 << 20
 """Bytes of a file: a PDF with pictures has more bytes than text, and all are read into memory."""
@@ -15,6 +24,10 @@ MAX_FILES = 200
 """Files of a run: a folder with more is likely one that was not meant."""
 MAX_PAGES = 2000
 """Pages of a PDF: taking the text out of so many takes about a minute."""
+MAX_PDF_S = 120.0
+"""Seconds of computing that reading a PDF may take: the most pages of usual ones take half."""
+MAX_PDF_BYTES = 32 << 20
+"""Bytes of a PDF's texts, as JSON: four times what a run may be given."""
 
 
 def size(count: int) -> str:

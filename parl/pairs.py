@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import InputError, PlanError
+from ..formats.json_text import NoJsonError, read_json
 from ..task_ir import parse_plan
 from ..tasks.planner.adapter.line_format import flat, read_lines, write_lines
 from ..text_files import read_text
@@ -35,8 +35,8 @@ _FORMAT = 'Write {"objective": "…", "plan": "1. Name: What to do\\n2. …"} on
 
 def _read_pair(place: str, line: str) -> tuple[str, str]:
     try:
-        value = json.loads(line)
-    except ValueError as error:
+        value = read_json(line, halves=True)
+    except NoJsonError as error:
         raise InputError(f"{place} is not valid JSON: {error}.", _FORMAT) from None
     fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     objective, plan = fields.get("objective"), fields.get("plan")

@@ -104,7 +104,7 @@ def _may_say(path: Path) -> bool:
 def _table_says(name: str, data: bytes) -> bool:
     try:
         table: dict[str, Any] = tomllib.loads(data.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError):
+    except (ValueError, RecursionError):
         return True  # Prefect says what is wrong.
     if name == "pyproject.toml":
         table = table.get("tool", {}).get("prefect", {})

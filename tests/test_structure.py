@@ -15,6 +15,7 @@ LAYERS = (
         "errors",
         "exit_codes",
         "files",
+        "formats",
         "frozen",
         "host",
         "inputs",

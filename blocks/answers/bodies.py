@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from html import unescape
 from typing import Any, cast
 
+from ...text import count_in
+
 __all__ = ["Codes", "codes_of", "is_page", "message_of"]
 
 _DEEPEST = 8
@@ -65,7 +67,7 @@ def is_page(text: str) -> bool:
 def codes_of(body: object) -> Codes:
     """Return the codes of an error's body, wherever they are."""
     found = [str(code) for code in _codes(body, 0)]
-    statuses = [int(code) for code in found if code.isdigit() and 400 <= int(code) < 600]
+    statuses = [code for code in map(count_in, found) if code is not None and 400 <= code < 600]
     return Codes(statuses[0] if statuses else None, frozenset(code.lower() for code in found))
 
 

@@ -220,4 +220,5 @@ def wait_in(words: str) -> float | None:
 
 
 def _number(text: str) -> int:
-    return int(re.sub(r"[,._]", "", text))
+    digits = re.sub(r"[,._]", "", text)
+    return int(digits[:18])

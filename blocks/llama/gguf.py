@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import stat
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.util import find_spec
@@ -75,19 +76,33 @@ def check_gguf(path: str | Path, noun: str, if_missing: str) -> Path:
     Raises:
         ModelError: It is missing, a folder, unreadable, another format, or ends too early.
     """
-    path = Path(path).expanduser()
-    if path.is_dir():
-        raise ModelError(f"The {noun} {path} is a folder.", "Give the path of a .gguf file in it.")
+    path = Path(path)
     try:
-        stat = path.stat()
-        _read(path.resolve(), stat.st_size, stat.st_mtime_ns, noun)
+        path = path.expanduser()
+        found = path.stat()
+        _check_kind(path, found.st_mode, noun)
+        _read(path.resolve(), found.st_size, found.st_mtime_ns, noun)
+        return path.resolve()
     except FileNotFoundError:
         raise ModelError(f"The {noun} {path} doesn't exist.", if_missing) from None
-    except OSError as error:
+    except PermissionError as error:
         raise ModelError(
             f"The {noun} {path} can't be read: {error.strerror}.", "Check its permissions."
         ) from None
-    return path.resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        # A name that no file has: with a NUL, too long, or of a user that isn't known.
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise ModelError(f"The {noun} {path} can't be read: {why}.", "Check the path.") from None
+
+
+def _check_kind(path: Path, mode: int, noun: str) -> None:
+    """Refuse what is no plain file: a pipe would be waited for, without end."""
+    if stat.S_ISDIR(mode):
+        raise ModelError(f"The {noun} {path} is a folder.", "Give the path of a .gguf file in it.")
+    if not stat.S_ISREG(mode):
+        raise ModelError(
+            f"The {noun} {path} is a pipe or a device.", "Give the path of a .gguf file."
+        )
 
 
 def chat_template_of(path: Path) -> str:
@@ -97,8 +112,8 @@ def chat_template_of(path: Path) -> str:
 
 def read_strings(path: Path, noun: str) -> Mapping[str, str]:
     """Return the texts in the header of a file that passed `check_gguf`, by key."""
-    stat = path.stat()
-    return _read(path, stat.st_size, stat.st_mtime_ns, noun).strings
+    found = path.stat()
+    return _read(path, found.st_size, found.st_mtime_ns, noun).strings
 
 
 def read_numbers(path: Path, noun: str) -> Mapping[str, int]:
@@ -106,20 +121,20 @@ def read_numbers(path: Path, noun: str) -> Mapping[str, int]:
 
     Of an array with a number for each layer, it is the largest.
     """
-    stat = path.stat()
-    return _read(path, stat.st_size, stat.st_mtime_ns, noun).numbers
+    found = path.stat()
+    return _read(path, found.st_size, found.st_mtime_ns, noun).numbers
 
 
 def read_reals(path: Path, noun: str) -> Mapping[str, float]:
     """Return the other numbers in the header of a file that passed `check_gguf`, by key."""
-    stat = path.stat()
-    return _read(path, stat.st_size, stat.st_mtime_ns, noun).reals
+    found = path.stat()
+    return _read(path, found.st_size, found.st_mtime_ns, noun).reals
 
 
 def read_tensors(path: Path, noun: str) -> tuple[Tensor, ...]:
     """Return the tensors in the header of a file that passed `check_gguf`."""
-    stat = path.stat()
-    return _read(path, stat.st_size, stat.st_mtime_ns, noun).tensors
+    found = path.stat()
+    return _read(path, found.st_size, found.st_mtime_ns, noun).tensors
 
 
 @lru_cache(maxsize=64)

@@ -22,6 +22,14 @@ _MOST_LAYERS = 1024
 
 _MOST_DIMENSIONS = 4
 """GGML's tensors have no more."""
+_MOST_ENTRIES = 1 << 16
+"""Key-values, and tensors: the largest models have some thousands."""
+_MOST_TEXTS = 1 << 22
+"""Texts of all arrays: a vocabulary has some hundred thousand, and its merges as many."""
+_LONGEST_TEXT = 64 << 20
+"""Bytes: some files have a whole tokenizer as one text."""
+_LARGEST_HEADER = 1 << 30
+"""Bytes before the tensors' own."""
 
 
 class Tensor(NamedTuple):
@@ -63,7 +71,7 @@ def read_header(data: mmap.mmap) -> GgufHeader | None:
     """Read the header of a file that begins with GGUF's magic.
 
     Returns:
-        None if a length or offset in it points outside the file.
+        None if a length or offset in it points outside the file, or a count is of no model.
     """
     try:
         return _Reader(data).header()
@@ -72,7 +80,7 @@ def read_header(data: mmap.mmap) -> GgufHeader | None:
 
 
 class _DamagedError(Exception):
-    """A length or offset in the file points outside of it."""
+    """A length or offset in the file points outside of it, or a count is of no model."""
 
 
 class _Reader:
@@ -84,9 +92,12 @@ class _Reader:
         self._strings: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
         self._reals: dict[str, float] = {}
+        self._texts = 0
 
     def header(self) -> GgufHeader:
         tensors, pairs = self._u64(), self._u64()
+        if max(tensors, pairs) > _MOST_ENTRIES:
+            raise _DamagedError
         for _ in range(pairs):
             self._read_pair()
         found = [self._tensor() for _ in range(tensors)]
@@ -118,6 +129,9 @@ class _Reader:
         if items in _INTEGERS and 0 < count <= _MOST_LAYERS:
             return max(self._integer(items) for _ in range(count))
         if items == _STRING:
+            self._texts += count
+            if self._texts > _MOST_TEXTS:
+                raise _DamagedError
             for _ in range(count):
                 self._string()
         else:
@@ -144,7 +158,7 @@ class _Reader:
         length = self._u64()
         start = self._at
         self._at += length
-        if self._at > len(self._data):
+        if length > _LONGEST_TEXT or self._at > min(len(self._data), _LARGEST_HEADER):
             raise _DamagedError
         return self._data[start : self._at]
 

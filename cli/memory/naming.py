@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ...errors import InputError
 from ...memory.episode import LogEntry, Selection
 from ...memory.run_names import find_run_id
+from ...text import count_in
 
 if TYPE_CHECKING:
     from ...memory.store import Store
@@ -52,7 +53,8 @@ def _apart(store: Store, namespace: str, name: str) -> tuple[str, str | None, in
     if not slash:
         return find_run_id(store.log, namespace, tail), None, None
     step, dot, number = tail.rpartition(".")
-    if dot and not number.isdecimal():
+    attempt = count_in(number)
+    if dot and attempt is None:
         raise InputError(f"{name!r} names no attempt.", "Write it as RUN/STEP.ATTEMPT: 12ab/S1.2")
     run = find_run_id(store.log, namespace, head)
-    return (run, step, int(number)) if dot else (run, tail, None)
+    return (run, step, attempt) if dot else (run, tail, None)

@@ -65,6 +65,9 @@ def plan_page() -> str:
         "A plan is a `TaskIR`, as JSON; `edit` and `fork --plan` take YAML, too. A step may need earlier steps alone, so a plan that is valid has no circle. "
         "[The JSON Schema](task_ir.schema.json) says the same for programs, and "
         "[plans that ran](../background/plans.md) are examples.",
+        "Files are read within bounds: 100 levels of lists and mappings, numbers that can be held, each key once. YAML is plain data, "
+        "without aliases, merge keys and tags for programs. What is wrong is named with line and column. A schema fetches nothing, "
+        "and what it takes too long to apply doesn't fit.",
     ]
     for model in (TaskIR, Agent, Step, Output, Example, StepSettings, Escalation):
         parts += [f"## {model.__name__}\n\n{_doc(model)}", _fields(model)]

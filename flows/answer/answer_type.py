@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ...formats.json_text import NoJsonError, read_json
 from ...gates import format_diagnostics
 from ...gates.json.schema import check_schema
 from ...task_ir import describe
@@ -50,10 +50,13 @@ def answer_check() -> Callable[[str], str]:
 
 
 def answer_problem(text: str, schema: dict[str, Any], check: Callable[[str], str]) -> str:
-    """Say why a text isn't JSON that fits a schema and passes a check; "" if it is."""
+    """Say why a text isn't JSON that fits a schema and passes a check; "" if it is.
+
+    It may take seconds, so that an event loop has a thread do it.
+    """
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = read_json(text, halves=True)
+    except NoJsonError as error:
         return f"it is not valid JSON: {error}"
     found = check_schema(schema, value)
     return format_diagnostics(found.diagnostics) if found.diagnostics else check(text)

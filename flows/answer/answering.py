@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -93,7 +94,7 @@ class Answering:
         """Have it written as JSON that fits the schema, told each time what was wrong."""
         if not outputs:
             return RunAnswer("")
-        if len(outputs) == 1 and not self._problem(text := _as_json(outputs[0].text)):
+        if len(outputs) == 1 and not await self._problem(text := _as_json(outputs[0].text)):
             return RunAnswer(text)
         problem = ""
         for number in range(1, _TRIES + 1):
@@ -104,14 +105,15 @@ class Answering:
                 trouble = f"The answer could not be written: {result.error}"
                 return RunAnswer(join_outputs(outputs), self.usage, trouble)
             text = _as_json(result.text)
-            problem = result.error if result.category is not None else self._problem(text)
+            problem = result.error if result.category is not None else await self._problem(text)
             if not problem:
                 return RunAnswer(text, self.usage)
         trouble = f"The answer doesn't fit its type: {problem}"
         return RunAnswer(join_outputs(outputs), self.usage, trouble)
 
-    def _problem(self, text: str) -> str:
-        return answer_problem(text, self.context.options.answer_schema or {}, self.check)
+    async def _problem(self, text: str) -> str:
+        schema = self.context.options.answer_schema or {}
+        return await asyncio.to_thread(answer_problem, text, schema, self.check)
 
     def _request(
         self,

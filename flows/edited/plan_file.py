@@ -10,13 +10,14 @@ from typing import Any, cast
 import yaml
 from pydantic import ValidationError
 
+from ...formats.yaml_text import NoYamlError, plain_value, read_yaml
 from ...task_ir import PlanRules, TaskIR, check_objective, parse_plan
 from ...text import visible
 
 __all__ = ["LineProblem", "marked", "plan_from", "plan_text", "problems_of", "without_marks"]
 
 _MARK = "# ERROR: "
-_STEP = re.compile(r"\bstep (S\d+)\b")
+_STEP = re.compile(r"\bstep (S[0-9]+)\b")
 _HEAD = """\
 # The plan as it would run. Save it to run it as it is then; leave it as it is, or empty, to be
 # asked again. Texts that the run was given are left out here, and stay.
@@ -45,8 +46,16 @@ def _text_node(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     represent = cast("Callable[..., yaml.ScalarNode]", cast("Any", dumper).represent_scalar)
     # What is hidden, or a line's end to some readers and not to others, is written as an escape.
     is_odd = visible(text) != text or not text.replace("\n", "").replace("\t", "").isprintable()
-    style = '"' if is_odd else "|" if "\n" in text else None
+    style = '"' if is_odd or _is_read_otherwise(text) else "|" if "\n" in text else None
     return represent("tag:yaml.org,2002:str", text, style=style)
+
+
+def _is_read_otherwise(text: str) -> bool:
+    """Whether a text without quotes is read as something else, such as a number."""
+    try:
+        return plain_value(text) is not text
+    except ValueError:
+        return True
 
 
 _Dumper.add_representer(str, _text_node)
@@ -84,14 +93,10 @@ def _whole(data: Mapping[str, Any], before: TaskIR) -> dict[str, Any]:
 def problems_of(text: str, before: TaskIR, rules: PlanRules) -> TaskIR | tuple[LineProblem, ...]:
     """Return the plan that a text has, or all that is wrong with it, in the order of its lines."""
     try:
-        data: object = yaml.safe_load(text)
-        root = cast("yaml.Node | None", cast("Any", yaml).compose(text, Loader=yaml.SafeLoader))
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        what = getattr(error, "problem", None) or "it can't be read"
-        return (LineProblem(mark.line + 1 if mark else 0, f"no YAML: {what}"),)
-    except RecursionError:
-        return (LineProblem(0, "it is nested too deeply"),)
+        data, root = read_yaml(text)
+    except NoYamlError as error:
+        where = f"no YAML at column {error.column}"
+        return (LineProblem(error.line, f"{where}: {error.problem}"),)
     if not isinstance(data, dict) or root is None:
         return (LineProblem(1, "a plan is a mapping with agents and steps"),)
     return _validated(cast("dict[str, Any]", data), root, before, rules)
@@ -115,6 +120,8 @@ def _located(
     for problem in error.errors(include_url=False):
         path, message = problem["loc"], problem["msg"].removeprefix("Value error, ")
         field = str(path[-1]) if path and isinstance(path[-1], str) else ""
+        if problem["type"] == "bool_type":
+            message = f"{message}: write true or false"
         words = f"{field}: {message}" if field else message
         line = _line_of(root, path) if path else _line_of_steps(root, data, words)
         yield LineProblem(line, " ".join(words.split()))

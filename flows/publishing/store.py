@@ -13,6 +13,8 @@ from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterFlowRunId
 from prefect.client.utilities import get_or_create_client
 
+from ...text import count_in
+
 __all__ = ["PageStore"]
 
 _AT_ONCE = 200  # the most that a server gives back
@@ -58,7 +60,7 @@ class PageStore:
                     prefix, _, run = (artifact.key or "").rpartition("-")
                     if run == self.run_id and prefix.startswith("swarm-"):
                         page = prefix.removeprefix("swarm-")
-                        name = page.upper() if page[1:].isdigit() else page
+                        name = page.upper() if count_in(page[1:]) is not None else page
                         self._artifacts.setdefault(name, artifact.id)
                 if len(found) < _AT_ONCE:
                     return

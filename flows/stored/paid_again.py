@@ -70,6 +70,6 @@ def _is_whole(run: RunFolder, name: str) -> bool:
             return load(run, StoredPlanning) is not None
         if run.result() is not None:
             return True
-        if re.fullmatch(r"S\d+", name):
+        if re.fullmatch(r"S[0-9]+", name):
             return finished_step(run, name) is not None
     return False

@@ -1,4 +1,4 @@
-"""The gate for JSON, and reading JSON strictly.
+"""The gate for JSON, and whether a value fits a JSON Schema.
 
 May be imported by `gates` and `flows`.
 """

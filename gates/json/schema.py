@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import Any
 
 from ...errors import Category, GateError
+from ...formats.json_text import NoJsonError, NotStrictError, read_json
+from ...host.bounded import BoundError, ProcessBounds, answer_within
 from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import run_tool
-from .strict import NotStrictError, nesting, read_json
-
-if TYPE_CHECKING:
-    from jsonschema.exceptions import ValidationError
+from .validator import Misfits, TooMuchWorkError, may_take_long, misfits
 
 __all__ = ["JsonSchema", "check_schema"]
 
-_MOST_DIAGNOSTICS = 5
-_MOST_LEVELS = 100
-"""Deeper values would fail on the validator's own recursion, whatever the schema says."""
+_SCRIPT = Path(__file__).with_name("validator.py")
+_MOST_WORK = 20_000
+"""Keywords that are applied in this process: some tenths of a second."""
+_BOUNDS = ProcessBounds(5.0)
 
 
 @dataclass(frozen=True)
@@ -43,51 +43,46 @@ class JsonSchema:
         """Parse the artifact and check it against the output's schema, where it has one."""
         try:
             value: Any = read_json(subject.artifact)
-        except json.JSONDecodeError as error:
-            message = f"not JSON: {error.msg}"
-            found = Diagnostic(message=message, line=error.lineno, column=error.colno)
-            return fault(Category.FORMAT, found)
         except NotStrictError as error:
             return fault(Category.FORMAT, *error.problems)
-        except (ValueError, RecursionError) as error:
-            return fault(Category.FORMAT, f"not JSON that can be read: {error}")
-        if (levels := nesting(value)) > _MOST_LEVELS:
-            found = f"it is nested {levels} levels deep, and may have {_MOST_LEVELS}"
+        except NoJsonError as error:
+            message = f"not JSON: {error.problem}"
+            found = Diagnostic(message=message, line=error.line, column=error.column)
             return fault(Category.FORMAT, found)
         schema = subject.output.json_schema or {}
-        # A pattern can take for ever, and a thread that matches one can't be stopped.
-        slow = "pattern" in json.dumps(schema)
-        return await _check_in_subprocess(schema, value) if slow else check_schema(schema, value)
+        if (finding := _found_here(schema, value)) is not None:
+            return finding
+        # A thread that matches a pattern can't be stopped; a process can.
+        command = (sys.executable, "-I", "-B", str(_SCRIPT))
+        output = await run_tool(command, json.dumps([schema, value]))
+        if output.exit_code:
+            raise GateError(f"The schema could not be applied: {output.stderr[-300:]}")
+        return _finding(Misfits(*json.loads(output.stdout)))
 
 
-def check_schema(schema: dict[str, Any], value: Any) -> Finding:
-    """Check a value against a JSON Schema."""
-    # Here and not above: what imports the gates must not wait for it.
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
-    # A registry of its own: the default one fetches a schema's remote references.
-    validator = Draft202012Validator(schema, registry=Registry())
-    errors = cast("Iterable[ValidationError]", validator.iter_errors(value))  # pyright: ignore[reportUnknownMemberType]
+def check_schema(schema: dict[str, Any], value: Any, bounds: ProcessBounds = _BOUNDS) -> Finding:
+    """Check a value against a JSON Schema; what takes longer than the bounds doesn't fit."""
+    if (finding := _found_here(schema, value)) is not None:
+        return finding
     try:
-        found = [f"{error.json_path}: {error.message}" for error in errors]
-    except (Unresolvable, RecursionError, OverflowError) as error:
-        broken = Diagnostic(message=f"the step's schema can't be applied: {error}")
+        answer = answer_within(_SCRIPT, json.dumps([schema, value]).encode(), bounds)
+    except BoundError as error:
+        return fault(Category.TIMEOUT, f"whether it fits the schema can't be found out: {error}")
+    return _finding(Misfits(*json.loads(answer)))
+
+
+def _found_here(schema: dict[str, Any], value: Any) -> Finding | None:
+    """Check a value in this process; None where that may take long."""
+    if may_take_long(schema):
+        return None
+    try:
+        return _finding(misfits(schema, value, _MOST_WORK))
+    except TooMuchWorkError:
+        return None
+
+
+def _finding(result: Misfits) -> Finding:
+    if result.broken:
+        broken = Diagnostic(message=f"the step's schema can't be applied: {result.broken}")
         return Finding(status="error", category=Category.SCHEMA, diagnostics=(broken,))
-    if found:
-        return fault(Category.SCHEMA, *found[:_MOST_DIAGNOSTICS])
-    return Finding(status="passed")
-
-
-async def _check_in_subprocess(schema: dict[str, Any], value: Any) -> Finding:
-    output = await run_tool((sys.executable, "-c", _CHILD), json.dumps([schema, value]))
-    if output.exit_code:
-        raise GateError(f"The schema could not be applied: {output.stderr[-300:]}")
-    return Finding.model_validate_json(output.stdout)
-
-
-_CHILD = (
-    "import json, sys; from prefect_swarm.gates.json.schema import check_schema; "
-    "print(check_schema(*json.load(sys.stdin)).model_dump_json())"
-)
+    return fault(Category.SCHEMA, *result.found) if result.found else Finding(status="passed")

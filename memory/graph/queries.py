@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...result import Mitigation
+from ...text import count_in
 from ..protocols import Graph
 from .rows import node_id
 
@@ -123,5 +124,4 @@ def provenance(graph: Graph, namespace: str, run: str, step: str) -> list[Output
 
 
 def _number(step: str) -> tuple[int, str]:
-    digits = step[1:]
-    return (int(digits) if digits.isdecimal() else 0, step)
+    return (count_in(step[1:]) or 0, step)

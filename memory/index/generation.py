@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from ...errors import MemoryStoreError
 from ...frozen import Frozen
+from ...text import count_in
 from ..episode import LogEntry
 from ..graph.kuzu import KuzuGraph
 from ..protocols import EpisodeLog
@@ -204,9 +205,9 @@ def read_pointer(folder: Path) -> Pointer | Damage | None:
         return Damage("pointer", str(path), f"it can't be read: {error}")
     number, _, seal = text.removesuffix("\n").partition(" ")
     whole = text.endswith("\n") and len(seal) == hashlib.sha256().digest_size * 2
-    if not whole or not (number.isascii() and number.isdecimal()):
+    if not whole or (found := count_in(number)) is None:
         return Damage("pointer", str(path), "it is cut or holds something else")
-    return Pointer(int(number), seal)
+    return Pointer(found, seal)
 
 
 def open_current(folder: Path) -> Generation | Damage | None:

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from ...errors import MemoryStoreError
 from ...files import close_to_others, make_folder, owner_only
+from ...text import count_in
 from .generation import Manifest, Pointer, read_pointer, seal_of, write_manifest
 
 __all__ = [
@@ -180,7 +181,7 @@ def _point(folder: Path, pointer: Pointer) -> None:
 
 def _generations(folder: Path) -> list[tuple[int, Path]]:
     paths = (folder / "generations").glob("[0-9]*")
-    return [(int(path.name), path) for path in paths if path.name.isdecimal()]
+    return [(number, path) for path in paths if (number := count_in(path.name)) is not None]
 
 
 def _forgotten_of(path: Path) -> int | None:

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -21,9 +20,9 @@ from pydantic import (
 )
 
 from ...errors import InputError
+from ...formats.yaml_text import read_yaml_file
 from ...output import OutputKind, Text, as_tuple
 from ...task_ir import TaskType, describe
-from ...text_files import read_text
 from .names import spelling
 
 __all__ = [
@@ -39,6 +38,7 @@ __all__ = [
 SHIPPED = Path(__file__).parent / "shipped"
 """The folder of the personas that come with the package."""
 
+_FORM = "docs/reference/personas.md has the fields."
 _TASKS = (*get_args(TaskType), "*")
 _KINDS = (*get_args(OutputKind), "*")
 
@@ -118,20 +118,14 @@ def load_persona(path: Path) -> Persona:
     Raises:
         InputError: It can't be read, isn't YAML, or breaks a rule; says which file and field.
     """
-    try:
-        data: Any = yaml.safe_load(read_text(path, "persona", "Check the file."))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"The persona {path} is not valid YAML: {' '.join(str(error).split())}.",
-            "Fix the file.",
-        ) from None
+    data = read_yaml_file(path, "persona", _FORM).value
     try:
         persona = Persona.model_validate(data)
     except ValidationError as error:
         problems = "; ".join(describe(error))
         raise InputError(
             f"The persona {path} breaks a rule: {problems}.",
-            "docs/reference/personas.md has the fields.",
+            _FORM,
         ) from None
     if persona.name != path.stem:
         raise InputError(

@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import gguf
 from torch import Tensor
 
 from ...blocks.llama.adapter import check_adapter, check_base
 from ...errors import InputError
 from .config import TrainConfig
 from .device import product_type
-from .network.base import Base, read_tensors
+from .network.base import Base, open_gguf, read_tensors
 from .network.lora import Adapter, new_adapter, sizes, widen
 from .network.model import Model
 
@@ -52,7 +51,7 @@ def read_adapter(path: Path, base: Base, rank: int, alpha: float, seed: int) -> 
         ModelError: There is none, or it was made for another base.
     """
     check_base(check_adapter(path), base.path)
-    reader = gguf.GGUFReader(path)
+    reader = open_gguf(path)
     stored = read_tensors(reader, base.device)
     own = _rank(stored, rank, path)
     field = reader.get_field("adapter.lora.alpha")

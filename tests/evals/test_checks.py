@@ -8,8 +8,10 @@ import pytest
 from eval_results import swarm_result
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect_swarm.evals import checks
 from prefect_swarm.evals.cases import Checks
 from prefect_swarm.evals.checks import verdicts_on
+from prefect_swarm.host.bounded import ProcessBounds
 
 WORDS = st.text("abcdefgh", min_size=1, max_size=6)
 
@@ -89,3 +91,9 @@ def test_a_run_without_an_answer_fails_with_the_reason_alone() -> None:
     }
     (verdict,) = verdicts_on(Checks.model_validate(checks), None, "There is no model.")
     assert (verdict.check, verdict.passed, verdict.reason) == ("run", False, "There is no model.")
+
+
+@pytest.mark.attack("parsers")
+def test_a_pattern_that_takes_for_ever_is_a_failed_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "_BOUNDS", ProcessBounds(1.0))
+    assert "takes more than 1 s" in found({"matches": "^(t+)+$"}, "t" * 40 + "?")["matches"]

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from ...errors import RunDamagedError, UncertainCallError
 from ...runs import RunFolder
+from ...text import count_in
 from .entries import (
     CallKey,
     Entry,
@@ -133,4 +134,4 @@ def _attempt_of(name: str) -> tuple[str, int]:
     """The step and the number of the attempt that a journal is of, by its file's name."""
     step, _, rest = name.partition(".")
     number = rest.partition("-")[0].partition(".")[0]
-    return step, int(number) if number.isdecimal() else 0
+    return step, count_in(number) or 0

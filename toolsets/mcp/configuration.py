@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from ...errors import InputError
+from ...formats.json_text import NoJsonError
 from ...frozen import Frozen
 from ...host.url_secrets import ELSEWHERE, secret_in, secrets_of, without_secrets
 from ..calling.masking import secrets_in
@@ -186,7 +187,7 @@ def read_servers(
         entries = servers_in(document)
     except FormError as error:
         raise InputError(f"{source}: {error}.", "Rename one of them.") from None
-    except (ValueError, RecursionError) as error:
+    except NoJsonError as error:
         raise InputError(f"{source} is not JSON: {error}.", _FORM) from None
     if entries is None:
         raise InputError(f"{source} has no object mcpServers.", _FORM)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ...gates.sandbox import ProgramResult, SandboxLimits
 from ...inputs.limits import size
 from ...quoting.quotes import PromptPart, Quote, with_quotes
-from ...text import clean, one_line
+from ...text import clean, one_line, whole_characters
 from .job import CallOutcome
 
 __all__ = ["call_text"]
@@ -76,7 +76,8 @@ def _why(result: ProgramResult, limits: SandboxLimits) -> str:
 
 def _quoted(label: str, text: str) -> list[Quote]:
     """What the code, or what it has read, says: none of it can pass for another part."""
-    return [Quote(text=text, label=label)] if text else []
+    # The system's names of files may be no UTF-8, which Python has as halves of characters.
+    return [Quote(text=whole_characters(text), label=label)] if text else []
 
 
 def _joined(parts: Sequence[PromptPart]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 from urllib.parse import unquote
 
+from ....text import count_in
 from .merging import unsayable
 
 __all__ = ["found_at"]
@@ -24,9 +25,11 @@ def found_at(document: Any, reference: str) -> Any:
         if isinstance(found, dict) and key in found:
             found = cast("dict[str, Any]", found)[key]
         elif (
-            isinstance(found, list) and key.isdecimal() and int(key) < len(cast("list[Any]", found))
+            isinstance(found, list)
+            and (at := count_in(key)) is not None
+            and at < len(cast("list[Any]", found))
         ):
-            found = cast("list[Any]", found)[int(key)]
+            found = cast("list[Any]", found)[at]
         else:
             raise unsayable(f"$ref {reference!r} leads nowhere")
     return found

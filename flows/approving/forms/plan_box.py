@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from ....errors import InputError
+from ....formats.json_text import NoJsonError, read_json
 from ....task_ir import PlanRules, TaskIR
 from ...edited.plan_file import LineProblem, plan_from, problems_of
 
@@ -22,8 +23,8 @@ def plan_json(plan: TaskIR) -> str:
 def plan_of_text(text: str, before: TaskIR, rules: PlanRules) -> TaskIR | tuple[LineProblem, ...]:
     """Return the plan that a text has as JSON or YAML, or what is wrong with it by its lines."""
     # Not all JSON is YAML: a reader of YAML refuses some characters.
-    with suppress(ValueError, InputError, RecursionError):
-        data: object = json.loads(text)
+    with suppress(NoJsonError, InputError):
+        data: object = read_json(text, halves=True)
         if isinstance(data, dict):
             return plan_from(cast("dict[str, Any]", data), before, rules)
     return problems_of(text, before, rules)

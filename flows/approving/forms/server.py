@@ -102,4 +102,7 @@ async def response_of(client: PrefectClient, flow_run_id: UUID, form: PersonForm
         if error.response.status_code == _NOT_FOUND:
             return None
         raise
-    return json.loads(text)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text  # It is refused as what is no answer.

@@ -15,7 +15,7 @@ from ....blocks.llama.adapter import file_hash
 from ....blocks.llama.gguf import check_model_file
 from ....errors import ModelError
 
-__all__ = ["Base", "BaseShape", "load_base", "read_tensors"]
+__all__ = ["Base", "BaseShape", "load_base", "open_gguf", "read_tensors"]
 
 _CPU = torch.device("cpu")
 
@@ -69,12 +69,31 @@ def load_base(path: Path, device: torch.device = _CPU) -> Base:
         ModelError: It can't be read, or is not a plain model of the llama architecture.
     """
     path = check_model_file(path)
-    reader = gguf.GGUFReader(path)
-    shape = _shape(reader, path)
-    weights = read_tensors(reader, device)
-    # Models that tie their matrices store one.
-    weights.setdefault("output.weight", weights["token_embd.weight"])
+    reader = open_gguf(path)
+    try:
+        shape = _shape(reader, path)
+        weights = read_tensors(reader, device)
+        # Models that tie their matrices store one.
+        weights.setdefault("output.weight", weights["token_embd.weight"])
+    except _ASTRAY as error:
+        raise _unfit(path, f"Its figures don't fit together: {error!r}.") from None
     return Base(path, file_hash(path), shape, weights)
+
+
+_ASTRAY = (ValueError, IndexError, KeyError, OverflowError, TypeError, MemoryError)
+"""What a header raises whose figures don't fit together, or lead out of the file."""
+
+
+def open_gguf(path: Path) -> gguf.GGUFReader:
+    """Open a file that passed `check_gguf`.
+
+    Raises:
+        ModelError: Its figures don't fit together.
+    """
+    try:
+        return gguf.GGUFReader(path)
+    except _ASTRAY as error:
+        raise _unfit(path, f"Its header can't be read: {error!r}.") from None
 
 
 def read_tensors(reader: gguf.GGUFReader, device: torch.device) -> dict[str, torch.Tensor]:

@@ -20,7 +20,7 @@ __all__ = ["best_plans", "earlier_plan"]
 _MOST_STEPS = 12
 _CHARS = 200
 _STATUSES = ("completed", "partial", "failed", "unfinished")
-_STEP = re.compile(r"S[1-9]\d{0,3}")
+_STEP = re.compile(r"S[1-9][0-9]{0,3}")
 """A plan's step. An imported memory may have anything, and these names are shown unquoted."""
 _KEPT = ("KEEP", "SKIP")
 """What lets a plan go on after a step's last attempt failed."""

@@ -70,7 +70,7 @@ def test_a_persona_survives_json(tmp_path: Path) -> None:
         ("Verse Writer", "'* Poet'", "aliases: .*twice"),
         ("You write verse.\n  Count the syllables.", "  ", "instructions: "),
         ("title: Poet", "title: [", "not valid YAML"),
-        ("title: Poet", "title: 2026-99-99", "not valid YAML"),
+        ("title: Poet", "title: &poet Poet", "not valid YAML"),
     ],
 )
 def test_a_wrong_file_is_refused_with_file_and_field(

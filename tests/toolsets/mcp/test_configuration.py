@@ -150,7 +150,7 @@ def test_comments_trailing_commas_and_a_mark_at_the_beginning_are_no_fault() -> 
 
 
 def test_a_server_that_is_there_twice_is_refused() -> None:
-    assert "it has 'a' twice" in refused('{"mcpServers": {"a": {}, "a": {}}}').problem
+    assert 'the key "a" is there twice' in refused('{"mcpServers": {"a": {}, "a": {}}}').problem
     text = '{"mcpServers": {"a": {"command": "x"}}, "servers": {"a": {"command": "y"}}}'
     assert "two servers are named 'a'" in refused(text).problem
 

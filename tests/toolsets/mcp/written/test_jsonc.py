@@ -37,7 +37,7 @@ def test_comments_and_trailing_commas_change_nothing(data: Any) -> None:
 
 
 def test_what_is_wrong_is_named_with_its_line() -> None:
-    with pytest.raises(ValueError, match="line 3 column 4"):
+    with pytest.raises(ValueError, match="line 3, column 4"):
         parse_jsonc('{ // a comment\n "a": 1 /* and\n*/ "b": 2}')
 
 
