@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from ..frozen import Frozen
+from ..untrusted.figures import Moment
 
 __all__ = [
     "PLAN_QUESTION",
@@ -45,14 +46,14 @@ class Question(Frozen):
         at: When it was asked, in seconds since the Unix epoch.
     """
 
-    id: str = Field(min_length=1)
+    id: str = Field(min_length=1, max_length=1000)
     asked: Asked
     subject: str = ""
     step: str = ""
     attempt: int = 0
     title: str
     text: str = ""
-    at: float = 0.0
+    at: Moment = 0.0
 
 
 class Answer(Frozen):
@@ -73,8 +74,8 @@ class Answer(Frozen):
     why: str = ""
     plan: dict[str, Any] | None = None
     by: str = ""
-    at: float = 0.0
-    used_at: float = 0.0
+    at: Moment = 0.0
+    used_at: Moment = 0.0
 
     @property
     def words(self) -> str:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from ..result import Action
 from ..task_ir import Tier
+from ..untrusted.figures import Finite, Moment
 
 __all__ = [
     "AnsweredEvent",
@@ -53,7 +54,7 @@ class RunEvent(BaseModel, frozen=True, extra="ignore"):
     """
 
     number: int = Field(default=0, ge=0)
-    at: float = 0.0
+    at: Moment = 0.0
     run: str = ""
     kind: str
     step: str = ""
@@ -77,7 +78,7 @@ class BeganEvent(RunEvent, frozen=True):
 
     kind: Literal["began"] = "began"
     resumed: bool = False
-    left_at: float = 0.0
+    left_at: Moment = 0.0
 
 
 class PlanningEvent(RunEvent, frozen=True):
@@ -140,7 +141,7 @@ class WaitEvent(RunEvent, frozen=True):
     kind: Literal["waiting", "resumed"] = "waiting"
     provider: str = ""
     why: str = ""
-    seconds: float | None = None
+    seconds: Finite | None = None
 
     @property
     def words(self) -> str:
@@ -180,7 +181,7 @@ class AnsweredEvent(RunEvent, frozen=True):
     verdict: str = ""
     why: str = ""
     by: str = ""
-    answered_at: float = 0.0
+    answered_at: Moment = 0.0
 
 
 class TextEvent(RunEvent, frozen=True):
@@ -213,7 +214,7 @@ class GateEvent(RunEvent, frozen=True):
     status: str = ""
     required: bool = True
     found: str = ""
-    duration_s: float = 0.0
+    duration_s: Finite = 0.0
     sample: int = 0
 
 
@@ -236,8 +237,8 @@ class ToolEvent(RunEvent, frozen=True):
     outcome: str = "started"
     result: str = ""
     characters: int = 0
-    seconds: float = 0.0
-    started_at: float = 0.0
+    seconds: Finite = 0.0
+    started_at: Moment = 0.0
     sample: int = 0
 
 
@@ -268,12 +269,12 @@ class EndedEvent(RunEvent, frozen=True):
     agent: str = ""
     tier: str = ""
     model: str = ""
-    started_at: float = 0.0
-    ended_at: float = 0.0
-    queue_s: float = 0.0
+    started_at: Moment = 0.0
+    ended_at: Moment = 0.0
+    queue_s: Finite = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float | None = None
+    cost_usd: Finite | None = None
     category: str = ""
     reason: str = ""
 
@@ -294,7 +295,7 @@ class _Totals(RunEvent, frozen=True):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float | None = None
+    cost_usd: Finite | None = None
 
     @property
     def tokens(self) -> int:

@@ -13,6 +13,7 @@ from ..runs import LOCK, RunFolder
 
 __all__ = ["exclusive"]
 
+_PID_CHARS = 20
 _held: ContextVar[frozenset[str]] = ContextVar("swarm_held_runs", default=frozenset())
 
 
@@ -24,6 +25,7 @@ def exclusive(run: RunFolder) -> Generator[None]:
     processes that share a file system with working locks, not among machines that don't.
 
     Raises:
+        RunDamagedError: The run's folder has links in it, or anything else but files and folders.
         RunAliveError: Another process, or another task of this one, is executing the run.
     """
     held = _held.get()
@@ -31,12 +33,15 @@ def exclusive(run: RunFolder) -> Generator[None]:
         yield
         return
     run.folder.mkdir(parents=True, exist_ok=True)
-    with (run.folder / LOCK).open("a+", encoding="utf-8") as file:
+    run.check()
+    with run.readable(LOCK):
+        descriptor = run.files.open_to_append(LOCK)
+    with os.fdopen(descriptor, "a+", encoding="utf-8", errors="replace") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise _alive(run, file.read()) from None
+            raise _alive(run, file.read(_PID_CHARS)) from None
         with suppress(OSError):  # It says who has the lock; a full disk doesn't undo the lock.
             file.truncate(0)
             file.write(str(os.getpid()))

@@ -22,6 +22,7 @@ LAYERS = (
         "text_files",
         "settings",
         "tracing",
+        "untrusted",
         "expression",
         "schema_check",
         "local_extra",

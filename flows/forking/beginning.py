@@ -7,7 +7,6 @@ any moment leaves what the next one needs, and the source may be removed once th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -120,11 +119,8 @@ def _link(source: RunFolder, run: RunFolder, step: str) -> None:
     has no links, it is copied.
     """
     name = f"outputs/{step}.txt"
-    path = run.folder / name
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        os.link(source.folder / name, path)
+        run.files.share(name, source.files)
     except OSError:
         _copy(source, run, name)
 

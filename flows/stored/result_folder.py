@@ -5,11 +5,16 @@ Prefect looks at every folder above a file for links, five times a step: 54 call
 
 from __future__ import annotations
 
+import asyncio
 import os
+from functools import partial
 from pathlib import Path
 
 from prefect.context import FlowRunContext
 from prefect.filesystems import LocalFileSystem
+
+from ...files import READABLE
+from ...untrusted.folder import UntrustedFolder
 
 __all__ = ["ResultFolder", "look_up_result_folder"]
 
@@ -27,6 +32,25 @@ class ResultFolder(LocalFileSystem):
         if found != base and not found.startswith(os.path.join(base, "")):
             raise ValueError(f"The path {found} is outside of the folder {base}.")
         return Path(found)
+
+    async def aread_path(self, path: str) -> bytes:
+        """Read a result; a link, or anything else but a file, is none."""
+        base, name = self._below(path)
+        try:
+            return await asyncio.to_thread(UntrustedFolder(base).read, name)
+        except OSError as error:
+            raise ValueError(f"The result {path} can't be read: {error}.") from error
+
+    async def awrite_path(self, path: str, content: bytes) -> str:
+        """Write a result, in the place of what has its name."""
+        base, name = self._below(path)
+        write = partial(UntrustedFolder(base).replace, name, content, READABLE, durable=False)
+        await asyncio.to_thread(write)
+        return str(base / name)
+
+    def _below(self, path: str) -> tuple[Path, str]:
+        base = self._resolve_path("")
+        return base, self._resolve_path(path).relative_to(base).as_posix()
 
 
 def look_up_result_folder() -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import Category, GateError
 from ...task_ir import OutputKind
+from ...untrusted.strict_json import NotStrictError, nesting, read_json
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import run_tool
-from .strict import NotStrictError, nesting, read_json
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError

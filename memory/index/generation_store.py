@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Generator
@@ -13,6 +14,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ...errors import MemoryStoreError
+from ...untrusted.folder import read_file
+from ...untrusted.opening import open_plain, opened_folder
 from .generation import Manifest, Pointer, read_pointer, seal_of, write_manifest
 
 __all__ = [
@@ -26,6 +29,7 @@ __all__ = [
     "void_generations",
 ]
 
+_NUMBER = re.compile(r"[0-9]{1,18}")
 KEPT = 2
 """Generations that are kept: a process may have read the pointer but not opened it yet."""
 
@@ -177,19 +181,20 @@ def _point(folder: Path, pointer: Pointer) -> None:
 
 def _generations(folder: Path) -> list[tuple[int, Path]]:
     paths = (folder / "generations").glob("[0-9]*")
-    return [(int(path.name), path) for path in paths if path.name.isdecimal()]
+    return [(int(path.name), path) for path in paths if _NUMBER.fullmatch(path.name)]
 
 
 def _forgotten_of(path: Path) -> int | None:
     try:
-        return Manifest.model_validate_json((path / "manifest.json").read_bytes()).forgotten
+        return Manifest.model_validate_json(read_file(path / "manifest.json")).forgotten
     except (OSError, ValidationError):
         return None
 
 
 def _is_read(path: Path) -> bool:
     try:
-        descriptor = os.open(path / "manifest.json", os.O_RDONLY | os.O_CLOEXEC)
+        with opened_folder(path) as at:
+            descriptor = open_plain(at, "manifest.json", os.O_RDONLY)
     except OSError:
         return False
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -25,6 +26,8 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 
 from ....files import write_atomically
 from ....settings import home
+from ....untrusted.figures import Moment
+from ....untrusted.folder import UntrustedFolder, read_file
 from ..configuration import HttpServer
 
 __all__ = ["LoginFile", "LoginRecord", "SwarmOAuth", "stored_login"]
@@ -41,7 +44,7 @@ class LoginRecord(BaseModel):
 
     url: str
     tokens: OAuthToken
-    expires_at: float | None = None
+    expires_at: Moment | None = None
     client: OAuthClientInformationFull
     metadata: OAuthMetadata | None = None
     resource: ProtectedResourceMetadata | None = None
@@ -58,7 +61,7 @@ class LoginFile:
     def read(self) -> LoginRecord | None:
         """Return the login; None if there is none that can be read."""
         try:
-            record = LoginRecord.model_validate_json(self.path.read_bytes())
+            record = LoginRecord.model_validate_json(read_file(self.path))
         except (OSError, ValidationError):
             return None
         return record if record.url == self._server.url else None
@@ -79,7 +82,8 @@ class LoginFile:
         The system lets go of the lock when the process dies.
         """
         try:
-            file = self.path.with_suffix(".lock").open("a", encoding="ascii")
+            folder, name = UntrustedFolder(self.path.parent), f"{self.path.stem}.lock"
+            file = os.fdopen(folder.open_to_append(name), "a", encoding="ascii")
         except OSError:
             yield  # Who can't write there renews it for itself.
             return

@@ -8,10 +8,14 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-__all__ = ["NotStrictError", "nesting", "read_json"]
+__all__ = ["NotStrictError", "nesting", "read_json", "read_object"]
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_MAYBE_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_NO_BRACKET = re.compile(r"[^][{}]+")
+_MOST_LEVELS = 200
 _MOST_PROBLEMS = 5
 _LONGEST = 40
 
@@ -39,7 +43,25 @@ def read_json(text: str) -> Any:
         ValueError: It isn't JSON.
         RecursionError: It is nested too deeply.
     """
-    value: Any = json.loads(text, object_pairs_hook=_object)
+    doubts: list[str] = []
+
+    def note(found: str) -> float:
+        doubts.append(found)
+        return float(found)
+
+    def number(found: str) -> float:
+        value = float(found)
+        return value if math.isfinite(value) else note(found)
+
+    def pairs(found: list[tuple[str, Any]]) -> _Pairs:
+        made = _object(found)
+        doubts.extend(made.twice)
+        return made
+
+    value: Any = json.loads(text, object_pairs_hook=pairs, parse_constant=note, parse_float=number)
+    # To go through all values takes far longer than to read them.
+    if not doubts and not _MAYBE_HALF.search(text):
+        return value
     problems: list[str] = []
     for place, part in _parts(value):
         problems += _problems(place, part)
@@ -48,6 +70,43 @@ def read_json(text: str) -> Any:
     if problems:
         raise NotStrictError(problems[:_MOST_PROBLEMS])
     return value
+
+
+def read_object(data: bytes | str) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        ValueError: It is none, or not read the same by all readers; says why.
+    """
+    text = data if isinstance(data, str) else data.decode()
+    if not text.strip():
+        raise ValueError("it is empty")
+    try:
+        _check_nesting(text)
+        found: object = read_json(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")
+    return cast("dict[str, Any]", found)
+
+
+def _check_nesting(text: str) -> None:
+    """Refuse a text with more levels than what is made of it can be written or walked with.
+
+    Raises:
+        RecursionError: It has.
+    """
+    if text.count("[") + text.count("{") <= _MOST_LEVELS:
+        return
+    # Level by level from the inside, with what works at the speed of the machine.
+    brackets = _NO_BRACKET.sub("", _STRING.sub("", text))
+    for _ in range(_MOST_LEVELS):
+        fewer = brackets.replace("[]", "").replace("{}", "")
+        if fewer == brackets:
+            return
+        brackets = fewer
+    raise RecursionError
 
 
 def nesting(value: Any) -> int:
