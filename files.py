@@ -22,9 +22,7 @@ __all__ = [
     "READABLE",
     "UNFINISHED",
     "append_bytes",
-    "append_line",
     "close_to_others",
-    "create_once",
     "is_left_unfinished",
     "is_shared_mode",
     "make_folder",
@@ -143,31 +141,6 @@ def _replacing(path: Path, mode: int) -> Generator[tuple[Path, BinaryIO]]:
         raise
 
 
-def create_once(path: Path, text: str) -> None:
-    """Write a file that isn't there yet: whole, and of several processes the first one alone.
-
-    Unlike a temporary file, what is just being written has no hidden name: whoever removes hidden
-    files takes none from another process. See `is_left_unfinished` for what a kill leaves.
-
-    Raises:
-        FileExistsError: It is there.
-        OSError: It can't be written.
-    """
-    own = path.with_name(f"{os.getpid()}-{os.urandom(8).hex()}{UNFINISHED}")
-    try:
-        descriptor = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        # A link fails where a rename would put the second file in the first one's place.
-        os.link(own, path)
-        _sync_names(path.parent)
-    finally:
-        with suppress(OSError):
-            own.unlink(missing_ok=True)
-
-
 def is_left_unfinished(path: Path) -> bool:
     """Say whether the process is gone that an unfinished file's name begins with."""
     number = count_in(path.name.partition("-")[0])
@@ -176,6 +149,8 @@ def is_left_unfinished(path: Path) -> bool:
 
 def process_lives(number: int) -> bool:
     """Say whether this machine has a process of that number; another user's is one too."""
+    if number <= 0:  # To the system that is a group of processes.
+        return False
     try:
         os.kill(number, 0)
     except (ProcessLookupError, OverflowError):
@@ -183,38 +158,6 @@ def process_lives(number: int) -> bool:
     except OSError:
         return True
     return True
-
-
-def append_line(path: Path, line: str, *, durable: bool = False) -> None:
-    """Add a line to a file; what is read back may lack it after a crash of the machine.
-
-    Args:
-        durable: Whether the line is on the disk when this returns, whatever becomes of the machine.
-
-    Raises:
-        OSError: It can't be written. The file may end with a part of the line then, which the next
-            line doesn't go on from.
-    """
-    # The break comes first: a line that was cut off stays a line of its own.
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, OWNER_ONLY)
-    try:
-        append_bytes(descriptor, f"\n{line}".encode())
-        if durable:
-            os.fsync(descriptor)
-            if os.fstat(descriptor).st_size == len(line.encode()) + 1:
-                _sync_names(path.parent)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_names(folder: Path) -> None:
-    """Have a folder's new names on the disk, where its system can do that."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def append_bytes(descriptor: int, data: bytes) -> None:

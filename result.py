@@ -14,6 +14,8 @@ from .measures.stretch import RunTime, Stretch
 from .notebook import ShownInNotebook
 from .task_ir import StoredPlan, Tier
 from .tool_call import ToolCall
+from .untrusted.figures import Count, Finite, Moment
+from .untrusted.names import PlainName
 
 __all__ = [
     "EXCERPT_CHARS",
@@ -60,11 +62,11 @@ Action = Literal[
 class Usage(Frozen):
     """What model calls took. `cost_usd` is None where no price is known."""
 
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-    estimated: int = Field(default=0, description="Requests whose tokens are estimated.")
+    requests: Count = 0
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    cost_usd: Finite | None = None
+    estimated: Count = Field(default=0, description="Requests whose tokens are estimated.")
 
     @property
     def tokens(self) -> int:
@@ -104,7 +106,7 @@ class Decision(Frozen):
     samples: int = Field(default=1, description="Candidates of the next attempt.")
     delay_s: float = Field(default=0.0, description="Seconds before the next attempt.")
     usage: Usage = Field(default=Usage(), description="What a REPLAN's question took.")
-    duration_s: float = Field(default=0.0, description="Seconds of work that the question took.")
+    duration_s: Finite = Field(default=0.0, description="Seconds of work that the question took.")
     outcome: str = Field(default="", description="What came of the question.")
     example: ShownAttempt | None = Field(
         default=None,
@@ -142,11 +144,11 @@ class Attempt(Frozen):
     samples: int = Field(default=1, description="Candidates that were drawn.")
     tier: Tier
     model: str
-    ready_at: float = Field(default=0.0, description="When it could begin; 0 if not known.")
-    launched_at: float = Field(default=0.0, description="When it had a slot; 0 if not known.")
-    started_at: float
-    ended_at: float
-    queue_s: float = 0.0
+    ready_at: Moment = Field(default=0.0, description="When it could begin; 0 if not known.")
+    launched_at: Moment = Field(default=0.0, description="When it had a slot; 0 if not known.")
+    started_at: Moment
+    ended_at: Moment
+    queue_s: Finite = 0.0
     stretches: tuple[Stretch, ...] = ()
     usage: Usage = Usage()
     category: Category | None = Field(default=None, description="None if it succeeded.")
@@ -172,7 +174,7 @@ class TakenFrom(Frozen):
         output_ref: Where that run has the whole output.
     """
 
-    run: str
+    run: PlainName
     output_ref: str
 
     @property
@@ -189,7 +191,7 @@ class StepResult(Frozen):
     In a run that was left early, a step that wasn't over is `unfinished`.
     """
 
-    id: str
+    id: PlainName
     agent: str
     prompt: str = ""
     change: str = ""
@@ -204,7 +206,7 @@ class StepResult(Frozen):
     )
     truncated: bool = Field(default=False, description="Whether its output is cut off.")
     excerpt: str = ""
-    slack_s: float | None = Field(
+    slack_s: Finite | None = Field(
         default=None, description="Seconds it could have taken longer; None if it never ran."
     )
     critical: bool = False
@@ -216,12 +218,12 @@ class StepResult(Frozen):
 class Cost(Frozen):
     """What the whole run took, planning and synthesis included."""
 
-    calls: int = 0
-    estimated_calls: int = Field(default=0, description="Those whose tokens are estimated.")
-    tokens: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    money_usd: float | None = None
+    calls: Count = 0
+    estimated_calls: Count = Field(default=0, description="Those whose tokens are estimated.")
+    tokens: Count = 0
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    money_usd: Finite | None = None
 
     @classmethod
     def of(cls, usage: Usage) -> Cost:
@@ -318,7 +320,7 @@ class StepRecall(Frozen):
     why: str = ""
     tier_why: str = ""
     instructions: str = ""
-    expected_s: float | None = None
+    expected_s: Finite | None = None
     lesson: str = ""
     memories: tuple[Recalled, ...] = ()
 
@@ -359,8 +361,8 @@ class Recall(Frozen):
 class SwarmResult(ShownInNotebook, Frozen):
     """A finished run; `unfinished` is one that was left early, which has pages and no result."""
 
-    run_id: str
-    flow_run_id: str
+    run_id: PlainName
+    flow_run_id: PlainName
     status: Literal["completed", "partial", "failed", "unfinished"]
     answer: str
     plan: StoredPlan

@@ -5,27 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from .errors import RunDamagedError, RunNotFoundError, StorageError
-from .files import (
-    UNFINISHED,
-    append_line,
-    is_left_unfinished,
-    make_folder,
-    storage_error,
-    write_atomically,
-)
+from .files import UNFINISHED, is_left_unfinished, storage_error
+from .formats.json_text import read_object
 from .result import StepResult, SwarmResult
 from .settings import home
+from .untrusted.errors import UnsafeFileError
+from .untrusted.figures import moment_of
+from .untrusted.names import is_plain_name
+from .untrusted.reader import FolderReader, damage_of
 
 __all__ = ["ACCOUNTS", "LOCK", "RunFolder", "find_run", "is_whole_id", "run_id_of"]
 
@@ -36,7 +35,7 @@ LOCK = "lock"
 """The file that a process holds as long as it executes the run."""
 
 M = TypeVar("M", bound=BaseModel)
-D = TypeVar("D", str, bytes)
+_STEP = re.compile(r"S[1-9][0-9]{0,8}")
 Content = str | bytes | BaseModel | dict[str, Any] | list[Any]
 
 _logger = logging.getLogger("prefect_swarm.runs")
@@ -50,7 +49,7 @@ def run_id_of(flow_run_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class RunFolder:
+class RunFolder(FolderReader):
     """A run's folder.
 
     `run.json` names the flow run and objective, `inputs.json` has the texts that it was given,
@@ -64,16 +63,20 @@ class RunFolder:
     `accounts.jsonl` what calls took, `result.json` the result.
     """
 
-    folder: Path
-
     @staticmethod
     @lru_cache(maxsize=1024)
     def of(flow_run_id: str) -> RunFolder:
         """Return the folder of that flow run; nothing is made yet.
 
         Remembered, because reading the settings takes longer than a small write does.
+
+        Raises:
+            RunNotFoundError: No folder can have such a name.
         """
-        return RunFolder(home() / "runs" / run_id_of(flow_run_id))
+        name = run_id_of(flow_run_id)
+        if name and not is_plain_name(name):
+            raise RunNotFoundError(f"No run is called {flow_run_id[:40]!a}.", "Check the name.")
+        return RunFolder(home() / "runs" / name)
 
     @property
     def run_id(self) -> str:
@@ -88,7 +91,7 @@ class RunFolder:
         """
         path, data = self.folder / name, _data(content)
         try:
-            _in_folder(path, write_atomically, data)
+            self.files.replace(name, data)
         except OSError as error:
             raise storage_error(path, len(data), error) from error
         _unstored.pop(path, None)
@@ -131,12 +134,26 @@ class RunFolder:
 
     def remove_temporary_files(self) -> None:
         """Remove what a process left that was killed while it wrote; the run's lock is held."""
-        for path in self.folder.rglob(".*"):
-            path.unlink(missing_ok=True)
-        # Answers are written without the lock: those that are just being written stay.
-        for path in self.folder.rglob(f"*{UNFINISHED}"):
-            if is_left_unfinished(path):
-                path.unlink(missing_ok=True)
+        for name in self.names_below():
+            own = Path(name)
+            # Answers are written without the lock: those that are just being written stay.
+            if own.name.startswith(".") or (own.suffix == UNFINISHED and is_left_unfinished(own)):
+                self.remove(name)
+
+    def create(self, name: str, content: Content) -> None:
+        """Write a file that isn't there yet: whole, and only the first of several.
+
+        Raises:
+            FileExistsError: It is there.
+            StorageError: It can't be written.
+        """
+        data = _data(content)
+        try:
+            self.files.create(name, data)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            raise storage_error(self.folder / name, len(data), error) from error
 
     def append(
         self, name: str, content: BaseModel | dict[str, Any], *, durable: bool = False
@@ -152,60 +169,20 @@ class RunFolder:
         path = self.folder / name
         line = content.model_dump_json() if isinstance(content, BaseModel) else json.dumps(content)
         try:
-            _in_folder(path, partial(append_line, durable=durable), line)
+            self.files.append_line(name, line, durable=durable)
         except OSError as error:
             raise storage_error(path, len(line), error) from error
 
-    def read_bytes(self, name: str) -> bytes | None:
-        """Return what a file holds; None where there is none.
+    def remove(self, name: str) -> None:
+        """Remove a file; nothing is wrong where there is none.
 
         Raises:
-            RunDamagedError: It can't be read.
+            StorageError: It can't be removed.
         """
-        path = self.folder / name
         try:
-            return path.read_bytes() if path.is_file() else None
+            self.files.remove(name)
         except OSError as error:
-            raise self._damaged(name, error) from None
-
-    def read(self, name: str) -> str | None:
-        """Return a file's text; None where there is none.
-
-        Raises:
-            RunDamagedError: It is no UTF-8, or can't be read.
-        """
-        path = self.folder / name
-        try:
-            return path.read_text(encoding="utf-8") if path.is_file() else None
-        except (OSError, UnicodeDecodeError) as error:
-            raise self._damaged(name, error) from None
-
-    def read_json(self, name: str) -> dict[str, Any]:
-        """Return the object that a file holds; {} where there is no file.
-
-        Raises:
-            RunDamagedError: The file holds something else.
-        """
-        text = self.read(name)
-        if text is None:
-            return {}
-        try:
-            found: object = json.loads(text)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise self._damaged(name, error) from None
-        if not isinstance(found, dict):
-            raise self._damaged(name, ValueError("it is no object"))
-        return cast("dict[str, Any]", found)
-
-    def lines(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the objects of a file of JSON lines; one that was cut off is passed over."""
-        path = self.folder / name
-        with suppress(OSError):
-            for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-                with suppress(json.JSONDecodeError, RecursionError):
-                    found: object = json.loads(line)
-                    if isinstance(found, dict):
-                        yield cast("dict[str, Any]", found)
+            raise storage_error(self.folder / name, 0, error) from error
 
     def about(self) -> dict[str, Any]:
         """Return `flow_run_id`, `objective` and when the run was first started; {} if not known.
@@ -219,6 +196,23 @@ class RunFolder:
             if "flow_run_id" in line:
                 return line
         return {}
+
+    def started_at(self) -> float:
+        """When the run was first started; 0 if that isn't known."""
+        return moment_of(self.about().get("started_at")) or 0.0
+
+    def options(self) -> dict[str, Any]:
+        """The options that the run was first started with; {} if they aren't known."""
+        found = self.about().get("options")
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+    def check(self) -> None:
+        """Refuse a folder that has links in it, or anything else but files and folders.
+
+        Raises:
+            RunDamagedError: It has; says what.
+        """
+        self.names_below()
 
     def has_begun(self) -> bool:
         """Say whether the folder has anything of the run, beside the lock of who looks at it."""
@@ -256,12 +250,13 @@ class RunFolder:
         Raises:
             RunDamagedError: The file of one is damaged.
         """
-        found = (self.step(path.stem) for path in self._files("steps", "json"))
+        found = (self.step(name) for name in self._step_names("steps", ".json"))
         return tuple(step for step in found if step is not None)
 
     def begun_again(self) -> dict[str, int]:
         """How often each step was begun again; those that never were are left out."""
-        return self.read_json("again.json")
+        found = self.read_json("again.json")
+        return {step: times for step, times in found.items() if type(times) is int and times > 0}
 
     def begin_again(self, result: SwarmResult, steps: Collection[str]) -> None:
         """Let some steps of a result be done from their first attempt again, and put it away.
@@ -273,49 +268,56 @@ class RunFolder:
         self.write("again.json", before | {step: before.get(step, 0) + 1 for step in steps})
         for step in result.steps:
             if step.status != "succeeded":
-                (self.folder / f"steps/{step.id}.json").unlink(missing_ok=True)
-        (self.folder / "result.json").unlink(missing_ok=True)
+                self.remove(_step_file(step.id))
+        self.remove("result.json")
 
     def finished_steps(self) -> tuple[str, ...]:
-        """Ids of the steps whose outputs are stored, in the order of their numbers."""
-        return tuple(path.stem for path in self._files("outputs", "txt"))
+        """Ids of the steps whose outputs are stored, in the order of their numbers.
 
-    def _files(self, folder: str, suffix: str) -> list[Path]:
-        """The files that a folder has for steps, in the order of the steps' numbers."""
-        found = (self.folder / folder).glob(f"S*.{suffix}")
-        return sorted(found, key=lambda path: int(path.stem[1:]))
+        Raises:
+            RunDamagedError: They can't be listed.
+        """
+        return self._step_names("outputs", ".txt")
+
+    def _step_names(self, folder: str, suffix: str) -> tuple[str, ...]:
+        """The steps that a folder has files of, in the order of the steps' numbers."""
+        names = (name.removesuffix(suffix) for name in self.names(folder, suffix))
+        return tuple(sorted(filter(_STEP.fullmatch, names), key=lambda name: (len(name), name)))
 
     def _model(self, name: str, model: type[M]) -> M | None:
         text = self.read(name)
-        try:
-            return None if text is None else model.model_validate_json(text)
-        except ValidationError as error:
-            raise self._damaged(name, error) from None
+        with self.readable(name):
+            if text is None:
+                return None
+            read_object(text)  # What readers understand differently is refused.
+            return model.model_validate_json(text)
 
-    def _damaged(self, name: str, error: Exception) -> RunDamagedError:
-        what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        return RunDamagedError(
-            f"{self.folder / name} is damaged: {what}.",
-            f"Have it written again: prefect-swarm resume {self.run_id}.",
-        )
+    def damaged(self, name: str, error: Exception) -> RunDamagedError:
+        """Return what to say of a file that can't be read."""
+        advice = f"Have it written again: prefect-swarm resume {self.run_id}."
+        if isinstance(error, UnsafeFileError):
+            advice = "No run writes such a file. Look where it came from, and remove it."
+        return RunDamagedError(f"{self.folder / name} is damaged: {damage_of(error)}.", advice)
 
 
 def find_run(name: str) -> RunFolder:
     """Find a run by its id or its flow run's id.
 
     Raises:
-        RunDamagedError: What says which flow run it was can't be read, and the name doesn't.
+        RunDamagedError: What says which flow run it was can't be read, and the name doesn't; or
+            its folder has links in it.
         RunNotFoundError: There is none.
     """
     name = name.strip()
     root = home() / "runs"
     run = RunFolder(root / run_id_of(name))
-    if not name or not run.folder.is_dir():
+    if not is_plain_name(run_id_of(name)) or not run.folder.is_dir():
         known = sorted(path.parent.name for path in root.glob("*/run.json"))
         advice = (
             f"The last ones are {', '.join(known[-5:])}." if known else "There are no runs yet."
         )
         raise RunNotFoundError(f"No run {name!r} is stored in {root}.", advice)
+    run.check()
     flow_run_id = str(run.about().get("flow_run_id", ""))
     if not flow_run_id and not is_whole_id(name):
         raise RunDamagedError(
@@ -342,15 +344,6 @@ def is_whole_id(name: str) -> bool:
 
 def _step_file(step: str) -> str:
     return f"steps/{step}.json"
-
-
-def _in_folder(path: Path, write: Callable[[Path, D], None], data: D) -> None:
-    """Write to a file; its folder is made only where it isn't there, which is rare."""
-    try:
-        write(path, data)
-    except FileNotFoundError:
-        make_folder(path.parent)
-        write(path, data)
 
 
 def _data(content: Content) -> bytes:

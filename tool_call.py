@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from .frozen import Frozen
+from .untrusted.figures import Finite, Moment
 
 __all__ = ["ToolCall"]
 
@@ -31,5 +32,5 @@ class ToolCall(Frozen):
     outcome: Literal["started", "returned", "refused", "stored"] = "started"
     result: str = ""
     characters: int = 0
-    seconds: float = 0.0
-    started_at: float = 0.0
+    seconds: Finite = 0.0
+    started_at: Moment = 0.0

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from ..frozen import Frozen
 from ..text import count_in
+from ..untrusted.figures import Moment
 
 __all__ = [
     "MOST_KEPT",
@@ -59,7 +60,7 @@ class Question(Frozen):
         at: When it was asked, in seconds since the Unix epoch.
     """
 
-    id: str = Field(min_length=1)
+    id: str = Field(min_length=1, max_length=1000)
     asked: Asked
     subject: str = ""
     step: str = ""
@@ -67,7 +68,7 @@ class Question(Frozen):
     title: str
     text: str = ""
     left_out: int = 0
-    at: float = 0.0
+    at: Moment = 0.0
 
     @property
     def mark(self) -> str:
@@ -98,8 +99,8 @@ class Answer(Frozen):
     plan: dict[str, Any] | None = None
     by: str = ""
     name: str = ""
-    at: float = 0.0
-    used_at: float = 0.0
+    at: Moment = 0.0
+    used_at: Moment = 0.0
 
     @property
     def words(self) -> str:

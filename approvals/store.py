@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from ..errors import AnsweredError, RunDamagedError
 from ..events.wording import given_by
-from ..files import create_once, make_folder, storage_error
+from ..formats.json_text import read_object
 from ..runs import RunFolder
+from ..untrusted.folder import MOST_TEXT_BYTES
+from ..untrusted.reader import damage_of
 from .question import (
     WITHDRAWN,
     Answer,
@@ -99,7 +101,7 @@ class Approvals:
                 )
             answer = answer.model_copy(update={"subject": question.subject})
         try:
-            self._create(ANSWERS, answer.question, answer)
+            self.run.create(self._file(ANSWERS, answer.question), answer)
         except FileExistsError:
             first = self.answer_to(answer.question)
             if first is None or (first.verdict, first.plan) != (answer.verdict, answer.plan):
@@ -116,8 +118,8 @@ class Approvals:
         Raises:
             StorageError: It can't be written, so that it must not be done.
         """
-        path = self._path(ANSWERS, answer.question)
-        self.run.write(f"{ANSWERS}/{path.name}", answer.model_copy(update={"used_at": at}))
+        name = self._file(ANSWERS, answer.question)
+        self.run.write(name, answer.model_copy(update={"used_at": at}))
 
     def answer_to(self, question: str) -> Answer | None:
         """Return the answer to a question; None if there is none.
@@ -125,10 +127,10 @@ class Approvals:
         Raises:
             RunDamagedError: The file holds something else, which is never taken for an approval.
         """
-        path = self._path(ANSWERS, question)
-        answer = self._read(path, Answer)
+        name = self._file(ANSWERS, question)
+        answer = self._read(name, Answer)
         if answer is not None and answer.question != question:
-            raise _damaged(path, f"it answers {answer.question}")
+            raise _damaged(self.run.folder / name, f"it answers {answer.question}")
         return answer
 
     def decision(self, name: str, subject: str) -> Answer | None:
@@ -166,11 +168,20 @@ class Approvals:
         return None
 
     def questions(self) -> tuple[Question, ...]:
-        """Return all questions in the order in which they were asked; damaged ones are left out."""
+        """Return all questions in the order in which they were asked; damaged ones are left out.
+
+        Raises:
+            RunDamagedError: They can't be listed.
+        """
         found: list[Question] = []
-        for path in (self.run.folder / QUESTIONS).glob("*.json"):
+        for name in self.run.names(QUESTIONS, ".json"):
             try:
-                if (question := self._read(path, Question)) is not None:
+                question = self._read(f"{QUESTIONS}/{name}", Question)
+                # One of another name would be shown in the place of the one that is answered.
+                if (
+                    question is not None
+                    and self._file(QUESTIONS, question.id) == f"{QUESTIONS}/{name}"
+                ):
                     found.append(question)
             except RunDamagedError as error:
                 _logger.warning("%s", error)
@@ -179,12 +190,12 @@ class Approvals:
     def question(self, name: str) -> Question | None:
         """Return the question of that id; None if there is none that can be read."""
         with suppress(RunDamagedError):
-            return self._read(self._path(QUESTIONS, name), Question)
+            return self._read(self._file(QUESTIONS, name), Question)
         return None
 
     def edits(self) -> tuple[Answer, ...]:
         """Return the answers that have another plan, in the order of their questions."""
-        if not (self.run.folder / ANSWERS).is_dir():
+        if not self.run.names(ANSWERS):
             return ()
         asked = [question.id for question in self.questions() if question.asked == "plan"]
         answers = (self.readable_answer(name) for name in sorted(asked, key=number_of))
@@ -216,51 +227,42 @@ class Approvals:
 
     def _asked(self, question: Question) -> Question:
         """Return the question of that id: the one that is there, or else this one, written down."""
-        path = self._path(QUESTIONS, question.id)
+        name = self._file(QUESTIONS, question.id)
         try:
-            self._create(QUESTIONS, question.id, question)
+            self.run.create(name, question)
         except FileExistsError:
             with suppress(RunDamagedError):
-                if (found := self._read(path, Question)) is not None:
+                found = self._read(name, Question)
+                if found is not None and found.id == question.id:
                     return found
-            self.run.write(f"{QUESTIONS}/{path.name}", question)
+            self.run.write(name, question)
         return question
 
     def _as_now(self, found: Question, asked: Question) -> Question:
         """Return a question as it is asked now, and have its file say so."""
         now = asked.model_copy(update={"at": found.at})
         if now != found:
-            self.run.write(f"{QUESTIONS}/{self._path(QUESTIONS, found.id).name}", now)
+            self.run.write(self._file(QUESTIONS, found.id), now)
         return now
 
-    def _create(self, folder: str, name: str, content: BaseModel) -> None:
-        """Write a file that must not be there yet: whole, and only the first of several."""
-        path = self._path(folder, name)
-        text = content.model_dump_json(indent=2)
-        try:
-            make_folder(path.parent)
-            create_once(path, text)
-        except FileExistsError:
-            raise
-        except OSError as error:
-            raise storage_error(path, len(text), error) from error
-
-    def _path(self, folder: str, name: str) -> Path:
-        file = quote(name, safe="#")
+    @staticmethod
+    def _file(folder: str, name: str) -> str:
+        file = quote(name, safe="#", errors="surrogatepass")
         if len(file) > _NAME_CHARS:
             # A file's name has an end: 255 bytes on most systems.
             digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
             file = f"{file[: _NAME_CHARS - 17]}-{digest[:16]}"
-        return self.run.folder / folder / f"{file}.json"
+        return f"{folder}/{file}.json"
 
-    def _read(self, path: Path, model: type[M]) -> M | None:
+    def _read(self, name: str, model: type[M]) -> M | None:
         try:
-            return model.model_validate_json(path.read_bytes())
+            data = self.run.files.read(name, MOST_TEXT_BYTES)
+            read_object(data)  # What readers understand differently is refused.
+            return model.model_validate_json(data)
         except FileNotFoundError:
             return None
-        except (OSError, ValidationError) as error:
-            what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-            raise _damaged(path, what) from None
+        except (OSError, ValueError) as error:
+            raise _damaged(self.run.folder / name, damage_of(error)) from None
 
 
 def _damaged(path: Path, what: str) -> RunDamagedError:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ..errors import InputError
 from ..events.log import EVENTS
 from ..events.reading import follow_events
+from ..flows.stored.shown_plan import planned_of
 from ..flows.stored.view import SHOWN_CHARS, view_of
 from ..result import SwarmResult
 from ..tasks.report.page import Page
 from ..tasks.report.pages import answer_page, plan_page, step_page, timeline_page
 from ..tasks.report.view import RunView
 from ..toolsets.artifacts import artifacts_of
+from ..untrusted.figures import moment_of
 from .command import AsJson
 from .output.asked import print_questions
 from .output.events import print_events
@@ -126,7 +128,7 @@ def _show_events(run: RunFolder, start: int, *, as_json: bool) -> None:
             wait=lambda: asyncio.sleep(_LOOK_S),
         )
 
-    print_events(follow, began_at=run.about().get("started_at"), as_json=as_json)
+    print_events(follow, began_at=moment_of(run.about().get("started_at")), as_json=as_json)
 
 
 def _show_time(run: RunFolder, result: SwarmResult | None, *, as_json: bool) -> None:
@@ -156,8 +158,7 @@ def _no_step(run: RunFolder, name: str, names: list[str]) -> InputError:
 
 def _print_step_json(run: RunFolder, result: SwarmResult | None, name: str) -> None:
     """Print a step as it is stored, with its whole output."""
-    compiled = cast("list[dict[str, Any]]", run.read_json("plan.json").get("steps", []))
-    prompts = {str(step["id"]): str(step["prompt"]) for step in compiled}
+    prompts = {step.id: step.prompt for step in planned_of(run).steps}
     if name not in prompts:
         raise _no_step(run, name, list(prompts))
     steps = result.steps if result else run.steps()

@@ -14,7 +14,7 @@ from ..result import SwarmResult
 from ..runs import RunFolder
 from ..task_ir import is_orchestrated
 from ..text import plural
-from ..toolsets.artifacts import artifacts_of
+from ..toolsets.artifacts import artifacts_read
 from .command import AsEvents, AsJson
 from .models import check_models
 from .output.folder import artifact_files, check_folder, left_files, write_folder
@@ -81,9 +81,7 @@ def _write(folder: Path, result: SwarmResult, is_typed: bool) -> None:
     stored = ((step.id, run.read(f"outputs/{step.id}.txt")) for step in result.steps)
     outputs = {name: text for name, text in stored if text is not None}
     left = {
-        step.id: {name: path.read_bytes() for name, path in artifacts_of(run, step).items()}
-        for step in result.steps
-        if step.status == "succeeded"
+        step.id: artifacts_read(run, step) for step in result.steps if step.status == "succeeded"
     }
     files = artifact_files(result, outputs, is_json=is_typed) | left_files(result.steps, left)
     write_folder(folder, files, result.run_id)

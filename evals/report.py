@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from ..frozen import Frozen
+from ..untrusted.figures import Finite, Moment
 from .checks import Verdict
 
 __all__ = ["FIGURES", "CaseReport", "EvalReport", "EvalRun", "Figure", "Spread", "spread_of"]
@@ -47,10 +48,10 @@ class EvalRun(Frozen):
     run_id: str = Field(default="", description='"" if it never began.')
     status: str = Field(description="As the swarm's result has it; `failed` without one.")
     verdicts: tuple[Verdict, ...]
-    makespan_s: float | None = None
+    makespan_s: Finite | None = None
     steps: int | None = None
     tokens: int | None = None
-    usd: float | None = None
+    usd: Finite | None = None
     judge_tokens: int = Field(default=0, description="Tokens that the judge read and wrote.")
     judge_usd: float | None = Field(default=None, description="What they cost, if that is known.")
 
@@ -102,7 +103,7 @@ class EvalReport(Frozen):
     """
 
     name: str
-    started_at: float
+    started_at: Moment
     models: dict[str, str]
     finished: bool = False
     cases: tuple[CaseReport, ...]

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from ..errors import InputError
 from ..files import make_folder, storage_error, write_atomically
 from ..settings import home
-from ..text_files import read_text
+from ..text_files import decoded, file_problem, read_text
+from ..untrusted.folder import read_file
 from .report import EvalReport
 
 __all__ = ["last_report", "load_report", "report_path", "save_report"]
@@ -44,7 +45,11 @@ def last_report(name: str) -> tuple[Path, EvalReport] | None:
         InputError: A newer one is damaged.
     """
     for path in sorted(_folder(name).glob("[0-9]*.json"), reverse=True):
-        if (report := load_report(path)).finished:
+        try:
+            data = read_file(path)
+        except OSError as error:
+            raise file_problem(f"report {path}", error, "Remove it.") from None
+        if (report := _report_of(path, decoded(data, f"report {path}"))).finished:
             return path, report
     return None
 
@@ -55,7 +60,10 @@ def load_report(path: Path) -> EvalReport:
     Raises:
         InputError: It can't be read, or is none.
     """
-    text = read_text(path, "report")
+    return _report_of(path, read_text(path, "report"))
+
+
+def _report_of(path: Path, text: str) -> EvalReport:
     try:
         return EvalReport.model_validate_json(text)
     except ValidationError as error:

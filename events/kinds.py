@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from ..host.url_secrets import masked_urls
 from ..result import Action
 from ..task_ir import Tier
+from ..untrusted.figures import Finite, Moment
 
 __all__ = [
     "AnsweredEvent",
@@ -58,7 +59,7 @@ class RunEvent(BaseModel, frozen=True, extra="ignore"):
     """
 
     number: int = Field(default=0, ge=0)
-    at: float = 0.0
+    at: Moment = 0.0
     run: str = ""
     kind: str
     step: str = ""
@@ -82,7 +83,7 @@ class BeganEvent(RunEvent, frozen=True):
 
     kind: Literal["began"] = "began"
     resumed: bool = False
-    left_at: float = 0.0
+    left_at: Moment = 0.0
 
 
 class PlanningEvent(RunEvent, frozen=True):
@@ -145,7 +146,7 @@ class WaitEvent(RunEvent, frozen=True):
     kind: Literal["waiting", "resumed"] = "waiting"
     provider: str = ""
     why: str = ""
-    seconds: float | None = None
+    seconds: Finite | None = None
 
     @property
     def words(self) -> str:
@@ -187,7 +188,7 @@ class AnsweredEvent(RunEvent, frozen=True):
     why: str = ""
     by: str = ""
     name: str = ""
-    answered_at: float = 0.0
+    answered_at: Moment = 0.0
 
 
 class TextEvent(RunEvent, frozen=True):
@@ -220,7 +221,7 @@ class GateEvent(RunEvent, frozen=True):
     status: str = ""
     required: bool = True
     found: str = ""
-    duration_s: float = 0.0
+    duration_s: Finite = 0.0
     sample: int = 0
 
 
@@ -243,8 +244,8 @@ class ToolEvent(RunEvent, frozen=True):
     outcome: str = "started"
     result: str = ""
     characters: int = 0
-    seconds: float = 0.0
-    started_at: float = 0.0
+    seconds: Finite = 0.0
+    started_at: Moment = 0.0
     sample: int = 0
 
 
@@ -275,12 +276,12 @@ class EndedEvent(RunEvent, frozen=True):
     agent: str = ""
     tier: str = ""
     model: ModelName = ""
-    started_at: float = 0.0
-    ended_at: float = 0.0
-    queue_s: float = 0.0
+    started_at: Moment = 0.0
+    ended_at: Moment = 0.0
+    queue_s: Finite = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float | None = None
+    cost_usd: Finite | None = None
     category: str = ""
     reason: str = ""
 
@@ -301,7 +302,7 @@ class _Totals(RunEvent, frozen=True):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: float | None = None
+    cost_usd: Finite | None = None
 
     @property
     def tokens(self) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..files import OWNER_ONLY, append_bytes
 from ..measures.clock import run_time
+from ..untrusted.folder import MOST_TEXT_BYTES, UntrustedFolder
 from .kinds import CutEvent, FinishedEvent, RunEvent, TextEvent
 from .line import from_line, to_line
 
@@ -64,9 +65,9 @@ class EventLog:
     def open(self) -> None:
         """Go on after what earlier processes of the run wrote."""
         with self._or_ended():
-            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-            self._descriptor = os.open(self._path, flags, OWNER_ONLY)
-            data = self._path.read_bytes()
+            folder = UntrustedFolder(self._path.parent)
+            self._descriptor = folder.open_to_append(self._path.name, OWNER_ONLY)
+            data = folder.read(self._path.name, MOST_TEXT_BYTES)
             if (last := last_event(data)) is not None:
                 self._number, self._left_at = last.number, last.at
             self._size = len(data)

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+)
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
+from ..untrusted.folder import MOST_TEXT_BYTES
+from ..untrusted.opening import require_size
+from ..untrusted.reader import FolderReader
 from .kinds import FinishedEvent, RunEvent
 from .line import from_line
 
@@ -34,16 +47,17 @@ class EventReader:
         """Yield the events that were added since the last call, as far as their lines are whole.
 
         Raises:
-            OSError: The file is there and can't be read.
+            RunDamagedError: The file is there and can't be read.
         """
         rest = b""
-        try:
-            file = self._path.open("rb")
-        except FileNotFoundError:
-            return
-        with file:
+        with _opened(self._path) as file:
+            if file is None:
+                return
             file.seek(self._offset)
-            while chunk := file.read(_CHUNK_BYTES):
+            # What is being written meanwhile is read by the next call.
+            left = MOST_TEXT_BYTES
+            while left > 0 and (chunk := file.read(min(_CHUNK_BYTES, left))):
+                left -= len(chunk)
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     self._offset += len(line) + 1
@@ -62,7 +76,7 @@ def read_events(path: Path, start: int = 1) -> Iterator[RunEvent]:
     """Yield the events that a file has, from the number `start` on; none if there is no file.
 
     Raises:
-        OSError: The file is there and can't be read.
+        RunDamagedError: The file is there and can't be read.
     """
     return EventReader(path, start).fresh()
 
@@ -73,18 +87,23 @@ def events_of_kinds(path: Path, kinds: Collection[str]) -> Iterator[RunEvent]:
     The others, which are most of a long file, are passed over without being read.
 
     Raises:
-        OSError: The file is there and can't be read.
+        RunDamagedError: The file is there and can't be read.
     """
     wanted = {kind.encode() for kind in kinds}
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return
-    with file:
-        for line in file:
+    with _opened(path) as file:
+        for line in file or ():
             found = _KIND.search(line)
             if found and found[1] in wanted and (event := from_line(line)) is not None:
                 yield event
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[BinaryIO | None]:
+    reader = FolderReader(path.parent)
+    with reader.opened(path.name) as file:
+        if file is not None:
+            require_size(os.fstat(file.fileno()), MOST_TEXT_BYTES, path.name)
+        yield file
 
 
 async def follow_events(

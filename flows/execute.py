@@ -123,7 +123,7 @@ class Execution:
             RunWaitingError: It is left until a person has answered.
         """
         edits = {"edits": self.edits} if self.edits else {}
-        has_pages = (self.run.folder / "plan.json").exists()
+        has_pages = self.run.has("plan.json")
         self.run.store("plan.json", {**self.plan.to_json(), **edits})
         if self.options.pages:
             live = LiveRun(self._context, self.source.planning, self.recall, self._began_at())
@@ -177,7 +177,7 @@ class Execution:
             await self._pages.close(result)
 
     def _began_at(self) -> float:
-        return float(self.run.about().get("started_at") or 0.0)
+        return self.run.started_at()
 
     async def _leave(self, statuses: Mapping[str, StepStatus], error: BaseException) -> None:
         """Write down and show what happened in a run that ends early; it has no result."""

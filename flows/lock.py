@@ -9,11 +9,12 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from ..errors import RunAliveError
-from ..files import make_folder, owner_only
+from ..files import make_folder
 from ..runs import LOCK, RunFolder
 
 __all__ = ["exclusive"]
 
+_PID_CHARS = 20
 _held: ContextVar[frozenset[str]] = ContextVar("swarm_held_runs", default=frozenset())
 
 
@@ -25,6 +26,7 @@ def exclusive(run: RunFolder) -> Generator[None]:
     processes that share a file system with working locks, not among machines that don't.
 
     Raises:
+        RunDamagedError: The run's folder has links in it, or anything else but files and folders.
         RunAliveError: Another process, or another task of this one, is executing the run.
     """
     held = _held.get()
@@ -32,12 +34,15 @@ def exclusive(run: RunFolder) -> Generator[None]:
         yield
         return
     make_folder(run.folder)
-    with open(run.folder / LOCK, "a+", encoding="utf-8", opener=owner_only) as file:
+    run.check()
+    with run.readable(LOCK):
+        descriptor = run.files.open_to_append(LOCK)
+    with os.fdopen(descriptor, "a+", encoding="utf-8", errors="replace") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise _alive(run, file.read()) from None
+            raise _alive(run, file.read(_PID_CHARS)) from None
         with suppress(OSError):  # It says who has the lock; a full disk doesn't undo the lock.
             file.truncate(0)
             file.write(str(os.getpid()))

@@ -7,13 +7,14 @@ import math
 import re
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
-__all__ = ["NoJsonError", "NotStrictError", "read_json"]
+__all__ = ["NoJsonError", "NotStrictError", "read_json", "read_object"]
 
 _DEEPEST = 100
 """Levels of lists and objects: what reads the value level by level has room for so many."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_MAYBE_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 # What begins as a text and has no end goes on to the end, so that nothing is looked at twice.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[{}\[\],:]|[^\s"{}\[\],:]++', re.DOTALL)
@@ -53,8 +54,24 @@ def read_json(text: str, *, halves: bool = False) -> Any:
             character, or it is nested too deeply; says the place of the first.
         NoJsonError: It isn't JSON, or too deep or too long a number to be read; says where.
     """
+    doubts: list[str] = []
+
+    def number(found: str) -> float:
+        value = float(found)
+        if not math.isfinite(value):
+            doubts.append(found)
+        return value
+
+    def members(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(found)
+        if len(made) < len(found):
+            doubts.append("a key")
+        return made
+
     try:
-        value: Any = json.loads(text)
+        value: Any = json.loads(
+            text, object_pairs_hook=members, parse_constant=number, parse_float=number
+        )
     except json.JSONDecodeError as error:
         raise NoJsonError(error.msg, error.lineno, error.colno) from None
     except RecursionError:
@@ -65,9 +82,28 @@ def read_json(text: str, *, halves: bool = False) -> Any:
         found = _DIGITS.search(text)
         problem = "a number of thousands of digits is too long"
         raise NoJsonError(problem, *_place(text, found.start() if found else 0)) from None
+    # To look at each part of the text takes far longer than to read it.
+    is_deep = text.count("[") + text.count("{") > _DEEPEST
+    if not doubts and not is_deep and not (not halves and _MAYBE_HALF.search(text)):
+        return value
     if found := [*islice(_problems(text, halves), _MOST_PROBLEMS)]:
         raise NotStrictError([problem for problem, _ in found], *_place(text, found[0][1]))
     return value
+
+
+def read_object(data: bytes | str) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        ValueError: It is none, or not read the same by all readers; says why.
+    """
+    text = data if isinstance(data, str) else data.decode()
+    if not text.strip():
+        raise ValueError("it is empty")
+    found: object = read_json(text)
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")
+    return cast("dict[str, Any]", found)
 
 
 def _place(text: str, at: int) -> tuple[int, int]:

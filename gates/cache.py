@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..files import make_folder
+from ..untrusted.folder import read_file
 from .gate import Subject
 from .result import GateResult
 
@@ -30,9 +31,9 @@ class GateCache:
     def get(self, gate: str, version: str, subject: Subject) -> GateResult | None:
         """Return the cached result, if there is one."""
         try:
-            text = self._file(gate, version, subject).read_text("utf-8")
-            return GateResult.model_validate_json(text)
-        except (OSError, UnicodeDecodeError, ValidationError):
+            data = read_file(self._file(gate, version, subject))
+            return GateResult.model_validate_json(data)
+        except (OSError, ValidationError):
             return None
 
     def put(self, gate: str, version: str, subject: Subject, result: GateResult) -> None:

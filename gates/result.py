@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ..errors import Category
 from ..frozen import Frozen
+from ..untrusted.figures import Finite, Moment
 
 __all__ = ["Diagnostic", "Finding", "GateResult", "GateStatus", "fault", "format_diagnostics"]
 
@@ -50,10 +51,10 @@ class GateResult(Finding):
 
     gate: str
     required: bool = True
-    duration_s: float = Field(
+    duration_s: Finite = Field(
         default=0.0, description="Seconds; those of the first time if cached."
     )
-    started_at: float = Field(default=0.0, description="When it was held against the artifact.")
+    started_at: Moment = Field(default=0.0, description="When it was held against the artifact.")
     version: str = ""
     artifact: str = ""
     diff: str = ""

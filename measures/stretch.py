@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from ..frozen import Frozen
+from ..untrusted.figures import Finite, Moment
 
 __all__ = ["RunTime", "Stretch", "TimeKind", "seconds_by_kind"]
 
@@ -41,8 +42,8 @@ class Stretch(Frozen):
     kind: TimeKind
     step: str = ""
     attempt: int = 0
-    started_at: float
-    ended_at: float
+    started_at: Moment
+    ended_at: Moment
 
     @property
     def seconds(self) -> float:
@@ -62,10 +63,10 @@ class RunTime(Frozen):
         path: The steps that they belong to, in order.
     """
 
-    began_at: float
-    ended_at: float
+    began_at: Moment
+    ended_at: Moment
     stretches: tuple[Stretch, ...] = ()
-    seconds: dict[TimeKind, float] = Field(default_factory=dict[TimeKind, float])
+    seconds: dict[TimeKind, Finite] = Field(default_factory=dict[TimeKind, float])
     path: tuple[str, ...] = ()
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from ..frozen import Frozen
 from ..output import OutputKind
 from ..result import Action
 from ..task_ir import Tier
+from ..untrusted.figures import Count, Finite, Moment
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -26,6 +27,7 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 """Version of an episode's fields."""
+_Reward = Annotated[float, Field(ge=-1000, le=1000, allow_inf_nan=False)]
 
 
 class EpisodeKey(NamedTuple):
@@ -87,13 +89,13 @@ class Episode(Frozen):
     category: Category | None = None
     error: str = ""
     gates: tuple[GateOutcome, ...] = ()
-    input_tokens: int = 0
-    output_tokens: int = 0
-    started_at: float
-    ended_at: float
-    duration_s: float = Field(ge=0, description="Seconds of work, less the wait for the model.")
-    reward: float
-    terms: Mapping[str, float] = Field(default_factory=dict[str, float])
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+    started_at: Moment
+    ended_at: Moment
+    duration_s: Finite = Field(ge=0, description="Seconds of work, less the wait for the model.")
+    reward: _Reward
+    terms: Mapping[str, _Reward] = Field(default_factory=dict[str, float])
     upstream: tuple[str, ...] = ()
     downstream: tuple[str, ...] = ()
     used: tuple[EpisodeKey, ...] = ()

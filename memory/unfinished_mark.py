@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from ..errors import MemoryStoreError
 from ..files import make_folder, write_atomically
 from ..frozen import Frozen
+from ..untrusted.folder import read_file
 
 __all__ = ["NAME", "ForgettingMark", "clear_mark", "read_mark", "write_mark"]
 
@@ -38,7 +39,7 @@ class ForgettingMark(Frozen):
 def read_mark(folder: Path) -> ForgettingMark | None:
     """Return the mark in a memory's folder; None if no forgetting is unfinished."""
     try:
-        return ForgettingMark.model_validate_json((folder / NAME).read_bytes())
+        return ForgettingMark.model_validate_json(read_file(folder / NAME))
     except FileNotFoundError:
         return None
     except (OSError, ValidationError):

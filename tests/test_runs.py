@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 
 import pytest
-from prefect_swarm import runs
 from prefect_swarm.errors import RunDamagedError, RunNotFoundError, StorageError
 from prefect_swarm.runs import ACCOUNTS, RunFolder, find_run
+from prefect_swarm.untrusted.folder import UntrustedFolder
 
 FLOW_RUN = "0123abcd-4567-89ab-cdef-0123456789ab"
 NAME = "0123abcd4567"
@@ -26,14 +26,14 @@ def run(swarm_home: Path) -> RunFolder:
 def full(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Has no room for files as long as it isn't empty."""
     left = [1]
-    write = runs.write_atomically
+    write = UntrustedFolder.replace
 
-    def write_if_room(path: Path, text: str) -> None:
+    def write_if_room(self: UntrustedFolder, name: str, data: bytes) -> None:
         if left:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(path, text)
+        write(self, name, data)
 
-    monkeypatch.setattr(runs, "write_atomically", write_if_room)
+    monkeypatch.setattr(UntrustedFolder, "replace", write_if_room)
     return left
 
 
@@ -42,18 +42,18 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     happened: list[str] = []
-    fsync, replace = os.fsync, Path.replace
+    fsync, replace = os.fsync, os.replace
 
     def note_fsync(descriptor: int) -> None:
         happened.append("fsync")
         fsync(descriptor)
 
-    def note_replace(self: Path, target: Path) -> Path:
+    def note_replace(source: str, target: str, **folders: int) -> None:
         happened.append("replace")
-        return replace(self, target)
+        replace(source, target, **folders)
 
     monkeypatch.setattr(os, "fsync", note_fsync)
-    monkeypatch.setattr(Path, "replace", note_replace)
+    monkeypatch.setattr(os, "replace", note_replace)
     run.write(name, "text")
     assert happened == ["fsync", "replace"]
 

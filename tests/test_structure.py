@@ -23,6 +23,7 @@ LAYERS = (
         "text_files",
         "settings",
         "tracing",
+        "untrusted",
         "expression",
         "schema_check",
         "local_extra",

@@ -6,6 +6,7 @@ sample.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 from ..result import StepResult
 from ..runs import RunFolder
 
-__all__ = ["artifacts_of", "keep_artifacts"]
+__all__ = ["artifacts_of", "artifacts_read", "keep_artifacts"]
 
 _FOLDER = "artifacts"
 
@@ -28,19 +29,19 @@ def keep_artifacts(run: RunFolder, step: str, attempt: str, files: Mapping[str, 
         files: What they hold.
 
     Raises:
-        StorageError: One can't be written.
+        RunDamagedError: What is there has links in it, or anything else but files and folders.
+        StorageError: One can't be written; its path may lead out of the run's folder.
     """
     name = f"{_FOLDER}/{step or 'plan'}/{attempt.removeprefix(f'{step}.')}"
-    folder = run.folder / name
-    for path in _files(folder):
-        if files.get(path.relative_to(folder).as_posix()) is None:
-            path.unlink(missing_ok=True)
-    # Empty folders go, the inner ones first: a file may come in the place of one.
-    for path in sorted(folder.rglob("*"), reverse=True):
-        with suppress(OSError):
-            path.rmdir()
+    before = run.names_below(name)
+    for path in before:
+        if path not in files:
+            run.remove(f"{name}/{path}")
+    # Empty folders go: a file may come in the place of one.
+    with suppress(OSError):
+        run.files.prune(name)
     for path, data in files.items():
-        if not (folder / path).is_file() or (folder / path).read_bytes() != data:
+        if path not in before or run.read_bytes(f"{name}/{path}") != data:
             run.write(f"{name}/{path}", data)
 
 
@@ -48,20 +49,34 @@ def artifacts_of(run: RunFolder, step: StepResult) -> dict[str, Path]:
     """Return the files that the last attempt of a step left, by their paths.
 
     Where it is some samples, and more than one of them left files, paths begin with the sample.
+
+    Raises:
+        RunDamagedError: They have links among them, or anything else but files and folders.
     """
     if not step.attempts:
         return {}
     number = str(step.attempts[-1].number)
-    root = run.folder / _FOLDER / step.id
-    samples = sorted(root.glob(f"{number}.*"), key=lambda path: int(path.suffix[1:]))
-    folders = [path for path in (root / number, *samples) if _files(path)]
-    found: dict[str, Path] = {}
-    for folder in folders:
-        for path in _files(folder):
-            name = path.relative_to(folder).as_posix()
-            found[name if len(folders) == 1 else f"{folder.name}/{name}"] = path
-    return found
+    root = f"{_FOLDER}/{step.id}"
+    samples = [
+        (int(found[1]), name)
+        for name in run.names(root)
+        if (found := re.fullmatch(rf"{number}\.([0-9]{{1,9}})", name))
+    ]
+    attempts = [number, *(name for _, name in sorted(samples))]
+    left = {name: files for name in attempts if (files := run.names_below(f"{root}/{name}"))}
+    return {
+        path if len(left) == 1 else f"{name}/{path}": run.folder / root / name / path
+        for name, files in left.items()
+        for path in files
+    }
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file())
+def artifacts_read(run: RunFolder, step: StepResult) -> dict[str, bytes]:
+    """Return what the files hold that the last attempt of a step left, by their paths.
+
+    Raises:
+        RunDamagedError: As `artifacts_of` has it, or one can't be read.
+    """
+    found = artifacts_of(run, step)
+    names = {path: place.relative_to(run.folder).as_posix() for path, place in found.items()}
+    return {path: run.read_bytes(name) or b"" for path, name in names.items()}

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...approvals.question import MOST_SHOWN
+from ...errors import RunDamagedError
 from ...flows.approving.forms.kept import is_suspended
 from ...settings import home
 from ...text import one_line
 from ..command import AsJson
 from ..output.printing import print_json, print_section, print_table, print_text
+from ..progress.session import say
 from ..runs.listing import is_executed, list_runs
 from .choosing import chosen_question
 
@@ -45,7 +47,14 @@ def waiting(
         unfinished = frozenset(("waiting", "running"))
         folder = home() / "runs"
         runs = [RunFolder(folder / r.run_id) for r in list_runs(folder, statuses=unfinished)]
-    found = [(run, question) for run in runs for question in Approvals(run).pending()]
+    found: list[tuple[RunFolder, Question]] = []
+    for run in runs:
+        try:
+            found += [(run, question) for question in Approvals(run).pending()]
+        except RunDamagedError as error:
+            if run_name is not None:
+                raise
+            say(f"What run {run.run_id} asks can't be read: {error.problem}")
     if name is not None:
         found = [(run, chosen_question(Approvals(run), name)) for run in runs]
     if as_json:

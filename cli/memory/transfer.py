@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -14,10 +14,12 @@ import typer
 from pydantic import ValidationError
 
 from ...errors import InputError
+from ...formats.json_text import read_object
 from ...memory.configured import open_configured_store
 from ...memory.episode import SCHEMA_VERSION, Episode
 from ...text import escaped, one_line, plural
 from ...text_files import encoding_problem, file_problem
+from ...untrusted.folder import bounded_lines
 from ..command import AsJson
 from ..output.printing import print_json, print_text
 from ..progress.session import say
@@ -26,6 +28,9 @@ from .options import Namespace, entries_of
 __all__ = ["export", "read_in"]
 
 _NAMED = 10
+_MOST_BAD = 1000
+_LINE_BYTES = 16 << 20
+_FIX = "Fix or remove them, and import it again."
 
 
 def export(
@@ -55,9 +60,14 @@ def read_in(
     episodes: list[Episode] = []
     bad: list[str] = []
     with _read(file) as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(bounded_lines(lines, _LINE_BYTES), start=1):
             if not line.strip():
                 continue
+            if len(line) == _LINE_BYTES:
+                most = _LINE_BYTES >> 20
+                raise InputError(f"Line {number} of {_name(file)} has {most} MiB or more.", _FIX)
+            if len(bad) == _MOST_BAD:
+                break
             try:
                 episode = _episode(line, namespace)
                 values_of(episode)  # what a database can't hold is refused here, by its line
@@ -66,7 +76,7 @@ def read_in(
             else:
                 episodes.append(episode)
     if bad:
-        raise InputError(_refused(file, bad), "Fix or remove them, and import it again.")
+        raise InputError(_refused(file, bad), _FIX)
     with open_configured_store() as store:
         new = store.log.append(episodes)
     if as_json:
@@ -81,6 +91,10 @@ def read_in(
 def _episode(line: bytes, namespace: str | None) -> Episode:
     if (wrong := encoding_problem(line)) is not None:
         raise InputError(f"it is not UTF-8 text: {wrong}")
+    try:
+        read_object(line)  # What readers understand differently is refused.
+    except ValueError as error:
+        raise InputError(one_line(str(error), 200)) from None
     try:
         episode = Episode.model_validate_json(line)
         if namespace is not None:
@@ -112,7 +126,7 @@ def _name(file: str) -> str:
 
 
 @contextmanager
-def _read(file: str) -> Generator[Iterable[bytes]]:
+def _read(file: str) -> Generator[BinaryIO]:
     if file == "-":
         yield sys.stdin.buffer
         return

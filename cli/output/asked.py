@@ -39,7 +39,7 @@ def question_records(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def _asked(run: RunFolder) -> list[tuple[Question, Answer | None]]:
-    if not (run.folder / "questions").is_dir():
+    if not run.names("questions"):
         return []
     from ...approvals.store import Approvals
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from ...inputs.limits import size
 from ...result import StepResult
@@ -19,9 +20,15 @@ def print_files(run: RunFolder, steps: Iterable[StepResult]) -> None:
     Texts that were kept in files are not shown: models wrote them, and they may be anything.
     """
     lines = [
-        f"{step.id} {name} ({size(path.stat().st_size)}): {path}"
+        f"{step.id} {name} ({_size(run, path)}): {path}"
         for step in steps
         for name, path in artifacts_of(run, step).items()
     ]
     if lines:
         print_section("Files", lines)
+
+
+def _size(run: RunFolder, path: Path) -> str:
+    name = path.relative_to(run.folder).as_posix()
+    with run.readable(name):
+        return size(run.files.state(name).st_size)

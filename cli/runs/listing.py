@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import time
@@ -11,9 +10,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict
 
 from ...files import process_lives
+from ...formats.json_text import read_object
+from ...untrusted.figures import Count, Finite, Moment, moment_of
+from ...untrusted.folder import MOST_TEXT_BYTES, UntrustedFolder
+from ...untrusted.reader import damage_of
 
 __all__ = ["STATUSES", "ListedRun", "RunStatus", "is_executed", "list_runs"]
 
@@ -25,6 +30,7 @@ STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
 # Results are written with their status near the beginning; the rest may be megabytes.
 _STATUS = re.compile(rb'^  "status": "([a-z]+)",?$', re.MULTILINE)
 _HEAD = 1024
+_PID_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,7 @@ class _Beginning:
 
     def ended(self, status: RunStatus, damage: str = "", **figures: Any) -> ListedRun:
         return ListedRun(
-            self.folder.name,
+            _written(self.folder.name),
             status,
             self.started_at,
             self.objective,
@@ -89,7 +95,7 @@ def list_runs(
     begun = sorted(_beginnings(folder), key=lambda run: (-run.started_at, run.folder.name))
     wanted = [word.casefold() for word in words]
     for run in begun:
-        text = f"{run.objective}\n{run.folder.name}\n{run.flow_run_id}".casefold()
+        text = f"{run.objective}\n{_written(run.folder.name)}\n{run.flow_run_id}".casefold()
         if not all(word in text for word in wanted) or not _may_have(run, statuses):
             continue
         listed = _listed(run)
@@ -100,7 +106,7 @@ def list_runs(
 def _beginnings(folder: Path) -> Iterator[_Beginning]:
     try:
         entries = list(os.scandir(folder))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     for entry in entries:
         if entry.name.startswith(".") or not entry.is_dir():
@@ -112,20 +118,18 @@ def _beginnings(folder: Path) -> Iterator[_Beginning]:
 def _beginning(folder: Path) -> _Beginning | None:
     """Read how a run began; None if the folder has no run, only a lock that was once held."""
     path = folder / "run.json"
+    if _written(folder.name) != folder.name:
+        return _Beginning(folder, _changed_at(folder), damage="the folder's name is not UTF-8")
     try:
-        about = _object(path)
-        started_at = about["started_at"]
-        if isinstance(started_at, bool) or not isinstance(started_at, int | float):
-            raise ValueError(f"started_at is {started_at!r}")
-        return _Beginning(folder, started_at, str(about["objective"]), str(about["flow_run_id"]))
+        about = _read(folder, "run.json", _About)
     except FileNotFoundError:
         if not any(name != "lock" for name in _names(folder)):
             return None
         damage = f"{path} is missing"
-    except KeyError as error:
-        damage = f"{path} has no {error.args[0]}"
     except (OSError, ValueError) as error:
-        damage = f"{path}: {_in_short(error)}"
+        damage = f"{path}: {damage_of(error)}"
+    else:
+        return _Beginning(folder, about.started_at, about.objective, about.flow_run_id)
     return _Beginning(folder, _changed_at(folder), damage=damage)
 
 
@@ -134,7 +138,7 @@ def _may_have(run: _Beginning, statuses: frozenset[RunStatus]) -> bool:
     if not statuses or "damaged" in statuses or run.damage:
         return True
     try:
-        with (run.folder / "result.json").open("rb") as file:
+        with UntrustedFolder(run.folder).opened("result.json") as file:
             found = _STATUS.search(file.read(_HEAD))
     except OSError:
         return True
@@ -146,71 +150,99 @@ def _listed(run: _Beginning) -> ListedRun:
         return run.ended("damaged", run.damage)
     path = run.folder / "result.json"
     try:
-        result = _object(path)
-        status = result["status"]
-        if status not in ("completed", "partial", "failed"):
-            raise ValueError(f"the status is {status!r}")
-        cost, metrics = result["cost"], result["metrics"]
+        result = _read(run.folder, "result.json", _Result)
         return run.ended(
-            status,
-            steps=len(result["steps"]),
-            done=sum(step["status"] == "succeeded" for step in result["steps"]),
-            makespan_s=metrics["makespan_s"],
-            tokens=cost["tokens"],
-            usd=cost["money_usd"],
+            result.status,
+            steps=len(result.steps),
+            done=sum(step.status == "succeeded" for step in result.steps),
+            makespan_s=result.metrics.makespan_s,
+            tokens=result.cost.tokens,
+            usd=result.cost.money_usd,
         )
     except FileNotFoundError:
         return _unfinished(run)
-    except KeyError as error:
-        return run.ended("damaged", f"{path} has no {error.args[0]}")
-    except (OSError, ValueError, TypeError) as error:
-        return run.ended("damaged", f"{path}: {_in_short(error)}")
+    except (OSError, ValueError) as error:
+        return run.ended("damaged", f"{path}: {damage_of(error)}")
 
 
 def _unfinished(run: _Beginning) -> ListedRun:
     """Return how far a run without a result is, by its plan and the outputs that are there."""
     steps = done = None
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        steps = len(_object(run.folder / "plan.json")["steps"])
-        done = sum(name.endswith(".txt") for name in _names(run.folder / "outputs"))
+    with suppress(OSError, ValueError):
+        steps = len(_read(run.folder, "plan.json", _Plan).steps)
+        done = sum(name.endswith(".txt") for name in _names(run.folder, "outputs"))
     if is_executed(run.folder):
         # The lock is written when it is taken.
         running_s = max(0.0, time.time() - _changed_at(run.folder / "lock"))
         return run.ended("running", steps=steps, done=done, running_s=running_s)
-    return run.ended("waiting" if _asks(run.folder) else "stopped", steps=steps, done=done)
+    try:
+        asks = _asks(run.folder)
+    except OSError as error:
+        return run.ended("damaged", f"{run.folder}: {damage_of(error)}")
+    return run.ended("waiting" if asks else "stopped", steps=steps, done=done)
 
 
-def _object(path: Path) -> dict[str, Any]:
-    """Read a JSON object.
+class _Read(BaseModel):
+    """What of a file is needed; nothing is taken for another type than it has."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class _About(_Read):
+    started_at: Moment
+    objective: str
+    flow_run_id: str
+
+
+class _Step(_Read):
+    status: str
+
+
+class _Metrics(_Read):
+    makespan_s: Finite | None
+
+
+class _Cost(_Read):
+    tokens: Count | None
+    money_usd: Finite | None
+
+
+class _Result(_Read):
+    status: Literal["completed", "partial", "failed"]
+    cost: _Cost
+    metrics: _Metrics
+    steps: list[_Step]
+
+
+class _Plan(_Read):
+    steps: list[Any]
+
+
+_M = TypeVar("_M", bound=_Read)
+
+
+def _read(folder: Path, name: str, model: type[_M]) -> _M:
+    """Read a file of a run.
 
     Raises:
         OSError: The file can't be read.
-        ValueError: It is not JSON, not UTF-8 or not an object.
+        ValueError: It is not JSON, not UTF-8, or something else.
     """
-    data = path.read_bytes()
-    if not data.strip():
-        raise ValueError("it is empty")
-    try:
-        found: Any = json.loads(data)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    if not isinstance(found, dict):
-        raise ValueError("it is not a JSON object")
-    return cast("dict[str, Any]", found)
+    data = UntrustedFolder(folder).read(name, MOST_TEXT_BYTES)
+    return model.model_validate(read_object(data))
 
 
 def is_executed(folder: Path) -> bool:
     """Whether a process of this machine executes the run, by the lock that dies with it."""
-    path = folder / "lock"
     try:
-        number = int(path.read_text("ascii"))
+        number = int(UntrustedFolder(folder).read("lock", _PID_BYTES).decode("ascii"))
     except (OSError, ValueError):
         return False
     if not process_lives(number):
         return False
     # The number may be another process's by now. Only such runs are tried, since for the moment
     # that the lock is held here nothing could begin them.
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError), UntrustedFolder(folder).opened("lock") as file:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return False
     return True
@@ -218,23 +250,23 @@ def is_executed(folder: Path) -> bool:
 
 def _asks(folder: Path) -> bool:
     """Whether a run has a question without an answer."""
-    asked, answered = _names(folder / "questions"), set(_names(folder / "answers"))
+    files = UntrustedFolder(folder)
+    asked, answered = files.names("questions"), set(files.names("answers"))
     return any(name not in answered for name in asked if not name.startswith("."))
 
 
-def _names(folder: Path) -> list[str]:
+def _names(folder: Path, inner: str = "") -> list[str]:
     with suppress(OSError):
-        return os.listdir(folder)
+        return UntrustedFolder(folder).names(inner)
     return []
+
+
+def _written(name: str) -> str:
+    """Return a name as it can be written: those of files may have bytes that are no characters."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _changed_at(path: Path) -> float:
     with suppress(OSError):
-        return path.stat().st_mtime
+        return moment_of(path.lstat().st_mtime) or 0.0
     return 0.0
-
-
-def _in_short(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return f"byte {error.start + 1:,} is not UTF-8"
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)

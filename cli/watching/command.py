@@ -147,7 +147,7 @@ def _begun_here(flow_run_id: UUID) -> RunFolder | None:
     from ...runs import RunFolder
 
     run = RunFolder.of(str(flow_run_id))
-    return run if (run.folder / "run.json").exists() else None
+    return run if run.has("run.json") else None
 
 
 def _waiting_words(flow_run_id: UUID) -> str:

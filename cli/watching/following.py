@@ -72,7 +72,7 @@ async def _stage(
     *,
     is_alive: bool,
 ) -> Stage:
-    has_result = (run.folder / "result.json").is_file()
+    has_result = run.has("result.json")
     asks = not is_alive and not has_result and not isinstance(last, FinishedEvent)
     is_open_on_server = asks and await is_open()
     return stage_of(

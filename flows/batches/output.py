@@ -13,17 +13,22 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 from pydantic import ValidationError
 
 from ...errors import InputError
-from ...files import replace_atomically
+from ...files import READABLE, replace_atomically
+from ...formats.json_text import read_object
+from ...untrusted.folder import MOST_TEXT_BYTES, UntrustedFolder, bounded_lines, read_file
+from ...untrusted.names import is_plain_name
+from ...untrusted.opening import require_size
 from ..batch_line import BatchLine
 
 __all__ = ["BatchOutput", "PrintedOutput", "batch_output", "has_begun", "is_completed"]
 
 _RUNS = ".runs"
+_MOST_OUTPUT_BYTES = 4 << 30
 
 
 class PrintedOutput:
@@ -150,7 +155,7 @@ def batch_output(
 def has_begun(final: Path, batch: str) -> bool:
     """Say whether a flow run has begun to write that output here."""
     with suppress(OSError):
-        notes = _objects(_runs_of(final).read_text("utf-8", errors="replace"))
+        notes = _objects(read_file(_runs_of(final)).split(b"\n"))
         return any(note.get("batch") == batch for note in notes)
     return False
 
@@ -161,7 +166,7 @@ def _runs_of(final: Path) -> Path:
 
 def _left_before(files: _Files, keys: Mapping[str, int], *, again: bool) -> BatchOutput:
     """Read what earlier starts left, and let the growing output begin with it."""
-    noted = [*_objects(files.runs.read())]
+    noted = [*_objects(files.runs.read().encode().split(b"\n"))]
     is_own = bool(files.batch) and any(note.get("batch") == files.batch for note in noted)
     wrote = is_own and any(note.get("wrote") == files.batch for note in noted)
     lines: dict[str, BatchLine] = {}
@@ -175,7 +180,11 @@ def _left_before(files: _Files, keys: Mapping[str, int], *, again: bool) -> Batc
     if not is_own:
         _add(files.runs, {"batch": files.batch})
     _write(files.growing, lines.values())
-    begun = {str(note["line"]): str(note["run"]) for note in noted if "line" in note}
+    begun = {
+        str(note["line"]): run
+        for note in noted
+        if "line" in note and isinstance(run := note.get("run"), str) and is_plain_name(run)
+    }
     return BatchOutput(files, lines, begun)
 
 
@@ -186,24 +195,32 @@ def is_completed(line: BatchLine) -> bool:
 
 def _kept(path: Path, keys: Mapping[str, int]) -> dict[str, BatchLine]:
     """Return the completed lines that a file has; one that is cut off is done again."""
-    found: dict[str, BatchLine] = {}
-    with suppress(OSError):
-        for data in _objects(path.read_text("utf-8", errors="replace")):
-            if data.get("key") not in keys:
-                continue
-            with suppress(ValidationError):
-                line = BatchLine.model_validate(data)
-                if is_completed(line):
-                    found[line.key] = line.model_copy(update={"number": keys[line.key]})
-    return found
+    with suppress(FileNotFoundError):
+        # A person may have linked the output; what is linked is read as such a file is.
+        place = Path(os.path.realpath(path))
+        with UntrustedFolder(place.parent).opened(place.name) as file:
+            require_size(os.fstat(file.fileno()), _MOST_OUTPUT_BYTES, place.name)
+            return _completed(_objects(bounded_lines(file)), keys)
+    return {}
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    for line in text.split("\n"):
-        with suppress(ValueError, RecursionError):
-            data: object = json.loads(line)
-            if isinstance(data, dict):
-                yield cast("dict[str, Any]", data)
+def _completed(found: Iterable[Mapping[str, Any]], keys: Mapping[str, int]) -> dict[str, BatchLine]:
+    lines: dict[str, BatchLine] = {}
+    for data in found:
+        key = data.get("key")
+        if not isinstance(key, str) or key not in keys:
+            continue
+        with suppress(ValidationError):
+            line = BatchLine.model_validate(data)
+            if is_completed(line):
+                lines[line.key] = line.model_copy(update={"number": keys[line.key]})
+    return lines
+
+
+def _objects(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    for line in lines:
+        with suppress(ValueError):
+            yield read_object(line.decode(errors="replace"))
 
 
 def _add(file: IO[str], note: Mapping[str, str]) -> None:
@@ -218,6 +235,7 @@ def _write(path: Path, lines: Iterable[BatchLine]) -> None:
     try:
         mode = path.stat().st_mode & 0o777
     except FileNotFoundError:
+        path.unlink(missing_ok=True)  # A link to nothing.
         path.touch()
         mode = path.stat().st_mode & 0o777
     with replace_atomically(path, mode=mode) as temporary:
@@ -226,7 +244,8 @@ def _write(path: Path, lines: Iterable[BatchLine]) -> None:
 
 @contextmanager
 def _opened(path: Path, final: Path) -> Generator[IO[str]]:
-    with path.open("a+", encoding="utf-8", errors="replace") as file:
+    descriptor = UntrustedFolder(path.parent).open_to_append(path.name, READABLE)
+    with os.fdopen(descriptor, "a+", encoding="utf-8", errors="replace") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -234,5 +253,6 @@ def _opened(path: Path, final: Path) -> Generator[IO[str]]:
                 f"Another batch is writing the output {final}.",
                 "Wait until it has ended, or give another output.",
             ) from None
+        require_size(os.fstat(descriptor), MOST_TEXT_BYTES, path.name)
         file.seek(0)
         yield file

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ...frozen import Frozen
 from ...result import Usage
+from ...untrusted.figures import Count, Finite
 from .budget import Amount
 
 __all__ = ["Accounts", "Booking"]
@@ -32,10 +33,10 @@ class Booking(Frozen):
     step: str = ""
     model: str = ""
     is_settled: bool = False
-    tokens: int = 0
-    usd: float = 0.0
+    tokens: Count = Field(default=0, ge=0)
+    usd: Finite = Field(default=0.0, ge=0)
     usage: Usage = Usage()
-    elapsed_s: float = 0.0
+    elapsed_s: Finite = 0.0
 
     @property
     def amount(self) -> Amount:

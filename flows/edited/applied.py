@@ -72,8 +72,8 @@ def keep_unchanged(run: RunFolder, plan: CompiledPlan) -> None:
     for name in finished:
         if name not in kept:
             # The step's record first: an output without one counts for nothing.
-            (run.folder / f"steps/{name}.json").unlink(missing_ok=True)
-            (run.folder / f"outputs/{name}.txt").unlink(missing_ok=True)
+            run.remove(f"steps/{name}.json")
+            run.remove(f"outputs/{name}.txt")
     _withdraw(run, plan)
 
 

@@ -29,8 +29,13 @@ def current_plan(run: RunFolder) -> TaskIR:
 
 
 def options_of(run: RunFolder) -> SwarmOptions:
-    """Return the options that a run was started with."""
-    return stored_options(run.about().get("options"))
+    """Return the options that a run was started with.
+
+    Raises:
+        RunDamagedError: They aren't options.
+    """
+    with run.readable("run.json"):
+        return stored_options(run.about().get("options"))
 
 
 def rules_of(run: RunFolder) -> PlanRules:

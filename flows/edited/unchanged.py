@@ -57,9 +57,11 @@ def step_digests(plan: CompiledPlan) -> dict[str, str]:
 def read_compiled(data: Mapping[str, Any]) -> CompiledPlan | None:
     """Return a plan as `CompiledPlan.to_json` wrote it; None if it is none."""
     try:
-        return _PLAN.validate_python(data)
-    except ValidationError:
+        plan = _PLAN.validate_python(data)
+        step_digests(plan)
+    except (ValidationError, KeyError):  # A step reads what isn't there.
         return None
+    return plan
 
 
 def _digest(content: Mapping[str, Any]) -> str:

@@ -7,12 +7,10 @@ any moment leaves what the next one needs, and the source may be removed once th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
 from ...errors import InputError
-from ...files import make_folder
 from ...result import Planning, StepResult, TakenFrom
 from ...runs import RunFolder
 from ...task_ir import TaskIR, check_objective
@@ -121,11 +119,8 @@ def _link(source: RunFolder, run: RunFolder, step: str) -> None:
     has no links, it is copied.
     """
     name = f"outputs/{step}.txt"
-    path = run.folder / name
     try:
-        make_folder(path.parent)
-        path.unlink(missing_ok=True)
-        os.link(source.folder / name, path)
+        run.files.share(name, source.files)
     except OSError:
         _copy(source, run, name)
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...errors import RunDamagedError
 from ...events.log import EVENTS
 from ...events.reading import events_of_kinds
 from ...measures.stretch import RunTime, Stretch, seconds_by_kind
@@ -15,6 +16,7 @@ from ...parl.explained.walk import explain
 from ...parl.metrics import StepRun
 from ...result import StepResult
 from ...runs import RunFolder
+from ...untrusted.figures import moment_of
 
 __all__ = ["stopped_among", "time_of_run"]
 
@@ -38,12 +40,12 @@ def time_of_run(
         ending: What its end took: the answer, and what the memory learned.
         ended_at: When it ended, in seconds since the Unix epoch.
     """
-    began_at = run.about().get("started_at")
-    if not isinstance(began_at, int | float):
+    began_at = moment_of(run.about().get("started_at"))
+    if began_at is None:
         return None
     try:
         around = around_steps(events_of_kinds(run.folder / EVENTS, HEARD), began_at, ended_at)
-    except OSError as error:
+    except RunDamagedError as error:
         _logger.warning("What the time of run %s went to is not all known: %s", run.run_id, error)
         around = around_steps((), began_at, ended_at)
     around = replace(around, stretches=(*around.stretches, *ending))

@@ -6,10 +6,12 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
+from ...errors import RunDamagedError
 from ...events.log import EVENTS, last_event
 from ...measures.clock import clock_of_run
 from ...runs import RunFolder
 from ...text import duration
+from ...untrusted.folder import MOST_TEXT_BYTES
 
 __all__ = ["steady_clock"]
 
@@ -44,9 +46,8 @@ def steady_clock(run: RunFolder) -> Generator[None]:
 
 
 def _last_moment(run: RunFolder) -> float:
-    began_at = run.about().get("started_at")
-    moment = float(began_at) if isinstance(began_at, int | float) else 0.0
-    with suppress(OSError):
-        last = last_event((run.folder / EVENTS).read_bytes())
+    moment = run.started_at()
+    with suppress(RunDamagedError):
+        last = last_event(run.read_bytes(EVENTS, MOST_TEXT_BYTES) or b"")
         moment = max(moment, last.at if last else 0.0)
     return moment

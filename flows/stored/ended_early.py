@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
+from ...errors import RunDamagedError
 from ...events.kinds import FinishedEvent
 from ...events.log import EVENTS, last_event
 from ...runs import RunFolder
@@ -16,12 +18,11 @@ _TAIL_BYTES = 65_536
 
 def ended_early(run: RunFolder) -> str:
     """Return the error that ended a run's last process; "" if none did, or none is known of."""
-    try:
-        with (run.folder / EVENTS).open("rb") as file:
+    last = None
+    with suppress(RunDamagedError), run.opened(EVENTS) as file:
+        if file is not None:
             file.seek(-min(_TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
-            last = last_event(file.read())
-    except OSError:
-        return ""
+            last = last_event(file.read(_TAIL_BYTES))
     if isinstance(last, FinishedEvent) and last.status == "unfinished":
         return last.problem
     return ""

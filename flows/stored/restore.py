@@ -49,6 +49,7 @@ def finished_step(run: RunFolder, name: str) -> tuple[StepResult, str] | None:
 
 def _fetched(run: RunFolder, name: str, origin: TakenFrom) -> str | None:
     """Return an output that was taken over and is gone, from the run that made it."""
+    # Its name is one part of a path: `TakenFrom` sees to that.
     text = RunFolder(run.folder.parent / origin.run).read(f"outputs/{name}.txt")
     if text is not None:
         run.store(f"outputs/{name}.txt", text)
@@ -71,7 +72,11 @@ def _planned_step(run: RunFolder, planned: CompiledStep) -> tuple[StepResult, st
 
 def state_of(task_run: str) -> State[Any]:
     """Stand for a task run of an earlier process, in the edges that are drawn."""
-    return State(type=StateType.COMPLETED, state_details=StateDetails(task_run_id=UUID(task_run)))
+    try:
+        details = StateDetails(task_run_id=UUID(task_run))
+    except ValueError:
+        details = StateDetails()  # An edge that nothing can be drawn from.
+    return State(type=StateType.COMPLETED, state_details=details)
 
 
 def _states(task_runs: Sequence[str]) -> tuple[State[Any], ...]:

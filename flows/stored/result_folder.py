@@ -6,6 +6,7 @@ leaves a file's mode to the umask, by which anybody may read it.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 from prefect.context import FlowRunContext
 from prefect.filesystems import LocalFileSystem
 
-from ...files import close_to_others, is_shared_mode, make_folder, owner_only
+from ...files import OWNER_ONLY, READABLE, close_to_others, is_shared_mode
+from ...untrusted.folder import UntrustedFolder
 
 __all__ = ["ResultFolder", "look_up_result_folder"]
 
@@ -32,27 +34,38 @@ class ResultFolder(LocalFileSystem):
             raise ValueError(f"The path {found} is outside of the folder {base}.")
         return Path(found)
 
-    async def awrite_path(self, path: str, content: bytes) -> str:
-        self._close_to_others(path)
-        return await super().awrite_path(path, content)
-
-    def write_path(self, path: str, content: bytes, **how: Any) -> str:
-        self._close_to_others(path)
-        written: Any = super().write_path(path, content, **how)
-        return written
-
     async def aread_path(self, path: str) -> bytes:
+        """Read a result; a link, or anything else but a file, is none."""
+        base, name = self._below(path)
+        try:
+            content = await asyncio.to_thread(UntrustedFolder(base).read, name)
+        except OSError as error:
+            raise ValueError(f"The result {path} can't be read: {error}.") from error
         # An older version's are closed when they are read.
-        close_to_others(self._resolve_path(path))
-        return await super().aread_path(path)
+        close_to_others(base / name)
+        return content
 
-    def _close_to_others(self, path: str) -> None:
-        """Make a file, and the folders to it that are missing, before Prefect writes it."""
-        file = self._resolve_path(path)
-        make_folder(file.parent)
-        if is_shared_mode(os.stat(file.parent).st_mode):
-            return  # Machines of several users may go on with each other's runs by it.
-        os.close(owner_only(str(file), os.O_WRONLY | os.O_CREAT))
+    async def awrite_path(self, path: str, content: bytes) -> str:
+        """Write a result, in the place of what has its name."""
+        return await asyncio.to_thread(self.write_path, path, content)
+
+    def write_path(self, path: str, content: bytes, **_: Any) -> str:
+        """Write a result, in the place of what has its name."""
+        base, name = self._below(path)
+        UntrustedFolder(base).replace(name, content, _mode_in(base), durable=False)
+        return str(base / name)
+
+    def _below(self, path: str) -> tuple[Path, str]:
+        base = self._resolve_path("")
+        return base, self._resolve_path(path).relative_to(base).as_posix()
+
+
+def _mode_in(folder: Path) -> int:
+    """Return the mode of a result: where a group shares its folder, the umask decides."""
+    try:
+        return READABLE if is_shared_mode(os.stat(folder).st_mode) else OWNER_ONLY
+    except FileNotFoundError:
+        return OWNER_ONLY
 
 
 def look_up_result_folder() -> None:

@@ -11,6 +11,7 @@ from ...errors import RunDamagedError
 from ...result import StepResult
 from ...runs import RunFolder
 from ...tasks.report.view import AttemptView
+from ...text import without_surrogates
 
 __all__ = ["attempt_views"]
 
@@ -49,11 +50,17 @@ def _view(number: int, transcripts: Iterable[list[_Message]], output: str) -> At
 
 def _transcripts(run: RunFolder, name: str) -> Iterator[list[_Message]]:
     """Yield the messages of an attempt, or of each of its samples; a damaged file has none."""
-    samples = (run.folder / "transcripts").glob(f"{name}.*.json")
-    names = sorted((path.name for path in samples), key=lambda each: (len(each), each))
-    for file in (f"{name}.json", *names):
-        with suppress(RunDamagedError, json.JSONDecodeError, RecursionError):
-            found: object = json.loads(run.read(f"transcripts/{file}") or "null")
+    samples: list[str] = []
+    with suppress(RunDamagedError):
+        samples = [
+            each for each in run.names("transcripts", ".json") if each.startswith(f"{name}.")
+        ]
+    names = {f"{name}.json": None} | dict.fromkeys(sorted(samples, key=lambda s: (len(s), s)))
+    for file in names:
+        with suppress(RunDamagedError, ValueError, RecursionError):
+            found: object = without_surrogates(
+                json.loads(run.read(f"transcripts/{file}") or "null")
+            )
             if isinstance(found, list):
                 messages = cast("list[object]", found)
                 yield [cast("_Message", each) for each in messages if isinstance(each, dict)]
@@ -79,6 +86,8 @@ def _answered(messages: Iterable[_Message]) -> str:
 
 
 def _texts(message: _Message, kind: str) -> list[str]:
-    parts = cast("list[Mapping[str, Any]]", message.get("parts") or [])
-    texts = (part.get("content") for part in parts if part.get("part_kind") == kind)
+    found: object = message.get("parts")
+    parts = cast("list[object]", found) if isinstance(found, list) else []
+    known = (cast("Mapping[str, Any]", part) for part in parts if isinstance(part, dict))
+    texts = (part.get("content") for part in known if part.get("part_kind") == kind)
     return [text for text in texts if isinstance(text, str)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
 
 from pydantic import ValidationError
 
 from ...errors import RunDamagedError
 from ...events.log import EVENTS
+from ...events.reading import events_of_kinds
 from ...parl.metrics import StepRun, critical_path, measure, slacks
 from ...result import Cost, Planning, Recall, StepResult, SwarmResult
 from ...runs import ACCOUNTS, RunFolder
@@ -21,6 +21,7 @@ from ...toolsets.calling.masking import secrets_in
 from ..bounds.accounts import Accounts
 from ..events import UNFINISHED, StepStatus
 from .ended_early import ended_early
+from .shown_plan import ShownPlan, ShownStep, planned_of
 from .texts import attempt_views
 from .why import why_of
 
@@ -28,8 +29,6 @@ __all__ = ["SHOWN_CHARS", "output_of", "secrets_of", "view_of", "view_of_result"
 
 SHOWN_CHARS = 200_000
 """Characters of an output that a view has; pages show fewer."""
-
-_Planned = Mapping[str, Any]
 
 
 def view_of(run: RunFolder, *, is_running: bool = False) -> RunView:
@@ -44,7 +43,7 @@ def view_of(run: RunFolder, *, is_running: bool = False) -> RunView:
     """
     if (result := run.result()) is not None:
         return view_of_result(run, result)
-    plan = run.read_json("plan.json")
+    plan = planned_of(run)
     view = _unfinished(run, _planned_steps(plan, None), plan, is_running)
     return masked(view, _secrets_of_run(run))
 
@@ -59,13 +58,14 @@ def view_of_result(run: RunFolder, result: SwarmResult) -> RunView:
     Raises:
         RunDamagedError: A file of the run can't be read.
     """
-    plan = run.read_json("plan.json")
+    plan = planned_of(run)
     view = _ended(run, result, _planned_steps(plan, result), plan)
     return masked(view, _secrets_of_run(run))
 
 
 def _secrets_of_run(run: RunFolder) -> tuple[str, ...]:
-    return secrets_of(cast("_Planned", run.about().get("options") or {}).get("key_env"))
+    key_env = run.options().get("key_env")
+    return secrets_of(key_env if isinstance(key_env, str) else None)
 
 
 def secrets_of(key_env: str | None) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def output_of(run: RunFolder, step: str) -> tuple[str | None, int]:
 
 
 def _ended(
-    run: RunFolder, result: SwarmResult, planned: Mapping[str, _Planned], plan: _Planned
+    run: RunFolder, result: SwarmResult, planned: Mapping[str, ShownStep], plan: ShownPlan
 ) -> RunView:
     statuses: dict[str, StepStatus] = {step.id: _status(step) for step in result.steps}
     return RunView(
@@ -108,10 +108,10 @@ def _ended(
 
 
 def _unfinished(
-    run: RunFolder, planned: Mapping[str, _Planned], plan: _Planned, is_running: bool
+    run: RunFolder, planned: Mapping[str, ShownStep], plan: ShownPlan, is_running: bool
 ) -> RunView:
     begun = {step.id: step for step in run.steps()}
-    known = [begun.get(name) or _unbegun(name, planned[name]) for name in planned]
+    known = [begun.get(name) or _unbegun(planned[name]) for name in planned]
     statuses = _statuses(known, planned, is_running)
     runs = [_measured(step, planned) for step in known if step.attempts]
     slack, path = slacks(runs), critical_path(runs)
@@ -143,53 +143,51 @@ def _goes_on(run: RunFolder) -> str:
     return "The run has not ended. If nothing runs it any more: prefect-swarm resume " + run.run_id
 
 
-def _planned_steps(plan: _Planned, result: SwarmResult | None) -> dict[str, _Planned]:
+def _planned_steps(plan: ShownPlan, result: SwarmResult | None) -> dict[str, ShownStep]:
     """The steps as they were compiled; or, where that is gone, as the result's plan has them."""
-    steps = cast("list[_Planned]", plan.get("steps", []))
-    if steps or result is None:
-        return {str(step["id"]): step for step in steps}
+    if plan.steps or result is None:
+        return {step.id: step for step in plan.steps}
     return {
-        step.id: {
-            "id": step.id,
-            "agent": step.agent,
-            "prompt": step.prompt,
-            "upstream": step.depends_on,
-            "output": {"kind": step.output.kind},
-            "optional": step.optional,
-            "inputs": step.inputs,
-        }
+        step.id: ShownStep.model_validate(
+            {
+                "id": step.id,
+                "agent": step.agent,
+                "prompt": step.prompt,
+                "upstream": step.depends_on,
+                "output": {"kind": step.output.kind},
+                "optional": step.optional,
+                "inputs": step.inputs,
+            }
+        )
         for step in result.plan.steps
     }
 
 
-def _unbegun(name: str, planned: _Planned) -> StepResult:
+def _unbegun(planned: ShownStep) -> StepResult:
     return StepResult(
-        id=name,
-        agent=str(planned.get("agent", "")),
-        prompt=str(planned.get("prompt", "")),
-        status="unfinished",
+        id=planned.id, agent=planned.agent, prompt=planned.prompt, status="unfinished"
     )
 
 
 def _step(
     run: RunFolder,
     step: StepResult,
-    planned: Mapping[str, _Planned],
+    planned: Mapping[str, ShownStep],
     statuses: Mapping[str, StepStatus],
-    plan: _Planned,
+    plan: ShownPlan,
 ) -> StepView:
-    own = planned.get(step.id, {})
-    upstream = _upstream(own)
+    own = planned.get(step.id) or ShownStep(id=step.id)
+    upstream = own.upstream
     output, chars = output_of(run, step.id)
     status = statuses[step.id]
     reason = step.taken_from.words if step.taken_from else step.reason
     return StepView(
-        result=step if step.prompt else step.model_copy(update={"prompt": own.get("prompt", "")}),
+        result=step if step.prompt else step.model_copy(update={"prompt": own.prompt}),
         upstream=upstream,
         status=status,
         why=why_of(tuple(name for name in upstream if name in statuses), statuses, status, reason),
-        kind=str(own.get("output", {}).get("kind", "text")),
-        optional=bool(own.get("optional")),
+        kind=own.output.kind,
+        optional=own.optional,
         reads=_reads(run, own, upstream, plan),
         attempts=attempt_views(run, step, output),
         output=output,
@@ -199,19 +197,15 @@ def _step(
 
 
 def _reads(
-    run: RunFolder, planned: _Planned, upstream: Sequence[str], plan: _Planned
+    run: RunFolder, planned: ShownStep, upstream: Sequence[str], plan: ShownPlan
 ) -> tuple[tuple[str, int], ...]:
-    given = {str(name): len(str(text)) for name, text in plan.get("inputs", [])}
-    names = planned.get("inputs")
+    given = {name: len(text) for name, text in plan.inputs}
+    names = planned.inputs
     if names is None:
-        names = [] if upstream else list(given)
-    inputs = [(str(name), given.get(name, 0)) for name in names]
+        names = () if upstream else tuple(given)
+    inputs = [(name, given.get(name, 0)) for name in names]
     made = ((name, output_of(run, name)) for name in upstream)
     return (*inputs, *((name, chars) for name, (text, chars) in made if text is not None))
-
-
-def _upstream(planned: _Planned) -> tuple[str, ...]:
-    return tuple(map(str, planned.get("upstream", ())))
 
 
 def _status(step: StepResult) -> StepStatus:
@@ -219,21 +213,21 @@ def _status(step: StepResult) -> StepStatus:
 
 
 def _statuses(
-    steps: Sequence[StepResult], planned: Mapping[str, _Planned], is_running: bool
+    steps: Sequence[StepResult], planned: Mapping[str, ShownStep], is_running: bool
 ) -> dict[str, StepStatus]:
     """How far each step is, as far as files show: what runs just now may only be ready."""
     statuses: dict[str, StepStatus] = {step.id: _status(step) for step in steps}
     for step in steps:
-        above = (statuses.get(name, "succeeded") for name in _upstream(planned[step.id]))
+        above = (statuses.get(name, "succeeded") for name in planned[step.id].upstream)
         if step.status == "unfinished" and not any(each in UNFINISHED for each in above):
             statuses[step.id] = "running" if is_running and step.attempts else "ready"
     return statuses
 
 
-def _measured(step: StepResult, planned: Mapping[str, _Planned]) -> StepRun:
+def _measured(step: StepResult, planned: Mapping[str, ShownStep]) -> StepRun:
     return StepRun(
         id=step.id,
-        upstream=_upstream(planned[step.id]),
+        upstream=planned[step.id].upstream,
         started_at=step.attempts[0].started_at,
         ended_at=step.attempts[-1].ended_at,
         work_s=sum(attempt.duration_s for attempt in step.attempts),
@@ -248,8 +242,8 @@ def _planning(run: RunFolder) -> Planning | None:
     return None
 
 
-def _recall(run: RunFolder, plan: _Planned) -> Recall | None:
-    name = f"recall-{plan['edits']}.json" if plan.get("edits") else "recall.json"
+def _recall(run: RunFolder, plan: ShownPlan) -> Recall | None:
+    name = f"recall-{plan.edits}.json" if plan.edits else "recall.json"
     with suppress(RunDamagedError, ValidationError, KeyError):
         if kept := run.read_json(name)["recall"]:
             return Recall.model_validate(kept)
@@ -257,11 +251,12 @@ def _recall(run: RunFolder, plan: _Planned) -> Recall | None:
 
 
 def _began_at(run: RunFolder) -> float:
-    began = run.about().get("started_at")
-    return float(began) if isinstance(began, int | float) else 0.0
+    return run.started_at()
 
 
 def _ended_at(run: RunFolder) -> float | None:
     """When the last process left the run; None if that isn't known."""
-    ends = [line.get("at") for line in run.lines(EVENTS) if line.get("kind") == "finished"]
-    return float(ends[-1]) if ends and isinstance(ends[-1], int | float) else None
+    with suppress(RunDamagedError):
+        ends = [event.at for event in events_of_kinds(run.folder / EVENTS, {"finished"})]
+        return ends[-1] if ends else None
+    return None

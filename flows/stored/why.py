@@ -26,7 +26,7 @@ def why_of(
         reason: Why it failed or was skipped; or who had it done.
     """
     if status == "waiting":
-        missing = [name for name in upstream if statuses[name] in UNFINISHED]
+        missing = [name for name in upstream if statuses.get(name) in UNFINISHED]
         more = " …" if len(missing) > _SHOWN else ""
         return f"waits for {', '.join(missing[:_SHOWN])}{more}"
     if status == "asked":

@@ -18,6 +18,9 @@ from pydantic import ValidationError
 from ...errors import MemoryStoreError
 from ...frozen import Frozen
 from ...text import count_in
+from ...untrusted.folder import UntrustedFolder, read_file
+from ...untrusted.names import parts_of
+from ...untrusted.opening import open_plain, opened_folder
 from ..episode import LogEntry
 from ..graph.kuzu import KuzuGraph
 from ..protocols import EpisodeLog
@@ -39,6 +42,7 @@ __all__ = [
     "write_manifest",
 ]
 
+_POINTER_BYTES = 200
 FORMAT = 1
 """Version of a generation's layout; other versions are rebuilt."""
 GRAPH = "graph.kuzu"
@@ -196,7 +200,7 @@ def read_pointer(folder: Path) -> Pointer | Damage | None:
     """Which generation of that memory is current; None if none was built yet."""
     path = folder / "current"
     try:
-        text = path.read_text(encoding="ascii")
+        text = read_file(path, _POINTER_BYTES).decode("ascii")
     except FileNotFoundError:
         # Generations without a pointer: it was lost, or the first one was just being published.
         lost = any((folder / "generations").glob("[0-9]*"))
@@ -223,7 +227,8 @@ def open_generation(folder: Path, pointer: Pointer) -> Generation | Damage:
     """
     path = folder / "generations" / str(pointer.number)
     try:
-        lock = os.open(path / _MANIFEST, os.O_RDONLY | os.O_CLOEXEC)
+        with opened_folder(folder, ("generations", str(pointer.number))) as at:
+            lock = open_plain(at, _MANIFEST, os.O_RDONLY)
     except OSError as error:
         return Damage("missing", str(path / _MANIFEST), error.strerror or "it can't be opened")
     found: Generation | None = None
@@ -240,7 +245,7 @@ def open_generation(folder: Path, pointer: Pointer) -> Generation | Damage:
 
 
 def _open_locked(path: Path, pointer: Pointer, lock: int) -> Generation | Damage:
-    data = (path / _MANIFEST).read_bytes()
+    data = read_file(path / _MANIFEST)
     if hashlib.sha256(data).hexdigest() != pointer.manifest:
         return Damage("checksum", str(path / _MANIFEST), "it isn't as it was written")
     try:
@@ -257,6 +262,8 @@ def _verify_files(path: Path, manifest: Manifest, pointer: Pointer) -> Damage | 
     known = (str(path.resolve()), pointer.manifest)
     with _verifying:
         full = known not in _verified
+        for name in (*manifest.files, *manifest.namespaces.values()):
+            parts_of(name)
         for name, seal in manifest.files.items():
             if damage := _find_damage(path / name, seal, full):
                 return damage
@@ -286,7 +293,7 @@ def seal_of(path: Path, *, full: bool = True) -> Seal:
         OSError: It can't be read.
     """
     whole = hashlib.sha256()
-    with path.open("rb") as file:
+    with UntrustedFolder(path.parent).opened(path.name) as file:
         block = file.read(_HEAD)
         head = hashlib.sha256(block).hexdigest()
         while full and block:

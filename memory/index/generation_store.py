@@ -15,6 +15,8 @@ from pydantic import ValidationError
 from ...errors import MemoryStoreError
 from ...files import close_to_others, make_folder, owner_only
 from ...text import count_in
+from ...untrusted.folder import read_file
+from ...untrusted.opening import open_plain, opened_folder
 from .generation import Manifest, Pointer, read_pointer, seal_of, write_manifest
 
 __all__ = [
@@ -186,14 +188,15 @@ def _generations(folder: Path) -> list[tuple[int, Path]]:
 
 def _forgotten_of(path: Path) -> int | None:
     try:
-        return Manifest.model_validate_json((path / "manifest.json").read_bytes()).forgotten
+        return Manifest.model_validate_json(read_file(path / "manifest.json")).forgotten
     except (OSError, ValidationError):
         return None
 
 
 def _is_read(path: Path) -> bool:
     try:
-        descriptor = os.open(path / "manifest.json", os.O_RDONLY | os.O_CLOEXEC)
+        with opened_folder(path) as at:
+            descriptor = open_plain(at, "manifest.json", os.O_RDONLY)
     except OSError:
         return False
     try:

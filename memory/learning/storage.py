@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...errors import MemoryStoreError
-from ...files import make_folder, owner_only
+from ...files import make_folder, write_atomically
+from ...untrusted.folder import read_file
 from ..log.batches import read_batches
 from ..protocols import EpisodeLog
 from .beliefs import Beliefs
@@ -44,7 +44,7 @@ def catch_up(log: EpisodeLog, beliefs: Beliefs) -> Beliefs:
 def read_beliefs(folder: Path, namespace: str, forgotten: int) -> Beliefs:
     """Return the stored beliefs; new ones if they are missing, void or damaged."""
     try:
-        kept = _StoredBeliefs.model_validate_json(_path(folder, namespace).read_bytes())
+        kept = _StoredBeliefs.model_validate_json(read_file(_path(folder, namespace)))
     except (OSError, ValidationError):
         # They follow from the log, which is read again.
         return Beliefs(namespace=namespace)
@@ -59,13 +59,10 @@ def write_beliefs(folder: Path, beliefs: Beliefs, forgotten: int) -> None:
         MemoryStoreError: The file can't be written.
     """
     path = _path(folder, beliefs.namespace)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         make_folder(path.parent)
         kept = _StoredBeliefs(forgotten=forgotten, beliefs=beliefs)
-        with open(temporary, "w", encoding="utf-8", opener=owner_only) as file:
-            file.write(kept.model_dump_json())
-        temporary.replace(path)
+        write_atomically(path, kept.model_dump_json())
     except OSError as error:
         raise MemoryStoreError(
             f"What was learned can't be written to {path}: {error}.",
@@ -91,7 +88,7 @@ def void_beliefs(folder: Path, forgotten: int, *, doubtful: bool = True) -> list
 
 def _forgotten_of(path: Path) -> int | None:
     try:
-        return _StoredBeliefs.model_validate_json(path.read_bytes()).forgotten
+        return _StoredBeliefs.model_validate_json(read_file(path)).forgotten
     except (OSError, ValidationError):
         return None
 

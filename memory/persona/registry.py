@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pydantic import Field
-
 from ...errors import InputError
 from ...frozen import Frozen
+from ...untrusted.figures import Moment
 from ..episode import EpisodeKey
 from .matching import match, same_agent
 from .model import Persona, fits
@@ -83,7 +82,7 @@ class Change(Frozen):
     definition: Persona | None = None
     position: int = 0
     follows: int = 0
-    at: float = Field(allow_inf_nan=False)
+    at: Moment
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 from ...errors import InputError
 from ...runs import RunFolder, run_id_of
 from ...settings import home
+from ...untrusted.figures import moment_of
 from ..episode import Selection
 from .texts import has_any
 
@@ -81,17 +81,15 @@ def find_traces(namespace: str, which: Selection) -> Traces:
 
 def _is_meant(run: Path, namespace: str, which: Selection) -> bool:
     about = RunFolder(run).about()
-    options: Any = about.get("options")
-    given = cast("dict[str, Any]", options) if isinstance(options, dict) else {}
-    own = given.get("namespace")
+    own = RunFolder(run).options().get("namespace")
     # A damaged run doesn't say whose it is; what is asked for by name or text goes all the same.
     if own != namespace and not (own is None and (which.run or which.containing)):
         return False
     if which.run is not None and run_id_of(which.run) != run.name:
         return False
     if which.before is not None:
-        started = about.get("started_at")
-        if not isinstance(started, int | float) or started >= which.before:
+        started = moment_of(about.get("started_at"))
+        if started is None or started >= which.before:
             return False
     if which.containing is None:
         return True
@@ -126,7 +124,8 @@ def _folders(folder: Path) -> list[Path]:
 
 def _files(folder: Path) -> Iterator[Path]:
     if folder.is_dir():
-        yield from sorted(path for path in folder.rglob("*") if path.is_file())
+        found = folder.rglob("*")
+        yield from sorted(path for path in found if not path.is_symlink() and path.is_file())
 
 
 def result_storage() -> Path:

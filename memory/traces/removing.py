@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import shutil
 from contextlib import suppress
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import MemoryStoreError
+from ...untrusted.errors import UnsafeFileError
+from ...untrusted.folder import UntrustedFolder
 from .finding import Traces, run_of_result
 
 __all__ = ["RemovedTraces", "remove_traces"]
@@ -57,7 +60,9 @@ def remove_traces(traces: Traces) -> RemovedTraces:
 
 def _remove_run(run: Path) -> bool:
     """Remove a run's folder, unless a process executes the run."""
-    with suppress(FileNotFoundError), (run / "lock").open("rb") as lock:
+    if run.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link; remove what it leads to, and then itself", run)
+    with suppress(FileNotFoundError, UnsafeFileError), UntrustedFolder(run).opened("lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...untrusted.folder import MOST_BYTES, read_file
+
 __all__ = ["has_any", "plain"]
 
 # JSON in JSON has its escapes escaped again, so any number of backslashes is taken together.
@@ -27,7 +29,7 @@ def has_any(path: Path, wanted: Sequence[str]) -> bool:
     Raises:
         OSError: It can't be read.
     """
-    text = path.read_bytes().decode("utf-8", "replace")
+    text = read_file(path, MOST_BYTES).decode("utf-8", "replace")
     shown, raw = plain(text), text.casefold()
     return any(plain(look) in shown or look.casefold() in raw for look in wanted)
 

@@ -17,6 +17,7 @@ from prefect_swarm.approvals.question import Answer, Question, Verdict
 from prefect_swarm.approvals.store import ANSWERS, QUESTIONS, Approvals
 from prefect_swarm.errors import AnsweredError, RunDamagedError, StorageError
 from prefect_swarm.runs import RunFolder
+from prefect_swarm.untrusted.names import is_plain_name
 
 FORK = get_context("fork")
 
@@ -151,9 +152,11 @@ def test_another_edited_plan_is_another_answer(approvals: Approvals) -> None:
 @given(st.text(min_size=1, max_size=300))
 def test_any_text_is_an_id(name: str) -> None:
     approvals = Approvals(RunFolder(Path("/nowhere/abc")))
-    path = approvals._path(ANSWERS, name)  # pyright: ignore[reportPrivateUsage]
-    assert path.parent == Path("/nowhere/abc/answers")
-    assert len(path.name.encode()) < 200
+    path = approvals._file(ANSWERS, name)  # pyright: ignore[reportPrivateUsage]
+    folder, _, file = path.partition("/")
+    assert folder == ANSWERS
+    assert is_plain_name(file)
+    assert len(file.encode()) < 200
 
 
 @pytest.mark.parametrize(

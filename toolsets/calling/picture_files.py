@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from pydantic_ai.messages import BinaryContent
 
-from ...errors import StorageError
+from ...errors import RunDamagedError, StorageError
 from ...runs import RunFolder
 from .pictures import MOST_PICTURES, picture_of, pictures_in
 
@@ -43,7 +44,9 @@ class PictureFiles:
         """Return what a picture holds; None if it is gone, or nobody is shown it."""
         if not self._is_shown or PurePosixPath(name).name != name:
             return None
-        return self._run.read_bytes(f"{_FOLDER}/{name}")
+        with suppress(RunDamagedError):
+            return self._run.read_bytes(f"{_FOLDER}/{name}")
+        return None
 
     def result(self, text: str, names: tuple[str, ...]) -> ForModel:
         """Return what a model gets of a call with that text and these pictures."""

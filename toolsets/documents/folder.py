@@ -1,8 +1,4 @@
-"""The files of a folder, and nothing but those: no link is followed, at any moment.
-
-Each part of a path is opened relative to the folder before it, so that nothing that is put in
-its place meanwhile leads elsewhere.
-"""
+"""The files of a folder, and nothing but those: no link is followed, at any moment."""
 
 from __future__ import annotations
 
@@ -14,14 +10,11 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...inputs.limits import MAX_FILE_BYTES, size
+from ...untrusted.opening import open_folder, open_plain, opened_folder
 from .names import MAX_DEPTH, is_shown
 from .records import FileState
 
 __all__ = ["file_bytes", "file_state", "files_below"]
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-# A pipe must not be waited for.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 def files_below(root: Path) -> Iterator[FileState]:
@@ -30,11 +23,8 @@ def files_below(root: Path) -> Iterator[FileState]:
     Raises:
         OSError: The folder itself can't be read. What can't be read in it is left out.
     """
-    folder = os.open(root, _FOLDER)
-    try:
+    with opened_folder(root) as folder:
         yield from _walk(folder, ())
-    finally:
-        os.close(folder)
 
 
 def file_state(root: Path, parts: Sequence[str]) -> FileState:
@@ -97,7 +87,7 @@ def _look(folder: int, name: str, parts: tuple[str, ...]) -> Iterator[FileState]
             return
         if not stat.S_ISDIR(found.st_mode) or len(parts) >= MAX_DEPTH:
             return
-        inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+        inner = open_folder(folder, name)
     except OSError:
         return  # It went away, became a link, or isn't ours to read.
     try:
@@ -109,17 +99,9 @@ def _look(folder: int, name: str, parts: tuple[str, ...]) -> Iterator[FileState]
 @contextmanager
 def _opened(root: Path, parts: Sequence[str]) -> Generator[int]:
     """Open a file below a folder with no link followed on the way."""
-    folder = os.open(root, _FOLDER)
-    try:
-        for part in parts[:-1]:
-            inner = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
-            os.close(folder)
-            folder = inner
-        # Opening a device may do something already.
+    with opened_folder(root, parts[:-1]) as folder:
         _require_plain(os.stat(parts[-1], dir_fd=folder, follow_symlinks=False), parts)
-        file = os.open(parts[-1], _FILE, dir_fd=folder)
-    finally:
-        os.close(folder)
+        file = open_plain(folder, parts[-1], os.O_RDONLY)
     try:
         yield file
     finally:

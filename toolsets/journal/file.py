@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 
 from ...errors import RunDamagedError, UncertainCallError
+from ...formats.json_text import read_object
 from ...runs import RunFolder
 from ...text import count_in
 from .entries import (
@@ -75,25 +75,35 @@ class CallJournal:
         """
         found: set[str] = set()
         step, number = _attempt_of(self._name)
-        for path in sorted((self._run.folder / BEGUN).glob("*.jsonl")):
-            its_step, its_number = _attempt_of(path.name)
+        for name in self._names(BEGUN):
+            its_step, its_number = _attempt_of(name)
             if its_step == step and its_number < number:
-                begun, _ = _begun(self._lines(BEGUN, path.name))
-                state = state_of(_entries(self._lines(CALLS, path.name))[0])
+                begun, _ = _begun(self._lines(BEGUN, name))
+                state = state_of(_entries(self._lines(CALLS, name))[0])
                 lost = begun.keys() - state.reserved.keys() - state.committed.keys()
                 astray = tools_astray(state, conversation_of(state))
                 found |= {key.tool for key in lost} | astray
         return frozenset(found)
 
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return self._run.names(folder, ".jsonl")
+        except RunDamagedError as error:
+            raise _unknown(error) from None
+
     def _lines(self, folder: str, name: str) -> list[str]:
         try:
             data = self._run.read_bytes(f"{folder}/{name}") or b""
         except RunDamagedError as error:
-            raise UncertainCallError(
-                f"{error.problem} So nobody knows which calls of tools were made.",
-                "Make it readable; or, if none of its calls must be known, remove it and resume.",
-            ) from None
+            raise _unknown(error) from None
         return [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
+
+
+def _unknown(error: RunDamagedError) -> UncertainCallError:
+    return UncertainCallError(
+        f"{error.problem} So nobody knows which calls of tools were made.",
+        "Make it readable; or, if none of its calls must be known, remove it and resume.",
+    )
 
 
 def answers_kept(run: RunFolder, key: str) -> int:
@@ -116,8 +126,8 @@ def _entries(lines: Iterable[str]) -> tuple[list[Entry], int]:
     broken = 0
     for line in lines:
         try:
-            read = read_entries([json.loads(line)])
-        except (ValueError, RecursionError):
+            read = read_entries([read_object(line)])
+        except ValueError:
             read = []
         found += read
         broken += not read

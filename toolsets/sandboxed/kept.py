@@ -120,7 +120,7 @@ class KeptCalls:
         """Keep some content under its hash: what is there is never changed, nor written twice."""
         name = hashlib.sha256(data).hexdigest()
         path = f"{self._folder}/{name}"
-        if not (self._use.run.folder / path).is_file():
+        if not self._use.run.has(path):
             self._use.run.write(path, data)
         return name
 
@@ -131,9 +131,9 @@ class KeptCalls:
         return data
 
     def _remove_others(self, names: set[str]) -> None:
-        for path in (self._use.run.folder / self._folder).iterdir():
-            if path.name not in names and path.suffix != ".json" and path.name[0] != ".":
-                path.unlink(missing_ok=True)
+        for name in self._use.run.names(self._folder):
+            if name not in names and not name.endswith(".json") and name[0] != ".":
+                self._use.run.remove(f"{self._folder}/{name}")
 
     def _damaged(self, name: str) -> RunDamagedError:
         return RunDamagedError(

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ....files import OWNER_ONLY, make_folder, process_lives, write_atomically
 from ....frozen import Frozen
+from ....untrusted.folder import read_file
 from ..api import EngineConfig
 
 __all__ = ["ServedRecord", "find_record", "new_record", "published"]
@@ -114,7 +115,7 @@ def _read(file: Path) -> ServedRecord | None:
     try:
         if hasattr(os, "getuid") and file.stat().st_uid != os.getuid():
             return None
-        return ServedRecord.model_validate_json(file.read_bytes())
+        return ServedRecord.model_validate_json(read_file(file))
     except (OSError, ValidationError):
         return None
 

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from ....files import make_folder, write_atomically
 from ....frozen import Frozen
 from ....settings import SwarmSettings, home
+from ....untrusted.folder import read_file
 from ..api import EngineConfig, usable_cores
 from ..machine import processor_name
 
@@ -75,7 +76,7 @@ def table_path(path: Path, config: EngineConfig) -> Path:
 def read_table(path: Path) -> SlotTable | None:
     """Return the table in a file; None if there is no file, or it can't be read as that."""
     try:
-        return SlotTable.model_validate_json(path.read_bytes())
+        return SlotTable.model_validate_json(read_file(path))
     except (OSError, ValidationError):
         return None
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
-from pydantic import ValidationError
-
+from ....errors import RunDamagedError
 from ....runs import RunFolder
+from ....untrusted.folder import MOST_TEXT_BYTES
 from .fields import PersonForm
 
 __all__ = ["forget_form", "is_suspended", "keep_form", "kept_forms"]
@@ -25,23 +26,29 @@ def keep_form(run: RunFolder, form: PersonForm) -> None:
 
 
 def kept_forms(run: RunFolder) -> tuple[PersonForm, ...]:
-    """Return the forms that may have answers; a damaged file is passed over."""
+    """Return the forms that may have answers; a damaged file is passed over.
+
+    Raises:
+        RunDamagedError: They can't be listed.
+    """
     found: list[PersonForm] = []
-    for path in sorted((run.folder / _FORMS).glob("*.json")):
+    for name in run.names(_FORMS, ".json"):
         try:
-            found.append(PersonForm.model_validate_json(path.read_bytes()))
-        except (OSError, ValidationError) as error:
-            _logger.warning(
-                "%s is damaged, and what was answered in it isn't read: %s", path, error
-            )
+            with run.readable(f"{_FORMS}/{name}"):
+                data = run.read_bytes(f"{_FORMS}/{name}", MOST_TEXT_BYTES)
+                found.append(PersonForm.model_validate_json(data or b""))
+        except RunDamagedError as error:
+            _logger.warning("%s What was answered in it isn't read.", error.problem)
     return tuple(found)
 
 
 def forget_form(run: RunFolder, form: PersonForm) -> None:
     """Forget a form whose answers are written down, or that can't be answered any more."""
-    (run.folder / _FORMS / f"{form.key}.json").unlink(missing_ok=True)
+    run.remove(f"{_FORMS}/{form.key}.json")
 
 
 def is_suspended(run: RunFolder) -> bool:
     """Say whether the run may be suspended, so that Prefect has a worker go on with it."""
-    return any(form.suspended for form in kept_forms(run))
+    with suppress(RunDamagedError):
+        return any(form.suspended for form in kept_forms(run))
+    return False

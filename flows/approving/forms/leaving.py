@@ -93,8 +93,8 @@ def wake_suspended(run: RunFolder) -> bool:
     try:
         if configured_url() is None:
             return False
-        return asyncio.run(_wake(UUID(run.about()["flow_run_id"])))
-    except (*SERVER_ERRORS, ObjectNotFound, ServerError) as error:
+        return asyncio.run(_wake(UUID(str(run.about().get("flow_run_id")))))
+    except (*SERVER_ERRORS, ObjectNotFound, ServerError, ValueError) as error:
         _logger.warning("The Prefect server doesn't go on with run %s: %r", run.run_id, error)
         return False
 

@@ -132,10 +132,10 @@ def test_an_output_is_shared_and_not_copied(source: SwarmResult) -> None:
 def test_where_files_cannot_be_linked_they_are_copied(
     source: SwarmResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError("no links here")
 
-    monkeypatch.setattr("prefect_swarm.flows.forking.beginning.os.link", refuse)
+    monkeypatch.setattr("prefect_swarm.untrusted.folder.os.link", refuse)
     result = forked(source.run_id, again=["S4"])
     assert find_run(result.run_id).read("outputs/S1.txt") == "about do S1"
     assert result.status == "completed"

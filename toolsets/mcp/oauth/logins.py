@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -23,8 +24,10 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
-from ....files import make_folder, owner_only, write_atomically
+from ....files import make_folder, write_atomically
 from ....settings import home
+from ....untrusted.figures import Moment
+from ....untrusted.folder import UntrustedFolder, read_file
 from ..configuration import HttpServer
 
 __all__ = ["LoginFile", "LoginRecord", "SwarmOAuth", "stored_login"]
@@ -41,7 +44,7 @@ class LoginRecord(BaseModel):
 
     url: str
     tokens: OAuthToken
-    expires_at: float | None = None
+    expires_at: Moment | None = None
     client: OAuthClientInformationFull
     metadata: OAuthMetadata | None = None
     resource: ProtectedResourceMetadata | None = None
@@ -58,7 +61,7 @@ class LoginFile:
     def read(self) -> LoginRecord | None:
         """Return the login; None if there is none that can be read."""
         try:
-            record = LoginRecord.model_validate_json(self.path.read_bytes())
+            record = LoginRecord.model_validate_json(read_file(self.path))
         except (OSError, ValidationError):
             return None
         return record if record.url == self._server.url else None
@@ -79,7 +82,8 @@ class LoginFile:
         The system lets go of the lock when the process dies.
         """
         try:
-            file = _opened(self.path.with_suffix(".lock"))
+            folder, name = UntrustedFolder(self.path.parent), f"{self.path.stem}.lock"
+            file = os.fdopen(folder.open_to_append(name), "a", encoding="ascii")
         except OSError:
             yield  # Who can't write there renews it for itself.
             return
@@ -116,10 +120,6 @@ class LoginFile:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Leave it to `SwarmOAuth`: a client without a token is of no use."""
-
-
-def _opened(path: Path) -> TextIO:
-    return open(path, "a", encoding="ascii", opener=owner_only)
 
 
 def _is_locked(file: TextIO) -> bool:
