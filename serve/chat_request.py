@@ -87,7 +87,10 @@ def _turns(messages: Iterable[ChatBodyMessage]) -> list[Message]:
             LocalToolCall(call.function.name, call.function.arguments, call.id)
             for call in message.tool_calls or ()
         )
-        called |= {call.id: [each.name for each in calls if each.id == call.id] for call in calls}
+        of_message: dict[str, list[str]] = {}
+        for call in calls:
+            of_message.setdefault(call.id, []).append(call.name)
+        called |= of_message
         role = "system" if message.role == "developer" else message.role
         names = called.get(message.tool_call_id, []) if role == "tool" else []
         name = (names.pop(0) if len(names) > 1 else names[0]) if names else ""

@@ -115,9 +115,9 @@ def other_key(names: Iterable[str], rules: Rules) -> str | None:
 
 def _other_than(names: set[str], rules: Rules) -> str:
     """The rest of a name, where these rests would make it a known name."""
-    following = {
-        name[0]: {each[1:] for each in names if each[:1] == name[0]} for name in names if name
-    }
+    following: dict[str, set[str]] = {}
+    for name in filter(None, names):
+        following.setdefault(name[0], set()).add(name[1:])
     choices = [
         f"{char_class([char])} {_other_than(rests, rules)}"
         for char, rests in sorted(following.items())

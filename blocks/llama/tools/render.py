@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any, Literal
 
-from ..api import LocalTool, LocalToolCall, Message
+from ..api import LocalTool, LocalToolCall, Message, Role
 
 __all__ = [
     "Style",
@@ -119,9 +120,10 @@ def _plain_turn(message: Message) -> Message:
 
 
 def _merged(turns: Iterable[Message]) -> list[Message]:
-    merged: list[Message] = []
-    for turn in turns:
-        if merged and merged[-1].role == turn.role:
-            turn = Message(turn.role, f"{merged.pop().content}\n\n{turn.content}")
-        merged.append(turn)
-    return merged
+    groups = groupby(turns, key=lambda turn: turn.role)
+    return [_as_one(role, [*alike]) for role, alike in groups]
+
+
+def _as_one(role: Role, turns: Sequence[Message]) -> Message:
+    first, *others = turns
+    return Message(role, "\n\n".join(turn.content for turn in turns)) if others else first
