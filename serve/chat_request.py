@@ -12,6 +12,7 @@ from ..blocks.llama.messages import ordered_turns
 from ..blocks.llama.schemas import schema_grammar
 from ..blocks.llama.tools import Style, turn_grammar
 from ..errors import InputError
+from ..text import one_line
 from .api_errors import ApiError
 from .chat_body import ChatBody, ChatBodyMessage
 
@@ -122,8 +123,8 @@ def _tools(body: ChatBody) -> tuple[tuple[LocalTool, ...], frozenset[str], bool]
     if choice != "required":
         names &= {choice.function.name}
     if not names:
-        known = ", ".join(tool.name for tool in tools) or "none"
-        asked = choice if isinstance(choice, str) else choice.function.name
+        known = one_line(", ".join(tool.name for tool in tools), 400) or "none"
+        asked = choice if isinstance(choice, str) else one_line(choice.function.name)
         raise ApiError(
             f"tool_choice is {asked!r}, but the tools are: {known}.",
             "Name a tool of the request.",

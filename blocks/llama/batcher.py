@@ -44,6 +44,10 @@ _MOST_GUESSED_FOR = 1
 """Answers that are written at once at most where next tokens are guessed: the more there are, the
 more a guess costs."""
 
+_MOST_OF_TOKEN = 128
+"""Characters that no token has more of. A longer text fits into no context, and to count its tokens
+would take long, in which no other answer goes on."""
+
 WATCHED_TOKENS = 16
 """Tokens between two calls of a request's `watch`."""
 
@@ -111,6 +115,12 @@ class Batcher:
                     "The model file has no chat template.", "Use a model tuned for chat."
                 )
             text = self._template.render(request.messages, request.tools) + request.begun
+        if len(text) > self._native.n_ctx * _MOST_OF_TOKEN:
+            raise ContextTooSmallError(
+                f"The prompt has {len(text):,} characters, and the context has "
+                f"{self._native.n_ctx:,} tokens.",
+                "Shorten the prompt.",
+            )
         tokens = self._native.tokenize(text)
         if not tokens:
             raise InputError("The prompt is empty.", "Give some text to continue.")

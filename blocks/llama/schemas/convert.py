@@ -26,6 +26,8 @@ _UNBOUNDED = (
     *("pattern", "patternProperties", "uniqueItems", "contains", "$ref", "$dynamicRef"),
     *("unevaluatedItems", "unevaluatedProperties"),
 )
+_MOST_CHOICES = 2_000
+"""Of `anyOf` and the like in all of a schema: those that are open at once cost time at each token."""
 _KINDS: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "boolean": (bool,),
@@ -72,7 +74,7 @@ class _Conversion:
         self._document = document
         self._rules = rules
         self._references: dict[str, str] = {}
-        self._depth = self._count = 0
+        self._depth = self._count = self._open = 0
         # References that lead here with no bracket between: one of them again has no grammar.
         self._direct: tuple[str, ...] = ()
 
@@ -155,6 +157,13 @@ class _Conversion:
         return [{"allOf": [beside, choice]} for choice in choices]
 
     def _choices(self, schemas: Iterable[Any]) -> str:
+        schemas = [*schemas]
+        self._open += len(schemas)
+        if self._open > _MOST_CHOICES:
+            raise TooLargeError(
+                f"The JSON Schema has more than {_MOST_CHOICES:,} choices of anyOf and the like.",
+                "Use an enum, or a smaller schema.",
+            )
         made = [rule for schema in schemas if (rule := self._rule_or_none(schema))]
         if not made:
             raise unsayable("nothing fits it")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from ..schemas.merging import TooLargeError
 from ..schemas.rules import char_class
 
 __all__ = ["BLANKS", "Beginning", "Where", "free_text"]
@@ -20,6 +21,8 @@ BLANKS = " \n\t"
 """As a part of a beginning: any blanks, or none."""
 
 Where = Literal["anywhere", "line", "start"]
+_MOST_STATES = 10_000
+"""About one for each letter of the tools' names: 1,000 tools with names of 10 letters."""
 _Place = Literal["inside", "line", "start"]
 
 
@@ -66,6 +69,9 @@ def free_text(beginnings: Sequence[Beginning], begun: str = "") -> tuple[str, li
     Args:
         beginnings: Where two end at once, the first counts.
         begun: The text's beginning, which the grammar doesn't see.
+
+    Raises:
+        TooLargeError: The beginnings have too many letters.
     """
     return _Automaton(beginnings).rules(begun)
 
@@ -114,6 +120,11 @@ class _Automaton:
         first, lines = self._name(state), list[str]()
         # The states that a rule leads to get their names while it is made, and come behind it.
         for reached in self._pending:
+            if len(self._pending) > _MOST_STATES:
+                raise TooLargeError(
+                    "The names of the tools are too long together for a local model.",
+                    f"Use fewer tools, or shorter names: about {_MOST_STATES:,} letters in all.",
+                )
             lines.append(f"{self._names[reached]} ::= {' | '.join(self._choices(reached))}")
         return first, lines
 

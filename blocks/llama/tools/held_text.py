@@ -33,7 +33,7 @@ class HeldText:
         if self._holding:
             return ""
         fresh = self._begun + piece
-        found = self._at_line_start and _FIRST.match(fresh) or _BEGUN.search(fresh)
+        found = (self._at_line_start and _FIRST.match(fresh)) or _BEGUN.search(fresh)
         if found:
             self._holding = True
             # Space before a call is no text of the answer.
