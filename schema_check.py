@@ -14,6 +14,8 @@ __all__ = ["schema_problem"]
 _DEEPEST = 64
 """Levels of lists and objects; far fewer than exhaust the stack of any Python we run on."""
 _REFERENCES = ("$ref", "$dynamicRef")
+_VALUES = ("const", "default", "enum", "examples")
+_LONG = 1_000
 _TOO_DEEP = "the output's JSON Schema is nested too deeply"
 
 
@@ -25,6 +27,8 @@ def schema_problem(schema: dict[str, Any]) -> str:
 
     if _is_too_deep(schema):
         return _TOO_DEEP
+    if problem := next(_bad_names(schema), ""):
+        return problem
     try:
         Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownMemberType]
         to_json(schema)
@@ -50,27 +54,50 @@ def _children(parent: Any) -> list[Any]:
     return cast("list[Any]", parent) if isinstance(parent, list) else []
 
 
+def _bad_names(schema: dict[str, Any]) -> Iterator[str]:
+    """Find long lists of names with others among them: to tell those apart takes for ever."""
+    pending: list[Any] = [schema]
+    while pending:
+        held = pending.pop()
+        if isinstance(held, dict):
+            fields = cast("dict[str, Any]", held)
+            pending += [value for key, value in fields.items() if key not in _VALUES]
+        elif isinstance(held, list):
+            items = cast("list[Any]", held)
+            pending += items
+            texts = sum(isinstance(each, str) for each in items)
+            if len(items) > _LONG and 0 < texts < len(items):
+                yield "the output's JSON Schema has a long list of names with others among them"
+
+
 def _bad_references(schema: dict[str, Any]) -> Iterator[str]:
     from jsonschema_specifications import REGISTRY
     from referencing import Registry, Resource
     from referencing.jsonschema import DRAFT202012
 
+    sound: set[int] = set()
     root = Resource[Any].from_contents(schema, default_specification=DRAFT202012)
     registry = cast("Registry[Any]", REGISTRY)
     pending = [(root, registry.resolver_with_root(root))]
     while pending:
         resource, resolver = pending.pop()
-        if problem := _leads_nowhere(resource.contents, resolver):
+        if problem := _leads_nowhere(resource.contents, resolver, sound):
             yield f"the output's JSON Schema {problem}"
         pending += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
 
 
-def _leads_nowhere(contents: Any, resolver: Any) -> str:
-    """Follow a reference, and those behind it; say where it ends if that is nowhere."""
+def _leads_nowhere(contents: Any, resolver: Any, sound: set[int]) -> str:
+    """Follow a reference, and those behind it; say where it ends if that is nowhere.
+
+    Args:
+        contents: What may be a reference.
+        resolver: Finds what it leads to.
+        sound: The ids of those that lead somewhere, which aren't followed again.
+    """
     from referencing.exceptions import Unresolvable
 
     passed: set[int] = set()
-    while reference := _reference(contents):
+    while (reference := _reference(contents)) and id(contents) not in sound:
         if id(contents) in passed:
             return f"has a reference that leads back to itself: {reference!r}"
         passed.add(id(contents))
@@ -79,6 +106,7 @@ def _leads_nowhere(contents: Any, resolver: Any) -> str:
         except Unresolvable:
             return f"has a reference to what isn't in it: {reference!r}"
         contents, resolver = found.contents, found.resolver
+    sound |= passed
     return ""
 
 

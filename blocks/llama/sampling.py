@@ -182,7 +182,7 @@ def _make_chain(
 def _make_grammar(native: Native, grammar: str) -> lib.llama_sampler_p:
     if len(grammar) > _MOST_GRAMMAR:
         raise InputError(
-            f"The grammar has {len(grammar):,} characters, and {_MOST_GRAMMAR:,} are taken at most.",
+            f"The grammar has {len(grammar):,} characters; at most {_MOST_GRAMMAR:,} are taken.",
             "Use a smaller grammar, or smaller schemas.",
         )
     data = encoded(grammar, "grammar")

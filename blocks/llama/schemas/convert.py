@@ -27,7 +27,7 @@ _UNBOUNDED = (
     *("unevaluatedItems", "unevaluatedProperties"),
 )
 _MOST_CHOICES = 2_000
-"""Of `anyOf` and the like in all of a schema: those that are open at once cost time at each token."""
+"""Of `anyOf` and the like in all of a schema: each that is open costs time at each token."""
 _KINDS: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "boolean": (bool,),

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from os.path import commonprefix
 from typing import Any
 
 from .merging import TooLargeError
@@ -128,13 +127,21 @@ def choice(texts: Sequence[tuple[str, str]], depth: int = 0) -> str:
         alike.setdefault(text[:1], []).append((text, following))
     choices: list[str] = []
     for group in alike.values():
-        shared = commonprefix([text for text, _ in group])
+        shared = _shared([text for text, _ in group])
         if len(group) == 1 or not shared or depth >= _MOST_SHARED:
             choices += (f"{literal(text)} {following}".rstrip() for text, following in group)
             continue
         rest = [(text[len(shared) :], following) for text, following in group]
         choices.append(f"{literal(shared)} ({choice(rest, depth + 1)})")
     return " | ".join(choices)
+
+
+def _shared(texts: Sequence[str]) -> str:
+    """Return what texts begin with alike."""
+    # What the first and the last in their order have in common, all between them have.
+    first, last = min(texts), max(texts)
+    size = next((n for n, pair in enumerate(zip(first, last)) if pair[0] != pair[1]), len(first))  # noqa: B905 - the first may be shorter
+    return first[:size]
 
 
 def json_text(value: Any) -> str:
