@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 from pydantic_ai.models import Model
@@ -94,12 +94,13 @@ def _objects_in(body: bytes) -> int:
     count = 0
     while pending and count <= _MOST_OBJECTS:
         held = pending.pop()
-        if not isinstance(held, dict | list):
+        if isinstance(held, dict):
+            pending += cast("dict[str, Any]", held).values()
+        elif isinstance(held, list):
+            pending += cast("list[Any]", held)
+        else:
             continue
-        values: list[Any] = [*held.values()] if isinstance(held, dict) else held  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-        inner = [each for each in values if isinstance(each, dict | list)]
-        pending += inner
-        count += len(inner)
+        count += 1
     return count
 
 

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from uvicorn.server import ServerState
 
 BODY = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\n"
 CHUNKS = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -33,7 +34,7 @@ async def served() -> AsyncGenerator[int]:
     app = Starlette(routes=[Route("/", echo, methods=["GET", "POST"])])
     config = uvicorn.Config(app, http=Hasty, lifespan="off", log_config=None, access_log=False)
     config.load()
-    state = uvicorn.server.ServerState()
+    state = ServerState()
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Hasty(config, state, {}), "127.0.0.1", 0)
     async with server:

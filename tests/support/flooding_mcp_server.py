@@ -59,7 +59,8 @@ def tool(name: str, **schema: Any) -> dict[str, Any]:
 
 
 def send(message: dict[str, Any]) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
 
 
 def answer(method: str, params: dict[str, Any], number: int) -> dict[str, Any]:

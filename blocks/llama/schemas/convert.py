@@ -193,13 +193,13 @@ class _Conversion:
 
     def _fitting(self, values: Iterable[Any], schema: Schema) -> list[Any]:
         # Here and not above: few values need it, and importing this takes 60 ms.
-        from jsonschema import Draft202012Validator
-        from jsonschema.validators import extend
+        from jsonschema import Draft202012Validator, validators
 
         shared = {key: value for key, value in self._document.items() if key in _DEFINITIONS}
         # A pattern of others may take for ever, and is left to whoever validates the answer.
-        without: Any = extend(Draft202012Validator, dict.fromkeys(_UNBOUNDED, _fits))
-        validator = without({**shared, **schema})
+        others = dict.fromkeys(_UNBOUNDED, _fits)
+        extend: Any = validators.extend  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        validator: Any = extend(Draft202012Validator, others)({**shared, **schema})
         return [value for value in values if validator.is_valid(value)]  # pyright: ignore[reportUnknownMemberType]
 
     def _of_kind(self, kind: str, schema: Schema) -> str:

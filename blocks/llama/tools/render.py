@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, Literal
 
-from ..api import LocalTool, LocalToolCall, Message, Role
+from ..api import LocalTool, LocalToolCall, Message
 
 __all__ = [
     "Style",
@@ -121,9 +121,9 @@ def _plain_turn(message: Message) -> Message:
 
 def _merged(turns: Iterable[Message]) -> list[Message]:
     groups = groupby(turns, key=lambda turn: turn.role)
-    return [_as_one(role, [*alike]) for role, alike in groups]
+    return [_as_one([*alike]) for _, alike in groups]
 
 
-def _as_one(role: Role, turns: Sequence[Message]) -> Message:
+def _as_one(turns: Sequence[Message]) -> Message:
     first, *others = turns
-    return Message(role, "\n\n".join(turn.content for turn in turns)) if others else first
+    return Message(first.role, "\n\n".join(turn.content for turn in turns)) if others else first
