@@ -35,7 +35,7 @@ def read(**fields: Any) -> ChatRequest:
 
 @pytest.mark.attack("load")
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "words"),
     [
         ({"tools": [tool(n) for n in range(20_000)]}, "tools is a list of 20,000"),
         ({"tools": [tool(0) | {"function": {"name": "x" * 10**6}}]}, "tools.0.function.name"),
@@ -80,12 +80,12 @@ def read(**fields: Any) -> ChatRequest:
     ],
     ids=lambda value: value[:24] if isinstance(value, str) else "",
 )
-def test_what_is_too_large_is_a_400_of_few_words(fields: dict[str, Any], said: str) -> None:
+def test_what_is_too_large_is_a_400_of_few_words(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(SwarmError) as raised:
         read(**fields)
     error = api_error(raised.value)
     assert error.status == 400
-    assert said in str(error)
+    assert words in str(error)
     assert len(str(error)) < 1_500
 
 
