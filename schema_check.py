@@ -17,6 +17,8 @@ __all__ = ["schema_problem"]
 _DEEPEST = 63
 """Levels of lists and objects; far fewer than exhaust the stack of any Python we run on."""
 _REFERENCES = ("$ref", "$dynamicRef")
+_VALUES = ("const", "default", "enum", "examples")
+_LONG = 1_000
 _TOO_DEEP = "the output's JSON Schema is nested too deeply"
 
 
@@ -28,6 +30,8 @@ def schema_problem(schema: dict[str, Any]) -> str:
 
     if is_nested_over(_DEEPEST, schema):
         return _TOO_DEEP
+    if problem := next(_bad_names(schema), ""):
+        return problem
     try:
         if problem := _not_json(schema):
             return problem
@@ -52,27 +56,50 @@ def _not_json(schema: dict[str, Any]) -> str:
     return ""
 
 
+def _bad_names(schema: dict[str, Any]) -> Iterator[str]:
+    """Find long lists of names with others among them: to tell those apart takes for ever."""
+    pending: list[Any] = [schema]
+    while pending:
+        held = pending.pop()
+        if isinstance(held, dict):
+            fields = cast("dict[str, Any]", held)
+            pending += [value for key, value in fields.items() if key not in _VALUES]
+        elif isinstance(held, list):
+            items = cast("list[Any]", held)
+            pending += items
+            texts = sum(isinstance(each, str) for each in items)
+            if len(items) > _LONG and 0 < texts < len(items):
+                yield "the output's JSON Schema has a long list of names with others among them"
+
+
 def _bad_references(schema: dict[str, Any]) -> Iterator[str]:
     from jsonschema_specifications import REGISTRY
     from referencing import Registry, Resource
     from referencing.jsonschema import DRAFT202012
 
+    sound: set[int] = set()
     root = Resource[Any].from_contents(schema, default_specification=DRAFT202012)
     registry = cast("Registry[Any]", REGISTRY)
     pending = [(root, registry.resolver_with_root(root))]
     while pending:
         resource, resolver = pending.pop()
-        if problem := _leads_nowhere(resource.contents, resolver):
+        if problem := _leads_nowhere(resource.contents, resolver, sound):
             yield f"the output's JSON Schema {problem}"
         pending += [(inner, resolver.in_subresource(inner)) for inner in resource.subresources()]
 
 
-def _leads_nowhere(contents: Any, resolver: Any) -> str:
-    """Follow a reference, and those behind it; say where it ends if that is nowhere."""
+def _leads_nowhere(contents: Any, resolver: Any, sound: set[int]) -> str:
+    """Follow a reference, and those behind it; say where it ends if that is nowhere.
+
+    Args:
+        contents: What may be a reference.
+        resolver: Finds what it leads to.
+        sound: The ids of those that lead somewhere, which aren't followed again.
+    """
     from referencing.exceptions import Unresolvable
 
     passed: set[int] = set()
-    while reference := _reference(contents):
+    while (reference := _reference(contents)) and id(contents) not in sound:
         if id(contents) in passed:
             return f"has a reference that leads back to itself: {reference!r}"
         passed.add(id(contents))
@@ -81,6 +108,7 @@ def _leads_nowhere(contents: Any, resolver: Any) -> str:
         except Unresolvable:
             return f"has a reference to what isn't in it: {reference!r}"
         contents, resolver = found.contents, found.resolver
+    sound |= passed
     return ""
 
 

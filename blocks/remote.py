@@ -64,6 +64,9 @@ def remote_model(name: str, *, base_url: str | None = None, api_key: str | None 
         made = _known_provider(name, base_url, key)
     _leave_retries_to_the_limiter(made)
     _leave_reasoning_to_the_reader(made)
+    from .answers.sizes import bound_answers
+
+    bound_answers(made)
     return made if is_own and provider.startswith("openai") else _without_organization(made)
 
 

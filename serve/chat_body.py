@@ -5,15 +5,28 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
+from ..blocks.llama.tools import MOST_TOOLS
 from .api_errors import ApiError
 
 __all__ = ["ChatBody", "ChatBodyMessage", "read_chat_body"]
 
 
+_MOST_MESSAGES = 10_000
+"""Of a conversation, and parts of one: each takes some tokens, so that no context has more."""
+_MOST_CALLS = 1_000
+_MOST_STOPS = 64
+"""OpenAI takes 4, other servers 16 and more; each is looked for at each token."""
+_LONGEST_NAME = 256
+_LONGEST_STOP = 1_000
+_MOST = 2**31 - 1
+"""The highest number that llama.cpp takes."""
+
+
 class _Body(BaseModel):
     # Clients send fields that only concern OpenAI's own service, such as `store` and `user`.
-    model_config = ConfigDict(extra="ignore", strict=False)
+    model_config = ConfigDict(extra="ignore", strict=False, allow_inf_nan=False)
 
 
 class _Text(_Body):
@@ -36,8 +49,8 @@ class ChatBodyMessage(_Body):
     """One message of a conversation."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[_Text] | None = None
-    tool_calls: list[_Call] | None = None
+    content: str | Annotated[list[_Text], Field(max_length=_MOST_MESSAGES)] | None = None
+    tool_calls: list[_Call] | None = Field(None, max_length=_MOST_CALLS)
     tool_call_id: str = ""
 
     @property
@@ -49,7 +62,7 @@ class ChatBodyMessage(_Body):
 
 
 class _Function(_Body):
-    name: str = Field(min_length=1)
+    name: str = Field(min_length=1, max_length=_LONGEST_NAME)
     description: str | None = None
     parameters: dict[str, Any] | None = None
 
@@ -87,22 +100,27 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+_Stop = Annotated[str, Field(max_length=_LONGEST_STOP)]
+
+
 class ChatBody(_Body):
     """The body of a request; a field that is None is as if it weren't there."""
 
     model: str
-    messages: list[ChatBodyMessage] = Field(min_length=1)
+    messages: list[ChatBodyMessage] = Field(min_length=1, max_length=_MOST_MESSAGES)
     stream: bool | None = None
     stream_options: _StreamOptions | None = None
-    max_tokens: int | None = Field(None, ge=1)
-    max_completion_tokens: int | None = Field(None, ge=1)
+    max_tokens: int | None = Field(None, ge=1, le=_MOST)
+    max_completion_tokens: int | None = Field(None, ge=1, le=_MOST)
     temperature: float | None = Field(None, ge=0)
     top_p: float | None = Field(None, gt=0, le=1)
-    top_k: int | None = Field(None, ge=0)
+    top_k: int | None = Field(None, ge=0, le=_MOST)
     repeat_penalty: float | None = Field(None, ge=1)
     seed: int | None = None
-    stop: Annotated[list[str] | None, BeforeValidator(_listed)] = None
-    tools: list[_Tool] | None = None
+    stop: Annotated[list[_Stop] | None, BeforeValidator(_listed)] = Field(
+        None, max_length=_MOST_STOPS
+    )
+    tools: list[_Tool] | None = Field(None, max_length=MOST_TOOLS)
     tool_choice: Literal["auto", "none", "required"] | _NamedTool | None = None
     parallel_tool_calls: bool | None = None
     response_format: _ResponseFormat | None = None
@@ -112,6 +130,16 @@ class ChatBody(_Body):
     presence_penalty: Annotated[float | None, Field(ge=0, le=0)] = None
     frequency_penalty: Annotated[float | None, Field(ge=0, le=0)] = None
     logit_bias: Annotated[dict[str, float] | None, Field(max_length=0)] = None
+
+
+def _shown(error: ErrorDetails) -> str:
+    """What a field was, in some words: it may be of any size."""
+    value = error["input"]
+    if error["type"] == "missing":
+        return "missing"
+    if error["type"] == "too_long":
+        return f"a list of {len(value):,}"
+    return repr(value[:200] if isinstance(value, str) else value)[:200]
 
 
 _UNSUPPORTED = {"n", "logprobs", "presence_penalty", "frequency_penalty", "logit_bias"}
@@ -132,14 +160,13 @@ def read_chat_body(data: bytes) -> ChatBody:
         raise ApiError(f"The body is not a JSON object: {first['msg']}.", "Send a JSON object.")
     if place in _UNSUPPORTED:
         raise ApiError(
-            f"{place} is {first['input']!r}, which this server can't do.",
+            f"{place} is {_shown(first)}, which this server can't do.",
             f"Leave {place} out.",
             code="unsupported_value",
             param=place,
         )
-    value = "missing" if first["type"] == "missing" else repr(first["input"])
     raise ApiError(
-        f"{place} is {value[:200]}: {first['msg']}.",
+        f"{place} is {_shown(first)}: {first['msg']}.",
         "See OpenAI's reference of chat completions for what it may be.",
         code="invalid_value",
         param=place,

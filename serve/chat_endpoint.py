@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
@@ -32,7 +34,9 @@ async def complete_chat(service: ModelService, request: Request) -> Response:
     try:
         body = read_chat_body(await read_body(request))
         require_model(service, body.model)
-        chat = chat_request(body, max_tokens=service.max_tokens, style=service.style)
+        # A grammar of many tools takes a while, in which others are answered.
+        make = partial(chat_request, max_tokens=service.max_tokens, style=service.style)
+        chat = await asyncio.to_thread(make, body)
     except SwarmError:
         service.metrics.end("refused")
         raise
@@ -52,7 +56,7 @@ def require_model(service: ModelService, name: str) -> None:
     """
     if name not in service.names:
         raise ApiError(
-            f"The model {name!r} is not served here.",
+            f"The model {name[:100]!r} is not served here.",
             f"Name {service.names[0]!r}.",
             404,
             "model_not_found",

@@ -12,6 +12,7 @@ from ..blocks.llama.messages import ordered_turns
 from ..blocks.llama.schemas import schema_grammar
 from ..blocks.llama.tools import Style, turn_grammar
 from ..errors import InputError
+from ..text import one_line
 from .api_errors import ApiError
 from .chat_body import ChatBody, ChatBodyMessage
 
@@ -87,7 +88,10 @@ def _turns(messages: Iterable[ChatBodyMessage]) -> list[Message]:
             LocalToolCall(call.function.name, call.function.arguments, call.id)
             for call in message.tool_calls or ()
         )
-        called |= {call.id: [each.name for each in calls if each.id == call.id] for call in calls}
+        of_message: dict[str, list[str]] = {}
+        for call in calls:
+            of_message.setdefault(call.id, []).append(call.name)
+        called |= of_message
         role = "system" if message.role == "developer" else message.role
         names = called.get(message.tool_call_id, []) if role == "tool" else []
         name = (names.pop(0) if len(names) > 1 else names[0]) if names else ""
@@ -119,8 +123,8 @@ def _tools(body: ChatBody) -> tuple[tuple[LocalTool, ...], frozenset[str], bool]
     if choice != "required":
         names &= {choice.function.name}
     if not names:
-        known = ", ".join(tool.name for tool in tools) or "none"
-        asked = choice if isinstance(choice, str) else choice.function.name
+        known = one_line(", ".join(tool.name for tool in tools), 400) or "none"
+        asked = choice if isinstance(choice, str) else one_line(choice.function.name)
         raise ApiError(
             f"tool_choice is {asked!r}, but the tools are: {known}.",
             "Name a tool of the request.",

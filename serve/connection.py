@@ -22,8 +22,8 @@ __all__ = [
     "while_connected",
 ]
 
-LARGEST_BODY = 64 * 2**20
-"""Bytes. No context that a model has takes more text."""
+LARGEST_BODY = 16 * 2**20
+"""Bytes. A million tokens are four million letters; to read more JSON would hold up all others."""
 
 _T = TypeVar("_T")
 

@@ -17,6 +17,7 @@ from ..blocks.llama.served.record import new_record, published
 from ..errors import InputError
 from .access import access_for
 from .app import make_app
+from .deadlines import BoundedConnection
 from .service import ModelService
 
 __all__ = ["serve_model"]
@@ -66,6 +67,8 @@ async def serve_model(
             lifespan="off",
             log_config=None,
             access_log=False,
+            http=BoundedConnection,
+            ws="none",
             timeout_graceful_shutdown=_LEAVE_S,
         )
         with published(records_folder(), record):

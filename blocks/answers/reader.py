@@ -11,6 +11,7 @@ from .arguments import read_arguments
 from .call_text import make_calls
 from .ends import read_end
 from .reasoning import take_reasoning
+from .stream_calls import MOST_CALLS, too_many_calls
 from .surrogates import make_whole
 
 __all__ = ["read_response", "read_texts"]
@@ -35,7 +36,13 @@ def read_response(answer: ModelResponse, asked: ModelRequestParameters) -> Model
 
 
 def read_texts(answer: ModelResponse, asked: ModelRequestParameters) -> ModelResponse:
-    """Return an answer whose end is known, with its texts and calls in their one form."""
+    """Return an answer whose end is known, with its texts and calls in their one form.
+
+    Raises:
+        ModelAPIError: It has more calls than are read.
+    """
+    if (calls := len(answer.tool_calls)) > MOST_CALLS:
+        raise too_many_calls(answer.model_name or "", calls)
     for give_form in _PASSES:
         answer = give_form(answer, asked)
     return answer

@@ -11,12 +11,17 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import ModelResponseStreamEvent
 from pydantic_ai.models import StreamedResponse
 
 from .lenient_json import is_json
 
-__all__ = ["CallPiece", "CallsApart", "keep_calls_apart"]
+__all__ = ["MOST_CALLS", "CallPiece", "CallsApart", "keep_calls_apart", "too_many_calls"]
+
+MOST_CALLS = 500
+"""In one answer. An attempt may make 50, and models ask for a hundred at once at most; the client
+compares each piece of a stream with all calls before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +108,16 @@ class CallsApart:
         return replace(came, key=_key(index, number))
 
 
+def too_many_calls(model: str, count: int) -> ModelAPIError:
+    """The error for an answer with more calls than are read."""
+    return ModelAPIError(
+        model, f"The answer has {count:,} calls of tools or more; at most {MOST_CALLS:,} are read."
+    )
+
+
 def keep_calls_apart(stream: StreamedResponse) -> None:
     """Have a stream that wasn't begun yet put the pieces of its calls together one by one."""
+    seen: set[Hashable] = set()
     manager, calls = stream._parts_manager, CallsApart()  # pyright: ignore[reportPrivateUsage]
     handle = manager.handle_tool_call_delta
 
@@ -119,6 +132,9 @@ def keep_calls_apart(stream: StreamedResponse) -> None:
         piece = calls.piece(CallPiece(vendor_part_id, tool_name, args, tool_call_id))
         if piece is None:
             return None
+        seen.add(piece.key)
+        if len(seen) > MOST_CALLS:
+            raise too_many_calls(stream.model_name, len(seen))
         return handle(
             vendor_part_id=piece.key,
             tool_name=piece.name,

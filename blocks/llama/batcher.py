@@ -44,6 +44,10 @@ _MOST_GUESSED_FOR = 1
 """Answers that are written at once at most where next tokens are guessed: the more there are, the
 more a guess costs."""
 
+_MOST_OF_TOKEN = 128
+"""Characters that no token has more of. A longer text fits into no context, and to count its tokens
+would take long, in which no other answer goes on."""
+
 WATCHED_TOKENS = 16
 """Tokens between two calls of a request's `watch`."""
 
@@ -107,16 +111,22 @@ class Batcher:
     def _prompt_tokens(self, job: Job) -> list[int]:
         request = job.request
         if request.prompt is not None:
-            tokens = self._native.tokenize(request.prompt)
+            pieces = [request.prompt]
         else:
             if self._template is None:
                 raise ModelError(
                     "The model file has no chat template.", "Use a model tuned for chat."
                 )
             prompt = self._template.render(request.messages, request.tools)
-            tokens = self._native.tokenize(
-                *f"{prompt}{self._template.plain(request.begun)}".split(SEAM)
+            pieces = f"{prompt}{self._template.plain(request.begun)}".split(SEAM)
+        size = sum(map(len, pieces))
+        if size > self._native.n_ctx * _MOST_OF_TOKEN:
+            raise ContextTooSmallError(
+                f"The prompt has {size:,} characters, and the context has "
+                f"{self._native.n_ctx:,} tokens.",
+                "Shorten the prompt.",
             )
+        tokens = self._native.tokenize(*pieces)
         if not tokens:
             raise InputError("The prompt is empty.", "Give some text to continue.")
         needed = 1 if request.may_shorten else request.max_tokens

@@ -94,18 +94,21 @@ def _texts(content: Iterable[UserContent]) -> str:
 
 
 def _merge_neighbours(turns: Iterable[Message]) -> Iterable[Message]:
-    last: Message | None = None
+    alike: list[Message] = []
     for turn in turns:
         if not turn.content and _plain(turn):
             continue
-        if last is not None and last.role == turn.role and _plain(last) and _plain(turn):
-            last = replace(last, content=f"{last.content}\n\n{turn.content}")
-            continue
-        if last is not None:
-            yield last
-        last = turn
-    if last is not None:
-        yield last
+        if alike and not (alike[0].role == turn.role and _plain(alike[0]) and _plain(turn)):
+            yield _as_one(alike)
+            alike = []
+        alike.append(turn)
+    if alike:
+        yield _as_one(alike)
+
+
+def _as_one(turns: Sequence[Message]) -> Message:
+    first, *others = turns
+    return replace(first, content="\n\n".join(turn.content for turn in turns)) if others else first
 
 
 def _plain(turn: Message) -> bool:

@@ -153,7 +153,10 @@ class LlamaCppModel(Model):
         """
         self._refuse_native_tools(model_request_parameters)
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
-        request, names = self._to_request(messages, settings or {}, parameters)
+        # The grammar of many tools takes a while, in which the run's other steps go on.
+        request, names = await asyncio.to_thread(
+            self._to_request, messages, settings or {}, parameters
+        )
         request = replace(request, on_text=hearing_from_thread())
         async with self._in_time(settings):
             done = await self._generate(request, settings)
@@ -178,7 +181,9 @@ class LlamaCppModel(Model):
         """Answer one request while it is written; raises what `request` does."""
         self._refuse_native_tools(model_request_parameters)
         settings, parameters = self.prepare_request(model_settings, model_request_parameters)
-        request, names = self._to_request(messages, settings or {}, parameters)
+        request, names = await asyncio.to_thread(
+            self._to_request, messages, settings or {}, parameters
+        )
 
         async def generate(request: GenerateRequest) -> GeneratedText:
             async with self._in_time(settings):

@@ -23,6 +23,8 @@ _LIKELY_TOKENS = 256
 """Likeliest tokens that are tried under a grammar before the whole vocabulary is."""
 _NEAR = 8.0
 """A token whose logit is less than the highest by more than this is less than 1/2,900 as likely."""
+_MOST_GRAMMAR = 5_000_000
+"""Characters. Those that are made of schemas have fewer; while one is read no answer goes on."""
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
 
 
@@ -178,6 +180,11 @@ def _make_chain(
 
 
 def _make_grammar(native: Native, grammar: str) -> lib.llama_sampler_p:
+    if len(grammar) > _MOST_GRAMMAR:
+        raise InputError(
+            f"The grammar has {len(grammar):,} characters; at most {_MOST_GRAMMAR:,} are taken.",
+            "Use a smaller grammar, or smaller schemas.",
+        )
     data = encoded(grammar, "grammar")
     logs.clear_errors()
     sampler, printed = logs.capture_stderr(

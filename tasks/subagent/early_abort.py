@@ -13,10 +13,13 @@ __all__ = ["abort_reason", "watch"]
 _ROUNDS = 6
 _LONGEST_PHRASE = 12
 _LINES, _CODE_LINES = 8, 24
-_BLANKS = re.compile(r"\s{200}\Z")
+_MOST_BLANKS = 200
+_BLANKS = re.compile(rf"\s{{{_MOST_BLANKS}}}\Z")
 # `range(range(range(…`: nothing that is asked for goes so deep.
 _NESTED = re.compile(r"([\w.]{0,40}[(\[{])\1{23}")
 _NESTED_CHARS = 1200
+_LOOKED_AT = 20_000
+"""Characters of either end that are looked at: it is done again and again while a text grows."""
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(\w+)", re.MULTILINE)
 _OTHERS: Mapping[OutputKind, frozenset[str]] = MappingProxyType(
     {
@@ -39,15 +42,16 @@ def abort_reason(text: str, kind: OutputKind) -> str:
     blanks, if it opens 24 brackets within one another by the same word, or if the first block it
     opens is of another language than is asked for.
     """
-    if kind in _OTHERS and (fence := _FENCE.search(text)):
+    beginning, is_cut, text = text[:_LOOKED_AT], len(text) > _LOOKED_AT, text[-_LOOKED_AT:]
+    if kind in _OTHERS and (fence := _FENCE.search(beginning)):
         language = fence[1].lower()
         if language in _OTHERS[kind]:
             return f"{language} instead of {kind}"
-    if _BLANKS.search(text):
+    if _BLANKS.search(text[-_MOST_BLANKS:]):
         return "blanks without end"
     if nested := _NESTED.search(text[-_NESTED_CHARS:]):
         return f"{nested[1]!r} within itself without end"
-    lines = [line for line in map(str.strip, text.splitlines()[:-1]) if len(line) > 3]
+    lines = [line for line in map(str.strip, text.splitlines()[is_cut:-1]) if len(line) > 3]
     # Data in code may well have the same line some times.
     most = _LINES if kind == "text" else _CODE_LINES
     last = lines[-most:]

@@ -16,6 +16,8 @@ from pydantic_core import to_json
 __all__ = ["readable_result"]
 
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?[^,]{0,100},")
+_MOST_PARTS = 1_000
+"""Of a result; a text of a million characters is a single one."""
 _DATA = ("data", "blob")
 """Fields that hold bytes in base64."""
 _OPTIONAL = ("annotations", "_meta", "icons")
@@ -35,7 +37,9 @@ def readable_result(result: Mapping[str, Any]) -> dict[str, Any]:
     if content is not None and not isinstance(content, str | dict | list):
         return read
     parts = cast("list[Any]", [content] if isinstance(content, str | dict) else content or [])
-    read["content"] = [*map(_readable, parts)]
+    read["content"] = [*map(_readable, parts[:_MOST_PARTS])]
+    if (more := len(parts) - _MOST_PARTS) > 0:
+        read["content"].append(_text(f"[… {more:,} more parts are left out …]"))
     if "structuredContent" in read and not isinstance(structured, dict):
         del read["structuredContent"]
         if not parts and structured is not None:

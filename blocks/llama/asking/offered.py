@@ -9,6 +9,7 @@ from pydantic_ai.settings import ModelSettings, ToolOrOutput
 from pydantic_ai.tools import ToolDefinition
 
 from ....errors import InputError
+from ....text import one_line
 from ..api import LocalTool
 
 __all__ = ["OfferedTools", "offered_tools"]
@@ -60,7 +61,7 @@ def offered_tools(
         forced = True
     names = frozenset(tool.name for tool in (*functions, *outputs))
     if choice and choice not in ("none", "auto") and forced and not names:
-        known = ", ".join(sorted(parameters.declared_tool_defs)) or "none"
+        known = one_line(", ".join(sorted(parameters.declared_tool_defs)), 400) or "none"
         raise InputError(
             f"tool_choice is {choice!r}, but the tools of this request are: {known}.",
             "Name a tool that the agent has, or leave tool_choice out.",

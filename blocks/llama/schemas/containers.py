@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from .merging import Schema, unsayable
+from .merging import Schema, TooLargeError, unsayable
 from .rules import Rules, char_class, json_literal, repeated
 from .scalars import bounds
 
 __all__ = ["NamedPair", "array", "fields_of", "mapping", "other_key", "structure"]
+
+
+_MOST_PROPERTIES = 1_000
+"""llama.cpp follows those that may be left out within one another: more would exhaust its stack."""
 
 
 class NamedPair(NamedTuple):
@@ -34,6 +38,11 @@ def fields_of(
     """
     required = set(schema.get("required", ()))
     named = dict(schema.get("properties", {}))
+    if len(required | named.keys()) > _MOST_PROPERTIES:
+        raise TooLargeError(
+            f"An object of the JSON Schema has more than {_MOST_PROPERTIES:,} properties.",
+            "Use an object whose names are free: additionalProperties.",
+        )
     unnamed = schema.get("additionalProperties", True)
     fields: list[NamedPair] = []
     for name, value in {**named, **dict.fromkeys(sorted(required - set(named)), unnamed)}.items():
@@ -115,9 +124,9 @@ def other_key(names: Iterable[str], rules: Rules) -> str | None:
 
 def _other_than(names: set[str], rules: Rules) -> str:
     """The rest of a name, where these rests would make it a known name."""
-    following = {
-        name[0]: {each[1:] for each in names if each[:1] == name[0]} for name in names if name
-    }
+    following: dict[str, set[str]] = {}
+    for name in filter(None, names):
+        following.setdefault(name[0], set()).add(name[1:])
     choices = [
         f"{char_class([char])} {_other_than(rests, rules)}"
         for char, rests in sorted(following.items())

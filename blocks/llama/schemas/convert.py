@@ -9,16 +9,25 @@ from typing import Any, cast
 
 from ....errors import InputError
 from .containers import array, fields_of, mapping, other_key, structure
-from .merging import Schema, asserts, merged, unsayable
+from .merging import Schema, TooLargeError, asserts, merged, unsayable
 from .pointers import found_at
-from .rules import Rules, json_literal
+from .rules import Rules, choice, json_text
 from .scalars import integer, number, string
 
 __all__ = ["schema_grammar", "schema_rule"]
 
 _MOST_DEPTH = 60
+_OF_NONSENSE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
+_MOST_PARTS = 20_000
+"""Schemas within one another that rules are made of, a second time where two ways lead to one."""
 _OBJECT = ("properties", "additionalProperties", "required", "patternProperties", "propertyNames")
 _DEFINITIONS = ("$defs", "definitions")
+_UNBOUNDED = (
+    *("pattern", "patternProperties", "uniqueItems", "contains", "$ref", "$dynamicRef"),
+    *("unevaluatedItems", "unevaluatedProperties"),
+)
+_MOST_CHOICES = 2_000
+"""Of `anyOf` and the like in all of a schema: each that is open costs time at each token."""
 _KINDS: dict[str, tuple[type, ...]] = {
     "array": (list,),
     "boolean": (bool,),
@@ -55,7 +64,7 @@ def schema_rule(schema: Any, rules: Rules) -> str:
     with rules.all_or_nothing():
         try:
             return _Conversion(schema, rules).rule(schema)
-        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        except _OF_NONSENSE as error:
             # A schema from outside may be anything, such as `"required": 3`.
             raise unsayable(repr(error)) from None
 
@@ -65,11 +74,18 @@ class _Conversion:
         self._document = document
         self._rules = rules
         self._references: dict[str, str] = {}
-        self._depth = 0
+        self._depth = self._count = self._open = 0
         # References that lead here with no bracket between: one of them again has no grammar.
         self._direct: tuple[str, ...] = ()
 
     def rule(self, schema: Any) -> str:
+        self._count += 1
+        if self._count > _MOST_PARTS:
+            raise TooLargeError(
+                f"The JSON Schema has more than {_MOST_PARTS:,} parts, with those that $ref, allOf "
+                "and anyOf lead to several times.",
+                "Use a smaller schema.",
+            )
         if schema is True:
             return "value"
         if not isinstance(schema, Mapping):
@@ -141,6 +157,13 @@ class _Conversion:
         return [{"allOf": [beside, choice]} for choice in choices]
 
     def _choices(self, schemas: Iterable[Any]) -> str:
+        schemas = [*schemas]
+        self._open += len(schemas)
+        if self._open > _MOST_CHOICES:
+            raise TooLargeError(
+                f"The JSON Schema has more than {_MOST_CHOICES:,} choices of anyOf and the like.",
+                "Use an enum, or a smaller schema.",
+            )
         made = [rule for schema in schemas if (rule := self._rule_or_none(schema))]
         if not made:
             raise unsayable("nothing fits it")
@@ -150,6 +173,8 @@ class _Conversion:
         depth = self._depth
         try:
             return self.rule(schema)
+        except TooLargeError:
+            raise
         except InputError:
             self._depth = depth
             return None
@@ -164,14 +189,17 @@ class _Conversion:
             fits = self._fitting(fits, rest)
         if not fits:
             raise unsayable("its enum has no value that fits")
-        return " | ".join(dict.fromkeys(map(json_literal, fits)))
+        return choice([(text, "") for text in dict.fromkeys(map(json_text, fits))])
 
     def _fitting(self, values: Iterable[Any], schema: Schema) -> list[Any]:
         # Here and not above: few values need it, and importing this takes 60 ms.
-        from jsonschema import Draft202012Validator
+        from jsonschema import Draft202012Validator, validators
 
         shared = {key: value for key, value in self._document.items() if key in _DEFINITIONS}
-        validator = Draft202012Validator({**shared, **schema})
+        # A pattern of others may take for ever, and is left to whoever validates the answer.
+        others = dict.fromkeys(_UNBOUNDED, _fits)
+        extend: Any = validators.extend  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        validator: Any = extend(Draft202012Validator, others)({**shared, **schema})
         return [value for value in values if validator.is_valid(value)]  # pyright: ignore[reportUnknownMemberType]
 
     def _of_kind(self, kind: str, schema: Schema) -> str:
@@ -224,6 +252,11 @@ class _Conversion:
         # Items that are never written need no rule.
         rest = None if most is not None and most <= len(first) else self._rule_or_none(items)
         return array(schema, [self.rule(item) for item in first], rest)
+
+
+def _fits(*_: object) -> tuple[()]:
+    """Find nothing wrong."""
+    return ()
 
 
 def _without(schema: Schema, key: str) -> Schema:

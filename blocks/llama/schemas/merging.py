@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ....errors import InputError
 
-__all__ = ["Schema", "asserts", "merged", "unsayable"]
+__all__ = ["Schema", "TooLargeError", "asserts", "merged", "unsayable"]
 
 Schema = Mapping[str, Any]
 
@@ -19,6 +19,10 @@ _WORDS = frozenset(
 _HIGHEST = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _LOWEST = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _BOTH = ("items", "additionalProperties", "propertyNames")
+
+
+class TooLargeError(InputError):
+    """A grammar that would be larger than a grammar may be: no part of it is left out instead."""
 
 
 def asserts(schema: Schema) -> bool:

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Rules", "char_class", "json_literal", "literal", "repeated", "with_prefix"]
+from .merging import TooLargeError
+
+__all__ = [
+    "Rules",
+    "char_class",
+    "choice",
+    "json_literal",
+    "json_text",
+    "literal",
+    "repeated",
+    "with_prefix",
+]
+
+_MOST_CHARACTERS = 1_000_000
+"""Of all rules together. 128 tools with usual schemas have a tenth of it, and llama.cpp reads it
+in less than a second."""
+_MOST_SHARED = 40
+"""Beginnings within one another that choices share."""
 
 _PRIMITIVES = {
     "ws": r'(" " | "\n" [ \t]{0,20})?',
@@ -40,13 +57,17 @@ class Rules:
     def __init__(self) -> None:
         self._bodies = dict(_PRIMITIVES)
         self._names = {body: name for name, body in _PRIMITIVES.items()}
-        self._count = 0
+        self._count = self._size = 0
 
     def add(self, body: str) -> str:
-        """Return the name of a rule that says this."""
+        """Return the name of a rule that says this.
+
+        Raises:
+            TooLargeError: The rules are larger than a grammar may be.
+        """
         if (known := self._names.get(body)) is None:
             known = self._names[body] = self.reserve()
-            self._bodies[known] = body
+            self.set(known, body)
         return known
 
     def reserve(self) -> str:
@@ -55,17 +76,28 @@ class Rules:
         return f"r{self._count}"
 
     def set(self, name: str, body: str) -> None:
-        """Say what a reserved rule is."""
+        """Say what a reserved rule is; raises what `add` does."""
+        self._size += len(body)
+        if self._size > _MOST_CHARACTERS:
+            raise TooLargeError(
+                f"The grammar would have more than {_MOST_CHARACTERS:,} characters.",
+                "Use smaller schemas, or fewer tools.",
+            )
         self._bodies[name] = body
 
     @contextmanager
     def all_or_nothing(self) -> Generator[None]:
         """Keep none of the rules that are added inside if an error is raised there."""
-        kept = dict(self._bodies), dict(self._names)
+        bodies, size = len(self._bodies), self._size
         try:
             yield
         except BaseException:
-            self._bodies, self._names = kept
+            for name in [*self._bodies][bodies:]:
+                del self._bodies[name]
+            for body, name in [*self._names.items()]:
+                if name not in self._bodies:
+                    del self._names[body]
+            self._size = size
             raise
 
     def grammar(self, root: str, *others: str) -> str:
@@ -81,13 +113,46 @@ def literal(text: str) -> str:
 
 def json_literal(value: Any) -> str:
     """Return a value's JSON as a grammar writes it."""
+    return literal(json_text(value))
+
+
+def choice(texts: Sequence[tuple[str, str]], depth: int = 0) -> str:
+    """Return the expression for one of these texts, each with what follows it.
+
+    What they begin with alike is there once: of each choice that is still open llama.cpp looks at
+    all tokens again, for each token that is written.
+    """
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for text, following in texts:
+        alike.setdefault(text[:1], []).append((text, following))
+    choices: list[str] = []
+    for group in alike.values():
+        shared = _shared([text for text, _ in group])
+        if len(group) == 1 or not shared or depth >= _MOST_SHARED:
+            choices += (f"{literal(text)} {following}".rstrip() for text, following in group)
+            continue
+        rest = [(text[len(shared) :], following) for text, following in group]
+        choices.append(f"{literal(shared)} ({choice(rest, depth + 1)})")
+    return " | ".join(choices)
+
+
+def _shared(texts: Sequence[str]) -> str:
+    """Return what texts begin with alike."""
+    # What the first and the last in their order have in common, all between them have.
+    first, last = min(texts), max(texts)
+    size = next((n for n, pair in enumerate(zip(first, last)) if pair[0] != pair[1]), len(first))  # noqa: B905 - the first may be shorter
+    return first[:size]
+
+
+def json_text(value: Any) -> str:
+    """Return a value's JSON, of characters that a grammar can have."""
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
     except UnicodeEncodeError:
         # Half of a surrogate pair.
         text = json.dumps(value)
-    return literal(text)
+    return text
 
 
 def char_class(chars: Iterable[str], *, others: bool = False) -> str:

@@ -72,7 +72,8 @@ def bounds(schema: Schema, least: str, most: str) -> tuple[int, int | None]:
     low, high = schema.get(least, 0), schema.get(most)
     if high is not None and low > high:
         raise unsayable(f"{least} is {low} and {most} is {high}")
-    return min(low, MOST_COUNTED), None if high is None or high > MOST_COUNTED else high
+    least_counted = max(0, min(int(low), MOST_COUNTED))
+    return least_counted, None if high is None or high > MOST_COUNTED else int(high)
 
 
 def _whole_bounds(schema: Schema) -> tuple[int | None, int | None]:

@@ -8,9 +8,10 @@ from .grammar import call_grammar
 from .held_text import HeldText
 from .parse import ParsedAnswer, parse_answer
 from .render import Style, style_of, without_tool_turns
-from .turn import TurnGrammar, turn_grammar
+from .turn import MOST_TOOLS, TurnGrammar, turn_grammar
 
 __all__ = [
+    "MOST_TOOLS",
     "HeldText",
     "ParsedAnswer",
     "Style",

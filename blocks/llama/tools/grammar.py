@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ....errors import InputError
 from ..api import LocalTool
 from ..schemas.convert import schema_rule
-from ..schemas.rules import Rules, literal
+from ..schemas.rules import Rules, choice, literal
 from .free_text import BLANKS, Beginning
 from .render import Style
 
@@ -59,9 +59,7 @@ class CallRules:
         self._style: Style = style
         self._more = MOST_CALLS - 1 if several and style in _SEVERAL else 0
         self._tools = [self._tool(tool) for tool in tools]
-        self._named = self.rules.add(
-            " | ".join(f"{literal(tool.name)} {tool.rest}" for tool in self._tools)
-        )
+        self._named = self.rules.add(choice([(tool.name, tool.rest) for tool in self._tools]))
         self._call = self.rules.add(rf'"{{" ws {_NAME_KEY} ":" ws "\"" {self._named}')
         self.whole = self.rules.add(self._whole())
 

@@ -12,13 +12,19 @@ from ..api import LocalToolCall
 
 __all__ = ["ParsedAnswer", "parse_answer"]
 
-_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.S)
+_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _LISTED = re.compile(r"\[TOOL_CALLS\]\s*")
 _PYTHON_TAG = "<|python_tag|>"
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.S)
+_FENCE = "```"
+_FENCED = re.compile(r"```(?:json)?[^\S\n]*\n")
+_LINE = re.compile(r"^[^\S\n]*(?=\{)", re.M)
+_BETWEEN = re.compile(r"[; \n\t]*")
 _NAME = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
 _ARGUMENTS = re.compile(r'"(?:arguments|parameters)"\s*:\s*')
 _DECODER = json.JSONDecoder()
+_MOST_READ = 20_000_000
+"""Characters that are looked through for a call behind other text, those that are looked through
+again counted again: each line that begins with a bracket may be one up to the text's end."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +59,15 @@ def _parse_tagged(text: str) -> ParsedAnswer:
     kept: list[str] = []
     calls: list[LocalToolCall] = []
     end = 0
-    for found in _TAGGED.finditer(text):
-        kept.append(text[end : found.start()])
-        end = found.end()
-        if call := _marked_call(found[1]):
+    while (begun := text.find(_OPEN, end)) >= 0:
+        kept.append(text[end:begun])
+        closed = text.find(_CLOSE, begun)
+        inner = text[begun + len(_OPEN) : closed if closed >= 0 else None]
+        end = closed + len(_CLOSE) if closed >= 0 else len(text)
+        if call := _marked_call(inner.strip()):
             calls.append(call)
         else:
-            kept.append(found[0])
+            kept.append(text[begun:end])
     kept.append(text[end:])
     return _answer(kept, calls)
 
@@ -80,31 +88,38 @@ def _parse_bare(text: str, names: Collection[str]) -> ParsedAnswer | None:
     rest = text.strip().removeprefix(_PYTHON_TAG).lstrip()
     if rest.startswith(("{", "[")):
         return _parse_objects(rest, names)
-    if fenced := _FENCED.search(text):
-        value, end = _decoded(fenced[1])
+    if (fenced := _FENCED.search(text)) and (end := text.find(_FENCE, fenced.end())) >= 0:
+        inner = text[fenced.end() : end].strip()
+        value, size = _decoded(inner)
         calls = _known_calls(value, names)
-        if calls and not fenced[1][end:].strip():
-            return _answer([text[: fenced.start()], text[fenced.end() :]], calls)
+        if calls and size == len(inner):
+            return _answer([text[: fenced.start()], text[end + len(_FENCE) :]], calls)
     # A model that says first what it is going to do writes the call on a line of its own.
-    for found in re.finditer(r"^\s*(?=\{)", text, re.M):
-        value, end = _decoded(text[found.end() :])
+    read = end = 0
+    while (found := _LINE.search(text, end)) and read < _MOST_READ:
+        read += len(text) - found.end()
+        value, size = _decoded(text[found.end() :])
         calls = _known_calls(value, names)
         if calls:
-            return _answer([text[: found.start()], text[found.end() + end :]], calls)
+            return _answer([text[: found.start()], text[found.end() + size :]], calls)
+        # What is in a value that is no call is none, either.
+        end = found.end() + max(size, 1)
     return None
 
 
-def _parse_objects(rest: str, names: Collection[str]) -> ParsedAnswer | None:
+def _parse_objects(text: str, names: Collection[str]) -> ParsedAnswer | None:
     """Read calls that follow each other, with a semicolon or a break between."""
     calls: list[LocalToolCall] = []
-    while rest.startswith(("{", "[")):
-        value, end = _decoded(rest)
+    end = 0
+    while text.startswith(("{", "["), end):
+        value, after = _decoded(text, end)
         known = _known_calls(value, names)
         if not known:
             break
         calls += known
-        rest = rest[end:].lstrip("; \n\t")
-    return _answer([rest], calls) if calls else None
+        between = _BETWEEN.match(text, after)
+        end = between.end() if between else after
+    return _answer([text[end:]], calls) if calls else None
 
 
 def _answer(kept: list[str], calls: list[LocalToolCall]) -> ParsedAnswer:
@@ -114,12 +129,12 @@ def _answer(kept: list[str], calls: list[LocalToolCall]) -> ParsedAnswer:
     return ParsedAnswer("\n".join(part for part in texts if part), tuple(calls))
 
 
-def _decoded(text: str) -> tuple[Any, int]:
-    """The JSON value that a text begins with, and where it ends; None if it begins with none."""
+def _decoded(text: str, at: int = 0) -> tuple[Any, int]:
+    """The JSON value that begins there, and where it ends; None if there is none."""
     try:
-        return _DECODER.raw_decode(text)
+        return _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
-        return None, 0
+        return None, at
 
 
 def _known_calls(value: Any, names: Collection[str]) -> list[LocalToolCall]:

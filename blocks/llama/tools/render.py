@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any, Literal
 
 from ....quoting.quotes import Quote, called, with_quotes
@@ -123,9 +124,10 @@ def _plain_turn(message: Message) -> Message:
 
 
 def _merged(turns: Iterable[Message]) -> list[Message]:
-    merged: list[Message] = []
-    for turn in turns:
-        if merged and merged[-1].role == turn.role:
-            turn = Message(turn.role, f"{merged.pop().content}\n\n{turn.content}")
-        merged.append(turn)
-    return merged
+    groups = groupby(turns, key=lambda turn: turn.role)
+    return [_as_one([*alike]) for _, alike in groups]
+
+
+def _as_one(turns: Sequence[Message]) -> Message:
+    first, *others = turns
+    return Message(first.role, "\n\n".join(turn.content for turn in turns)) if others else first

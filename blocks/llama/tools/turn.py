@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ....errors import InputError
 from ..api import LocalTool
 from ..schemas.rules import with_prefix
 from .free_text import free_text
@@ -12,6 +13,10 @@ from .grammar import CallRules
 from .render import Style
 
 __all__ = ["TurnGrammar", "turn_grammar"]
+
+
+MOST_TOOLS = 1_000
+"""What a request may offer: OpenAI takes 128, and the context of a local model holds fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,15 @@ def turn_grammar(
         several: Whether it may be several calls, where the style has a place for them.
         answer: GBNF of the answer; None if it is free text.
         begun: The answer's beginning, which is written on.
+
+    Raises:
+        InputError: There are too many tools, or their grammar would be too large.
     """
+    if len(tools) > MOST_TOOLS:
+        raise InputError(
+            f"The request has {len(tools):,} tools; a local model takes {MOST_TOOLS:,} at most.",
+            "Offer fewer tools.",
+        )
     if not tools:
         return TurnGrammar(answer)
     may_call = [tool for tool in tools if tool.name in callable_names]
