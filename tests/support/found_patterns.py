@@ -7,14 +7,16 @@ import importlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 from source_tree import Module, modules
 
-__all__ = ["Found", "found_patterns"]
+__all__ = ["Found", "modules_that_match", "patterns_of"]
 
 _CALLS = {"compile", "match", "search", "sub", "subn", "split", "findall", "finditer", "fullmatch"}
+_IMPORTS_RE = re.compile(r"^\s*(?:import re$|from re import)", re.MULTILINE)
 _AT_ITS_PLACE = {"match", "fullmatch"}
 
 
@@ -43,41 +45,47 @@ class Found:
                     pass
 
 
-def found_patterns() -> list[Found]:
-    """Return all regular expressions of the modules that name `re`."""
-    trees = {
-        module: ast.parse(source)
-        for module, path in modules().items()
-        if re.search(r"\bre\b", source := path.read_text("utf-8"))
-    }
-    imported = {
+@cache
+def modules_that_match() -> list[Module]:
+    """Return the modules that have regular expressions; none of them is imported for it."""
+    return [
+        module for module, path in modules().items() if _IMPORTS_RE.search(path.read_text("utf-8"))
+    ]
+
+
+def patterns_of(module: Module) -> list[Found]:
+    """Return all regular expressions of a module."""
+    loaded = importlib.import_module(".".join(("prefect_swarm", *module)))
+    tree = _tree(module)
+    held = [*_held(module, loaded, _methods(tree))]
+    known = {each.pattern for each in held}
+    return [*held, *(each for each in _called(module, tree, loaded) if each.pattern not in known)]
+
+
+def _tree(module: Module) -> ast.Module:
+    return ast.parse(modules()[module].read_text("utf-8"))
+
+
+@cache
+def _imported() -> frozenset[str]:
+    """Names that one module takes from another: what is done with them can't be seen in one."""
+    return frozenset(
         alias.name
-        for tree in trees.values()
-        for node in ast.walk(tree)
+        for module in modules_that_match()
+        for node in ast.walk(_tree(module))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
-    }
-    found: list[Found] = []
-    for module, tree in trees.items():
-        loaded = importlib.import_module(".".join(("prefect_swarm", *module)))
-        held = [*_held(module, loaded, _methods(tree), imported)]
-        known = {each.pattern for each in held}
-        called = _called(module, tree, loaded)
-        found += held
-        found += [each for each in called if each.pattern not in known]
-    return found
+    )
 
 
-def _held(
-    module: Module, loaded: ModuleType, methods: Mapping[str, set[str]], imported: set[str]
-) -> Iterator[Found]:
+def _held(module: Module, loaded: ModuleType, methods: Mapping[str, set[str]]) -> Iterator[Found]:
     """The expressions in a module's names: values, parts of tuples, fields of classes."""
     seen: set[int] = set()
     for name, value in [*vars(loaded).items()]:
         if name.startswith("__"):
             continue
         for pattern in _within(value, loaded.__name__, seen):
-            is_seen = pattern is value and name in methods and name not in imported
+            is_seen = pattern is value and name in methods and name not in _imported()
             used = frozenset(methods[name] if is_seen else {"search"})
             yield Found(f"{'.'.join(module)}.{name}", pattern, used)
 

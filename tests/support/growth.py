@@ -8,7 +8,6 @@ from time import thread_time_ns
 __all__ = ["grows_faster"]
 
 _LINEAR = 8  # four times the text takes a linear reader four times as long, a quadratic one 16
-_EXPLODED = 100  # a handful more of it
 _TRIES = 3
 _BEYOND_DOUBT = 50_000_000  # nanoseconds: no other process's doing
 
@@ -23,18 +22,13 @@ def grows_faster(call: Callable[[int], Callable[[], object]], size: int) -> str:
         call: Prepares a call for a size: what it prepares is not timed.
         size: The size to begin with.
     """
-    if (ratio := _ratio(call, 12, 24, _EXPLODED)) > _EXPLODED:
-        return f"from 12 to 24 characters the time grew {ratio:.0f}fold"
-    for short in (size // 4, size):
-        if problem := _growth(call, short):
-            return problem
-    return ""
-
-
-def _growth(call: Callable[[int], Callable[[], object]], size: int) -> str:
-    # At one size alone it may be the processor's caches, or a table that is made once.
+    for short, long, most in ((12, 24, 40), (24, 48, 30), (size // 8, size // 2, 30)):
+        # What grows much faster is found with little text, and would take hours with more.
+        if (ratio := _ratio(call, short, long, most)) > most:
+            return f"from {short:,} to {long:,} characters the time grew {ratio:.0f}fold"
+    # At one size alone it may be the processor's caches, or what is looked at in a bounded piece.
     found = ""
-    for short in (size, 2 * size, 3 * size):
+    for short in (size, 2 * size, 4 * size):
         ratio = _ratio(call, short, 4 * short, _LINEAR)
         if ratio <= _LINEAR:
             return ""

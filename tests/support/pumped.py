@@ -17,7 +17,7 @@ from typing import Any
 __all__ = ["Pumped", "pumped_by"]
 
 _WALKS = 10
-_MOST = 60
+_MOST = 100
 _PLENTY = 300  # a repeat that is bounded below this only costs a constant
 _CHARACTERS = " \n\ta0A_-\"'<{[(:,.=/\\#*`|~!é"
 _ENDS = ("", "\0", "\n!")
@@ -49,8 +49,8 @@ def pumped_by(pattern: re.Pattern[Any]) -> list[Pumped]:
     walks = [_Walk(rng, _alphabet(tree)) for _ in range(_WALKS)]
     for walk in walks:
         walk.read(tree)
-    # One of each walk in turn, so that the most is not taken up by the first ones.
-    for each in _in_turn([_texts_of(walk) for walk in walks]):
+    # One of each repeat in turn, so that none takes up all the room.
+    for each in _in_turn([texts for walk in walks for texts in _texts_of(walk)]):
         found[each] = None
         if len(found) >= _MOST:
             break
@@ -110,21 +110,28 @@ class _Walk:
             self.read(body)
 
 
-def _texts_of(walk: _Walk) -> Iterator[Pumped]:
+def _texts_of(walk: _Walk) -> Iterator[Iterator[Pumped]]:
     for start, pumps in walk.repeats:
-        for pump in pumps:
-            for end in _ENDS:
-                yield Pumped(start, pump, end)
-            if start:
-                yield Pumped("", start + pump, walk.rng.choice(_ENDS))
-        if start:
-            yield Pumped("", start, walk.rng.choice(_ENDS))
-    if walk.text:
-        yield Pumped("", walk.text, "")
-        yield Pumped("", walk.text[:-1] or walk.text, "\0")
-    character = walk.rng.choice(walk.alphabet)
-    yield Pumped("", character, walk.rng.choice(_ENDS))
-    yield Pumped(walk.text[:-1], character, "\0")
+        yield _of_repeat(start, pumps, [walk.rng.choice(_ENDS), walk.text[-1:]])
+    yield _of_whole(walk.text, walk.rng.choice(walk.alphabet), walk.rng.choice(_ENDS))
+
+
+def _of_repeat(start: str, pumps: list[str], ends: list[str]) -> Iterator[Pumped]:
+    for pump in pumps:
+        yield Pumped(start, pump, _ENDS[1])
+    if start:
+        yield from (Pumped("", start, end) for end in ends)
+    for pump in pumps:
+        yield from (Pumped("", start + pump, end) for end in ends)
+        yield Pumped(start, pump, ends[0])
+
+
+def _of_whole(text: str, character: str, end: str) -> Iterator[Pumped]:
+    yield Pumped("", character, end)
+    if text:
+        yield Pumped("", text[:-1] or text, _ENDS[1])
+        yield Pumped(text[:-1], character, _ENDS[1])
+        yield Pumped("", text, "")
 
 
 def _in_turn(lists: Sequence[Iterator[Pumped]]) -> Iterator[Pumped]:
@@ -174,7 +181,7 @@ def _members(code: Any, argument: Any, alphabet: str) -> list[str]:
     if code is op.NOT_LITERAL:
         return [each for each in reversed(alphabet) if ord(each) != argument]
     if code is op.ANY:
-        return ["a", " ", "<", *alphabet]
+        return ["a", " ", *alphabet]
     negated = bool(argument) and argument[0][0] is op.NEGATE
     inside = [each for each in alphabet if _is_in(argument, each) is not negated]
     return (inside[::-1] if negated else inside) or [chr(0x4E00)]

@@ -12,10 +12,10 @@ from ..api import LocalToolCall
 
 __all__ = ["ParsedAnswer", "parse_answer"]
 
-_TAGGED = re.compile(r"<tool_call>\s*(.*?)\s*(?:</tool_call>|$)", re.S)
+_TAGGED = re.compile(r"<tool_call>\s*+(.*?)(?:</tool_call>|$)", re.S)
 _LISTED = re.compile(r"\[TOOL_CALLS\]\s*")
 _PYTHON_TAG = "<|python_tag|>"
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.S)
+_FENCED = re.compile(r"```(?:json)?[^\S\n]*+\n\s*+(.*?)```", re.S)
 _NAME = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
 _ARGUMENTS = re.compile(r'"(?:arguments|parameters)"\s*:\s*')
 _DECODER = json.JSONDecoder()
@@ -86,7 +86,7 @@ def _parse_bare(text: str, names: Collection[str]) -> ParsedAnswer | None:
         if calls and not fenced[1][end:].strip():
             return _answer([text[: fenced.start()], text[fenced.end() :]], calls)
     # A model that says first what it is going to do writes the call on a line of its own.
-    for found in re.finditer(r"^\s*(?=\{)", text, re.M):
+    for found in re.finditer(r"^[^\S\n]*+(?=\{)", text, re.M):
         value, end = _decoded(text[found.end() :])
         calls = _known_calls(value, names)
         if calls:

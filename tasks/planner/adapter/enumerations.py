@@ -14,16 +14,23 @@ from .vocabulary import TASK, content, words
 
 __all__ = ["Listing", "listed_items", "lists", "sentences"]
 
-_BULLET = re.compile(r"(?:^|(?<=\s))(?:[-*•]|\(?\d{1,2}[.)])\s+")
-_LINES = re.compile(r"(?:^|(?<=\n))[ \t]*[-*•]\s+|(?:^|(?<=\s))\(?\d{1,2}[.)]\s+")
+_BULLET = re.compile(r"(?:^|(?<=\s))(?:[-*•]|\(?\d{1,2}[.)])\s++")
+_LINES = re.compile(r"(?:^|(?<=\n))[ \t]*+[-*•]\s++|(?:^|(?<=\s))\(?\d{1,2}[.)]\s++")
 _SENTENCE = re.compile(r"\n+|(?<=[.?!])\s+")
 _PART = re.compile(r"[:()–—]|\s-\s|->|→")
+# Blanks begin where there was none before: each run of them is looked at once.
+_BLANKS = r"(?<!\s)\s++"
 _BETWEEN = re.compile(
-    r"(,\s*(?:and|or|&)\s+|\s+(?:and|or|&|vs\.?|versus)\s+|,\s+|\s*/\s*)", re.IGNORECASE
+    rf"(,\s*+(?:and|or|&)\s++|{_BLANKS}(?:and|or|&|vs\.?|versus)\s++|,\s++|(?:{_BLANKS})?/\s*+)",
+    re.IGNORECASE,
 )
-_CHAIN = re.compile(r";|,?\s+(?:and\s+)?(?:then|afterwards|finally)\b,?", re.IGNORECASE)
-_COMMA = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|versus|vs\.?)\s+", re.IGNORECASE)
-_TAIL = re.compile(r"\s+(?:for|as|in|to|by|from|with|on|at|of)\s.*", re.IGNORECASE)
+_CHAIN = re.compile(
+    rf";|(?:,\s++|{_BLANKS})(?:and\s++)?(?:then|afterwards|finally)\b,?", re.IGNORECASE
+)
+_COMMA = re.compile(
+    rf",\s*+(?:and\s++|or\s++)?|{_BLANKS}(?:and|or|versus|vs\.?)\s++", re.IGNORECASE
+)
+_TAIL = re.compile(rf"{_BLANKS}(?:for|as|in|to|by|from|with|on|at|of)\s.*+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

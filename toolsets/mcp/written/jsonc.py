@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["parse_jsonc"]
 
 # A text, a comment that ends with its line, a comment with an end of its own, or a comma.
-_PART = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,', re.DOTALL)
+_PART = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|//[^\n]*+|/\*.*?(?:\*/|\Z)|,', re.DOTALL)
 _BLANKS = re.compile(r"[^\n]")
 _SPACE = re.compile(r"\s*")
 _MARK = "\ufeff"
