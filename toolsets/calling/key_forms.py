@@ -1,7 +1,7 @@
-"""What keys look like wherever they stand: each provider's own form. Pure.
+"""What keys look like wherever they stand: each provider's own form.
 
 No form costs more than a few characters of looking ahead, so that a long text costs what a short
-one does, for each character. Forms that words and hashes have as well are not among them.
+one does, for each character. Forms that words and hashes have as well are not among them. Pure.
 """
 
 from __future__ import annotations

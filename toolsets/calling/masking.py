@@ -1,9 +1,9 @@
-"""Texts as people are shown them: without secrets. Pure.
+"""Texts as people are shown them: without secrets.
 
 There is one way to find a secret. Behind a key such as `password`, what tools give and get is
 masked whatever it is, and what a person or a model wrote only where it looks like a secret.
 
-All is linear: a key's name is found first, and little is looked at around it.
+All is linear: a key's name is found first, and little is looked at around it. Pure.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ _PRIMITIVES = {
 
 # What is no name of a rule comes first: strings, classes, comments, bounds and tokens.
 _NAMES = re.compile(
-    r'"(?:\\.|[^"\\])*+(?:"|\Z)|\[(?:\\.|[^\]\\])*+(?:\]|\Z)|#[^\n]*+|\{[^}]*+(?:\}|\Z)|<[^>\n]*+>?'
-    r"|([A-Za-z0-9-]+)"
+    r'"(?:\\.?|[^"\\])*+(?:"|\Z)|\[(?:\\.?|[^\]\\])*+(?:\]|\Z)|#[^\n]*+'
+    r"|\{[^}]*+(?:\}|\Z)|<[^>\n]*+>?|([A-Za-z0-9-]+)"
 )
 
 
