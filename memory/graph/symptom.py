@@ -21,8 +21,8 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"```.*?(?:```|\Z)", "'…'"),
         # A quote opens after what is not a word and closes before such, or is cut off at the end;
         # an apostrophe does neither.
-        (r"(?<!\w)'(?:[^'\\…]|\\.|'(?=\w))*(?:'(?!\w)|…'?|\Z)", "'…'"),
-        (r'"(?:[^"\\…]|\\.)*(?:"|…"?|\Z)', "'…'"),
+        (r"(?<!\w)'(?:[^'\\…]|\\.?|'(?=\w))*+(?:'(?!\w)|…'?|\Z)", "'…'"),
+        (r'"(?:[^"\\…]|\\.?)*+(?:"|…"?|\Z)', "'…'"),
         (r"`[^`]*(?:`|\Z)", "'…'"),
         (r"[“„][^”]*(?:”|\Z)", "'…'"),
         (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "<id>"),
