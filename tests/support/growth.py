@@ -22,7 +22,7 @@ def grows_faster(call: Callable[[int], Callable[[], object]], size: int) -> str:
         call: Prepares a call for a size: what it prepares is not timed.
         size: The size to begin with.
     """
-    for short, long, most in ((8, 16, 40), (16, 32, 30), (size // 8, size // 2, 30)):
+    for short, long, most in ((10, 20, 24), (20, 40, 30), (size // 8, size // 2, 30)):
         # What grows much faster is found with little text, and would take hours with more.
         if (ratio := _ratio(call, short, long, most)) > most:
             return f"from {short:,} to {long:,} characters the time grew {ratio:.0f}fold"

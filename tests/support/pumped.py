@@ -99,7 +99,8 @@ class _Walk:
         if most >= _PLENTY:
             pumps: list[str] = []
             if len(body) == 1 and body[0][0] in _SINGLE:
-                pumps += _members(*body[0], self.alphabet)[:4]
+                code, argument = body[0]
+                pumps += _members(code, argument, self.alphabet)[:4]
             self.text = start
             self.read(body)
             pumps.append(self.text[len(start) :])
