@@ -100,7 +100,7 @@ def _of_text(text: str, depth: int) -> str:
 
 def _of_page(text: str) -> str:
     for tag in ("title", "h1"):
-        if found := re.search(rf"<{tag}[^>]*>([^<]{{1,200}})<", text, re.IGNORECASE):
+        if found := re.search(rf"<{tag}[^<>]*+>([^<]{{1,200}})<", text, re.IGNORECASE):
             return f"a web page, {unescape(found[1]).strip()!r}"
     return "a web page"
 

@@ -57,8 +57,8 @@ _BY_PARTS: tuple[tuple[FinishReason, re.Pattern[str]], ...] = (
     (
         "length",
         re.compile(
-            r"length|(max|limit|exceed).*(token|output|context|prompt)|(token|context).*"
-            r"(limit|exceed)"
+            r"length|(max|limit|exceed).{0,80}(token|output|context|prompt)"
+            r"|(token|context).{0,80}(limit|exceed)"
         ),
     ),
     (

@@ -11,7 +11,7 @@ _HEADER = re.compile(
     r"(?:<\|start\|>assistant(?P<to>[^<]{0,200}))?<\|channel\|>(?P<channel>[a-z]{1,20})"
     r"(?P<more>[^<]{0,300})(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
 )
-_END = re.compile(r"(?:<\|(?:end|call|return|start)\|>\s*)+\Z")
+_END = re.compile(r"(?:<\|(?:end|call|return|start)\|>\s{0,9}){1,9}\Z")
 _LONGEST_END = 100
 _RECIPIENT = re.compile(r"to=(\S{1,200})")
 # The same where a server has left out the marks and not the words between them.

@@ -27,7 +27,7 @@ _MOST_LOOKS = 2
 """How often a character is looked at for brackets around a JSON value that begin none."""
 
 _BRACKET = re.compile(r"[{\[]")
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 # What follows a value and belongs to it: a bracket closed it too soon.
 _GOES_ON = re.compile(r"[\s}\]]*,\s*(?=([\"'])[^\"'\n]{0,200}\1\s*:)")
 

@@ -48,26 +48,28 @@ _TOO_MUCH = (
 )
 _OVERFLOW = _any_of(
     # A context, window or length, and that it doesn't do.
-    r"max(?:imum)? (?:\w+ )?context",
+    r"max(?:imum)? (?:\w{1,30} )?context",
     r"context[ _-]?(?:length|window|size|limit)s?\b.{0,60}(?:exceed|overflow|too |reach|full|less)",
-    r"(?:exceed|overflow|beyond|larger|longer|greater|bigger|more)\w*\b.{0,60}\bcontext",
+    r"(?:exceed|overflow|beyond|larger|longer|greater|bigger|more)\w{0,30}\b.{0,60}\bcontext",
     r"context (?:is )?(?:too (?:long|large|big)|overflow|exceed)",
     r"exceed_context_size|max_(?:seq_len|model_len|prompt_tokens|input_tokens|position_emb)",
     # A prompt, input or request that is too long.
-    r"(?:prompt|input|message|request|conversation|query|text|content|body|entity|payload)\w*\b"
+    r"(?:prompt|input|message|request|conversation|query|text|content|body|entity|payload)\w{0,30}\b"
     r".{0,30}\btoo (?:long|large|big)",
-    r"too many (?:\w+ )?tokens",
-    rf"(?:prompt|input|request|message|total|token)\w*\b.{{0,40}}\b{_UNIT}\b.{{0,60}}"
+    r"too many (?:\w{1,30} )?tokens",
+    rf"(?:prompt|input|request|message|total|token)\w{{0,30}}\b.{{0,40}}\b{_UNIT}\b.{{0,60}}"
     r"(?:exceed|larger than|longer than|greater than|more than|over the)",
-    r"(?:prompt|input|sequence|token|request)\w* (?:length|count|size)s?\b.{0,60}"
+    r"(?:prompt|input|sequence|token|request)\w{0,30} (?:length|count|size)s?\b.{0,60}"
     r"(?:exceed|larger|longer|greater|more than|over |maximum|must be|limit)",
-    rf"exceed\w*\b.{{0,60}}\b(?:{_UNIT}|prompt|input)\b",
-    r"(?:max|maximum) (?:allowed )?(?:prompt|input|sequence|token)\w* (?:length|size|count|limit)",
+    rf"exceed\w{{0,30}}\b.{{0,60}}\b(?:{_UNIT}|prompt|input)\b",
+    r"(?:max|maximum) (?:allowed )?(?:prompt|input|sequence|token)\w{0,30}"
+    r" (?:length|size|count|limit)",
     r"reduce (?:the length|the size|your prompt|your input|the prompt|the input|input length)",
     r"range of input length should be|must have less than \d+ tokens|token limit (?:is )?exceed",
     r"tokens to keep from the initial prompt|longer than the maximum model length",
-    r"(?:prompt|input|request)\w* (?:has|have|is|contains?) (?:about |at least )?[\d,.]+ tokens",
-    r"\b(?:input|prompt|tokens?)\b.{0,60}\b(?:exceed|bigger|larger|over)\w*\b.{0,30}\blimit",
+    r"(?:prompt|input|request)\w{0,30} (?:has|have|is|contains?)"
+    r" (?:about |at least )?[\d,.]+ tokens",
+    r"\b(?:input|prompt|tokens?)\b.{0,60}\b(?:exceed|bigger|larger|over)\w{0,30}\b.{0,30}\blimit",
     r"context shift|\bn_ctx\b|max(?:imum)? (?:input|prompt) tokens|support the context length",
     r"messages\W.{0,30}content\W.{0,40}at most \d+ characters",
     r"reached (?:the )?context length|tokens in request|request exceeds the maximum",
@@ -101,7 +103,8 @@ _TOO_LARGE = re.compile(
     r"request (?:is )?too large|too large for (?:model|the rate|your rate)", re.IGNORECASE
 )
 _LIMIT_AND_REQUESTED = re.compile(
-    r"limit[: ]+(?P<limit>[\d,._]*\d)\b.{0,80}?requested[: ]+(?P<requested>[\d,._]*\d)",
+    r"limit[: ]{1,9}(?P<limit>[\d,._]{0,40}\d)\b.{0,80}?"
+    r"requested[: ]{1,9}(?P<requested>[\d,._]{0,40}\d)",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -130,7 +133,8 @@ _FILTERED = _any_of(
     r"content management policy|content[ _-]?filter|content[ _-]policy|inappropriate content",
     r"usage (?:policy|policies|guidelines)|responsible ai|data_?inspection_?failed",
     r"flagged (?:as|by|for)|(?:was|been|is) flagged|moderation|prohibited content|guardrail",
-    r"violat\w*.{0,60}(?:polic(?:y|ies)|guidelines)|safety (?:system|check|filter|reasons|polic)",
+    r"violat\w{0,20}.{0,60}(?:polic(?:y|ies)|guidelines)",
+    r"safety (?:system|check|filter|reasons|polic)",
     r"content exists risk|sensitive (?:content|words?|information)|unsafe content",
     r"敏感|不安全|违规|违法|不合规|内容安全|审核|安全审查|不適切|유해",
 )
@@ -164,9 +168,10 @@ _EXHAUSTED = _any_of(
 )
 
 _WAIT = re.compile(
-    r"(?:try again|retry|wait|reset\w*)\D{0,20}?(?=\d)(?:(?P<h>\d+)\s*h(?:ours?)?\W*)?"
-    r"(?:(?P<m>\d+)\s*m(?:in(?:utes?)?)?(?!s)\W*)?"
-    r"(?:(?P<s>\d+(?:\.\d+)?)\s*(?P<unit>ms|milliseconds?|s|sec|seconds?|秒)(?![a-z]))?",
+    r"(?:try again|retry|wait|reset\w{0,20})\D{0,20}?(?=\d)"
+    r"(?:(?P<h>\d{1,20})\s{0,9}h(?:ours?)?\W{0,20})?"
+    r"(?:(?P<m>\d{1,20})\s{0,9}m(?:in(?:utes?)?)?(?!s)\W{0,20})?"
+    r"(?:(?P<s>\d{1,20}(?:\.\d{1,20})?)\s{0,9}(?P<unit>ms|milliseconds?|s|sec|seconds?|秒)(?![a-z]))?",
     re.IGNORECASE,
 )
 

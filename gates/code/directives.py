@@ -11,6 +11,9 @@ __all__ = ["without_pyright_directives", "without_shellcheck_directives"]
 _SHELLCHECK = re.compile(r"^([ \t]*+#[ \t]*+)shellcheck([ \t]++.*)$", re.MULTILINE)
 # These say what a script is, and hide nothing.
 _HARMLESS = ("shell=", "source=", "source-path=", "external-sources=")
+_COMMENT = re.compile(r"#[^\n]*+")
+_LONGEST_LINE = 1000
+"""The tokenizer takes time by the square of a line that ends within a string."""
 _PYRIGHT = re.compile(r"pyright(\s*+:)")
 
 
@@ -31,6 +34,9 @@ def _is_harmless(word: str) -> bool:
 def without_pyright_directives(text: str) -> str:
     """Make plain comments of `# pyright: …`; places stay as they are."""
     lines = text.splitlines(keepends=True)
+    if max(map(len, lines), default=0) > _LONGEST_LINE:
+        # What looks like a comment within a string is changed as well: nobody reads it here.
+        return _COMMENT.sub(lambda comment: _PYRIGHT.sub(r"Pyright\1", comment[0]), text)
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:

@@ -17,8 +17,10 @@ __all__ = ["Format"]
 
 _TOOLS = {"python": ("ruff", "ruff"), "shell": ("shfmt", "shfmt-py")}
 _PLACES = (
-    re.compile(r"error: Failed to parse .*?(?P<line>\d+):(?P<column>\d+): (?P<message>.*)"),
-    re.compile(r"<standard input>:(?P<line>\d+):(?P<column>\d+): (?P<message>.*)"),
+    re.compile(
+        r"error: Failed to parse .{0,200}?(?P<line>\d{1,9}):(?P<column>\d{1,9}): (?P<message>.*)"
+    ),
+    re.compile(r"<standard input>:(?P<line>\d{1,9}):(?P<column>\d{1,9}): (?P<message>.*)"),
 )
 
 

@@ -31,7 +31,7 @@ _EMPTIED = (
     "your tests pass without your code: none fails when its functions do nothing; "
     "assert what they give"
 )
-_BREAK = re.compile(r"\s*[\r\n]\s*")
+_BREAK = re.compile(r"(?:(?<!\s)[^\S\r\n]++)?[\r\n]\s*+")
 _OF_NETWORK = frozenset(("gaierror", "URLError", "ConnectError", "NameResolutionError"))
 _NO_NETWORK = ("name resolution", "Name or service not known", "Failed to resolve", "[Errno 101]")
 # What a socket gives where there is no network: the sandbox allows none but local ones.

@@ -13,7 +13,7 @@ _READ = 8000
 
 # Hexadecimal and decimal figures, with what holds their digits together.
 _NUMBER = r"0x[0-9a-fA-F]+|\d+(?:[.,:_]\d+)*"
-_FILE = r"[\w-]+\.(?:py|pyi|sh|json|ya?ml|toml|txt|md|csv|html?|js|ts|ini|cfg|log|pdf|xml)"
+_FILE = r"[\w-]{1,100}\.(?:py|pyi|sh|json|ya?ml|toml|txt|md|csv|html?|js|ts|ini|cfg|log|pdf|xml)"
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), instead)
     for pattern, instead in (
@@ -21,15 +21,15 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"```.*?(?:```|\Z)", "'…'"),
         # A quote opens after what is not a word and closes before such, or is cut off at the end;
         # an apostrophe does neither.
-        (r"(?<!\w)'(?:[^'\\…]|\\.|'(?=\w))*(?:'(?!\w)|…'?|\Z)", "'…'"),
-        (r'"(?:[^"\\…]|\\.)*(?:"|…"?|\Z)', "'…'"),
+        (r"(?<!\w)'(?:[^'\\…]|\\.?|'(?=\w))*+(?:'(?!\w)|…'?|\Z)", "'…'"),
+        (r'"(?:[^"\\…]|\\.?)*+(?:"|…"?|\Z)', "'…'"),
         (r"`[^`]*(?:`|\Z)", "'…'"),
         (r"[“„][^”]*(?:”|\Z)", "'…'"),
         (r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b", "<id>"),
         (r"\bhttps?://[^\s,;)]+", "<url>"),
-        (r"\$(?:\.[\w-]+|\[[^\]]*\])+", "<path>"),
+        (r"\$(?:\.[\w-]+|\[[^\]]{0,100}\])+", "<path>"),
         (r"(?<![\w<])(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]*)*", "<path>"),
-        (rf"\b(?:[\w.-]+/)*{_FILE}\b", "<path>"),
+        (rf"(?<![\w.-])(?:[\w.-]{{1,100}}/){{0,30}}{_FILE}\b", "<path>"),
         # A call with what it was called with; `split()` names a function and stays.
         (r"(?<![\w.])[A-Za-z_][\w.]*\((?=[^()\s])[^()]*\)", "<call>"),
         # S1 is a step; S101, a rule of a linter's, has three digits and stays.

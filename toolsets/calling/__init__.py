@@ -1,5 +1,5 @@
 """The tools of an attempt: bounded, journaled and told as events.
 
-`verdict`, `repeats`, `shown`, `masking` and `result_text` are pure; `journaled` makes the calls.
+Pure are `verdict`, `repeats`, `shown`, `masking`, `key_forms` and `result_text`; `journaled` calls.
 May be imported by `toolsets`, `tasks` and `flows`.
 """

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from ...text import whole_characters, without_surrogates
 from .pictures import picture_of
 
-__all__ = ["cut", "result_text"]
+__all__ = ["cut", "cut_ends", "result_text"]
 
 
 def result_text(value: object) -> str:
@@ -47,10 +47,25 @@ def cut(text: str, characters: int) -> str:
     """
     if len(text) <= characters:
         return text
-    end = characters // 5
-    left_out = len(text) - characters
-    note = f"\n[… {left_out:,} characters are left out here …]\n"
-    return f"{text[: characters - end]}{note}{text[len(text) - end :]}"
+    return cut_ends(text, "", 0, characters)
+
+
+def cut_ends(beginning: str, ending: str, between: int, characters: int) -> str:
+    """Return what `cut` makes of a text of which the ends alone are at hand.
+
+    Args:
+        beginning: Where it begins.
+        ending: Where it ends.
+        between: How many characters lie between the two.
+        characters: How many are shown.
+    """
+    text = beginning + ending
+    if len(text) > characters:
+        end = characters // 5
+        between += len(text) - characters
+        beginning, ending = text[: characters - end], text[len(text) - end :]
+    note = f"\n[… {between:,} characters are left out here …]\n"
+    return f"{beginning}{note}{ending}"
 
 
 _NOT_DATA = (BinaryContent, FileUrl)

@@ -11,12 +11,14 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, Tool
 from ...result import ToolCall
 from ..journal.entries import CallKey, Committed, JournalState, call_keys
 from .masking import mask
-from .result_text import cut
+from .result_text import cut, cut_ends
 
 __all__ = ["arguments_of", "earlier_calls", "ended_call", "wanted_call"]
 
 _SHOWN = 400
 """Characters of arguments and of a result that people are shown."""
+_LOOKED_AT = 12_000
+"""Characters at each end that secrets are looked for in: a key that is cut in two is longer."""
 
 
 def arguments_of(part: ToolCallPart) -> str:
@@ -31,7 +33,7 @@ def wanted_call(
     key: CallKey, toolset: str, part: ToolCallPart, secrets: Collection[str]
 ) -> ToolCall:
     """Return a call that a model wants."""
-    arguments = cut(mask(arguments_of(part), secrets), _SHOWN)
+    arguments = _shown(arguments_of(part), secrets)
     return ToolCall(ordinal=key.ordinal, tool=part.tool_name, toolset=toolset, arguments=arguments)
 
 
@@ -42,7 +44,7 @@ def ended_call(
     return call.model_copy(
         update={
             "outcome": outcome,
-            "result": cut(mask(committed.result, secrets), _SHOWN),
+            "result": _shown(committed.result, secrets),
             "characters": committed.characters,
             "seconds": committed.seconds,
         }
@@ -83,6 +85,15 @@ def _read_before(
     if (ended := committed.get(key)) is not None:
         return ended_call(call, ended, "stored", secrets)
     # It was not made, and the model read why.
-    return call.model_copy(
-        update={"outcome": "refused", "result": cut(mask(text, secrets), _SHOWN)}
+    return call.model_copy(update={"outcome": "refused", "result": _shown(text, secrets)})
+
+
+def _shown(text: str, secrets: Collection[str]) -> str:
+    """Mask and cut a text, and read no more of it than what is shown needs."""
+    left_out = len(text) - 2 * _LOOKED_AT
+    if left_out <= 0:
+        return cut(mask(text, secrets), _SHOWN)
+    # Each end is masked by itself, so that what lies between them hides nothing.
+    return cut_ends(
+        mask(text[:_LOOKED_AT], secrets), mask(text[-_LOOKED_AT:], secrets), left_out, _SHOWN
     )

@@ -10,7 +10,7 @@ __all__ = ["word_numbers", "words_of"]
 
 _WORD = re.compile(r"\w+")
 # Numbers, dates and what things are filed under count as a whole, too: 3.14, 2024-05-01, INV-20391.
-_COMPOUND = re.compile(r"\w+(?:[-./:@#+]\w+)+")
+_COMPOUND = re.compile(r"\b\w++(?:[-./:@#+]\w++)++")
 
 
 def words_of(text: str) -> list[str]:

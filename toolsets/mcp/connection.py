@@ -34,6 +34,8 @@ MOST_BYTES = 8 * 1024 * 1024
 """The largest message of a server that is read."""
 _FORGOTTEN = (INVALID_REQUEST, -32001)
 """What servers at an address answer that don't know the session, as after a start of theirs."""
+_LOOKED_AT = 12_000
+"""Characters beyond what is shown of a text that secrets are looked for in."""
 
 
 class Connection:
@@ -186,8 +188,9 @@ class Connection:
 
     def shown(self, text: str, most: int | None = 600) -> str:
         """Return a text of the server without secrets, in one line of so many characters."""
-        text = mask(text, self._endpoint.secrets)
-        return text if most is None else one_line(text, most)
+        if most is None:
+            return mask(text, self._endpoint.secrets)
+        return one_line(mask(text[: most + _LOOKED_AT], self._endpoint.secrets), most)
 
     def refusal(self) -> str:
         """Return what a server at an address refused last, and why; "" if it didn't."""

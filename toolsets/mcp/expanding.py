@@ -11,7 +11,9 @@ __all__ = ["INPUT", "UnsetVariableError", "expanded", "variable_of_input"]
 INPUT = "input:"
 """Stands before the id of what VS Code asks its user for: `${input:api-key}`."""
 _REFERENCE = re.compile(
-    r"\$\{(?:env:)?(input:[^}:]+|[A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}|\$\{(env:[^}]*)\}"
+    # What isn't closed reaches to the end, so that it is read once; `_text` leaves it as it is.
+    r"\$\{(?:env:)?(input:[^}:]++|[A-Za-z_][A-Za-z0-9_]*+)(:-([^}]*+))?\}|\$\{(env:[^}]*+)\}"
+    r"|\$\{(?:env:|[A-Za-z_][A-Za-z0-9_]*+:-)[^}]*+\Z"
 )
 _FOREIGN = re.compile(r"[^A-Za-z0-9]+")
 
@@ -67,6 +69,8 @@ def expanded(value: Any, variables: Mapping[str, str], where: str = "") -> Any:
 def _text(text: str, variables: Mapping[str, str], where: str) -> str:
     def replace(found: re.Match[str]) -> str:
         name, has_default, default = found[1], found[2] is not None, found[3]
+        if name is None and found[4] is None:
+            return found[0]
         if name is None:
             # Windows has variables such as `ProgramFiles(x86)`.
             name = found[4].removeprefix("env:")

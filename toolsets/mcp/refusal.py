@@ -13,8 +13,8 @@ from ...text import one_line
 __all__ = ["Credentials", "refusal_text"]
 
 _MOST = 200
-_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
-_PARAMETER = re.compile(r'(\w+)=(?:"([^"]*)"|([^\s",]+))')
+_TAGS = re.compile(r"<(script|style)\b.*?(?:</\1>|\Z)|<[^<>]*+>", re.DOTALL | re.IGNORECASE)
+_PARAMETER = re.compile(r'\b(\w++)=(?:"([^"]*)"|([^\s",]+))')
 _SAYS = ("error_description", "message", "detail", "title", "error", "errors", "reason", "msg")
 
 Credentials = str

@@ -15,7 +15,9 @@ _EXCERPT = 500
 _TITLE = 200
 _MESSAGE = 400
 # What pydantic-ai adds for whoever writes the program.
-_FOR_PROGRAMS = re.compile(r"\s*Use force_download=\S+ to allow local network access\.?")
+_FOR_PROGRAMS = re.compile(
+    r"(?:(?<!\s)\s++)?Use force_download=\S++ to allow local network access\.?"
+)
 
 
 def results_text(results: Sequence[Mapping[str, str]], query: str) -> str:

@@ -9,7 +9,7 @@ from .unloading import MemoryUse
 
 __all__ = ["is_buffer_line", "reserved"]
 
-_BUFFER = re.compile(r"(\w+) buffer size = *([0-9]+(?:\.[0-9]+)?) MiB")
+_BUFFER = re.compile(r"\b(\w++) buffer size = *+([0-9]+(?:\.[0-9]+)?) MiB")
 
 
 def is_buffer_line(line: str) -> bool:

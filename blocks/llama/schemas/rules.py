@@ -47,7 +47,8 @@ _PRIMITIVES = {
 
 # What is no name of a rule comes first: strings, classes, comments, bounds and tokens.
 _NAMES = re.compile(
-    r'"(?:\\.|[^"\\])*"|\[(?:\\.|[^\]\\])*\]|#[^\n]*|\{[^}]*\}|<[^>\n]*>|([A-Za-z0-9-]+)'
+    r'"(?:\\.?|[^"\\])*+(?:"|\Z)|\[(?:\\.?|[^\]\\])*+(?:\]|\Z)|#[^\n]*+'
+    r"|\{[^}]*+(?:\}|\Z)|<[^>\n]*+>?|([A-Za-z0-9-]+)"
 )
 
 

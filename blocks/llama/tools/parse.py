@@ -16,8 +16,8 @@ _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
 _LISTED = re.compile(r"\[TOOL_CALLS\]\s*")
 _PYTHON_TAG = "<|python_tag|>"
 _FENCE = "```"
-_FENCED = re.compile(r"```(?:json)?[^\S\n]*\n")
-_LINE = re.compile(r"^[^\S\n]*(?=\{)", re.M)
+_FENCED = re.compile(r"```(?:json)?[^\S\n]*+\n")
+_LINE = re.compile(r"^[^\S\n]*+(?=\{)", re.M)
 _BETWEEN = re.compile(r"[; \n\t]*")
 _NAME = re.compile(r'"name"\s*:\s*"([^"\\]+)"')
 _ARGUMENTS = re.compile(r'"(?:arguments|parameters)"\s*:\s*')

@@ -39,7 +39,7 @@ The result then comes as the next message. When no tool is needed, answer in wor
 
 def knows_tools(template: str) -> bool:
     """Whether a chat template does something with `tools`."""
-    return bool(re.search(r"{[%{][^}]*\btools\b", template))
+    return bool(re.search(r"{[%{][^{}]*\btools\b", template))
 
 
 def style_of(template: str) -> Style:

@@ -7,6 +7,7 @@ that the objective is about, for how much room an untrained planner gets.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,16 +15,23 @@ from .vocabulary import TASK, content, words
 
 __all__ = ["Listing", "listed_items", "lists", "sentences"]
 
-_BULLET = re.compile(r"(?:^|(?<=\s))(?:[-*•]|\(?\d{1,2}[.)])\s+")
-_LINES = re.compile(r"(?:^|(?<=\n))[ \t]*[-*•]\s+|(?:^|(?<=\s))\(?\d{1,2}[.)]\s+")
+_BULLET = re.compile(r"(?:^|(?<=\s))(?:[-*•]|\(?\d{1,2}[.)])\s++")
+_LINES = re.compile(r"(?:^|(?<=\n))[ \t]*+[-*•]\s++|(?:^|(?<=\s))\(?\d{1,2}[.)]\s++")
 _SENTENCE = re.compile(r"\n+|(?<=[.?!])\s+")
 _PART = re.compile(r"[:()–—]|\s-\s|->|→")
+# Blanks begin where there was none before: each run of them is looked at once.
+_BLANKS = r"(?<!\s)\s++"
 _BETWEEN = re.compile(
-    r"(,\s*(?:and|or|&)\s+|\s+(?:and|or|&|vs\.?|versus)\s+|,\s+|\s*/\s*)", re.IGNORECASE
+    rf"(,\s*+(?:and|or|&)\s++|{_BLANKS}(?:and|or|&|vs\.?|versus)\s++|,\s++|(?:{_BLANKS})?/\s*+)",
+    re.IGNORECASE,
 )
-_CHAIN = re.compile(r";|,?\s+(?:and\s+)?(?:then|afterwards|finally)\b,?", re.IGNORECASE)
-_COMMA = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|versus|vs\.?)\s+", re.IGNORECASE)
-_TAIL = re.compile(r"\s+(?:for|as|in|to|by|from|with|on|at|of)\s.*", re.IGNORECASE)
+_CHAIN = re.compile(
+    rf";|(?:,\s++|{_BLANKS})(?:and\s++)?(?:then|afterwards|finally)\b,?", re.IGNORECASE
+)
+_COMMA = re.compile(
+    rf",\s*+(?:and\s++|or\s++)?|{_BLANKS}(?:and|or|versus|vs\.?)\s++", re.IGNORECASE
+)
+_TAIL = re.compile(rf"{_BLANKS}(?:for|as|in|to|by|from|with|on|at|of)\s.*+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -74,9 +82,10 @@ def _enumerations(text: str) -> Iterable[Listing]:
     pieces = _BETWEEN.split(text)
     things, separators = [content(piece) for piece in pieces[::2]], pieces[1::2]
     first = 0
+    slashes = max((at for at, each in enumerate(separators) if "/" in each), default=-1)
     for last, separator in enumerate(separators, 1):
         slash = separator.strip() == "/"
-        going_on = separator.strip() == "," or (slash and "/" in "".join(separators[last:]))
+        going_on = separator.strip() == "," or (slash and slashes >= last)
         if going_on and last < len(separators):
             continue
         if last - first > 1 or not going_on:
@@ -94,7 +103,8 @@ def _enumeration(things: Sequence[list[str]]) -> Iterable[Listing]:
 
 def _listing(things: Iterable[frozenset[str]], *, marked: bool) -> Iterable[Listing]:
     items = list(things)
-    own = [item.difference(*(other for other in items if other is not item)) for item in items]
+    counts = Counter(word for item in items for word in item)
+    own = [frozenset(word for word in item if counts[word] == 1) for item in items]
     named = tuple(item for item in own if item)
     if len(named) > 1:
         yield Listing(named, marked)

@@ -54,12 +54,12 @@ number ::= [0-9] ("."? [^{_SPACES}.]){{0,39}}
 """GBNF rules of bounded names, personas and prompts, for other lines of this kind too."""
 
 _LINE = re.compile(
-    r"(?P<number>\d+)\. +(?P<name>[^:\[\]()]+?)(?: +\[(?P<persona>[^\[\]]*)\])?: *"
-    r"(?P<prompt>.+?)(?: \(needs (?P<needs>\d+(?:, *\d+)*)\))?"
+    r"(?P<number>\d{1,6}+)\. ++(?P<name>[^:\[\]()]++)(?:(?<= )\[(?P<persona>[^\[\]]*+)\])?: *+"
+    r"(?P<prompt>.+?)(?: \(needs (?P<needs>\d{1,6}+(?:, *+\d{1,6}+)*+)\))?"
 )
 _SYSTEM = "You are {name}, one specialist of a team{persona}. Do your task fully and to the point."
 _SYSTEM_READ = re.compile(
-    re.escape(_SYSTEM).replace(r"\{name\}", ".+").replace(r"\{persona\}", "(.*)")
+    re.escape(_SYSTEM).replace(r"\{name\}", ".{1,200}").replace(r"\{persona\}", "(.*)")
 )
 
 
@@ -120,7 +120,9 @@ def read_lines(text: str, objective: str, rules: PlanRules | None = None) -> Tas
 def asked_in(line: str) -> tuple[str, str] | None:
     """Return a line's agent, in lower case, and its prompt; None if it is not a step."""
     match = _LINE.fullmatch(line.strip())
-    return (match["name"].casefold(), match["prompt"].strip()) if match is not None else None
+    return (
+        (match["name"].rstrip().casefold(), match["prompt"].strip()) if match is not None else None
+    )
 
 
 @dataclass

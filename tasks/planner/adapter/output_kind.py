@@ -11,7 +11,8 @@ __all__ = ["output_kind"]
 _MAKES = (
     r"(?:write|create|implement|build|make|code|develop|program|add|provide|give|generate|produce)"
 )
-_UP_TO = r"(?:\W+[\w'’.`-]+){0,6}?\W+"
+# A word has an end that is found without looking back: else each blank is one more way to read it.
+_UP_TO = r"(?:\W{1,9}+\w[\w'’.`-]{0,40}+){0,6}?\W{1,9}"
 _CODE = r"(?:function|class|script|program|module|decorator|generator|method|parser|tests?|code)"
 _ABOUT = re.compile(
     r"\b(?:explain|describe|review|summari[sz]e|compare|translate|document|discuss|plan|estimate|"
@@ -20,17 +21,19 @@ _ABOUT = re.compile(
 )
 _PYTHON = re.compile(
     rf"\b{_MAKES}\b{_UP_TO}(?:python|pytest)\b{_UP_TO}{_CODE}\b"
-    rf"|\b{_MAKES}\b{_UP_TO}{_CODE}\b.*\b(?:in python|with pytest|using pytest)\b"
-    rf"|\b{_MAKES}\b{_UP_TO}\w+\.py\b"
-    r"|\b(?:python|pytest)\W+(?:function|class|script|program|module|tests?)\b",
+    rf"|\b{_MAKES}\b{_UP_TO}{_CODE}\b.{{0,200}}\b(?:in python|with pytest|using pytest)\b"
+    rf"|\b{_MAKES}\b{_UP_TO}\w{{1,40}}\.py\b"
+    r"|\b(?:python|pytest)\W{1,9}(?:function|class|script|program|module|tests?)\b",
     re.IGNORECASE,
 )
 _SHELL = re.compile(
-    rf"\b{_MAKES}\b{_UP_TO}(?:bash|shell|sh)\W+(?:script|function|one-liner|command)\b"
-    rf"|\b{_MAKES}\b{_UP_TO}\w+\.sh\b",
+    rf"\b{_MAKES}\b{_UP_TO}(?:bash|shell|sh)\W{{1,9}}(?:script|function|one-liner|command)\b"
+    rf"|\b{_MAKES}\b{_UP_TO}\w{{1,40}}\.sh\b",
     re.IGNORECASE,
 )
-_JSON = re.compile(rf"\b(?:as|in|return|{_MAKES})\b(?:\W+\w+){{0,3}}?\W+json\b", re.IGNORECASE)
+_JSON = re.compile(
+    rf"\b(?:as|in|return|{_MAKES})\b(?:\W{{1,9}}+\w{{1,40}}+){{0,3}}?\W{{1,9}}json\b", re.IGNORECASE
+)
 
 
 def output_kind(prompt: str) -> OutputKind:

@@ -47,18 +47,19 @@ _MANY = re.compile(
 _CHOICE = re.compile(r"\bor\b|\bwhich\b", re.IGNORECASE)
 _ASPECTS = re.compile(
     r"\b(?:assess|audit|check|critique|evaluate|examine|inspect|proofread|review"
-    r"|go (?:over|through)|look (?:at|over))\b.*\b(?:for|by|as to|in terms of|regarding)\b",
+    r"|go (?:over|through)|look (?:at|over))\b.{0,200}\b(?:for|by|as to|in terms of|regarding)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _ONE = re.compile(r"\bone (?:answer|list|page|report|review|text)\b", re.IGNORECASE)
 _JOIN = r"combin\w+|compar\w+|conclu\w+|decide|merge|overall|rank|together|verdict|versus|vs|weigh"
 _JOINS = re.compile(
-    rf"\b(?:{_JOIN}|sum\b.*\bup|(?:from|of|them) all|(?:into|make|then) one|a single|choose|judg\w+"
+    rf"\b(?:{_JOIN}|sum\b.{{0,60}}\bup|(?:from|of|them) all|(?:into|make|then) one"
+    r"|a single|choose|judg\w+"
     r"|one table|ranking|side by side|total|winner)\b",
     re.IGNORECASE,
 )
 _LINKS = re.compile(
-    rf"\b(?:{_JOIN}|sum\b.*\bup|afterwards|before|best|choose|finally|first|next|once|results"
+    rf"\b(?:{_JOIN}|sum\b.{{0,60}}\bup|afterwards|before|best|choose|finally|first|next|once|results"
     r"|from (?:it|them|that|these|those)|summary|table|then|total|which)\b",
     re.IGNORECASE,
 )

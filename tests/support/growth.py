@@ -1,0 +1,55 @@
+"""Whether a call's time grows in proportion to what it is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import thread_time_ns
+
+__all__ = ["grows_faster"]
+
+_LINEAR = 8  # four times the text takes a linear reader four times as long, a quadratic one 16
+_TRIES = 3
+_BEYOND_DOUBT = 50_000_000  # nanoseconds: no other process's doing
+
+
+def grows_faster(call: Callable[[int], Callable[[], object]], size: int) -> str:
+    """Return how the time grew if it grew faster than the size, and "" otherwise.
+
+    Only times of this thread are compared with each other, so another machine, or a busy one,
+    comes to the same.
+
+    Args:
+        call: Prepares a call for a size: what it prepares is not timed.
+        size: The size to begin with.
+    """
+    for short, long, most in ((10, 20, 24), (20, 40, 30), (size // 8, size // 2, 30)):
+        # What grows much faster is found with little text, and would take hours with more.
+        if (ratio := _ratio(call, short, long, most)) > most:
+            return f"from {short:,} to {long:,} characters the time grew {ratio:.0f}fold"
+    # At one size alone it may be the processor's caches, or what is looked at in a bounded piece.
+    found = ""
+    for short in (size, 2 * size, 4 * size):
+        ratio = _ratio(call, short, 4 * short, _LINEAR)
+        if ratio <= _LINEAR:
+            return ""
+        found = f"from {short:,} to {4 * short:,} characters the time grew {ratio:.0f}fold"
+    return found
+
+
+def _ratio(
+    call: Callable[[int], Callable[[], object]], short: int, long: int, most: float
+) -> float:
+    short_call, long_call = call(short), call(long)
+    short_ns, long_ns = _time(short_call), _time(long_call)
+    for _ in range(_TRIES):
+        if long_ns <= most * short_ns or long_ns > _BEYOND_DOUBT:
+            break
+        short_ns = max(1, min(short_ns, _time(short_call)))
+        long_ns = min(long_ns, _time(long_call))
+    return long_ns / max(1, short_ns)
+
+
+def _time(call: Callable[[], object]) -> int:
+    began = thread_time_ns()
+    call()
+    return thread_time_ns() - began
