@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from .flows.batch import swarm_batch
     from .flows.compile import CompiledPlan, compile_plan
     from .flows.control import RunControl, controlled
-    from .flows.forking.python import fork
+    from .flows.html_report import report_html
     from .flows.options import SwarmOptions
     from .flows.python import swarm
-    from .flows.reported.html import report_html
     from .flows.resume import resume
+    from .flows.start_fork import fork
+    from .flows.streaming import stream
     from .flows.swarm import swarm as swarm_flow
-    from .flows.telling.streaming import stream
     from .memory.forgetting import Forgotten, forget
     from .result import SwarmResult
     from .task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
@@ -67,12 +67,12 @@ _HOMES = {
     "flows.batch": ("swarm_batch",),
     "flows.compile": ("CompiledPlan", "compile_plan"),
     "flows.control": ("RunControl", "controlled"),
-    "flows.forking.python": ("fork",),
+    "flows.start_fork": ("fork",),
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("resume",),
     "flows.python": ("swarm",),
-    "flows.reported.html": ("report_html",),
-    "flows.telling.streaming": ("stream",),
+    "flows.html_report": ("report_html",),
+    "flows.streaming": ("stream",),
     "memory.forgetting": ("Forgotten", "forget"),
     "result": ("SwarmResult",),
     "toolsets.given": ("override_toolsets",),

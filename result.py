@@ -15,7 +15,7 @@ from .notebook import ShownInNotebook
 from .task_ir import StoredPlan, Tier
 from .tool_call import ToolCall
 from .untrusted.figures import Count, Finite, Moment
-from .untrusted.names import PlainName
+from .untrusted.opening import PlainName
 
 __all__ = [
     "EXCERPT_CHARS",

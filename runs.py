@@ -21,9 +21,8 @@ from .files import UNFINISHED, is_left_unfinished, storage_error
 from .formats.json_text import read_object
 from .result import StepResult, SwarmResult
 from .settings import home
-from .untrusted.errors import UnsafeFileError
 from .untrusted.figures import moment_of
-from .untrusted.names import is_plain_name
+from .untrusted.opening import UnsafeFileError, is_plain_name
 from .untrusted.reader import FolderReader, damage_of
 
 __all__ = ["ACCOUNTS", "LOCK", "RunFolder", "find_run", "is_whole_id", "run_id_of"]

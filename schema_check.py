@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pydantic_core import to_json
 
-from .formats.nesting import is_nested_over
+from .formats.json_text import is_nested_over
 
 __all__ = ["schema_problem"]
 

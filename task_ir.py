@@ -21,9 +21,8 @@ from pydantic import (
 
 from .errors import InputError, PlanError
 from .formats.clauses import STEP_ID, describe
-from .formats.json_text import NoJsonError, read_json
-from .formats.nesting import is_nested_over
-from .inputs.named import named_problem
+from .formats.json_text import NoJsonError, is_nested_over, read_json
+from .inputs.names import named_problem
 from .output import Example, Form, Output, OutputKind, PlanPart, Text, Texts, as_tuple
 from .plan_rules import MAX_ITEMS, MAX_STEPS, PlanRules, with_any_agent
 from .step_settings import StepSettings

@@ -10,7 +10,7 @@ from time import perf_counter
 
 from own_prefect import run_with_prefect
 from prefect_swarm.blocks.llama import close_engines, demo_model_path, engine_config_for
-from prefect_swarm.blocks.llama.threads.foreign_load import cores_between, take_sample
+from prefect_swarm.blocks.llama.threads import cores_between, take_sample
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.failure_policy import Category, Policy

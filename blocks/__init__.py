@@ -1,7 +1,6 @@
 """What a person configures as Prefect blocks: models and their names, policies, servers.
 
 Names become models here, with profiles, prices and limits. One set of models an event loop.
-May be imported by `toolsets`, `tasks`, `parl`, `serve`, `flows`, `evals` and `cli`.
 """
 
 from .failure_policy import FailurePolicy

@@ -37,9 +37,9 @@ from pydantic_ai.settings import ModelSettings
 
 from ..errors import SwarmError
 from ..text import whole_characters
-from .answers.ends import is_whole
+from .answers.completion import is_whole
 from .answers.provider_errors import words_of
-from .answers.stream_calls import keep_calls_apart
+from .answers.stream import keep_calls_apart
 
 __all__ = ["TextListener", "hear_nothing", "hear_text", "heard_request", "hearing_from_thread"]
 

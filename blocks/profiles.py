@@ -1,14 +1,15 @@
-"""The profile of a model: what it is given and asked for where the user sets nothing."""
+"""The profile of a model, and what its tokens cost."""
 
 from __future__ import annotations
 
 from pydantic_ai.models import Model
 from pydantic_ai.models.fallback import FallbackModel
 
+from ..pricing import FREE, Price, look_up
 from .local import local_model
 from .profile import Profile
 
-__all__ = ["profile_of", "takes_pictures"]
+__all__ = ["price_of", "profile_of", "takes_pictures"]
 
 
 def takes_pictures(model: Model) -> bool:
@@ -38,3 +39,19 @@ def profile_of(model: Model) -> Profile:
         return local.limits
     context = model.context_window
     return Profile(context_tokens=context, max_input_tokens=context * 3 // 4 if context else None)
+
+
+def price_of(model: Model) -> Price | None:
+    """Return the price of a model, the highest where several stand in for one another.
+
+    None where the table doesn't have it.
+    """
+    if isinstance(model, FallbackModel):
+        prices = [price_of(each) for each in model.models]
+        known = [price for price in prices if price is not None]
+        if len(known) < len(prices):
+            return None
+        return Price(max(p.input_usd for p in known), max(p.output_usd for p in known))
+    if local_model(model) is not None:
+        return FREE
+    return look_up(model.model_name, model.system, model.base_url)

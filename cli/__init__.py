@@ -1,7 +1,6 @@
 """The command line: `prefect-swarm`. A module a command; it begins with what has to come first.
 
 What takes long to import (Prefect, llama.cpp) is imported in the command that needs it.
-Nothing else of the package imports it.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ async def _each(
 ) -> Counter[str]:
     from prefect.exceptions import TerminationSignal
 
-    from ..flows.given.inputs import inputs_given
+    from ..flows.run_inputs import inputs_given
 
     ended = Counter[str]()
     async with interruptible(server, say) as interruption:

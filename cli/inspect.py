@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..errors import InputError
-from ..events.log import EVENTS
-from ..events.reading import follow_events
+from ..events.log import EVENTS, follow_events
 from ..flows.stored.shown_plan import planned_of
 from ..flows.stored.view import SHOWN_CHARS, view_of
 from ..result import SwarmResult
@@ -21,16 +20,13 @@ from ..tasks.report.view import RunView
 from ..toolsets.artifacts import artifacts_of
 from ..untrusted.figures import moment_of
 from .command import AsJson
-from .output.asked import print_questions
 from .output.events import print_events
-from .output.left import print_files
 from .output.pages import print_page
 from .output.printing import print_json
-from .output.stored import print_run
-from .output.time_spent import print_time
-from .output.unfinished import print_unfinished_json
+from .output.run_details import print_files, print_questions, print_time, print_unfinished_json
+from .output.summary import print_run
 from .resume import RunName
-from .runs.listing import is_executed
+from .runs import is_executed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

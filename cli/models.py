@@ -78,7 +78,7 @@ def measure_slots(model: Model) -> None:
     from ..blocks.local import local_model
 
     if (local := local_model(model)) is not None:
-        from ..blocks.llama.slot_speeds.measuring import measure_if_due
+        from ..blocks.llama.slot_speeds.table import measure_if_due
 
         measure_if_due(local.path, local.config, say)
 

@@ -9,8 +9,8 @@ import typer
 
 from ..errors import InputError
 from ..flows.compile import CompiledPlan, StepDefaults, compile_plan
-from ..flows.given.merging import with_inputs
 from ..flows.options import SwarmOptions
+from ..flows.run_inputs import with_inputs
 from ..gates import build_pipeline
 from ..pricing import price_of_name
 from ..result import Planning
@@ -18,8 +18,8 @@ from ..task_ir import TaskIR
 from ..tasks.report.mermaid import DagStep, mermaid
 from .command import AsJson
 from .models import prepare_weights
-from .output.plan import estimate_line, print_plan
 from .output.printing import print_json, print_text
+from .output.run_details import estimate_line, print_plan
 from .progress.session import say
 from .source import (
     Files,
@@ -78,7 +78,7 @@ def _dag(plan: CompiledPlan) -> list[DagStep]:
 
 
 async def _toolsets(options: SwarmOptions) -> frozenset[str]:
-    from ..flows.preflight.toolsets import catalogue_of_options
+    from ..flows.preflight import catalogue_of_options
 
     return (await catalogue_of_options(options)).names
 
@@ -87,7 +87,7 @@ async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
     from ..blocks.loop_models import open_models
     from ..blocks.models import resolve_model
     from ..blocks.preflight import check_served
-    from ..flows.preflight.toolsets import toolsets_of_run
+    from ..flows.preflight import toolsets_of_run
     from ..flows.stored.facts import gather_facts
     from ..tasks.planner.given_inputs import notes_of
     from ..tasks.planner.task import PlanRequest, plan_objective

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .output.html_file import write_html
+from .output.files import write_html
 from .output.printing import print_text
 from .resume import RunName
-from .runs.listing import is_executed
+from .runs import is_executed
 
 __all__ = ["report"]
 
@@ -38,7 +38,7 @@ def report(
     The file needs no network and holds no secrets, so that it can be sent to somebody. A run that
     has not ended is shown as far as it is.
     """
-    from ..flows.reported.html import folder_html
+    from ..flows.html_report import folder_html
     from ..runs import find_run
 
     if show and html == _STDOUT:

@@ -78,7 +78,7 @@ async def warn_of_lost(run: RunFolder, *, ask: bool) -> None:
     Raises:
         RunCancelledError: They don't want it.
     """
-    from ..flows.stored.paid_again import paid_again
+    from ..flows.stored.ledger import paid_again
 
     if not (lost := await paid_again(run)):
         return

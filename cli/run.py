@@ -17,7 +17,7 @@ from ..text import plural
 from ..toolsets.artifacts import artifacts_read
 from .command import AsEvents, AsJson
 from .models import check_models
-from .output.folder import artifact_files, check_folder, left_files, write_folder
+from .output.files import artifact_files, check_folder, left_files, write_folder
 from .progress.session import check_output, run_and_report, say
 from .source import Files, ItemsFile, Join, Objective, PlanFile, RunSource, Template, read_source
 
@@ -64,7 +64,7 @@ def run(
 
 
 def _begin(source: RunSource, options: SwarmOptions) -> Callable[[], Awaitable[SwarmResult]]:
-    from ..flows.given.inputs import inputs_given
+    from ..flows.run_inputs import inputs_given
     from ..flows.swarm import swarm
 
     run_swarm = cast("Callable[..., Awaitable[SwarmResult]]", swarm)

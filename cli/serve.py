@@ -52,7 +52,7 @@ def serve(
         demo_model_path,
         engine_config_for,
     )
-    from ..blocks.llama.slot_speeds.measuring import measure_if_due
+    from ..blocks.llama.slot_speeds.table import measure_if_due
     from ..serve.server import serve_model
 
     demo = model == "demo"

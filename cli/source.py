@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..flows.given.merging import with_inputs
+from ..flows.run_inputs import with_inputs
 from ..gates import gates
 from ..inputs.reading import read_paths
 from ..task_ir import PlanRules, TaskIR, check_objective, load_plan

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_jsonable_python
 
 from ..errors import InputError
-from ..flows.given.merging import with_inputs
+from ..flows.run_inputs import with_inputs
 from ..formats.yaml_text import Located, read_yaml_file
 from ..gates import gates
 from ..inputs.reading import given_together, read_paths

@@ -1,19 +1,42 @@
-"""What an evaluation found: its runs, and the figures of a case over them. Pure."""
+"""What an evaluation found, what got worse since an earlier one, and where reports are stored."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from ..errors import InputError
+from ..files import make_folder, storage_error, write_atomically
 from ..frozen import Frozen
+from ..settings import home
+from ..text_files import decoded, file_problem, read_text
 from ..untrusted.figures import Finite, Moment
+from ..untrusted.folder import read_file
 from .checks import Verdict
 
-__all__ = ["FIGURES", "CaseReport", "EvalReport", "EvalRun", "Figure", "Spread", "spread_of"]
+__all__ = [
+    "FIGURES",
+    "CaseReport",
+    "Comparison",
+    "EvalReport",
+    "EvalRun",
+    "Figure",
+    "Spread",
+    "Worse",
+    "compare",
+    "last_report",
+    "load_report",
+    "report_path",
+    "save_report",
+    "spread_of",
+]
+
 
 Figure = Literal["makespan_s", "steps", "tokens", "usd"]
 FIGURES: tuple[Figure, ...] = ("makespan_s", "steps", "tokens", "usd")
@@ -122,3 +145,122 @@ class EvalReport(Frozen):
         """Return the report with one more run of a case."""
         cases = (each.with_run(run) if each.name == case else each for each in self.cases)
         return self.model_copy(update={"cases": tuple(cases)})
+
+
+_LEAST_RUNS = 2  # of either report: fewer have no spread
+
+
+class Worse(Frozen):
+    """A figure of a case that got worse. `passes` is the share of runs that passed, 0 to 1."""
+
+    case: str
+    figure: Literal["passes"] | Figure
+    before: float
+    after: float
+
+
+class Comparison(Frozen):
+    """How a report compares with an earlier one."""
+
+    since: float = Field(description="When the earlier began, in seconds since the epoch.")
+    worse: tuple[Worse, ...] = ()
+    new: tuple[str, ...] = Field(default=(), description="Cases that the earlier doesn't have.")
+    changed: tuple[str, ...] = Field(
+        default=(), description="Cases that asked something else then, and aren't compared."
+    )
+
+    def of(self, case: str) -> list[Worse]:
+        """Return what got worse of a case."""
+        return [worse for worse in self.worse if worse.case == case]
+
+
+def compare(report: EvalReport, earlier: EvalReport) -> Comparison:
+    """Find what got worse, case by case.
+
+    The share of runs that passed fell; or a figure's median rose by more than both reports'
+    values are apart, taken together. With one run in either there is no telling how far they would
+    be apart, and figures aren't compared.
+    """
+    before = {case.name: case for case in earlier.cases if case.runs}
+    known = [case for case in report.cases if case.name in before and case.runs]
+    same = [case for case in known if case.fingerprint == before[case.name].fingerprint]
+    return Comparison(
+        since=earlier.started_at,
+        worse=tuple(worse for case in same for worse in _worse(case, before[case.name])),
+        new=tuple(case.name for case in report.cases if case.name not in before),
+        changed=tuple(case.name for case in known if case not in same),
+    )
+
+
+def _worse(case: CaseReport, earlier: CaseReport) -> Iterator[Worse]:
+    before, after = (each.passes / len(each.runs) for each in (earlier, case))
+    if after < before:
+        yield Worse(case=case.name, figure="passes", before=before, after=after)
+    for figure in FIGURES:
+        was, now = earlier.spread(figure), case.spread(figure)
+        if was is None or now is None or min(was.count, now.count) < _LEAST_RUNS:
+            continue
+        if now.median - was.median > was.width + now.width:
+            yield Worse(case=case.name, figure=figure, before=was.median, after=now.median)
+
+
+def report_path(report: EvalReport) -> Path:
+    """Return where a report is kept; the names of later ones sort after it."""
+    started = datetime.fromtimestamp(report.started_at, UTC)
+    return _folder(report.name) / f"{started:%Y-%m-%dT%H-%M-%S.%fZ}.json"
+
+
+def save_report(report: EvalReport) -> Path:
+    """Write a report, in the place of what it was before; return its path.
+
+    Raises:
+        StorageError: It can't be written; what was there before stays.
+    """
+    path, text = report_path(report), f"{report.model_dump_json(indent=1)}\n"
+    try:
+        make_folder(path.parent)
+        write_atomically(path, text)
+    except OSError as error:
+        raise storage_error(path, len(text.encode()), error) from error
+    return path
+
+
+def last_report(name: str) -> tuple[Path, EvalReport] | None:
+    """Return the newest report of a name whose runs were all made, and its path; None if none is.
+
+    Raises:
+        InputError: A newer one is damaged.
+    """
+    for path in sorted(_folder(name).glob("[0-9]*.json"), reverse=True):
+        try:
+            data = read_file(path)
+        except OSError as error:
+            raise file_problem(f"report {path}", error, "Remove it.") from None
+        if (report := _report_of(path, decoded(data, f"report {path}"))).finished:
+            return path, report
+    return None
+
+
+def load_report(path: Path) -> EvalReport:
+    """Read a report.
+
+    Raises:
+        InputError: It can't be read, or is none.
+    """
+    return _report_of(path, read_text(path, "report"))
+
+
+def _report_of(path: Path, text: str) -> EvalReport:
+    try:
+        return EvalReport.model_validate_json(text)
+    except ValidationError as error:
+        why = error.errors(include_url=False)[0]
+        where = ".".join(map(str, why["loc"]))
+        raise InputError(
+            f"The report {path} is none of an evaluation: {where or 'it'}: {why['msg']}.",
+            "Give a file that `prefect-swarm eval` wrote, or remove this one.",
+        ) from None
+
+
+def _folder(name: str) -> Path:
+    return home() / "evals" / name

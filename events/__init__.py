@@ -1,7 +1,6 @@
 """What happens in a run, as typed events: told as it happens, and kept in the run's folder.
 
 `kinds` has the events, numbered and versioned; the rest writes and reads the file. No Prefect.
-May be imported by `memory`, `blocks`, `approvals`, `tasks`, `parl`, `flows`, `evals` and `cli`.
 """
 
 from __future__ import annotations
@@ -29,9 +28,7 @@ from .kinds import (
     ToolEvent,
     WaitEvent,
 )
-from .line import from_line, to_line
-from .log import EVENTS
-from .reading import EventReader, follow_events, read_events
+from .log import EVENTS, EventReader, follow_events, from_line, read_events, to_line
 
 __all__ = [
     "EVENTS",

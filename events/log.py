@@ -1,20 +1,122 @@
-"""A run's events in its folder: whole lines, as they happen, within a bound."""
+"""A run's events in its folder: lines of JSON, written as they happen and read meanwhile."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
-from collections.abc import Callable, Generator
+import re
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+)
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Annotated, Any, BinaryIO, cast
+
+from pydantic import Discriminator, TypeAdapter, ValidationError
 
 from ..files import OWNER_ONLY, append_bytes
 from ..measures.clock import run_time
 from ..untrusted.folder import MOST_TEXT_BYTES, UntrustedFolder
-from .kinds import CutEvent, FinishedEvent, RunEvent, TextEvent
-from .line import from_line, to_line
+from ..untrusted.opening import require_size
+from ..untrusted.reader import FolderReader
+from .kinds import (
+    AnsweredEvent,
+    AnsweringEvent,
+    AskedEvent,
+    BeganEvent,
+    CutEvent,
+    DecisionEvent,
+    EndedEvent,
+    ExploringEvent,
+    FinishedEvent,
+    GateEvent,
+    OtherEvent,
+    PlannedEvent,
+    PlanningEvent,
+    ReadyEvent,
+    RunEvent,
+    SpentEvent,
+    StartedEvent,
+    TextEvent,
+    ToolEvent,
+    WaitEvent,
+)
 
-__all__ = ["EVENTS", "EventLog", "last_event", "opened_log"]
+__all__ = [
+    "EVENTS",
+    "EventLog",
+    "EventReader",
+    "events_of_kinds",
+    "follow_events",
+    "from_line",
+    "last_event",
+    "opened_log",
+    "read_events",
+    "to_line",
+]
+
+
+_KNOWN: TypeAdapter[RunEvent] = TypeAdapter(
+    Annotated[
+        AnsweredEvent
+        | AnsweringEvent
+        | AskedEvent
+        | BeganEvent
+        | CutEvent
+        | DecisionEvent
+        | EndedEvent
+        | ExploringEvent
+        | FinishedEvent
+        | GateEvent
+        | PlannedEvent
+        | PlanningEvent
+        | ReadyEvent
+        | SpentEvent
+        | StartedEvent
+        | TextEvent
+        | ToolEvent
+        | WaitEvent,
+        Discriminator("kind"),
+    ]
+)
+
+
+def to_line(event: RunEvent) -> str:
+    """Write an event as one line of JSON, without the line's end."""
+    if isinstance(event, OtherEvent):
+        return json.dumps(event.data)
+    return event.model_dump_json()
+
+
+def from_line(line: str | bytes) -> RunEvent | None:
+    """Read an event; one of an unknown kind as an `OtherEvent`, and None from what is none.
+
+    A line that was cut off is none.
+    """
+    try:
+        return _KNOWN.validate_json(line)
+    except ValidationError:
+        pass
+    try:
+        found: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return _other(cast("dict[str, Any]", found)) if isinstance(found, dict) else None
+
+
+def _other(found: dict[str, Any]) -> RunEvent | None:
+    common = {name: found[name] for name in RunEvent.model_fields if name in found}
+    try:
+        return OtherEvent.model_validate({**common, "data": found})
+    except ValidationError:
+        return None
+
 
 EVENTS = "events.jsonl"
 """The file, in the run's folder."""
@@ -142,3 +244,111 @@ def opened_log(path: Path) -> Generator[EventLog]:
         yield log
     finally:
         log.close()
+
+
+_CHUNK_BYTES = 1 << 20
+# Quotes inside of texts are escaped, so this finds the event's own field.
+_KIND = re.compile(rb'"kind":"(\w+)"')
+
+
+class EventReader:
+    """Reads a file of events that may still grow. A line that a kill cut off is passed over.
+
+    Attributes:
+        is_finished: Whether the last event that was read is the last of its process.
+    """
+
+    def __init__(self, path: Path, start: int = 1) -> None:
+        """Begin with the event of the number `start`, or the first one after it."""
+        self._path = path
+        self._start = start
+        self._offset = 0
+        self.is_finished = False
+
+    def fresh(self) -> Iterator[RunEvent]:
+        """Yield the events that were added since the last call, as far as their lines are whole.
+
+        Raises:
+            RunDamagedError: The file is there and can't be read.
+        """
+        rest = b""
+        with _opened(self._path) as file:
+            if file is None:
+                return
+            file.seek(self._offset)
+            # What is being written meanwhile is read by the next call.
+            left = MOST_TEXT_BYTES
+            while left > 0 and (chunk := file.read(min(_CHUNK_BYTES, left))):
+                left -= len(chunk)
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._offset += len(line) + 1
+                    if (event := self._event(line)) is not None:
+                        yield event
+
+    def _event(self, line: bytes) -> RunEvent | None:
+        event = from_line(line) if line else None
+        if event is None:
+            return None
+        self.is_finished = isinstance(event, FinishedEvent)
+        return event if event.number >= self._start else None
+
+
+def read_events(path: Path, start: int = 1) -> Iterator[RunEvent]:
+    """Yield the events that a file has, from the number `start` on; none if there is no file.
+
+    Raises:
+        RunDamagedError: The file is there and can't be read.
+    """
+    return EventReader(path, start).fresh()
+
+
+def events_of_kinds(path: Path, kinds: Collection[str]) -> Iterator[RunEvent]:
+    """Yield the events of some kinds that a file has; none if there is no file.
+
+    The others, which are most of a long file, are passed over without being read.
+
+    Raises:
+        RunDamagedError: The file is there and can't be read.
+    """
+    wanted = {kind.encode() for kind in kinds}
+    with _opened(path) as file:
+        for line in file or ():
+            found = _KIND.search(line)
+            if found and found[1] in wanted and (event := from_line(line)) is not None:
+                yield event
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[BinaryIO | None]:
+    reader = FolderReader(path.parent)
+    with reader.opened(path.name) as file:
+        if file is not None:
+            require_size(os.fstat(file.fileno()), MOST_TEXT_BYTES, path.name)
+        yield file
+
+
+async def follow_events(
+    path: Path,
+    *,
+    is_alive: Callable[[], bool],
+    wait: Callable[[], Awaitable[None]],
+    start: int = 1,
+) -> AsyncGenerator[RunEvent]:
+    """Yield a run's events while it goes on, and end when it ends.
+
+    Args:
+        path: The file of its events; it may not be there yet.
+        is_alive: Whether a process works on the run.
+        wait: Passes the time until there may be more to read.
+        start: The number of the first event to yield.
+    """
+    reader = EventReader(path, start)
+    while True:
+        # Asked first: what the process wrote before it ended is then read below.
+        alive = is_alive()
+        for event in reader.fresh():
+            yield event
+        if reader.is_finished or not alive:
+            return
+        await wait()

@@ -2,5 +2,4 @@
 
 `compile`, `schedule` and `events` are pure; `drive`, `attempt` and `execute` carry out what they
 decide. Sub-packages hold what a run has beside its steps: bounds, approval, storage, spans.
-May be imported by `evals` and `cli`.
 """

@@ -24,20 +24,20 @@ from ..result import Attempt, Decision, Usage, excerpt
 from ..task_ir import Tier
 from ..tasks.failure_router import Bounds, route
 from ..tasks.race import race
-from ..tasks.subagent.continuation import cut_mark
+from ..tasks.subagent.answer_checks import cut_mark
 from ..tasks.subagent.request import SubagentRequest
 from .bounds.summaries import Summaries
 from .candidate import Candidate, Candidates
-from .checking.inspections import Inspections
+from .checking import Inspections
 from .context import RunContext
 from .control import waiting_listener
 from .events import AttemptFinished, Launch
-from .measured.attempt_times import AttemptTimes, other_samples
 from .records import StepRecord, save_step
 from .replanning import Replacements
 from .request import attempt_request, failures_of
 from .run_memory import Memories
-from .traced.steps import StepSpans
+from .run_time import AttemptTimes, other_samples
+from .spans import StepSpans
 
 __all__ = ["Attempts"]
 

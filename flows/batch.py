@@ -18,20 +18,16 @@ from ..errors import InputError, RunLostError, SwarmError
 from ..frozen import Frozen
 from ..result import RunFailedError, excerpt
 from ..text_files import read_text
-from .approving.left import left_waiting
+from .approving.asking import left_waiting
 from .batch_line import BatchLine, read_line
-from .batches.keys import line_keys
-from .batches.output import PrintedOutput, batch_output, has_begun
+from .batches.output import PrintedOutput, batch_output, has_begun, line_keys
 from .batches.running import run_job
 from .control import controlled, current_control, not_waiting
-from .given.inputs import inputs_digest
-from .lost.handing_back import hand_back
-from .lost.place import RunPlace, check_batch_not_lost, note_place, place_at
+from .lost import RunPlace, check_batch_not_lost, hand_back, note_place, place_at
 from .options import SwarmOptions
+from .run_inputs import inputs_digest
 from .schema_flow import WITH_SCHEMAS, schema_flow
-from .server_state.cancelling import cancelled_on_server, end_cancelling
-from .server_state.current import this_flow_run
-from .server_state.heartbeats import beating
+from .server_state.flow_run import beating, cancelled_on_server, end_cancelling, this_flow_run
 from .stored.result_folder import look_up_result_folder
 
 __all__ = ["BatchLine", "BatchSummary", "lines_by_key", "run_batch", "swarm_batch"]

@@ -16,15 +16,14 @@ from ..gates import PipelineResult, format_diagnostics
 from ..measures.clock import run_time
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import WAITING, subagent
-from ..tasks.subagent.tools.budget import AttemptBudget, allowed
+from ..tasks.subagent.tool_loop import AttemptBudget, allowed
 from ..text import visible
+from .attempt_events import told_calls, told_text
 from .bounds.ledger import Ledger
-from .checking.inspections import Inspections
+from .checking import Inspections
 from .compile import CompiledStep
 from .context import RunContext
 from .task_run import result_in, run_task
-from .telling.calls import told_calls
-from .telling.texts import told_text
 
 __all__ = ["Candidate", "Candidates"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import PlanError
 from ..gates import select_gates
-from ..inputs.named import named_problem
+from ..inputs.names import named_problem
 from ..memory.episode import EpisodeKey
 from ..result import Recall, StepRecall
 from ..task_ir import Output, OutputKind, Step, StepSettings, TaskIR, TaskType, Tier

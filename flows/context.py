@@ -12,11 +12,11 @@ from ..events.kinds import Tell, unheard
 from ..output import StepOutput
 from ..runs import RunFolder
 from ..tasks.subagent.request import CallLimits
-from .ahead.requests import AheadRequests
 from .bounds.ledger import Ledger
 from .bounds.limits import Models, call_limits
 from .compile import CompiledPlan, CompiledStep
 from .options import SwarmOptions
+from .prestart import AheadRequests
 from .records import StepRecord
 
 __all__ = ["RunContext"]

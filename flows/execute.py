@@ -19,8 +19,7 @@ from ..parl.metrics import measure
 from ..result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..runs import RunFolder
 from ..tasks.planner.task import Planned
-from .ahead.requests import AheadRequests
-from .answer.answering import Answering
+from .answer import Answering
 from .approving.asking import Asking
 from .attempt import Attempts
 from .bounds.ledger import Ledger
@@ -29,16 +28,16 @@ from .compile import CompiledPlan
 from .context import RunContext
 from .control import RunControl
 from .drive import Driver
-from .edited.applied import keep_unchanged
+from .edit import keep_unchanged
 from .events import RunStatus, StepStatus
-from .measured.noted import NotedTime
-from .measured.run_time import stopped_among, time_of_run
 from .options import SwarmOptions
+from .prestart import AheadRequests
 from .publishing.live import LiveRun
 from .publishing.pages import RunPages
 from .records import StepRecord, frontier, save_step, step_results, step_runs
 from .replanning import Replacements
 from .run_memory import Memories
+from .run_time import NotedTime, stopped_among, time_of_run
 from .stored.restore import restore_steps
 
 __all__ = ["Execution"]

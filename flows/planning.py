@@ -17,10 +17,10 @@ from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
 from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.given_inputs import notes_of
 from ..tasks.planner.task import Planned, PlanRequest, decompose
-from .ahead.listening import PlanReader, ReadPlan
-from .exploring.looking import Explored
-from .given.merging import with_inputs
+from .explore import Explored
 from .options import SwarmOptions
+from .plan_stream import PlanReader, ReadPlan
+from .run_inputs import with_inputs
 from .task_run import run_task
 
 __all__ = ["plan_for", "plan_rules"]

@@ -17,11 +17,11 @@ from ..inputs.reading import Inputs, read_given
 from ..result import SwarmResult
 from ..task_ir import TaskIR
 from ..text import whole_characters
-from .answer.answer_type import answer_check, answer_problem, answered_as
-from .approving.left import left_waiting
+from .answer import answer_check, answer_problem, answered_as
+from .approving.asking import left_waiting
 from .control import not_waiting
-from .given.inputs import inputs_given
 from .options import SwarmOptions
+from .run_inputs import inputs_given
 from .swarm import swarm as swarm_flow
 
 __all__ = ["swarm"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import cast
 
-from ..quoting.quotes import Quote
+from ..quoting import Quote
 from ..result import Action, Attempt, Decision, excerpt
 from ..task_ir import Tier
 from ..tasks.failure_router import Failure, feedback
-from ..tasks.subagent.form_grammar import form_grammar
-from ..tasks.subagent.output_requirements import output_requirements
 from ..tasks.subagent.request import NOT_ACCEPTED, SubagentRequest
+from ..tasks.subagent.request_settings import form_grammar, output_requirements
 from .bounds.limits import call_limits
 from .context import RunContext
 from .events import Launch

@@ -32,10 +32,10 @@ from ..result import SwarmResult
 from ..runs import RunFolder, find_run, is_whole_id
 from ..task_ir import stored_plan
 from ..tracing.prefect_spans import without_prefect_spans
-from .approving.left import left_waiting
+from .approving.asking import left_waiting
 from .control import not_waiting
 from .lock import exclusive
-from .lost.place import check_not_lost, noted_place
+from .lost import check_not_lost, noted_place
 from .options import SwarmOptions, stored_options
 from .schema_flow import refused_in_short
 from .stored.changes import changed_options, goes_on, steps_to_begin_again

@@ -13,8 +13,8 @@ from pydantic import BaseModel, BeforeValidator
 from ..errors import InputError
 from ..result import excerpt
 from ..tracing.prefect_spans import awaited_without_prefect_spans
-from .given.plans import within_limit
 from .options import SwarmOptions
+from .run_inputs import within_limit
 from .temporary_server.ensured import ensure_server
 from .temporary_server.reaching import refusal_of
 

@@ -17,8 +17,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from ..approvals.store import Approvals
 from ..approvals.waiting import RunWaitingError
 from ..blocks.failure_policy import FailurePolicy
-from ..blocks.limiter.refused import refused_providers
-from ..blocks.limiter.waiting import hear_waiting
+from ..blocks.limiter.waiting import hear_waiting, refused_providers
 from ..blocks.loop_models import open_models
 from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline, gate_name, ready_for
@@ -31,46 +30,36 @@ from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
 from ..text import one_line, visible
 from ..toolsets.catalogue import Catalogue
-from .ahead.accounting import accounted
-from .ahead.first_requests import FirstRequests
-from .ahead.listening import plan_reading
-from .ahead.requests import AheadRequests
-from .answer.answer_type import answer_check
+from .answer import answer_check
 from .approving.forms.desk import FormDesk, desk_of
-from .approving.forms.leaving import leave, report_left
-from .approving.forms.pausing import asker_of
+from .approving.forms.waiting import asker_of, leave, report_left
 from .bounds.limits import concurrency_limits
 from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, waiting_listener
-from .edited.applied import edited_source, steps_written
+from .edit import edited_source, steps_written
+from .event_log import recorded
 from .execute import Execution
-from .exploring.looking import Explored, explored_before
-from .forking.beginning import begin_fork, fork_plan
-from .forking.choice import ForkSource
-from .given.inputs import keep_inputs, stored_inputs
-from .given.plans import PlanReference, given_plan, keep_plan
+from .explore import Explored, explored_before
+from .fork import ForkSource, begin_fork, fork_plan
 from .lock import exclusive
-from .lost.handing_back import hand_back
-from .lost.place import check_not_lost, note_place, this_place
-from .measured.steady import steady_clock
+from .lost import check_not_lost, hand_back, note_place, this_place
 from .options import SwarmOptions
+from .plan_stream import FirstRequests, plan_reading
 from .planning import plan_for, plan_rules
-from .preflight.gates import check_gates
-from .preflight.models import check_models
-from .preflight.storage import check_storage
-from .preflight.toolsets import check_toolsets, toolsets_of_run
+from .preflight import check_gates, check_models, check_storage, check_toolsets, toolsets_of_run
+from .prestart import AheadRequests, accounted
+from .run_inputs import PlanReference, given_plan, keep_inputs, keep_plan, stored_inputs
 from .run_memory import recall_for, store_of
+from .run_time import steady_clock
 from .schema_flow import WITH_SCHEMAS, schema_flow
-from .server_state.cancelling import cancelled_on_server, end_cancelling
-from .server_state.heartbeats import beating
-from .server_state.left_task_runs import no_task_run_left
+from .server_state.flow_run import beating, cancelled_on_server, end_cancelling
+from .server_state.task_runs import no_task_run_left
+from .spans import traced_run
 from .stored.facts import facts_for
 from .stored.ledger import book_plan, go_on, open_ledger
 from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
 from .stored.result_folder import look_up_result_folder
-from .telling.recorded import recorded
 from .termination import terminable
-from .traced.run import traced_run
 
 __all__ = ["PlanParameter", "swarm"]
 

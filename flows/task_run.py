@@ -13,7 +13,7 @@ from prefect.utilities.annotations import allow_failure, quote
 from pydantic import BaseModel
 
 from ..tasks.subagent.request import SubagentResult, UnansweredError
-from .server_state.calls import current_calls
+from .server_state.task_runs import current_calls
 
 __all__ = ["result_in", "run_task"]
 

@@ -1,6 +1,4 @@
 """YAML and JSON as people and models write them, read within bounds; errors say line and column.
 
 `clauses` says what is wrong with a value, `nesting` how deep it is. Pure.
-May be imported by `schema_check`, `task_ir`, `failure_policy`, `gates`, `memory`, `toolsets`,
-`parl`, `flows` and `evals`.
 """

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, cast
 
-__all__ = ["NoJsonError", "NotStrictError", "read_json", "read_object"]
+__all__ = ["NoJsonError", "NotStrictError", "is_nested_over", "read_json", "read_object"]
+
 
 _DEEPEST = 100
 """Levels of lists and objects: what reads the value level by level has room for so many."""
@@ -187,3 +188,21 @@ def _of_value(part: str, halves: bool) -> Iterator[str]:
 def _step(key: str) -> str:
     short = key if len(key) <= _LONGEST else f"{key[:_LONGEST]}…"
     return f".{short}" if _PLAIN.fullmatch(short) else f"[{json.dumps(short)}]"
+
+
+def is_nested_over(levels: int, value: object) -> bool:
+    """Say whether lists and objects are nested deeper than so many levels.
+
+    What contains itself is.
+    """
+    level: list[Any] = [value]
+    for _ in range(levels + 1):
+        # By identity: a value that contains itself twice would double with each level.
+        level = [*{id(each): each for parent in level for each in _children(parent)}.values()]
+    return bool(level)
+
+
+def _children(parent: Any) -> list[Any]:
+    if isinstance(parent, dict):
+        return [*cast("dict[Any, Any]", parent).values()]
+    return [*cast("list[Any]", parent)] if isinstance(parent, list | tuple) else []

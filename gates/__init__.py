@@ -2,14 +2,12 @@
 
 One gate a file behind one protocol. `selection` says which a step gets, `pipeline` in which order.
 Pure decisions; what runs a model's code does so in `gates.sandbox`.
-May be imported by `result`, `toolsets`, `tasks`, `parl`, `flows`, `evals` and `cli`.
 """
 
 from __future__ import annotations
 
 from ..output import StepOutput
-from .cache import GateCache
-from .check import check
+from .check import GateCache, check
 from .gate import LIGHT_STAGES, STAGES, Gate, Stage, Subject
 from .pipeline import GatePipeline, PipelineResult, build_pipeline, run_pipeline
 from .ready import ready_for

@@ -1,12 +1,15 @@
-"""What inputs are called in prompts and plans: safe, and each by another name. Pure."""
+"""What inputs are called in prompts and plans, and which of them a step names. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
-__all__ = ["MAX_NAME", "input_names", "name_problem"]
+from ..text import one_line
+
+__all__ = ["MAX_NAME", "input_names", "name_problem", "named_problem"]
+
 
 MAX_NAME = 80
 """Characters of a name: no more are read where a text cites it."""
@@ -87,3 +90,23 @@ def _safe(name: str) -> str:
     if not cleaned or ".." in PurePath(cleaned).parts:
         return "file"
     return f"file {cleaned}"[:MAX_NAME] if _STEP.fullmatch(cleaned) else cleaned
+
+
+_SHOWN = 300
+
+
+def named_problem(names: Sequence[str], known: Collection[str]) -> str:
+    """Say what is wrong with the inputs that a step names, for behind its id; "" if nothing is.
+
+    Args:
+        names: What the step names.
+        known: The inputs that there are.
+    """
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            return f"names its input {name!r} twice"
+        if name not in known:
+            others = one_line(", ".join(sorted(known)), _SHOWN)
+            has = f"there are {others}" if others else "no inputs are given"
+            return f"reads an unknown input {name!r}; {has}"
+    return ""

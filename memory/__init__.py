@@ -2,5 +2,4 @@
 
 The log of episodes is the truth; indexes, beliefs and advice are made from it, and can be made
 again.
-May be imported by `toolsets`, `tasks`, `parl`, `flows`, `evals` and `cli`.
 """

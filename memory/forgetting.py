@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING
 
 from ..errors import ForgettingUnfinishedError, MemoryStoreError
 from .configured import open_configured_store
+from .erasure import RemovedTraces, Traces, check_everywhere, find_traces, remove_traces
 from .selecting import ResolvedSelection, make_selection, resolve_selection
-from .traces.finding import Traces, check_everywhere, find_traces
-from .traces.removing import RemovedTraces, remove_traces
-from .unfinished import FINISH, find_unfinished, void_files
-from .unfinished_mark import ForgettingMark, clear_mark, read_mark, write_mark
+from .unfinished import (
+    FINISH,
+    ForgettingMark,
+    clear_mark,
+    find_unfinished,
+    read_mark,
+    void_files,
+    write_mark,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -179,7 +185,7 @@ def _rewrite(store: Store, kept: set[str]) -> None:
 
 def _remove_derived(store: Store) -> None:
     from .index.generation_store import remove_void
-    from .learning.storage import clear_beliefs
+    from .learning.beliefs import clear_beliefs
 
     clear_beliefs(store.place.folder)
     remove_void(store.place.folder, store.log.forgotten())
@@ -189,7 +195,7 @@ def _finish(store: Store, kept: set[str]) -> int | None:
     """Rebuild the index if there is one, and return its number."""
     from .index.build import build_index
     from .index.generation import read_pointer
-    from .learning.storage import clear_beliefs
+    from .learning.beliefs import clear_beliefs
 
     if read_pointer(store.place.folder) is None:
         _remove_derived(store)

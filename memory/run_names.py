@@ -50,7 +50,7 @@ def short_run(run: str) -> str:
 
 
 def _runs(log: EpisodeLog, namespace: str) -> dict[str, None]:
-    from .log.batches import read_batches
+    from .log.rows import read_batches
 
     return dict.fromkeys(
         entry.episode.run

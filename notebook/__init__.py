@@ -1,7 +1,4 @@
-"""How a result shows itself in a notebook.
-
-May be imported by `result`.
-"""
+"""How a result shows itself in a notebook."""
 
 from __future__ import annotations
 

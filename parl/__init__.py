@@ -2,5 +2,4 @@
 
 `retrain` and `evaluate` say whether a new adapter is served; `data` has pairs, `train` the
 training.
-May be imported by `flows`, `evals` and `cli`.
 """

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from ..blocks.llama.asking.stream import streamed_text
+from ..blocks.llama.asking import streamed_text
 from ..errors import SwarmError
 from .api_errors import ApiError, api_error
 from .chat_answer import ChatAnswer, chat_answer

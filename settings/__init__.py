@@ -1,8 +1,6 @@
 """Settings of the package, read as Prefect's own are: environment, `prefect.toml`, profile.
 
 Also whether the data folder can be used (`data_folder`). Nothing of it needs Prefect.
-May be imported by `runs`, `gates`, `memory`, `blocks`, `tracing`, `toolsets`, `tasks`, `flows`,
-`evals` and `cli`.
 """
 
 from __future__ import annotations

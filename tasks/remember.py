@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..memory.episode import Episode, EpisodeKey, GateOutcome
-from ..memory.learning.reward import reward_of
+from ..memory.learning.credit import reward_of
 from ..output import OutputKind
 from ..result import Attempt, excerpt
 from ..task_ir import TaskType

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import UnusableReplacementError
-from ..quoting.quotes import Quote, called
+from ..quoting import Quote, called
 from ..result import excerpt
 from .planner.adapter.line_format import WORDS
 from .subagent.request import CallLimits, SubagentRequest

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from growing_time import growth
 from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.subagent.early_abort import abort_reason
+from prefect_swarm.tasks.subagent.answer_checks import abort_reason
 from pydantic import ValidationError
 
 

@@ -2,5 +2,4 @@
 
 A toolset is a pydantic-ai one: of an MCP configuration, Python, an entry point, or built in.
 `catalogue` finds those of a run, `calling` makes the calls, `journal` keeps what they came to.
-May be imported by `tasks`, `flows` and `cli`.
 """

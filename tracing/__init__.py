@@ -1,11 +1,9 @@
 """Spans of OpenTelemetry about runs; none where nobody takes them.
 
 `spans` and `requests` make them, `environment` and `provider` say where they go.
-May be imported by `blocks`, `tasks` and `flows`.
 """
 
-from .content import content_is_exported
-from .provider import is_traced
+from .provider import content_is_exported, is_traced
 from .requests import request_tracing
 from .spans import Attributes, fail, span
 

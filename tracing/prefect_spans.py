@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from prefect.settings import PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY, temporary_settings
 
-from .content import content_is_exported
-from .provider import is_traced
+from .provider import content_is_exported, is_traced
 
 __all__ = ["awaited_without_prefect_spans", "without_prefect_spans"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic_ai.models.instrumented import InstrumentationSettings
 
-from .content import content_is_exported
-from .provider import tracer_provider
+from .provider import content_is_exported, tracer_provider
 
 __all__ = ["request_tracing"]
 

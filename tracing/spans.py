@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from opentelemetry.trace import INVALID_SPAN, Link, Span, Status, StatusCode, use_span
 
-from .content import content_is_exported
-from .provider import tracer
+from .provider import content_is_exported, tracer
 
 __all__ = ["Attributes", "begin", "fail", "inside", "known", "span"]
 

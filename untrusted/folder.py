@@ -12,9 +12,15 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from ..files import OWNER_ONLY, UNFINISHED, append_bytes
-from .errors import UnsafeFileError
-from .names import parts_of
-from .opening import open_folder, open_plain, opened_folder, require_plain, require_size
+from .opening import (
+    UnsafeFileError,
+    open_folder,
+    open_plain,
+    opened_folder,
+    parts_of,
+    require_plain,
+    require_size,
+)
 
 __all__ = ["MOST_BYTES", "MOST_TEXT_BYTES", "UntrustedFolder", "bounded_lines", "read_file"]
 

@@ -1,8 +1,4 @@
-"""Opening what lies below a folder: no link is followed, and nothing is waited for, at any moment.
-
-Each part of a path is opened relative to the folder before it, so that nothing that is put in its
-place meanwhile leads elsewhere. The folder at the top may be a link: a person said where it is.
-"""
+"""Opening what lies below a folder: no name leads out, no link is followed, no pipe waited for."""
 
 from __future__ import annotations
 
@@ -12,11 +8,69 @@ import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from ..files import make_folder
-from .errors import UnsafeFileError
 
-__all__ = ["open_folder", "open_plain", "opened_folder", "require_plain", "require_size"]
+__all__ = [
+    "PlainName",
+    "UnsafeFileError",
+    "is_plain_name",
+    "open_folder",
+    "open_plain",
+    "opened_folder",
+    "parts_of",
+    "require_plain",
+    "require_size",
+]
+
+
+class UnsafeFileError(OSError):
+    """A file that is not opened: a link, a pipe, too large, or a name that leads elsewhere.
+
+    `strerror` says what it is, as the system's own errors do.
+    """
+
+
+_MOST_BYTES = 255
+_MOST_PARTS = 40
+_SHOWN = 80
+
+
+def is_plain_name(name: str) -> bool:
+    """Say whether a text can be a file's name in its folder: no path, and no name of a folder."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        return False
+    try:
+        return len(os.fsencode(name)) <= _MOST_BYTES
+    except UnicodeEncodeError:  # It has half of a character.
+        return False
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """Return the parts of a file's path below a folder.
+
+    Raises:
+        UnsafeFileError: It leads out of the folder, or is no path of a file in it.
+    """
+    parts = tuple(name.split("/"))
+    if len(parts) > _MOST_PARTS or not all(map(is_plain_name, parts)):
+        shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
+        raise UnsafeFileError(errno.EINVAL, f"{shown!a} is no path of a file in the folder")
+    return parts
+
+
+def _plain(name: str) -> str:
+    if not is_plain_name(name):
+        raise ValueError("it can't be the name of a file")
+    return name
+
+
+PlainName = Annotated[str, AfterValidator(_plain)]
+"""A text that a file may be named after."""
+
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # A pipe must not be waited for, and a terminal not become the process's own.

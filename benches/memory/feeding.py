@@ -34,7 +34,7 @@ from prefect_swarm.tasks.planner.context.facts import PlanningFacts
 from prefect_swarm.tasks.planner.context.text import FactsText, facts_text
 from prefect_swarm.tasks.planner.protocol import PlanContext
 from prefect_swarm.tasks.planner.structured import StructuredPlanner
-from prefect_swarm.tasks.subagent.text_budget import tokens_of
+from prefect_swarm.tasks.subagent.request import tokens_of
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from recall import prompt

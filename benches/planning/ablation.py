@@ -29,8 +29,7 @@ from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.planner.adapter.line_format import read_lines
 from prefect_swarm.tasks.planner.adapter.planner import THRESHOLD
 from prefect_swarm.tasks.planner.adapter.repair import RULES, Rule, repair_by
-from prefect_swarm.tasks.planner.adapter.score import score
-from prefect_swarm.tasks.planner.adapter.selection import AGREED, PlanCandidate, select_plan
+from prefect_swarm.tasks.planner.adapter.score import AGREED, PlanCandidate, score, select_plan
 
 __all__ = ["Difference", "Graded", "chosen", "difference", "graded", "sign_test", "table"]
 

@@ -27,7 +27,7 @@ from prefect_swarm.parl.agreement import agreement
 from prefect_swarm.parl.data.generating.generate import generate
 from prefect_swarm.tasks.planner.adapter.line_format import read_lines
 from prefect_swarm.tasks.planner.adapter.planner import AdapterPlanner
-from prefect_swarm.tasks.planner.adapter.selection import Graph, best_index, graph
+from prefect_swarm.tasks.planner.adapter.score import Graph, best_index, graph
 from prefect_swarm.tasks.planner.protocol import PlanContext
 
 THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)

@@ -16,7 +16,7 @@ from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.errors import InputError
 from prefect_swarm.files import write_atomically
 from prefect_swarm.tasks.planner.adapter.line_format import grammar, repetition_reason
-from prefect_swarm.tasks.planner.adapter.prompts import trained_messages
+from prefect_swarm.tasks.planner.adapter.planner import trained_messages
 from pydantic_ai.direct import model_request
 
 __all__ = ["Drawing"]

@@ -11,8 +11,7 @@ from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.errors import InputError, PlanError
 from prefect_swarm.task_ir import TaskIR
 from prefect_swarm.tasks.planner.adapter.line_format import flat, grammar, read_lines, write_lines
-from prefect_swarm.tasks.planner.adapter.planner import SAMPLES, AdapterPlanner
-from prefect_swarm.tasks.planner.adapter.prompts import trained_messages
+from prefect_swarm.tasks.planner.adapter.planner import SAMPLES, AdapterPlanner, trained_messages
 from prefect_swarm.tasks.planner.adapter.repair import repair_plan
 from prefect_swarm.tasks.planner.grammar import GrammarPlanner
 from prefect_swarm.tasks.planner.protocol import PlanContext

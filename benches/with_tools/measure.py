@@ -17,7 +17,7 @@ from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import StepResult, SwarmResult
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.task_ir import TaskIR, parse_plan
-from prefect_swarm.tasks.subagent.text_budget import tokens_of
+from prefect_swarm.tasks.subagent.request import tokens_of
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from prefect_swarm.tasks.subagent.text_budget import tokens_of
+from prefect_swarm.tasks.subagent.request import tokens_of
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,

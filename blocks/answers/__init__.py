@@ -2,5 +2,4 @@
 
 Ends, errors, reasoning, calls, arguments and usage, as providers really send them. Pure, but for
 the models in `compatible` and `call_ids`.
-May be imported by `blocks`, `toolsets`, `tasks`, `flows`, `serve` and `evals`.
 """

@@ -15,8 +15,8 @@ from pydantic_ai.models import ModelRequestParameters
 
 from .arguments import offered_name, offered_tools
 from .call_objects import WrittenCall, arguments_in_json, calls_in_json, calls_in_python
-from .harmony import harmony_messages
 from .notes import MENDED, UNMADE_CALL, noted
+from .reasoning import harmony_messages
 from .shaped import normal_name, shaped
 
 __all__ = ["CallText", "make_calls", "read_call_text"]

@@ -23,12 +23,11 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext
 from pydantic_ai.usage import RequestUsage
 
-from .completion import as_schema
-from .ends import UNFINISHED
+from .completion import UNFINISHED, as_schema
 from .forms import AS_IT_IS, Limit, RequestForm, next_form, shaped
 from .provider_errors import error_in, param_of, words_of
 from .reasoning import NO_TAGS
-from .stream_events import is_event, parsed, read_events
+from .stream import is_event, parsed, read_events
 
 __all__ = ["CompatibleModel", "compatible"]
 

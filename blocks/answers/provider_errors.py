@@ -22,8 +22,16 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import ModelResponse
 
-from .bodies import Codes, codes_of, message_of
-from .wordings import is_exhausted, is_filtered, is_overflow, is_too_large_for_its_rate, wait_in
+from .provider_words import (
+    Codes,
+    codes_of,
+    is_exhausted,
+    is_filtered,
+    is_overflow,
+    is_too_large_for_its_rate,
+    message_of,
+    wait_in,
+)
 
 __all__ = ["error_in", "error_in_piece", "param_of", "read_error", "whole_body", "words_of"]
 

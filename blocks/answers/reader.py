@@ -9,9 +9,9 @@ from pydantic_ai.models import ModelRequestParameters
 
 from .arguments import read_arguments
 from .call_text import make_calls
-from .ends import read_end
+from .completion import read_end
 from .reasoning import take_reasoning
-from .stream_calls import MOST_CALLS, too_many_calls
+from .stream import MOST_CALLS, too_many_calls
 from .surrogates import make_whole
 
 __all__ = ["read_response", "read_texts"]

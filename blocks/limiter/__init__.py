@@ -2,5 +2,4 @@
 
 One limiter a provider and key. `window` and `faults` are pure; what an answer is says
 `blocks.answers`.
-May be imported by `blocks`, `tasks`, `flows` and `evals`.
 """

@@ -25,9 +25,8 @@ from ..answers.replayed import without_foreign_reasoning
 from ..answers.usage import ESTIMATED, measured
 from ..hearing import heard_request
 from .faults import fault_of
-from .limiter import ALONE, Limiter, Patience, limiter_of
-from .refused import note_refused, refused_once
-from .window import MOST
+from .limiter import ALONE, MOST, Limiter, Patience, limiter_of
+from .waiting import note_refused, refused_once
 
 __all__ = ["LimitedModel", "open_limiters", "provider_name"]
 

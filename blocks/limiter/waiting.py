@@ -1,4 +1,4 @@
-"""Time that a request waits for its provider: it is told, and no deadline counts it."""
+"""Time that a request waits for its provider, and providers that refuse for good."""
 
 from __future__ import annotations
 
@@ -8,9 +8,49 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from pydantic_ai.exceptions import ModelAPIError
+
 from ...measures.clock import run_time
 
-__all__ = ["Timer", "Waiting", "hear_waiting", "timed", "waiting"]
+__all__ = [
+    "Timer",
+    "Waiting",
+    "hear_waiting",
+    "note_refused",
+    "refused_once",
+    "refused_providers",
+    "timed",
+    "waiting",
+]
+
+
+Key = tuple[str, ...]
+
+# `refused_providers` opens it around a run; `LimitedModel` writes and reads it. Another run may
+# come with another key, or after the account was topped up.
+_refused: ContextVar[dict[Key, ModelAPIError] | None] = ContextVar("refused", default=None)
+
+
+@contextmanager
+def refused_providers() -> Generator[None]:
+    """Remember, for the requests inside, what refuses for good."""
+    token = _refused.set({})
+    try:
+        yield
+    finally:
+        _refused.reset(token)
+
+
+def note_refused(key: Key, error: ModelAPIError) -> None:
+    """Remember a refusal, if this is within a run."""
+    if (refused := _refused.get()) is not None:
+        refused.setdefault(key, error)
+
+
+def refused_once(*keys: Key) -> ModelAPIError | None:
+    """Return the refusal that one of these met before in this run, if any."""
+    refused = _refused.get() or {}
+    return next((refused[key] for key in keys if key in refused), None)
 
 
 @dataclass(frozen=True, slots=True)

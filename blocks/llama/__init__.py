@@ -2,7 +2,6 @@
 
 `native` and `batcher` compute, `engine` holds the processes' engines, `model` is the pydantic-ai
 side.
-May be imported by `blocks`, `tasks`, `parl`, `serve`, `flows`, `evals` and `cli`.
 """
 
 from .api import EngineConfig, GeneratedText, GenerateRequest, LocalTool, LocalToolCall, Message

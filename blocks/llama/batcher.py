@@ -25,8 +25,7 @@ from .chat import SEAM, ChatTemplate
 from .drafting.lookup import Lookup
 from .jobs import Job, TextBuffer
 from .native import BatchToken, Native
-from .prefixes import PrefixFolder
-from .prefixes.states import PrefixStates
+from .prefixes import PrefixFolder, PrefixStates
 from .sampling import Sampler
 from .slots import (
     FRESH_TOKENS,

@@ -21,7 +21,7 @@ from .gguf import check_model_file
 from .jobs import Job
 from .limits import engine_config_for
 from .merged.choice import may_be_merged
-from .prefixes.place import stored_prefixes
+from .prefixes import stored_prefixes
 from .residency import MemoryUse, MemoryUser, model_memory
 from .residency.estimate import estimate
 from .residency.model_memory import gigabytes

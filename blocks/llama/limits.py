@@ -20,7 +20,7 @@ from .sizing import (
     sizing_of,
     tokens_per_second,
 )
-from .slot_speeds.measuring import known_speeds
+from .slot_speeds.table import known_speeds
 
 __all__ = ["config_with", "engine_config_for", "limits_of", "model_shape", "weight_bytes"]
 

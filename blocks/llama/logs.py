@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from .library import lib
-from .residency.buffers import is_buffer_line, reserved
-from .residency.unloading import MemoryUse
+from .residency.model_memory import MemoryUse, is_buffer_line, reserved
 
 __all__ = ["capture_stderr", "clear_errors", "first_error", "install", "reserving"]
 

@@ -22,11 +22,17 @@ from ..hearing import hearing_from_thread
 from ..profile import Profile
 from .adapter import check_adapter, planner_adapter
 from .api import EngineConfig, GeneratedText, GenerateRequest
-from .asking.offered import offered_tools
-from .asking.request import to_request
-from .asking.response import details_of, finish_of, parts_of, usage_of
-from .asking.settings import LlamaCppSettings
-from .asking.stream import LlamaCppStream, streamed_text
+from .asking import (
+    LlamaCppSettings,
+    LlamaCppStream,
+    details_of,
+    finish_of,
+    offered_tools,
+    parts_of,
+    streamed_text,
+    to_request,
+    usage_of,
+)
 from .gguf import chat_template_of, check_model_file
 from .limits import config_with, engine_config_for, limits_of
 from .served.answer import answer

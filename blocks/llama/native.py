@@ -21,7 +21,7 @@ from . import logs
 from .adapter import ANOTHER, check_base
 from .api import BATCH_TOKENS, CacheType, EngineConfig, usable_cores
 from .library import lib
-from .residency.unloading import MemoryUse
+from .residency.model_memory import MemoryUse
 from .weights import lora_adapter, shared_model
 
 __all__ = ["CALL_MARKS", "BatchToken", "Logits", "Native"]

@@ -25,13 +25,21 @@ from ...settings.data_folder import check_data_folder
 from ...task_ir import TIERS, TierName
 from .access_checks import check_access
 from .check import Check
-from .gate_checks import check_gates, check_sandbox
-from .mcp_checks import check_mcp
-from .memory_checks import check_model_memory
-from .schedule_checks import Scheduled, findings, read_scheduled
-from .slot_checks import check_slots, measure_again
-from .version_checks import check_server_version, check_versions
-from .weight_checks import check_weights, planner_weights
+from .engine_checks import (
+    check_model_memory,
+    check_slots,
+    check_weights,
+    measure_again,
+    planner_weights,
+)
+from .prefect_checks import (
+    Scheduled,
+    check_server_version,
+    check_versions,
+    findings,
+    read_scheduled,
+)
+from .tool_checks import check_gates, check_mcp, check_sandbox
 
 __all__ = ["check_all"]
 

@@ -1,5 +1,4 @@
 """The commands below `prefect-swarm memory`.
 
 A module a command; `options` has what they share. Each works on the memory that settings name.
-May be imported by `cli`.
 """

@@ -13,9 +13,8 @@ from .forget import forget
 from .lesson import show_lesson
 from .options import EmbedderName
 from .persona import persona_app, personas
-from .search import search
 from .show import show
-from .stats import bytes_of, readable, stats
+from .stats import bytes_of, readable, search, stats
 from .transfer import export, read_in
 
 __all__ = ["memory_app"]

@@ -3,21 +3,84 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ...errors import InputError
 from ...exit_codes import ExitCode
 from ...memory.configured import open_configured_store
+from ...memory.run_names import short_run
+from ...text import one_line, plural
 from ..command import AsJson
-from ..output.printing import print_json, print_text
-from .forgotten import counted, show_done, show_meant
+from ..output.printing import print_json, print_table, print_text
 from .options import EmbedderName, Namespace
 
-__all__ = ["asks", "forget"]
+if TYPE_CHECKING:
+    from ...memory.erasure import RemovedTraces, Traces
+    from ...memory.forgetting import Forgotten
+    from ...memory.selecting import ResolvedSelection
+
+__all__ = ["asks", "counted", "forget", "show_done", "show_meant"]
+
+
+_SHOWN = 10
+
+
+def show_meant(meant: ResolvedSelection) -> None:
+    """Print the runs of which attempts are meant."""
+    runs = Counter(short_run(entry.episode.run) for entry in meant.entries)
+    first = {short_run(entry.episode.run): entry.episode for entry in reversed(meant.entries)}
+    if runs:
+        print_table(
+            ("Run", "Attempts", "Objective or prompt"),
+            (
+                (run, f"{count:,}", one_line(first[run].objective or first[run].prompt, 200))
+                for run, count in runs.most_common(_SHOWN)
+            ),
+            right=frozenset({"Attempts"}),
+        )
+    if len(runs) > _SHOWN:
+        print_text(f"… and {plural(len(runs) - _SHOWN, 'more run')}")
+
+
+def show_done(done: Forgotten) -> None:
+    """Print what was removed, and what isn't this command's to remove."""
+    print_text(f"Forgotten: {counted(done.episodes, done.personas, done.elsewhere)}.")
+    if (elsewhere := done.elsewhere) is None:
+        print_text(
+            "What runs wrote besides stays, unless --everywhere is given: their folders in runs, "
+            "cached gate results, stored prompts, Prefect's results; and what Prefect's server "
+            "stores."
+        )
+        return
+    for run in elsewhere.executed:
+        print_text(f"Run {run} is being executed and stays. When it has ended, forget it again.")
+    print_text(
+        "What Prefect's server stores of flow runs stays: prefect flow-run delete ID. So do "
+        "exports and backups."
+    )
+
+
+def counted(episodes: int, invented: tuple[str, ...], traces: Traces | RemovedTraces | None) -> str:
+    """Say how much that is."""
+    personas = f" and the invented {', '.join(invented)}" if invented else ""
+    text = f"{plural(episodes, 'episode')}{personas}"
+    if traces is None:
+        return text
+    found = {
+        "run folder": traces.runs,
+        "stored result": traces.results,
+        "cached gate result": traces.gates,
+        "stored prompt": traces.prefixes,
+    }
+    counts = {
+        name: many if isinstance(many, int) else len(many) for name, many in found.items() if many
+    }
+    return "; ".join([text, *(plural(count, name) for name, count in counts.items())])
 
 
 def forget(
@@ -48,9 +111,9 @@ def forget(
     as_json: AsJson = False,
 ) -> int:
     """Remove episodes for good: texts, vectors, graph, evidence. All conditions have to hold."""
+    from ...memory.erasure import Traces, check_everywhere, find_traces
     from ...memory.forgetting import forget_selection
     from ...memory.selecting import make_selection, resolve_selection
-    from ...memory.traces.finding import Traces, check_everywhere, find_traces
 
     time = None if before is None else _time(before)
     which = make_selection(run, step, persona, time, containing, everything=everything, mark="--")

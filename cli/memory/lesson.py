@@ -9,8 +9,8 @@ import typer
 from ...memory.configured import open_configured_store
 from ..command import AsJson
 from ..output.printing import print_json
-from .naming import attempts_of_run, named_attempts
 from .options import AsHtml, Namespace, entries_of, outcome, say_empty, short
+from .show import attempts_of_run, named_attempts
 
 if TYPE_CHECKING:
     from ...memory.episode import Episode

@@ -32,7 +32,7 @@ EmbedderName = Annotated[
 
 def entries_of(log: EpisodeLog, namespace: str | None = None) -> Iterator[LogEntry]:
     """Go through the log in its order, through one namespace or all."""
-    from ...memory.log.batches import read_batches
+    from ...memory.log.rows import read_batches
 
     for batch in read_batches(log):
         for entry in batch:

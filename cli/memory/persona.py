@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from ...memory.configured import open_configured_store
+from ...tasks.report.remembered.record import Period
 from ...text import one_line
 from ..command import AsJson, command
 from ..output.printing import console, print_json, print_table, print_text
@@ -21,7 +23,41 @@ if TYPE_CHECKING:
     from ...memory.persona.registry import KnownPersona
     from ...memory.store import Store
 
-__all__ = ["persona_app", "personas"]
+__all__ = ["LEGEND", "persona_app", "personas", "plot_lines"]
+
+
+LEGEND = "● expected success, ├─┤ its sure bounds, after these attempts"
+_MARGIN, _LEAST, _MOST = 34, 20, 60
+
+
+def plot_lines(found: Sequence[Period], width: int, zone: tzinfo | None = None) -> list[str]:
+    """Draw periods, a line each, below an axis from 0 to 100 %; every sign is one column wide.
+
+    Args:
+        found: The periods, oldest first.
+        width: Columns that there are.
+        zone: Whose times are shown; the machine's if None.
+    """
+    columns = min(_MOST, max(_LEAST, width - _MARGIN))
+    axis = "0%".ljust(columns // 2 - 1) + "50%".ljust(columns - columns // 2 - 3) + "100%"
+    lines = [f"{'':16}  {axis}"]
+    for period in found:
+        when = f"{datetime.fromtimestamp(period.until, zone):%Y-%m-%d %H:%M}"
+        counts = f"{period.succeeded:,} of {period.attempts:,}"
+        lines.append(f"{when}  {_line(period, columns)}  {counts}")
+    return lines
+
+
+def _line(period: Period, columns: int) -> str:
+    low, mean, high = (
+        min(columns - 1, int(rate * columns))
+        for rate in (period.expected.low, period.expected.mean, period.expected.high)
+    )
+    signs = ["·"] * columns
+    signs[low : high + 1] = "─" * (high + 1 - low)
+    signs[low], signs[high], signs[mean] = "├", "┤", "●"
+    return "".join(signs)
+
 
 _ACTS = {
     "promote": "Let any step have an invented persona, whatever its evidence.",
@@ -88,7 +124,6 @@ def show_persona(
     """Show a persona whole: its record over time, and every decision about it with its evidence."""
     from ...tasks.report.remembered.persona import MOST_PERIODS, persona_page
     from ...tasks.report.remembered.record import periods, record_of
-    from .plot import LEGEND, plot_lines
     from .printed import print_page, write_page
 
     with open_configured_store() as store:

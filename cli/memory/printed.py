@@ -17,7 +17,7 @@ from ...tasks.report.page import (
     words_of,
 )
 from ...tasks.report.remembered.record import Period
-from ..output.html_file import write_html
+from ..output.files import write_html
 from ..output.printing import print_section, print_table, print_text
 
 __all__ = ["print_blocks", "print_page", "write_page"]
@@ -53,7 +53,7 @@ def write_page(path: Path, page: Page, found: Sequence[Period] = ()) -> int:
     """
     from ...tasks.report.drawn.record import record_says, record_svg
     from ...tasks.report.html import page_html
-    from ...tasks.report.masked import masked
+    from ...tasks.report.view import masked
 
     says = record_says(found) if found else ""
     write_html(path, page_html(masked(page), record_svg(found), says))

@@ -1,25 +1,89 @@
-"""`prefect-swarm memory stats`: how much is remembered, and what its index stands at."""
+"""`prefect-swarm memory stats` and `memory search`."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...errors import InputError, MemoryStoreError
 from ...memory.configured import open_configured_store
-from ...text import plural
+from ...text import one_line, plural
 from ..command import AsJson
 from ..output.printing import print_json, print_table, print_text
-from .index import Index, index_of
-from .options import entries_of, say_empty
+from .options import EmbedderName, Namespace, entries_of, outcome, say_empty, short
 
 if TYPE_CHECKING:
+    from ...memory.graph.kuzu import KuzuGraph
+    from ...memory.index.generation import Generation
     from ...memory.store import Store
 
-__all__ = ["bytes_of", "readable", "stats"]
+__all__ = ["Index", "bytes_of", "graph_of", "index_of", "readable", "search", "stats"]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What was derived from the log.
+
+    Attributes:
+        generation: The one that counts; None if there is none, or it is damaged.
+        damage: What is wrong with it, as text; "" if nothing is.
+        void: Why one that is whole isn't used; "" if it is.
+    """
+
+    generation: Generation | None = None
+    damage: str = ""
+    void: str = ""
+
+
+@contextmanager
+def index_of(store: Store) -> Generator[Index]:
+    """Look at the index of a memory, every byte of it; nothing is embedded or changed.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    from ...memory.index.generation import Damage, open_current, void_reason
+
+    found = open_current(store.place.folder)
+    if found is None:
+        yield Index()
+    elif isinstance(found, Damage):
+        yield Index(damage=str(found))
+    else:
+        try:
+            yield Index(found, void=void_reason(found.manifest, store.log, store.log.forgotten()))
+        finally:
+            found.close()
+
+
+@contextmanager
+def graph_of(store: Store) -> Generator[KuzuGraph | None]:
+    """Open the graph read-only; None if there is none that can be trusted.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    with index_of(store) as index:
+        if index.generation is None or index.void:
+            yield None
+            return
+        try:
+            graph = index.generation.graph()
+        except MemoryStoreError:
+            yield None
+            return
+        try:
+            yield graph
+        finally:
+            graph.close()
+
 
 _RIGHT = frozenset({"Attempts", "Succeeded"})
 
@@ -163,3 +227,52 @@ def readable(count: int) -> str:
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} GB"
+
+
+def search(
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What a step would be asked.")],
+    limit: Annotated[int, typer.Option(min=1, help="Attempts at most.")] = 10,
+    namespace: Namespace = "default",
+    embedder: EmbedderName = "wordllama",
+    as_json: AsJson = False,
+) -> int:
+    """Find the attempts whose prompts are most like a text, the newest included."""
+    if not text.strip():
+        raise InputError("The text is empty.", "Say what to look for.")
+    with open_configured_store(embedder) as store:
+        found = store.similar(namespace, text, limit)
+    if as_json:
+        rows = [
+            {
+                "similarity": round(similarity, 4),
+                "position": position,
+                "attempt": short(episode.key),
+                **episode.model_dump(mode="json", include={"run", "step", "persona", "tier"}),
+                "number": episode.attempt,
+                "outcome": outcome(episode),
+                "prompt": episode.prompt,
+            }
+            for (position, episode), similarity in found
+        ]
+        print_json({"text": text, "namespace": namespace, "matches": rows})
+    elif not found:
+        say_empty(namespace)
+    else:
+        print_table(
+            ("Similarity", "Attempt", "Persona", "Tier", "Outcome", "Prompt"),
+            (
+                (
+                    f"{similarity:.2f}",
+                    short(episode.key),
+                    one_line(episode.persona, 30),
+                    episode.tier,
+                    outcome(episode),
+                    one_line(episode.prompt, 300),
+                )
+                for (_, episode), similarity in found
+            ),
+            right=frozenset({"Similarity"}),
+        )
+        print_text("")
+        print_text(f"Look closer: prefect-swarm memory show {short(found[0][0].episode.key)}")
+    return 0

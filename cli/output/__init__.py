@@ -1,5 +1,4 @@
 """What commands print: tables, reports, JSON, and the files of `--output DIR`.
 
 Text is made from data; nothing is asked, started or decided here.
-May be imported by `cli`.
 """

@@ -25,7 +25,7 @@ from ...events.kinds import (
     ToolEvent,
     WaitEvent,
 )
-from ...events.line import to_line
+from ...events.log import to_line
 from ...text import dollars, escaped, one_line, plural, visible
 
 __all__ = ["event_line", "print_events"]

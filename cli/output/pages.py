@@ -16,7 +16,7 @@ from ...tasks.report.page import (
     Table,
     words_of,
 )
-from ...tasks.report.pages.links import SEE_ALSO
+from ...tasks.report.pages.parts import SEE_ALSO
 from ...tasks.report.timeline import LEGEND, timeline
 from ...tasks.report.view import RunView
 from .printing import console, drawable, print_section, print_table, print_text

@@ -2,5 +2,4 @@
 
 `board` is pure (events in, rows out); `live`, `plain` and `json_lines` draw it; `session` has a
 run's life.
-May be imported by `cli`.
 """

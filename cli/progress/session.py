@@ -21,10 +21,9 @@ from ..output.printing import print_json
 from ..output.summary import example_step, print_summary
 from ..standard_streams import spinner_name
 from .interruption import Interruption, interruptible
-from .json_lines import JsonScreen
+from .lines import JsonScreen, PlainScreen
 from .live import LiveScreen
 from .model_notes import showing_models, showing_traces
-from .plain import PlainScreen
 
 __all__ = ["check_output", "run_and_report", "say", "waiting"]
 
@@ -71,7 +70,7 @@ def run_and_report(
         before: Is done once the server is there, before anything is shown.
         after: Is done with the result once it is shown.
     """
-    from ...flows.preflight.storage import check_storage
+    from ...flows.preflight import check_storage
 
     check_storage()
     server = prefect_server(say)
@@ -105,7 +104,7 @@ async def _watched(
 ) -> SwarmResult:
     from prefect.exceptions import CancelledRun, PausedRun, TerminationSignal
 
-    from ...flows.approving.left import left_waiting
+    from ...flows.approving.asking import left_waiting
 
     person = _person(screen)
     with screen, showing_models(screen.note), showing_traces(screen.note):

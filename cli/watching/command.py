@@ -15,15 +15,14 @@ from ...exit_codes import ExitCode
 from ...text import one_line
 from ..inspect import show_run
 from ..output.printing import print_section, print_text
+from ..progress.lines import PlainScreen
 from ..progress.live import LiveScreen
-from ..progress.plain import PlainScreen
 from ..progress.session import say
 from ..progress.terminated import Terminated
 from ..resume import RunName
-from ..runs.listing import is_executed
-from .flow_state import FlowSnapshot, flow_code, flow_words
-from .following import FollowedRun, follow_run
-from .stage import code_of
+from ..runs import is_executed
+from .flow_run import FlowSnapshot, flow_code, flow_words
+from .following import FollowedRun, code_of, follow_run
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -71,7 +70,7 @@ def _watch_folder(run: RunFolder) -> ExitCode:
 
 
 async def _follow(run: RunFolder) -> FollowedRun:
-    from .flow_reading import is_open_on_server
+    from .flow_run import is_open_on_server
 
     about = run.about()
     title = str(about.get("objective", run.run_id))
@@ -101,7 +100,7 @@ def _until_left(work: Coroutine[Any, Any, _T], name: str) -> _T:
 
 
 def _watch_on_server(name: str, missing: RunNotFoundError) -> ExitCode:
-    from .flow_reading import server_url
+    from .flow_run import server_url
 
     url = server_url(missing)
     flow = _until_left(_follow_flow(name, url, missing), name)
@@ -115,7 +114,7 @@ async def _follow_flow(name: str, url: str, missing: RunNotFoundError) -> FlowSn
     """Follow a flow run until it is over, or until its run begins in a folder here."""
     from prefect.client.orchestration import get_client
 
-    from .flow_reading import find_flow_run, read_flow
+    from .flow_run import find_flow_run, read_flow
     from .flow_screens import FlowBoard, FlowLines
 
     async with get_client() as client:

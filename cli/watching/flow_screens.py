@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...text import one_line, plural, visible
-from .flow_state import FlowSnapshot, TaskSnapshot, changes, flow_words
+from .flow_run import FlowSnapshot, TaskSnapshot, changes, flow_words
 
 __all__ = ["FlowBoard", "FlowLines", "draw_flow"]
 

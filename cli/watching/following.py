@@ -1,21 +1,57 @@
-"""Follows a run through its folder, which another process writes."""
+"""Following a run through its folder, which another process writes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from ...approvals.store import Approvals
 from ...events.kinds import AskedEvent, BeganEvent, FinishedEvent, RunEvent, Tell
-from ...events.log import EVENTS
-from ...events.reading import EventReader
-from ...flows.approving.forms.kept import is_suspended
+from ...events.log import EVENTS, EventReader
+from ...exit_codes import ExitCode, exit_code_of_status
+from ...flows.approving.forms.desk import is_suspended
 from ...runs import RunFolder
-from ..runs.listing import is_executed
-from .stage import Stage, stage_of
+from ..runs import is_executed
 
-__all__ = ["FollowedRun", "follow_run"]
+__all__ = ["FollowedRun", "Stage", "code_of", "follow_run", "stage_of"]
+
+
+Stage = Literal["works", "elsewhere", "waits", "over", "left"]
+"""`works`: a process of this machine does. `elsewhere`: Prefect's server says that the flow run is
+not over. `waits`: it was left until a person answers. `over`: it has its result. `left`: it has
+none, and nothing works on it."""
+
+
+def stage_of(
+    last: RunEvent | None, *, is_alive: bool, has_result: bool, is_open_on_server: bool
+) -> Stage:
+    """Say where a run stands.
+
+    Args:
+        last: Its last event; None if it has none.
+        is_alive: Whether a process of this machine works on it, asked before the event was read.
+        has_result: Whether its folder has its result.
+        is_open_on_server: Whether a Prefect server has its flow run as not over.
+    """
+    if is_alive and not (isinstance(last, FinishedEvent) and has_result):
+        return "works"
+    if has_result:
+        return "over"
+    if isinstance(last, FinishedEvent):
+        return "waits" if last.status == "waiting" else "left"
+    return "elsewhere" if is_open_on_server else "left"
+
+
+def code_of(last: RunEvent | None, status: str | None) -> ExitCode:
+    """Return the exit code that a run has earned, by its result's status or its last event."""
+    if status is not None:
+        return exit_code_of_status(status)
+    if isinstance(last, FinishedEvent) and last.status == "cancelled":
+        return ExitCode.CANCELLED
+    return ExitCode.FAILED
+
 
 _LOOK_S = 0.2
 """Seconds between two looks for events."""

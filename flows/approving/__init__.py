@@ -2,5 +2,4 @@
 
 `questions` is pure; `asking` looks for answers in the store of `approvals`, the first of which
 counts.
-May be imported by `flows` and `cli`.
 """

@@ -2,5 +2,4 @@
 
 `keys` says which line is which (pure), `output` has the batch's files. `running` runs a line, and
 `patience` repeats what a server didn't take.
-May be imported by `flows` and `cli`.
 """

@@ -1,14 +1,12 @@
-"""The files of a batch: its output, and which run each line that isn't completed began.
-
-The runs are a file beside the output, `OUTPUT.runs`: a line of JSON is added before a run is asked
-for anything. When no run is left that could be gone on with, it goes; a flow run leaves one line.
-"""
+"""The files of a batch: its output, its lines' keys, and which run each line began."""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -21,11 +19,59 @@ from ...errors import InputError
 from ...files import READABLE, replace_atomically
 from ...formats.json_text import read_object
 from ...untrusted.folder import MOST_TEXT_BYTES, UntrustedFolder, bounded_lines, read_file
-from ...untrusted.names import is_plain_name
-from ...untrusted.opening import require_size
+from ...untrusted.opening import is_plain_name, require_size
 from ..batch_line import BatchLine
+from ..options import SwarmOptions
 
-__all__ = ["BatchOutput", "PrintedOutput", "batch_output", "has_begun", "is_completed"]
+__all__ = ["BatchOutput", "PrintedOutput", "batch_output", "has_begun", "is_completed", "line_keys"]
+
+
+_NO_MATTER = frozenset(
+    {
+        "key_env",
+        "max_concurrency",
+        "max_tokens",
+        "max_usd",
+        "timeout_s",
+        "step_timeout_s",
+        "max_attempts",
+        "gate_concurrency",
+        "stream_text",
+        "stream_plan",
+        "pages",
+        "approve",
+        "start_over",
+    }
+)
+"""Options that bound a run or show it: what is completed under others is completed."""
+
+
+def line_keys(lines: Iterable[str], options: SwarmOptions, inputs: str = "") -> list[str]:
+    """Return a key for each line: of what it says, what it is given, and how often it was there.
+
+    Args:
+        lines: JSON; what is none has a key too.
+        options: The batch's.
+        inputs: A digest of what every line is given besides.
+    """
+    common = options.model_dump(mode="json", exclude={*_NO_MATTER})
+    base = json.dumps([common, inputs], sort_keys=True)
+    seen = Counter[str]()
+    keys: list[str] = []
+    for line in lines:
+        digest = hashlib.sha256(f"{base}\n{_normal(line)}".encode()).hexdigest()[:16]
+        seen[digest] += 1
+        keys.append(f"{digest}-{seen[digest]}" if seen[digest] > 1 else digest)
+    return keys
+
+
+def _normal(line: str) -> str:
+    """Write a line as every other that says the same."""
+    try:
+        return json.dumps(json.loads(line), sort_keys=True)
+    except (ValueError, RecursionError):
+        return line.strip().encode("utf-8", "replace").decode()
+
 
 _RUNS = ".runs"
 _MOST_OUTPUT_BYTES = 4 << 30

@@ -9,10 +9,8 @@ from dataclasses import dataclass, field, replace
 from ...measures.clock import run_time
 from ...pricing import Price
 from ...result import Usage
-from ...tasks.subagent.request import SubagentRequest, prompt_of
-from ...tasks.subagent.text_budget import tokens_of
-from .accounts import Accounts, Booking
-from .budget import Amount, Budget, Spending, admits
+from ...tasks.subagent.request import SubagentRequest, prompt_of, tokens_of
+from .accounts import Accounts, Amount, Booking, Budget, Spending, admits
 
 __all__ = ["LEAST_ROOM", "MOST_ROOM", "Ledger"]
 

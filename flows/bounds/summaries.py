@@ -6,10 +6,9 @@ import asyncio
 from dataclasses import dataclass, field
 
 from ...output import StepOutput
-from ...quoting.quotes import Quote
-from ...tasks.subagent.request import SubagentRequest, left_out_of
+from ...quoting import Quote
+from ...tasks.subagent.request import BYTES_PER_TOKEN, SubagentRequest, left_out_of, tokens_of
 from ...tasks.subagent.task import subagent
-from ...tasks.subagent.text_budget import BYTES_PER_TOKEN, tokens_of
 from ..context import RunContext
 from ..records import StepRecord
 from ..task_run import result_in, run_task

@@ -1,4 +1,1 @@
-"""The pages of a run in the Prefect UI, kept up to date beside the run. They never cost it.
-
-May be imported by `flows`.
-"""
+"""The pages of a run in the Prefect UI, kept up to date beside the run. They never cost it."""

@@ -12,9 +12,7 @@ from ...toolsets.artifacts import artifacts_of
 from ..context import RunContext
 from ..events import StepStatus
 from ..records import StepRecord, step_result, step_results, step_runs
-from ..stored.texts import attempt_views
-from ..stored.view import SHOWN_CHARS
-from ..stored.why import why_of
+from ..stored.view import SHOWN_CHARS, attempt_views, why_of
 
 __all__ = ["LiveRun"]
 

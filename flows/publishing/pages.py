@@ -1,4 +1,4 @@
-"""Keeps a run's pages up to date beside it: a loop for three of them, a queue for its steps."""
+"""Keeps a run's pages in the Prefect UI up to date while it goes on."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from uuid import UUID
 
 from ...events.kinds import EndedEvent, RunEvent, TextEvent
 from ...measures.clock import run_time
-from ...result import SwarmResult
+from ...result import StepResult, SwarmResult
+from ...tasks.report.drawn import costs_svg, graph_svg, timeline_svg
 from ...tasks.report.markdown import plain
-from ...tasks.report.masked import masked
-from ...tasks.report.page import Page
+from ...tasks.report.page import Drawing, Page
 from ...tasks.report.page_markdown import page_markdown
 from ...tasks.report.pages import (
     answer_page,
@@ -25,18 +25,68 @@ from ...tasks.report.pages import (
     step_page,
     timeline_page,
 )
-from ...tasks.report.view import RunView
+from ...tasks.report.view import RunView, masked
 from ..events import StepStatus
 from ..records import step_result
 from ..stored.view import secrets_of
-from .choice import MOST_STEP_PAGES, every_step_has_page, stands_out
-from .drawing import drawing_of
 from .live import LiveRun
 from .store import PageStore
 
-__all__ = ["RunPages", "listed_as"]
+__all__ = [
+    "MOST_STEP_PAGES",
+    "RunPages",
+    "drawing_of",
+    "every_step_has_page",
+    "listed_as",
+    "stands_out",
+]
+
+
+MOST_STEP_PAGES = 50
+"""Pages of steps that a run has at most."""
+
+
+def every_step_has_page(steps: int) -> bool:
+    """Say whether a plan of so many steps has a page of each."""
+    return steps <= MOST_STEP_PAGES
+
+
+def stands_out(step: StepResult, final_step: str | None) -> bool:
+    """Say whether a step of a longer plan has a page: others went as planned, at once."""
+    return (
+        step.status == "failed"
+        or len(step.attempts) > 1
+        or step.truncated
+        or bool(step.change)
+        or step.id == final_step
+    )
+
 
 _logger = logging.getLogger("prefect_swarm.runs")
+
+
+def drawing_of(view: RunView) -> Callable[[Drawing], str]:
+    """Return what draws a run: the SVG of a drawing, "" where there is nothing to draw.
+
+    It is light in both UIs: an image doesn't know which of their themes a person has chosen.
+    """
+
+    def draw(drawing: Drawing) -> str:
+        try:
+            match drawing.kind:
+                case "graph":
+                    return graph_svg(view, "light")
+                case "timeline":
+                    return timeline_svg(view, "light")
+                case "costs":
+                    return costs_svg(view, "light")
+        except Exception as error:  # noqa: BLE001 - its words are shown instead
+            why = str(error) or repr(error)
+            _logger.warning("The %s could not be drawn: %s", drawing.kind, why)
+            return ""
+
+    return draw
+
 
 _REFRESH_S = 2.0
 _SHARE = 25  # a refresh that takes long is made so much less often

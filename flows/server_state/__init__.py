@@ -2,5 +2,4 @@
 runs that are left.
 
 It reads and sets states on the server; what a run decides doesn't depend on it.
-May be imported by `flows`.
 """

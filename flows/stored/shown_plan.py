@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ...runs import RunFolder
-from ...untrusted.names import PlainName
+from ...untrusted.opening import PlainName
 
 __all__ = ["ShownPlan", "ShownStep", "planned_of"]
 

@@ -2,30 +2,161 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from ...errors import RunDamagedError
-from ...events.log import EVENTS
-from ...events.reading import events_of_kinds
+from ...events.kinds import FinishedEvent
+from ...events.log import EVENTS, events_of_kinds, last_event
 from ...parl.metrics import StepRun, critical_path, measure, slacks
 from ...result import Cost, Planning, Recall, StepResult, SwarmResult
 from ...runs import ACCOUNTS, RunFolder
-from ...tasks.report.masked import masked
-from ...tasks.report.view import RunView, StepView
+from ...tasks.report.view import AttemptView, RunView, StepView, masked
+from ...text import without_surrogates
 from ...toolsets.artifacts import artifacts_of
-from ...toolsets.calling.masking import secrets_in
+from ...toolsets.calling.shown import secrets_in
 from ..bounds.accounts import Accounts
 from ..events import UNFINISHED, StepStatus
-from .ended_early import ended_early
 from .shown_plan import ShownPlan, ShownStep, planned_of
-from .texts import attempt_views
-from .why import why_of
 
-__all__ = ["SHOWN_CHARS", "output_of", "secrets_of", "view_of", "view_of_result"]
+__all__ = [
+    "SHOWN_CHARS",
+    "attempt_views",
+    "ended_early",
+    "output_of",
+    "secrets_of",
+    "view_of",
+    "view_of_result",
+    "why_of",
+]
+
+
+_SHOWN = 8
+
+
+def why_of(
+    upstream: tuple[str, ...],
+    statuses: Mapping[str, StepStatus],
+    status: StepStatus,
+    reason: str,
+) -> str:
+    """Say what a step waits for, or how it ended; "" if there is nothing to say.
+
+    Args:
+        upstream: The steps that it needs.
+        statuses: How far the steps are.
+        status: How far it is itself.
+        reason: Why it failed or was skipped; or who had it done.
+    """
+    if status == "waiting":
+        missing = [name for name in upstream if statuses.get(name) in UNFINISHED]
+        more = " …" if len(missing) > _SHOWN else ""
+        return f"waits for {', '.join(missing[:_SHOWN])}{more}"
+    if status == "asked":
+        return f"waits for a person{f'; {reason}' if reason else ''}"
+    if status == "ready":
+        return f"waits for a free slot{f'; {reason}' if reason else ''}"
+    return reason
+
+
+_TAIL_BYTES = 65_536
+"""The last event of a run without a result is far shorter."""
+
+
+def ended_early(run: RunFolder) -> str:
+    """Return the error that ended a run's last process; "" if none did, or none is known of."""
+    last = None
+    with suppress(RunDamagedError), run.opened(EVENTS) as file:
+        if file is not None:
+            file.seek(-min(_TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
+            last = last_event(file.read(_TAIL_BYTES))
+    if isinstance(last, FinishedEvent) and last.status == "unfinished":
+        return last.problem
+    return ""
+
+
+_Message = Mapping[str, Any]
+_NOTHING: _Message = {}
+_NO_TEXTS: list[str] = []
+
+
+def attempt_views(run: RunFolder, step: StepResult, output: str | None) -> tuple[AttemptView, ...]:
+    """Return what each attempt of a step was sent and answered, as far as it is stored.
+
+    Args:
+        run: The run's folder.
+        step: The step, with its attempts so far.
+        output: What the step made: of several samples, the one that has it is shown.
+    """
+    return tuple(
+        _view(attempt.number, _transcripts(run, f"{step.id}.{attempt.number}"), output or "")
+        for attempt in step.attempts
+    )
+
+
+def _view(number: int, transcripts: Iterable[list[_Message]], output: str) -> AttemptView:
+    views = [
+        AttemptView(
+            number=number,
+            instructions=_instructions(messages),
+            sent=_sent(messages),
+            answered=_answered(messages),
+        )
+        for messages in transcripts
+    ]
+    made = [view for view in views if output.strip() and output.strip() in view.answered]
+    return next(iter([*made, *views]), AttemptView(number=number))
+
+
+def _transcripts(run: RunFolder, name: str) -> Iterator[list[_Message]]:
+    """Yield the messages of an attempt, or of each of its samples; a damaged file has none."""
+    samples: list[str] = []
+    with suppress(RunDamagedError):
+        samples = [
+            each for each in run.names("transcripts", ".json") if each.startswith(f"{name}.")
+        ]
+    names = {f"{name}.json": None} | dict.fromkeys(sorted(samples, key=lambda s: (len(s), s)))
+    for file in names:
+        with suppress(RunDamagedError, ValueError, RecursionError):
+            found: object = without_surrogates(
+                json.loads(run.read(f"transcripts/{file}") or "null")
+            )
+            if isinstance(found, list):
+                messages = cast("list[object]", found)
+                yield [cast("_Message", each) for each in messages if isinstance(each, dict)]
+
+
+def _instructions(messages: Iterable[_Message]) -> str:
+    requests = [each for each in messages if each.get("kind") == "request"]
+    first = requests[0] if requests else _NOTHING
+    own = first.get("instructions")
+    system = [*([own] if isinstance(own, str) else []), *_texts(first, "system-prompt")]
+    return "\n".join(system)
+
+
+def _sent(messages: Iterable[_Message]) -> str:
+    """What the first request asked: later ones of the same attempt only add results of tools."""
+    asked = (_texts(each, "user-prompt") for each in messages if each.get("kind") == "request")
+    return "\n".join(next((texts for texts in asked if texts), _NO_TEXTS))
+
+
+def _answered(messages: Iterable[_Message]) -> str:
+    answers = [_texts(each, "text") for each in messages if each.get("kind") == "response"]
+    return "".join(answers[-1]) if answers else ""
+
+
+def _texts(message: _Message, kind: str) -> list[str]:
+    found: object = message.get("parts")
+    parts = cast("list[object]", found) if isinstance(found, list) else []
+    known = (cast("Mapping[str, Any]", part) for part in parts if isinstance(part, dict))
+    texts = (part.get("content") for part in known if part.get("part_kind") == kind)
+    return [text for text in texts if isinstance(text, str)]
+
 
 SHOWN_CHARS = 200_000
 """Characters of an output that a view has; pages show fewer."""

@@ -20,7 +20,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .guard import Guard
-from .quiet import until_quiet
+from .server import until_quiet
 
 if TYPE_CHECKING:
     import uvicorn

@@ -1,5 +1,4 @@
 """Gates that read code without running it: format, lint, types, ShellCheck.
 
 They run tools on files of their own; comments that silence a tool have no effect.
-May be imported by `gates`.
 """

@@ -11,7 +11,7 @@ from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import TOO_DEEP, find_tool, gave_up, run_tool, tool_version
-from .empty_code import NO_COMMAND, unreadable, without_command
+from .source import NO_COMMAND, unreadable, without_command
 
 __all__ = ["Format"]
 

@@ -12,8 +12,7 @@ from ..gate import Stage, Subject
 from ..python.inspection import Facts, read
 from ..result import Diagnostic, Finding, fault
 from ..tool import TOO_DEEP, find_tool, gave_up, run_tool, tool_version
-from .empty_code import unreadable
-from .newer_syntax import LANGUAGE, this_python
+from .source import LANGUAGE, this_python, unreadable
 
 __all__ = ["RULES", "Lint"]
 

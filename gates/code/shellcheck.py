@@ -11,8 +11,7 @@ from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import TOO_DEEP, find_tool, gave_up, run_tool, tool_version
-from .directives import without_shellcheck_directives
-from .empty_code import NO_COMMAND, without_command
+from .source import NO_COMMAND, without_command, without_shellcheck_directives
 
 __all__ = ["Shellcheck"]
 

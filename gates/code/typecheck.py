@@ -13,8 +13,7 @@ from ...task_ir import OutputKind
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from ..tool import TOO_DEEP, find_tool, gave_up, run_tool, tool_version
-from .directives import without_pyright_directives
-from .empty_code import unreadable
+from .source import unreadable, without_pyright_directives
 
 __all__ = ["Typecheck"]
 

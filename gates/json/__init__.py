@@ -1,4 +1,1 @@
-"""The gate for JSON, and whether a value fits a JSON Schema.
-
-May be imported by `gates` and `flows`.
-"""
+"""The gate for JSON, and whether a value fits a JSON Schema."""

@@ -1,5 +1,4 @@
 """Gates that run Python: examples and tests, of a step and of several steps together.
 
 What runs does so in the sandbox; reading code and judging results is pure.
-May be imported by `gates` and `cli`.
 """

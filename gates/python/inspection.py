@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...expression import NOT_READ, why_not_read
-from ..code.empty_code import NO_CODE, says_nothing
+from ..code.source import NO_CODE, says_nothing
 from ..result import Diagnostic
 from .doctests import Doctest, doctests
 from .elsewhere import elsewhere

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from ...errors import Category
 from ...output import StepOutput
 from ...task_ir import OutputKind
-from ..code.empty_code import without_code
-from ..code.newer_syntax import explain
+from ..code.source import explain, without_code
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from .file_blocks import FileBlock, file_blocks

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ...errors import Category
 from ...task_ir import OutputKind
-from ..code.newer_syntax import explain
+from ..code.source import explain
 from ..gate import Stage, Subject
 from ..result import Diagnostic, Finding, fault
 from .inspection import Facts, read

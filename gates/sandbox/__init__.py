@@ -2,7 +2,6 @@
 
 Strict unless the setting `sandbox` says `limits-only`; where strict isn't possible nothing runs.
 This side of it: `probe`, `spawn`, `bounds`. The rest is `launcher` and, inside, `guest`.
-May be imported by `gates`, `toolsets` and `cli`.
 """
 
 from __future__ import annotations

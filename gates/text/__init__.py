@@ -1,4 +1,1 @@
-"""Gates for texts: length, sections, form, citations, repetition. Pure.
-
-May be imported by `gates`.
-"""
+"""Gates for texts: length, sections, form, citations, repetition. Pure."""

@@ -14,11 +14,9 @@ from ..learning.evidence import Evidence, evidence_of
 from ..persona.decisions import invent
 from ..persona.model import Persona
 from ..persona.registry import Registry
-from .attribution import attribute_memories, duration_evidence
-from .lesson import Injection, injection, lesson
-from .persona_choice import choose_persona, step_rng
+from .choice import choose_persona, choose_tier, step_rng
+from .lesson import Injection, attribute_memories, duration_evidence, injection, lesson
 from .ranking import MemoryCandidate, PromptSimilarity, recall
-from .tier_choice import choose_tier
 
 __all__ = ["LESSONS_CHARS", "StepQuestion", "advise", "anticipate_agents"]
 

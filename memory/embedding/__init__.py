@@ -1,4 +1,1 @@
-"""Texts as vectors: embedders by name, and the vectors that the log keeps.
-
-May be imported by `memory` and `toolsets`.
-"""
+"""Texts as vectors: embedders by name, and the vectors that the log keeps."""

@@ -13,7 +13,7 @@ from ...neighbours import computing
 from ..embedding.stored_vectors import group_by_namespace, prompt_vectors
 from ..episode import LogEntry
 from ..graph.kuzu import KuzuGraph
-from ..log.batches import read_batches
+from ..log.rows import read_batches
 from ..protocols import Embedder, EpisodeLog
 from .faiss import FaissIndex
 from .generation import GRAPH, Damage, Generation, Manifest, end_of, open_current, void_reason

@@ -19,8 +19,7 @@ from ...errors import MemoryStoreError
 from ...frozen import Frozen
 from ...text import count_in
 from ...untrusted.folder import UntrustedFolder, read_file
-from ...untrusted.names import parts_of
-from ...untrusted.opening import open_plain, opened_folder
+from ...untrusted.opening import open_plain, opened_folder, parts_of
 from ..episode import LogEntry
 from ..graph.kuzu import KuzuGraph
 from ..protocols import EpisodeLog

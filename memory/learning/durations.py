@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from ...errors import Category
-from .reward import SILENT
+from .credit import SILENT
 
 __all__ = ["Duration", "Pace", "expected_duration", "is_timed"]
 

@@ -14,8 +14,7 @@ from typing import NamedTuple, TypeVar
 from ...task_ir import Tier
 from ..episode import EpisodeKey, LogEntry
 from .config import DEFAULTS, LearningConfig
-from .credit import Credit
-from .reward import SILENT
+from .credit import SILENT, Credit
 
 __all__ = ["Evidence", "WeightedOutcome", "evidence_of", "find_change", "ramp", "weigh"]
 

@@ -1,4 +1,1 @@
-"""The log of episodes, in SQLite or PostgreSQL: append-only, for any number of processes.
-
-May be imported by `memory` and `cli`.
-"""
+"""The log of episodes, in SQLite or PostgreSQL: append-only, for any number of processes."""

@@ -9,9 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..episode import Episode, EpisodeKey, LogEntry, Selection
-from .postgres_connections import PATIENCE_S, Connection, PostgresConnections, quote_name
-from .postgres_schema import LAYOUT, VectorType, layout_of, make_schema, vector_type
-from .postgres_text import escape_nul, restore_nul
+from .postgres_database import (
+    LAYOUT,
+    PATIENCE_S,
+    Connection,
+    PostgresConnections,
+    VectorType,
+    escape_nul,
+    layout_of,
+    make_schema,
+    quote_name,
+    restore_nul,
+    vector_type,
+)
 from .rows import (
     COLUMNS,
     as_json,

@@ -1,16 +1,17 @@
-"""Shared by all logs: an episode as a row, and a selection as SQL conditions."""
+"""An episode as a row, a selection as SQL conditions, and reading a log in batches."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from ...errors import InputError, MemoryStoreError
-from ..episode import Episode, Selection, digest_of
+from ..episode import Episode, LogEntry, Selection, digest_of
+from ..protocols import EpisodeLog
 
 __all__ = [
     "COLUMNS",
@@ -23,8 +24,10 @@ __all__ = [
     "conditions",
     "episode_of",
     "mentions",
+    "read_batches",
     "values_of",
 ]
+
 
 COLUMNS: tuple[str, ...] = (
     "schema_version", "namespace", "run", "step", "attempt", "objective", "task_type", "output",
@@ -146,3 +149,24 @@ def bytes_of_digest(digest: str) -> bytes | None:
 def chunks(items: Sequence[_T], size: int = 500) -> Iterable[Sequence[_T]]:
     """Split items into the portions that one statement can take."""
     return (items[start : start + size] for start in range(0, len(items), size))
+
+
+_BATCH = 1000
+
+
+def read_batches(
+    log: EpisodeLog, after: int = 0, last: int | None = None
+) -> Iterator[list[LogEntry]]:
+    """Yield the entries after a position, and up to `last` if given, in batches, in order.
+
+    Raises:
+        MemoryStoreError: The log can't be read.
+    """
+    while last is None or after < last:
+        entries = log.since(after, _BATCH)
+        if last is not None:
+            entries = [entry for entry in entries if entry.position <= last]
+        if not entries:
+            return
+        yield entries
+        after = entries[-1].position

@@ -23,8 +23,7 @@ from .rows import (
     mentions,
     values_of,
 )
-from .sqlite_connections import PATIENCE_S, Connections
-from .sqlite_schema import is_current, make_schema
+from .sqlite_database import PATIENCE_S, Connections, is_current, make_schema
 
 __all__ = ["SqliteLog"]
 

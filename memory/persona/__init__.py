@@ -1,5 +1,4 @@
 """Personas as data, and what was decided about them.
 
 `model`, `names`, `matching`, `review` and `registry` are pure; `store` keeps the decisions.
-May be imported by `memory`, `tasks` and `cli`.
 """

@@ -6,8 +6,7 @@ import hashlib
 import re
 
 from ...errors import InputError
-from .model import Persona
-from .names import spelling
+from .model import Persona, spelling
 from .registry import Action, Change, KnownPersona, Registry, Status
 
 __all__ = ["invent", "promote", "release", "restore", "retire", "undo"]

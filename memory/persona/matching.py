@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .model import Persona, fits, names_of
-from .names import skill, spelling
+from .model import Persona, fits, names_of, skill, spelling
 
 __all__ = ["match", "same_agent"]
 

@@ -17,8 +17,7 @@ from ...frozen import Frozen
 from ...untrusted.figures import Moment
 from ..episode import EpisodeKey
 from .matching import match, same_agent
-from .model import Persona, fits
-from .names import spelling
+from .model import Persona, fits, spelling
 
 __all__ = [
     "Action",

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ...errors import MemoryStoreError
 from ..episode import EpisodeKey
 from ..log.rows import mentions
-from ..log.sqlite_connections import PATIENCE_S, Connections
+from ..log.sqlite_database import PATIENCE_S, Connections
 from .model import load_personas, shipped_personas
 from .registry import Change, Registry, registry_of
 

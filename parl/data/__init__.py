@@ -30,6 +30,4 @@ One `ask` is chosen at random. All of them mean the same plan: the block's steps
 The values of `with` are drawn once for an example. Alternatives are drawn again in each place, but
 the same for all entries of a step or a list. No entry of a list occurs twice in one example. At the
 end `noise` changes the wording, but never the words that came from a slot.
-
-May be imported by `parl`.
 """

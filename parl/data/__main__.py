@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ...errors import InputError
 from .check import check_pattern, table
-from .generating.chance import seeded_random
 from .generating.corpus import read_corpus
+from .generating.draw import seeded_random
 from .generating.expand import expand
 from .noise.apply import add_noise
 from .parsing.pattern import Pattern

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from .generating.chance import seeded_random
+from .generating.draw import seeded_random
 from .generating.expand import Expansion, MisfitError, draw
 from .parsing.pattern import Pattern
 

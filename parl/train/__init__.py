@@ -2,7 +2,6 @@
 
 Needs the `train` extra. Weights are those of the served file, prompts are tokenised by the engine's
 own tokenizer, so what is trained is what is served.
-May be imported by `parl` and `cli`.
 """
 
 from __future__ import annotations

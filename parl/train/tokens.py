@@ -11,7 +11,7 @@ from ...blocks.llama.gguf import check_model_file
 from ...blocks.llama.messages import to_chat
 from ...blocks.llama.native import Native
 from ...errors import InputError, ModelError
-from ...tasks.planner.adapter.prompts import trained_messages
+from ...tasks.planner.adapter.planner import trained_messages
 from .batches import TokenizedExample
 
 __all__ = ["encode", "pieces"]

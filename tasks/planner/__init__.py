@@ -1,5 +1,4 @@
 """Planners: an objective becomes a `TaskIR`. Which a model has, `planner` says.
 
 `structured` for providers, `grammar` for model files, `adapter` for the embedded model.
-May be imported by `tasks`, `parl`, `flows` and `cli`.
 """

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...quoting.quotes import Quote
-from ..subagent.request import EXPLORE, CallLimits, SubagentRequest, SubagentResult
+from ...quoting import Quote
+from ..subagent.request import EXPLORE, CallLimits, SubagentRequest, SubagentResult, cut_tokens
 from ..subagent.task import subagent
-from ..subagent.text_budget import cut_tokens
 from .context.text import MOST_TOKENS
 from .given_inputs import InputNote, listing
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...frozen import Frozen
-from ...inputs.kinds import InputKind, kind_of
+from ...inputs.contents import InputKind, kind_of
 from ...text import one_line, plural
-from ..subagent.text_budget import tokens_of
+from ..subagent.request import tokens_of
 
 __all__ = ["InputNote", "listing", "notes_of"]
 

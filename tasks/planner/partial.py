@@ -12,8 +12,7 @@ from ...blocks.answers.shaped import normal_name
 from ...errors import PlanError
 from ...task_ir import PlanRules, TaskIR
 from ...text import without_surrogates
-from .written import PlannedTask, Subagent, WrittenPlan, whole_plan_schema
-from .written_data import plan_data
+from .written import PlannedTask, Subagent, WrittenPlan, plan_data, whole_plan_schema
 
 __all__ = ["PlanText", "plan_so_far"]
 

@@ -24,8 +24,7 @@ from ...blocks.answers.provider_errors import words_of
 from ...blocks.hearing import hear_nothing
 from ...blocks.traced import tracing_of
 from ...task_ir import PlanRules
-from .conversation import checked_objective, converse
-from .instructions import instructions
+from .conversation import checked_objective, converse, instructions
 from .protocol import PlanContext, PlanDraft
 from .written import PLAN_TOOL, plan_schema
 

@@ -24,11 +24,9 @@ from ...frozen import Frozen
 from ...gates import gates
 from ...result import Planning
 from ...task_ir import PlanRules, StoredPlan, TierName
-from ..spans import plan_span
-from ..tags import tag_task_run
+from ..task_runs import plan_span, tag_task_run
 from .context.facts import PlanningFacts
-from .context.notes import notes_text
-from .context.text import FactsText, facts_text, room_for
+from .context.text import FactsText, facts_text, notes_text, room_for
 from .given_inputs import InputNote
 from .planner import planner_for, reads_facts
 from .protocol import PlanContext, PlanDraft, Planner

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...measures.meanings import FIGURES, KIND_WORDS, TIME_KINDS
-from ...measures.metrics import Metrics
+from ...measures.metrics import FIGURES, KIND_WORDS, TIME_KINDS, Metrics
 from ...measures.stretch import RunTime, Stretch, TimeKind, seconds_by_kind
 from ...result import Cost, StepResult
 from ...text import dollars, duration

@@ -1,12 +1,15 @@
-"""An attempt, its gates and what followed, a line each. Pure."""
+"""An attempt, its calls, its gates and what followed, a line each. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...gates import format_diagnostics
-from ...result import Attempt, Cost, Decision, StepResult
+from ...result import Attempt, Cost, Decision, StepResult, ToolCall
 from ...text import one_line, plural
 
 __all__ = [
+    "call_lines",
     "change_line",
     "changed_line",
     "cost_of",
@@ -15,8 +18,42 @@ __all__ = [
     "gate_line",
     "left_out_line",
     "outcome_line",
+    "taken_line",
+    "taken_words",
     "token_words",
 ]
+
+
+def call_lines(calls: Sequence[ToolCall]) -> list[str]:
+    """Write a line for each call of an attempt, or of the orchestrator before it planned."""
+    return [
+        f"call {call.ordinal}: {call.tool}({one_line(call.arguments, 160)}) {call.outcome} "
+        f"in {call.seconds:.1f} s: {one_line(call.result, 200)}"
+        for call in calls
+    ]
+
+
+_SHOWN = 12
+
+
+def taken_words(step: StepResult) -> str:
+    """Say whose a step is that was taken over; "" of any other."""
+    return step.taken_from.words if step.taken_from else ""
+
+
+def taken_line(steps: Sequence[StepResult]) -> str:
+    """Say in one line which steps were taken over, and from which runs; "" if none were."""
+    by_run: dict[str, list[str]] = {}
+    for step in steps:
+        if step.taken_from is not None:
+            by_run.setdefault(step.taken_from.run, []).append(step.id)
+    parts = [f"{_some(names)} from run {run}" for run, names in by_run.items()]
+    return f"Taken over: {'; '.join(parts)}." if parts else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 def change_line(change: str, planned: str) -> str:

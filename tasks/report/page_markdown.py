@@ -10,8 +10,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 
-from .fitted import fitted_rows
-from .markdown import bullets, fenced, plain, table
+from .markdown import bullets, fenced, fitted_rows, plain, table, written
 from .page import (
     Block,
     Bullets,
@@ -25,7 +24,6 @@ from .page import (
     Table,
     Text,
 )
-from .written import written
 
 __all__ = ["MOST_CHARS", "page_markdown"]
 

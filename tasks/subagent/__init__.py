@@ -2,5 +2,4 @@
 
 `extraction`, `request`, `continuation`, `refusal` and `early_abort` are pure; `asking` asks the
 model.
-May be imported by `tasks` and `flows`.
 """

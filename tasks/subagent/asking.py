@@ -36,9 +36,9 @@ from ...errors import (
     SwarmError,
     UnavailableError,
 )
-from .continuation import GO_ON
-from .model_settings import settings_of
+from .answer_checks import GO_ON
 from .request import SubagentRequest, prompt_of
+from .request_settings import settings_of
 
 __all__ = ["ask", "own_errors"]
 

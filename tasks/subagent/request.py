@@ -11,21 +11,68 @@ from ...errors import Category, UnavailableError
 from ...frozen import Frozen
 from ...measures.stretch import Stretch
 from ...output import OutputKind, StepOutput
-from ...quoting.quotes import PromptPart, Quote, called, with_quotes
+from ...quoting import PromptPart, Quote, called, with_quotes
 from ...result import LeftOut, ToolCall, Usage
 from ...task_ir import TierName
-from .text_budget import EXPLANATION_TOKENS, MARKS_TOKENS, cut_tokens, shares, tokens_of
+from ...text import BYTES_PER_TOKEN, tokens_of
 
 __all__ = [
+    "BYTES_PER_TOKEN",
+    "EXPLANATION_TOKENS",
     "EXPLORE",
+    "MARKS_TOKENS",
     "NOT_ACCEPTED",
     "CallLimits",
     "SubagentRequest",
     "SubagentResult",
     "UnansweredError",
+    "cut",
+    "cut_tokens",
     "left_out_of",
     "prompt_of",
+    "shares",
+    "tokens_of",
 ]
+
+
+MARKS_TOKENS, EXPLANATION_TOKENS = 7, 30
+"""Tokens, as they are estimated, of the marks around a text in a prompt, and of what is said of
+them."""
+_SHORT = 60  # below this a count of what was left out would take more than it tells
+
+
+def shares(lengths: Sequence[int], limit: int) -> list[int]:
+    """Divide `limit` tokens or characters among texts so that none is cut before a longer one is.
+
+    Each gets an even share; what short ones leave over goes to the others.
+    """
+    given = [0] * len(lengths)
+    left = max(0, limit)
+    by_length = sorted(range(len(lengths)), key=lambda n: lengths[n])
+    for done, n in enumerate(by_length):
+        given[n] = min(lengths[n], left // (len(lengths) - done))
+        left -= given[n]
+    return given
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the text in at most `limit` characters, saying how many were left out."""
+    if len(text) <= limit:
+        return text
+    mark = f" … [{len(text) - limit} more characters]" if limit >= _SHORT else "…"
+    return text[: max(0, limit - len(mark))].rstrip() + mark[: max(0, limit)]
+
+
+def cut_tokens(text: str, limit: int) -> str:
+    """Return the text in at most `limit` tokens, as they are estimated."""
+    tokens = tokens_of(text)
+    if tokens <= limit:
+        return text
+    # Not all characters have as many bytes; what is cut too little is cut again.
+    characters = len(text) * limit // tokens
+    while tokens_of(shorter := cut(text, characters)) > limit and characters:
+        characters = characters * 9 // 10
+    return shorter if characters else ""
 
 
 class CallLimits(Frozen):

@@ -32,25 +32,21 @@ from ...errors import (
     UnmadeCallError,
 )
 from ...measures.clock import run_time
-from ...quoting.quotes import uncopied
+from ...quoting import uncopied
 from ...result import Usage
 from ...runs import RunFolder
 from ...text import visible
 from ...toolsets.calling.pictures import bare
-from ..failed_result import failed_result
 from ..race import run_in_race
-from ..spans import agent_span, note_answer
-from ..tags import tag_task_run
+from ..task_runs import agent_span, failed_result, note_answer, tag_task_run
 from ..usage import usage_of
+from .answer_checks import joined, refuses, resume_point
 from .answered_ahead import answer_ahead
 from .asking import ask, own_errors
-from .continuation import joined, resume_point
 from .extraction import extract
-from .model_settings import settings_of
-from .refusal import refuses
 from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of, prompt_of
-from .tools.budget import current_budget
-from .tools.loop import ToolLoop
+from .request_settings import settings_of
+from .tool_loop import ToolLoop, current_budget
 from .waits import queue_s_of, waits_of
 
 __all__ = ["WAITING", "answer", "subagent"]

@@ -17,7 +17,7 @@ from prefect_swarm.approvals.question import Answer, Question, Verdict
 from prefect_swarm.approvals.store import ANSWERS, QUESTIONS, Approvals
 from prefect_swarm.errors import AnsweredError, RunDamagedError, StorageError
 from prefect_swarm.runs import RunFolder
-from prefect_swarm.untrusted.names import is_plain_name
+from prefect_swarm.untrusted.opening import is_plain_name
 
 FORK = get_context("fork")
 

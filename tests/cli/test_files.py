@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from flow_runs import plan_of
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.cli.output import folder
+from prefect_swarm.cli.output import files as folder
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import find_run
 from quoted_texts import without_marks

@@ -10,7 +10,7 @@ from prefect_swarm.blocks.llama.adapter import SHIPPED_ADAPTER
 from prefect_swarm.blocks.llama.merged import prepared as merged
 from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.blocks.llama.requantised import prepared
-from prefect_swarm.blocks.llama.slot_speeds import measuring
+from prefect_swarm.blocks.llama.slot_speeds import table as measuring
 from prefect_swarm.cli.models import measure_slots, prepare_weights
 from pydantic_ai.models.test import TestModel
 

@@ -15,7 +15,7 @@ from prefect_swarm.toolsets.documents.source import DocumentsSource
 from prefect_swarm.toolsets.sandboxed.job import LIMITS, MOST_FILES
 from prefect_swarm.toolsets.sandboxed.source import PythonSource
 from prefect_swarm.toolsets.source import ToolsetSource
-from prefect_swarm.toolsets.web.source import WebSource
+from prefect_swarm.toolsets.web import WebSource
 from toolset_calls import calls_of, in_loop, use_in
 
 PARTS = sections("built_in_tools.md")

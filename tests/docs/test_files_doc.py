@@ -6,7 +6,7 @@ import json
 
 from docs_pages import ROOT, blocks, page_path
 from prefect_swarm.flows.compile import compile_plan
-from prefect_swarm.flows.given.merging import with_inputs
+from prefect_swarm.flows.run_inputs import with_inputs
 from prefect_swarm.inputs.limits import (
     MAX_FILE_BYTES,
     MAX_FILES,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from eval_results import eval_report
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.evals.comparison import Comparison, compare
-from prefect_swarm.evals.report import EvalReport, spread_of
+from prefect_swarm.evals.report import Comparison, EvalReport, compare, spread_of
 
 TOKENS = st.lists(st.integers(1, 10_000), min_size=1, max_size=6)
 REPORTS = st.builds(eval_report, TOKENS, passes=st.integers(0, 6))

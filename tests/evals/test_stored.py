@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from eval_results import eval_report
 from prefect_swarm.errors import InputError
-from prefect_swarm.evals.stored import last_report, load_report, report_path, save_report
+from prefect_swarm.evals.report import last_report, load_report, report_path, save_report
 
 
 def test_the_last_report_is_the_newest_that_is_finished(swarm_home: Path) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.events.joining import TextJoiner
+from prefect_swarm.events.buffer import TextJoiner
 from prefect_swarm.events.kinds import RunEvent, TextEvent
 
 

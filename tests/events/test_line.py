@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from prefect_swarm.events.kinds import OtherEvent, ReadyEvent, RunEvent
-from prefect_swarm.events.line import from_line, to_line
+from prefect_swarm.events.log import from_line, to_line
 from run_events import run_events
 
 

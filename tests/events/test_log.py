@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.events import log as log_module
 from prefect_swarm.events.kinds import CutEvent, FinishedEvent, ReadyEvent, RunEvent, TextEvent
-from prefect_swarm.events.log import EventLog, opened_log
-from prefect_swarm.events.reading import read_events
+from prefect_swarm.events.log import EventLog, opened_log, read_events
 from run_events import run_events, texts
 
 

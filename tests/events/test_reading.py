@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from prefect_swarm.events.kinds import BeganEvent, FinishedEvent, ReadyEvent, RunEvent, TextEvent
-from prefect_swarm.events.line import to_line
-from prefect_swarm.events.log import EventLog
-from prefect_swarm.events.reading import (
+from prefect_swarm.events.log import (
+    EventLog,
     EventReader,
     events_of_kinds,
     follow_events,
     read_events,
+    to_line,
 )
 
 

@@ -24,11 +24,13 @@ from prefect_swarm.approvals.question import Answer, Verdict
 from prefect_swarm.approvals.store import Approvals
 from prefect_swarm.approvals.waiting import RunWaitingError
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.cli.approval.editing import _answer as edit  # pyright: ignore[reportPrivateUsage]
-from prefect_swarm.flows.forking.python import fork
+from prefect_swarm.cli.approval.commands import (  # pyright: ignore[reportPrivateUsage]
+    _answer as edit,
+)
 from prefect_swarm.flows.options import Approve, SwarmOptions
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.resume import resume
+from prefect_swarm.flows.start_fork import fork
 from prefect_swarm.result import RunFailedError
 from prefect_swarm.runs import find_run
 from prefect_swarm.settings import home

@@ -14,7 +14,7 @@ from prefect_swarm.cli.app import app
 from prefect_swarm.cli.resume import warn_of_lost
 from prefect_swarm.errors import RunCancelledError, RunDamagedError
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.flows.stored.paid_again import paid_again
+from prefect_swarm.flows.stored.ledger import paid_again
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import find_run
 from scripted import Script, scripted

@@ -16,7 +16,7 @@ from prefect_swarm.cli.failure import failure_of
 from prefect_swarm.cli.options import options_from
 from prefect_swarm.errors import InputError
 from prefect_swarm.events.kinds import SpentEvent
-from prefect_swarm.events.line import from_line, to_line
+from prefect_swarm.events.log import from_line, to_line
 from prefect_swarm.flows.batch import swarm_batch
 from prefect_swarm.flows.options import SwarmOptions, stored_options
 from prefect_swarm.flows.python import swarm

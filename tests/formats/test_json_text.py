@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError, PlanError
-from prefect_swarm.flows.answer.answer_type import answer_problem
+from prefect_swarm.flows.answer import answer_problem
 from prefect_swarm.flows.batch_line import read_line
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.formats.json_text import NoJsonError, read_json
 from prefect_swarm.task_ir import parse_plan
 from prefect_swarm.toolsets.mcp.configuration import read_servers
-from prefect_swarm.toolsets.mcp.written.jsonc import parse_jsonc
+from prefect_swarm.toolsets.mcp.written import parse_jsonc
 
 ATTACKS = {
     "brackets": ("[" * 100_000, 1, 101, "nested over 100 levels"),

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 from flow_runs import plan_of
-from prefect_swarm.cli.approval.editor import edited_by_hand
+from prefect_swarm.cli.approval.terminal import edited_by_hand
 from prefect_swarm.gates import sandbox
 from prefect_swarm.gates.sandbox.program import Program
 from prefect_swarm.gates.tool import run_tool
 from prefect_swarm.host.inherited import without_login
 from prefect_swarm.memory.graph.process import GraphProcess
 from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.toolsets.calling.masking import MASK, mask, secrets_in
-from prefect_swarm.toolsets.mcp.child import end_child, start_child
+from prefect_swarm.toolsets.calling.shown import MASK, mask, secrets_in
+from prefect_swarm.toolsets.mcp.process import end_child, start_child
 
 VARIABLES = ("PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_KEY")
 LOGIN = "swarm:not-for-children"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from pdf_files import encrypted_pdf, pdf_of
 from prefect_swarm.errors import InputError
 from prefect_swarm.inputs import pdf
-from prefect_swarm.inputs.contents import text_of
-from prefect_swarm.inputs.kinds import InputKind, kind_of
+from prefect_swarm.inputs.contents import InputKind, kind_of, text_of
 from prefect_swarm.inputs.pdf_guest import found_in
 
 TEXTS = st.text(st.characters(exclude_characters="\0\r\ufeff", codec="utf-8"), min_size=1)

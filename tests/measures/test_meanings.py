@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from docs_pages import rows, sections
-from prefect_swarm.measures.meanings import FIGURES, KIND_WORDS, TIME_KINDS
+from prefect_swarm.measures.metrics import FIGURES, KIND_WORDS, TIME_KINDS
 from prefect_swarm.measures.stretch import TimeKind
 
 

@@ -10,9 +10,9 @@ from prefect_swarm.blocks.llama import Message
 from prefect_swarm.blocks.llama.tools.render import without_tool_turns
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.output import StepOutput
-from prefect_swarm.quoting.quotes import Quote, quoted
+from prefect_swarm.quoting import Quote, quoted
 from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.tasks.planner.context.notes import notes_text
+from prefect_swarm.tasks.planner.context.text import notes_text
 from prefect_swarm.tasks.planner.conversation import converse
 from prefect_swarm.tasks.planner.explore import exploration_request
 from prefect_swarm.tasks.planner.given_inputs import notes_of
@@ -26,9 +26,8 @@ from prefect_swarm.tasks.subagent.request import (
 )
 from prefect_swarm.tasks.synthesise import synthesis
 from prefect_swarm.toolsets.documents.answers import found_text, page_text
-from prefect_swarm.toolsets.documents.chunks import Chunk
-from prefect_swarm.toolsets.documents.records import Hit, SearchResult
-from prefect_swarm.toolsets.web.texts import page_text as web_page_text
+from prefect_swarm.toolsets.documents.chunks import Chunk, Hit, SearchResult
+from prefect_swarm.toolsets.web import page_text as web_page_text
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart
 from quoted_texts import read_prompt
 

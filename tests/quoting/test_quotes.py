@@ -9,8 +9,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.quoting.mark import mark_for
-from prefect_swarm.quoting.quotes import Quote, called, quoted, uncopied, with_quotes
+from prefect_swarm.quoting import Quote, called, mark_for, quoted, uncopied, with_quotes
 from quoted_texts import read_prompt, without_marks
 
 texts = st.text(alphabet=st.sampled_from("kovuziba<>/\n :Ж\u200b"), max_size=60) | st.text(
@@ -78,7 +77,7 @@ def test_an_answer_that_copies_the_marks_is_taken_without_them() -> None:
 
 
 def test_another_process_writes_the_same() -> None:
-    code = "from prefect_swarm.quoting.quotes import quoted; print(quoted('Ünïcode'), end='')"
+    code = "from prefect_swarm.quoting import quoted; print(quoted('Ünïcode'), end='')"
     for seed in ("1", "2"):
         done = subprocess.run(
             [sys.executable, "-X", "utf8", "-c", code],

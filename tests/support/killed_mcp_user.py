@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 
-from prefect_swarm.toolsets.mcp.owners import owned
+from prefect_swarm.toolsets.mcp.owner import owned
 from raw_servers import raw_server
 
 

@@ -23,8 +23,7 @@ from prefect_swarm.events.kinds import (
     TextEvent,
     WaitEvent,
 )
-from prefect_swarm.events.log import EVENTS
-from prefect_swarm.events.reading import read_events
+from prefect_swarm.events.log import EVENTS, read_events
 from prefect_swarm.runs import find_run
 
 __all__ = ["kept_events", "run_events", "texts"]

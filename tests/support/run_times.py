@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 from prefect_swarm.measures.stretch import Stretch, TimeKind
-from prefect_swarm.parl.explained.walk import Around, Turn
+from prefect_swarm.parl.time_breakdown import Around, Turn
 
 __all__ = ["TimedRun", "stretch", "timed_runs", "turn"]
 

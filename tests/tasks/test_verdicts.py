@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import Diagnostic, GateResult, GateStatus
-from prefect_swarm.tasks.verdicts import summary
+from prefect_swarm.tasks.gates import summary
 
 
 def verdict(gate: str, status: GateStatus, found: str = "", **fields: object) -> GateResult:

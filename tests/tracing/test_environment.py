@@ -11,7 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from prefect_swarm.tracing import environment, is_traced, span
+from prefect_swarm.tracing import is_traced, span
+from prefect_swarm.tracing import provider as environment
 
 VARIABLES = (
     "OTEL_SDK_DISABLED",

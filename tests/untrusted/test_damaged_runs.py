@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import SwarmError
-from prefect_swarm.flows.compared.stored import compared_run
-from prefect_swarm.flows.forking.source import finished_work
+from prefect_swarm.flows.diff import compared_run
+from prefect_swarm.flows.fork import finished_work
+from prefect_swarm.flows.html_report import folder_html
 from prefect_swarm.flows.lock import exclusive
-from prefect_swarm.flows.reported.html import folder_html
 from prefect_swarm.flows.stored.view import view_of
 from prefect_swarm.runs import RunFolder
 from stored_runs import not_hanging, stored_run

@@ -19,26 +19,25 @@ from prefect_swarm.errors import (
     RunNotFoundError,
     StorageError,
 )
-from prefect_swarm.evals.stored import last_report
+from prefect_swarm.evals.report import last_report
 from prefect_swarm.events.kinds import ReadyEvent
 from prefect_swarm.events.log import opened_log
 from prefect_swarm.flows.batches.output import batch_output
 from prefect_swarm.flows.bounds.accounts import Accounts
-from prefect_swarm.flows.forking.beginning import _link  # pyright: ignore[reportPrivateUsage]
+from prefect_swarm.flows.fork import _link  # pyright: ignore[reportPrivateUsage]
 from prefect_swarm.flows.stored.restore import finished_step
 from prefect_swarm.flows.stored.result_folder import ResultFolder
-from prefect_swarm.gates.cache import GateCache
+from prefect_swarm.gates.check import GateCache
 from prefect_swarm.gates.gate import Subject
+from prefect_swarm.memory.erasure import Traces, remove_traces
 from prefect_swarm.memory.index.generation import Damage, read_pointer
-from prefect_swarm.memory.learning.storage import read_beliefs
+from prefect_swarm.memory.learning.beliefs import read_beliefs
 from prefect_swarm.memory.persona.model import load_personas
-from prefect_swarm.memory.traces.finding import Traces
-from prefect_swarm.memory.traces.removing import remove_traces
-from prefect_swarm.memory.unfinished_mark import read_mark
+from prefect_swarm.memory.unfinished import read_mark
 from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.toolsets.artifacts import keep_artifacts
 from prefect_swarm.toolsets.mcp.configuration import HttpServer
-from prefect_swarm.toolsets.mcp.oauth.logins import LoginFile
+from prefect_swarm.toolsets.mcp.oauth_store import LoginFile
 from prefect_swarm.untrusted import opening
 from prefect_swarm.untrusted.folder import UntrustedFolder
 from samples import episode

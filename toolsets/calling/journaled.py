@@ -23,11 +23,12 @@ from ...blocks.answers.arguments import mended_in
 from ...blocks.answers.call_ids import with_own_history
 from ...errors import ApprovalNeededError, StorageError, SwarmError, UncertainCallError
 from ...measures.clock import run_time
-from ...quoting.quotes import quoted
+from ...quoting import quoted
 from ...result import ToolCall
 from ...runs import RunFolder
 from ...text import whole_characters
-from ..journal.entries import (
+from ..journal import (
+    CallJournal,
     CallKey,
     Committed,
     JournalState,
@@ -37,21 +38,18 @@ from ..journal.entries import (
     last_call_keys,
     tools_astray,
 )
-from ..journal.file import CallJournal
 from ..limits import ToolLimits
 from ..marks import is_acting, is_idempotent
 from .hearing import tell_call
-from .picture_files import ForModel, PictureFiles
-from .pictures import bare, restored
-from .repeats import repeats
-from .result_text import cut, result_text
-from .shown import arguments_of, earlier_calls, ended_call, wanted_call
+from .pictures import ForModel, PictureFiles, bare, restored
+from .shown import arguments_of, cut, earlier_calls, ended_call, result_text, wanted_call
 from .turns import turn_at
 from .verdict import (
     AttemptRules,
     CallVerdict,
     WantedCall,
     question_about,
+    repeats,
     verdict_on,
 )
 

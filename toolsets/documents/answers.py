@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from ...inputs.limits import size
-from ...quoting.quotes import PromptPart, Quote, with_quotes
+from ...quoting import PromptPart, Quote, with_quotes
 from ...text import one_line, plural
-from .records import Document, SearchResult
+from .chunks import Document, SearchResult
 
 __all__ = ["found_text", "list_text", "page_text", "similar_names"]
 

@@ -1,16 +1,15 @@
-"""The owner of a server: the task that opens its session, and closes it.
-
-Whoever uses the server puts a request into a queue and waits for its outcome. So no session is
-opened in a task and closed in another, and a caller that is cancelled takes nothing along.
-"""
+"""The owner of a server: the task that opens its session, and closes it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 from pydantic_ai.exceptions import ToolFailed
@@ -19,12 +18,62 @@ from ...errors import ToolsetError
 from ...host.certificates import CA_FIX, certificate_problem
 from .configuration import McpEndpoint, StdioServer
 from .described import ToolList
-from .requests import CallRequest, ListRequest, ServerRequest, refuse, resolve
 
 if TYPE_CHECKING:
     from .connection import Connection
 
-__all__ = ["PING_S", "START_S", "ServerOwner"]
+__all__ = [
+    "PING_S",
+    "START_S",
+    "CallRequest",
+    "ListRequest",
+    "ServerOwner",
+    "ServerRequest",
+    "owned",
+    "refuse",
+    "resolve",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ServerRequest:
+    """A request, and where its outcome goes.
+
+    Attributes:
+        seconds: How long it may take from when the server gets it.
+        outcome: Cancelled by whoever asked if they no longer want it.
+    """
+
+    seconds: float
+    outcome: asyncio.Future[Any] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListRequest(ServerRequest):
+    """Asks for the tools."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CallRequest(ServerRequest):
+    """Asks for a call of a tool, by its server's name for it."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+def resolve(request: ServerRequest, value: object) -> None:
+    """Answer a request, if somebody still waits."""
+    if not request.outcome.done():
+        request.outcome.set_result(value)
+
+
+def refuse(request: ServerRequest, error: Exception) -> None:
+    """Let a request fail, if somebody still waits."""
+    if not request.outcome.done():
+        request.outcome.set_exception(error)
+
 
 START_S = 30.0
 """Seconds that a server may take to start, or to be reached."""
@@ -251,3 +300,34 @@ def _why(error: BaseException) -> str:
 
 
 _FIX = "Look at its configuration; prefect-swarm doctor --mcp FILE tries each server."
+
+
+@dataclass(slots=True)
+class _Shared:
+    owner: ServerOwner
+    users: int = 0
+
+
+_by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Shared]] = WeakKeyDictionary()
+
+
+@asynccontextmanager
+async def owned(endpoint: McpEndpoint, at_once: int) -> AsyncGenerator[ServerOwner]:
+    """Yield the owner of a server in this loop; the server starts with the first request.
+
+    Args:
+        endpoint: The server; the same configuration is the same server.
+        at_once: Calls that it gets at once; what the first user asks for counts.
+    """
+    mine = _by_loop.setdefault(asyncio.get_running_loop(), {})
+    key = endpoint.model_dump_json()
+    if (shared := mine.get(key)) is None:
+        shared = mine[key] = _Shared(ServerOwner(endpoint, at_once))
+    shared.users += 1
+    try:
+        yield shared.owner
+    finally:
+        shared.users -= 1
+        if not shared.users:
+            del mine[key]
+            await shared.owner.close()

@@ -11,8 +11,7 @@ from ...blocks import McpServer
 from ...errors import InputError
 from ...text_files import read_text
 from .configuration import McpEndpoint, read_servers, server_of
-from .written.forms import folder_variables
-from .written.naming import slugs
+from .written import folder_variables, slugs
 
 __all__ = ["servers_named"]
 

@@ -1,9 +1,10 @@
-"""The toolset that agents have of a server: each request goes to the server's owner."""
+"""One server is one toolset: each request goes to the server's owner."""
 
 from __future__ import annotations
 
 import logging
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pydantic_ai.exceptions import ToolFailed
@@ -13,12 +14,13 @@ from pydantic_core import SchemaValidator, core_schema
 
 from ...errors import ToolsetError
 from ..limits import ToolLimits
+from ..source import Toolset, ToolsetUse
 from .configuration import McpEndpoint
 from .described import ToolList
-from .owner import ServerOwner
-from .owners import owned
+from .owner import ServerOwner, owned
 
-__all__ = ["McpToolset"]
+__all__ = ["McpSource", "McpToolset"]
+
 
 _logger = logging.getLogger("prefect_swarm.toolsets")
 
@@ -98,3 +100,30 @@ class McpToolset(AbstractToolset[None]):
         if self._owner is None:
             raise ToolsetError(f"The toolset {self.id} isn't open.", "Use it within async with.")
         return self._owner
+
+
+@dataclass(frozen=True, slots=True)
+class McpSource:
+    """A server of a configuration."""
+
+    endpoint: McpEndpoint
+    limits: ToolLimits = field(default_factory=ToolLimits)
+
+    @property
+    def name(self) -> str:
+        """The server's name."""
+        return self.endpoint.name
+
+    @property
+    def about(self) -> str:
+        """What its configuration says of it; "" if only its tools can say."""
+        return self.endpoint.about
+
+    @property
+    def server(self) -> str:
+        """The server's name: calls of all agents are bounded together."""
+        return self.endpoint.name
+
+    def toolset(self, use: ToolsetUse) -> Toolset:  # noqa: ARG002 - the same for all
+        """Return a toolset that shares the server with all others of this event loop."""
+        return McpToolset(self.endpoint, self.limits)

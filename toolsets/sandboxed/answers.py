@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...gates.sandbox import ProgramResult, SandboxLimits
 from ...inputs.limits import size
-from ...quoting.quotes import PromptPart, Quote, with_quotes
+from ...quoting import PromptPart, Quote, with_quotes
 from ...text import clean, one_line, whole_characters
 from .job import CallOutcome
 

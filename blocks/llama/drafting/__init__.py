@@ -1,5 +1,4 @@
 """Guessing what a model writes next, so that several tokens are computed together.
 
 Guesses from what a text repeats (`lookup`). Pure.
-May be imported by `blocks.llama`.
 """

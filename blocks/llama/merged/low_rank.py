@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..gguf_header import Tensor
+from ..gguf import Tensor
 from ..requantised.tensor_types import type_name
 from .q8_0 import Matrix
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ....errors import ModelError
-from ..gguf import read_reals, read_tensors
-from ..gguf_header import Tensor
+from ..gguf import Tensor, read_reals, read_tensors
 from ..requantised.tensor_types import bytes_of, type_name
 from .low_rank import FLOATS, LowRankChange, added, changes_of
 from .q4_1 import numbers_of

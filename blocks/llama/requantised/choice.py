@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..gguf_header import Tensor
+from ..gguf import Tensor
 from .kernels import Processor, slow_types
 from .tensor_types import TYPES, bytes_of, is_matrix, type_name
 

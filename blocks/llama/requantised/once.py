@@ -10,8 +10,7 @@ from pathlib import Path
 from ....errors import ModelError
 from ....files import owner_only, replace_atomically, require_room, storage_error
 from ..adapter import source_of
-from ..gguf import check_model_file, read_tensors
-from ..gguf_header import last_tensor
+from ..gguf import check_model_file, last_tensor, read_tensors
 from .tensor_types import bytes_of
 
 __all__ = ["is_whole", "make_once", "write_whole"]

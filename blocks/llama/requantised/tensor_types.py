@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
-from ..gguf_header import Tensor
+from ..gguf import Tensor
 
 __all__ = ["TYPES", "TensorType", "bytes_by_type", "bytes_of", "is_matrix", "type_name"]
 

@@ -2,12 +2,10 @@
 
 `estimate`, `budget` and `unloading` decide, `model_memory` holds the engines that wait or are
 loaded.
-May be imported by `blocks.llama` and `cli`.
 """
 
 from .budget import memory_budget
-from .model_memory import MemoryUser, ModelMemory, model_memory
-from .unloading import MemoryUse, Resident
+from .model_memory import MemoryUse, MemoryUser, ModelMemory, Resident, model_memory
 
 __all__ = [
     "MemoryUse",

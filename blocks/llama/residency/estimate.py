@@ -9,7 +9,7 @@ from ..api import BATCH_TOKENS, EngineConfig
 from ..gguf import read_numbers, read_strings
 from ..limits import model_shape, weight_bytes
 from ..sizing import CONTEXT_STEP, cached_as
-from .unloading import MemoryUse
+from .model_memory import MemoryUse
 
 __all__ = ["compute_bytes", "estimate"]
 

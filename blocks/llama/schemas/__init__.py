@@ -2,7 +2,6 @@
 
 What a schema allows is not widened without need. What a grammar can't say (`pattern`, `not`, long
 bounds) is left to whoever validates the value.
-May be imported by `blocks.llama` and `serve`.
 """
 
 from .convert import schema_grammar, schema_rule

@@ -6,15 +6,40 @@ import json
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
+from urllib.parse import unquote
 
 from ....errors import InputError
-from .containers import array, fields_of, mapping, other_key, structure
+from ....text import count_in
+from .containers import array, fields_of, integer, mapping, number, other_key, string, structure
 from .merging import Schema, TooLargeError, asserts, merged, unsayable
-from .pointers import found_at
 from .rules import Rules, choice, json_text
-from .scalars import integer, number, string
 
-__all__ = ["schema_grammar", "schema_rule"]
+__all__ = ["found_at", "schema_grammar", "schema_rule"]
+
+
+def found_at(document: Any, reference: str) -> Any:
+    """Return the part of a document that `#/…` leads to.
+
+    Raises:
+        InputError: It leads nowhere, or out of the document.
+    """
+    if reference != "#" and not reference.startswith("#/"):
+        raise unsayable(f"$ref {reference!r} leads out of it")
+    found = document
+    for part in reference.split("/")[1:]:
+        key = unquote(part).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict) and key in found:
+            found = cast("dict[str, Any]", found)[key]
+        elif (
+            isinstance(found, list)
+            and (at := count_in(key)) is not None
+            and at < len(cast("list[Any]", found))
+        ):
+            found = cast("list[Any]", found)[at]
+        else:
+            raise unsayable(f"$ref {reference!r} leads nowhere")
+    return found
+
 
 _MOST_DEPTH = 60
 _OF_NONSENSE = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError

@@ -2,5 +2,4 @@
 
 `table` is what is stored, `timing` measures, `measuring` says when. What follows from a table is
 decided in `blocks/llama/sizing.py`.
-May be imported by `blocks.llama` and `cli`.
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..api import EngineConfig
 from ..native import BatchToken, Native
 from ..sizing import MOST_SLOTS
-from ..threads.foreign_load import LoadSample, take_sample, was_quiet
+from ..threads import LoadSample, take_sample, was_quiet
 
 __all__ = ["agreed", "time_texts"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, Literal
 
-from ....quoting.quotes import Quote, called, with_quotes
+from ....quoting import Quote, called, with_quotes
 from ..api import LocalTool, LocalToolCall, Message
 
 __all__ = [

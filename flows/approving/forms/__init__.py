@@ -1,5 +1,4 @@
 """What a run asks a person, as a form in the Prefect UI, and what comes back of it.
 
 `fields`, `plan_box` and `reading` are pure; `server` and `pausing` talk to the Prefect server.
-May be imported by `flows` and `cli`.
 """

@@ -9,9 +9,15 @@ from itertools import product
 
 from ....errors import InputError
 from ..parsing.pattern import Pattern, StepPattern
-from .chance import seeded_random
-from .draw import ExampleChoices, draw_choices
-from .limits import name_problem, objective_problem, plan_problem, prompt_problem
+from .draw import (
+    ExampleChoices,
+    draw_choices,
+    name_problem,
+    objective_problem,
+    plan_problem,
+    prompt_problem,
+    seeded_random,
+)
 from .marked import MarkedText
 from .render import Renderer
 

@@ -23,8 +23,8 @@ from typing import Literal
 from ....errors import InputError
 from ..noise.apply import add_noise
 from ..parsing.pattern import Pattern
-from .chance import seeded_random
 from .corpus import patterns
+from .draw import seeded_random
 from .expand import Expansion, MisfitError, expand
 from .two_requests import combine_requests
 

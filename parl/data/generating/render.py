@@ -6,10 +6,9 @@ import random
 import re
 from collections.abc import Mapping
 
-from ..noise.imperatives import IMPERATIVES
+from ..noise.wording import IMPERATIVES
 from ..parsing.template import Alternatives, Template, TemplateSlot
-from .chance import seeded_random
-from .draw import ExampleChoices, Value
+from .draw import ExampleChoices, Value, seeded_random
 from .filters import change, has_capital, pick, separator
 from .marked import MarkedText
 

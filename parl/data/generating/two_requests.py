@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 import re
 
+from .draw import objective_problem, plan_problem
 from .expand import Expansion, MisfitError
-from .limits import objective_problem, plan_problem
 from .marked import MARK, MarkedText
 
 __all__ = ["combine_requests"]

@@ -10,7 +10,6 @@ import random
 from collections.abc import Callable
 
 from ..generating.marked import MarkedText
-from .rewording import lower_case, mistype, shorten, shout, swap_spelling
 from .surroundings import (
     add_small_talk,
     add_thanks,
@@ -19,6 +18,7 @@ from .surroundings import (
     break_lines,
     drop_end_mark,
 )
+from .wording import lower_case, mistype, shorten, shout, swap_spelling
 
 __all__ = ["NOISE_FUNCTIONS", "PLAIN_SHARE", "NoiseFunction", "add_noise"]
 

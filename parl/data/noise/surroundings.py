@@ -7,7 +7,7 @@ import re
 
 from ..generating.marked import MARK, MarkedText
 from .distractors import AFTER, ANYWHERE, BEFORE
-from .imperatives import DETERMINERS, IMPERATIVES, NOUNS
+from .wording import DETERMINERS, IMPERATIVES, NOUNS
 
 __all__ = [
     "add_small_talk",

@@ -1,4 +1,1 @@
-"""Pattern and word files as data, with each mistake named by its line. Pure.
-
-May be imported by `parl.data`.
-"""
+"""Pattern and word files as data, with each mistake named by its line. Pure."""

@@ -1,20 +1,67 @@
-"""Read pattern files: blocks of `kind`, `with`, `ask` and `step` lines, split by blank lines."""
+"""Read the blocks of a pattern, and its `step` lines."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....errors import InputError
 from .lists import WordList, line_error
 from .pattern import Pattern, StepPattern, Variable
-from .rules import check_slots
-from .steps import read_step
 from .template import Template, TemplateError, parse_template
-from .variables import read_variable
+from .variables import check_slots, read_variable
 
-__all__ = ["read_patterns"]
+__all__ = ["read_patterns", "read_step"]
+
+
+_LATER = " // "
+_STEP = re.compile(
+    r"(?P<label>[a-z][a-z0-9_]*)(?:\[(?P<loop>[a-z][a-z0-9_]*(?:\s*,\s*[a-z][a-z0-9_]*)*)"
+    r"(?P<chain>\+)?\])?\s*=\s*(?P<agent>.+?):\s+(?P<prompt>.+?)"
+    r"(?:\s+<\s+(?P<needs>[a-z][a-z0-9_]*(?:\s*,\s*[a-z][a-z0-9_]*)*))?"
+)
+
+
+def read_step(
+    line: str, number: int, variables: Mapping[str, Variable], labels: Collection[str]
+) -> StepPattern:
+    """Read a line without its `step`; `labels` are those of the earlier steps.
+
+    Raises:
+        TemplateError: It names an unknown step or variable, or breaks a rule.
+    """
+    match = _STEP.fullmatch(line)
+    if match is None:
+        raise TemplateError(f"{line[:40]!r} is not a step")
+    if match["label"] in labels:
+        raise TemplateError(f"step {match['label']} is defined twice")
+    loop_variables = tuple(
+        _root_of(name, variables) for name in re.findall(r"\w+", match["loop"] or "")
+    )
+    needs = tuple(re.findall(r"\w+", match["needs"] or ""))
+    if unknown := [need for need in needs if need not in labels]:
+        raise TemplateError(f"it needs {unknown[0]}, which is not a step before it")
+    prompt_text, _, later_text = match["prompt"].partition(_LATER)
+    if later_text and not match["chain"]:
+        raise TemplateError("only a chain, `[x+]`, has a prompt for its later steps")
+    agent, prompt = parse_template(match["agent"]), parse_template(prompt_text)
+    for template in (agent, prompt):
+        check_slots(template, variables, loop_variables)
+    later_prompt = parse_template(later_text) if later_text else prompt
+    if later_text:
+        check_slots(later_prompt, variables, loop_variables, later=True)
+    is_chain = bool(match["chain"])
+    return StepPattern(
+        match["label"], loop_variables, is_chain, agent, prompt, later_prompt, needs, number
+    )
+
+
+def _root_of(name: str, variables: Mapping[str, Variable]) -> str:
+    if name not in variables or not variables[name].is_plural:
+        raise TemplateError(f"{name} is not a variable with several entries")
+    return variables[name].root
+
 
 _FIXES = {
     "kind": "Write `kind name` once a block, the name in snake_case.",

@@ -1,13 +1,4 @@
-"""A plan as numbered lines, the form in which a local model writes it.
-
-    1. Physicist: Explain how a heat pump moves heat
-    2. Economist [trusts only figures]: Say what a heat pump costs over ten years
-    3. Judge: Weigh both and advise a house owner (needs 1, 2)
-
-A line with a new name is `create_subagent(name, system_prompt)`, the prompt made from the words in
-brackets; every line is `assign_task(agent, prompt)` with the earlier lines that it needs. So agents
-exist before they are assigned and a step needs only earlier ones, whatever a model writes.
-"""
+"""A plan as numbered lines, the form in which a local model writes it."""
 
 from __future__ import annotations
 
@@ -18,10 +9,10 @@ from typing import Any
 
 from ....errors import PlanError
 from ....task_ir import Agent, PlanRules, TaskIR, final_step, parse_plan
-from .capitals import CAPITALS
-from .output_kind import output_kind
+from .repair import output_kind
 
 __all__ = [
+    "CAPITALS",
     "GRAMMAR_STEPS",
     "WORDS",
     "asked_in",
@@ -32,6 +23,47 @@ __all__ = [
     "system_prompt",
     "write_lines",
 ]
+
+
+# From Latin to Mongolian, and Vietnamese. Between them are capitals that hardly any text has, and
+# whose bytes a model would take where it is let.
+_ALPHABETS = ((0xC0, 0x17F), (0x370, 0x1DFF), (0x1EA0, 0x1EFF))
+_OTHERS = r"\u3041-\ua4cf\uac00-\ud7a3"
+"""Japanese, Chinese, Yi and Korean."""
+
+
+def _ranges(code_points: Iterable[int]) -> Iterable[tuple[int, int]]:
+    """Join ascending numbers that follow one another."""
+    first = last = None
+    for code_point in code_points:
+        if first is None or last is None:
+            first = last = code_point
+        elif code_point == last + 1:
+            last = code_point
+        else:
+            yield first, last
+            first = last = code_point
+    if first is not None and last is not None:
+        yield first, last
+
+
+def _begins(code_point: int) -> bool:
+    return chr(code_point).isalpha() and not chr(code_point).islower()
+
+
+def _capitals() -> str:
+    code_points = (n for first, last in _ALPHABETS for n in range(first, last + 1))
+    found = _ranges(filter(_begins, code_points))
+    return "A-Z" + "".join(f"\\u{first:04x}-\\u{last:04x}" for first, last in found) + _OTHERS
+
+
+CAPITALS = _capitals()
+"""Common capitals, and letters of alphabets that have none.
+
+A small model that would rather end its line takes a lone blank, behind which whole words are as
+unlikely to it as single bytes of letters that it never uses. With `ı` or `Ƭ` among the letters it
+took those, and wrote nothing else to the end.
+"""
 
 
 GRAMMAR_STEPS = 14

@@ -1,9 +1,4 @@
-"""The planner of a model file that was trained to plan: lines, samples, a score and repairs.
-
-Its adapter is applied here and nowhere else, and its plans are repaired where the objective leaves
-no doubt. Where the first plan scores below the threshold, all further ones are written at once, as
-one batch of tokens, and the best is taken by its score and by how many have its graph.
-"""
+"""The planner of a model file that was trained to plan: lines, samples, a score and repairs."""
 
 from __future__ import annotations
 
@@ -14,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic_ai.direct import model_request
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelRequest, SystemPromptPart, UserPromptPart
 from pydantic_ai.models import Model
 
 from ....blocks.llama.model import LlamaCppSettings
@@ -24,12 +19,24 @@ from ...usage import usage_of
 from ..conversation import EXCERPT, checked_objective
 from ..protocol import PlanContext, PlanDraft
 from .line_format import GRAMMAR_STEPS, grammar, read_lines, repetition_reason
-from .prompts import trained_messages
 from .repair import repair_plan
-from .score import score
-from .selection import AGREED, Choice, PlanCandidate, describe_selection, select_plan
+from .score import AGREED, Choice, PlanCandidate, describe_selection, score, select_plan
 
-__all__ = ["SAMPLES", "THRESHOLD", "AdapterDraft", "AdapterPlanner"]
+__all__ = ["SAMPLES", "THRESHOLD", "TRAINED", "AdapterDraft", "AdapterPlanner", "trained_messages"]
+
+
+TRAINED = "Split the objective into steps."
+"""All that a model is told that was trained to plan: it has the rest from its training."""
+
+
+def trained_messages(objective: str) -> list[ModelMessage]:
+    """Return the conversation whose next turn is a trained model's plan; no examples.
+
+    Training writes its prompts with this, so that a model is asked as it was taught.
+    """
+    lines = (" ".join(line.split()) for line in objective.strip().splitlines())
+    return [ModelRequest([SystemPromptPart(TRAINED), UserPromptPart("\n".join(lines))])]
+
 
 SAMPLES = 6
 """The most plans that are written for an objective."""

@@ -1,11 +1,4 @@
-"""How good a plan looks for its objective, by counting words: cheap, and the same on every machine.
-
-    score = (0.4 + 0.6 * covered) * (0.3 + 0.7 * separate)
-            * (1 - repeated) * (1 - stray) * (1 - invented) * (1 - 0.5 * idle)
-            * (0.5 if lumped else 1) * (0.6 if unlinked else 1)
-
-Every term lies in 0..1. A plan below a threshold is worth sampling again; none is refused.
-"""
+"""How good a plan looks for its objective, and which of several is taken. Counts words. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +8,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ....task_ir import Step, TaskIR
-from .coverage import Reading, list_coverage
-from .enumerations import Listing, lists, sentences
-from .vocabulary import TASK, every_token, is_request, tokens, words
+from .coverage import (
+    TASK,
+    Listing,
+    Reading,
+    every_token,
+    is_request,
+    list_coverage,
+    lists,
+    sentences,
+    tokens,
+    words,
+)
 
-__all__ = ["PlanScore", "score", "words"]
+__all__ = [
+    "AGREED",
+    "Choice",
+    "Graph",
+    "PlanCandidate",
+    "PlanScore",
+    "best_index",
+    "describe_selection",
+    "graph",
+    "score",
+    "select_plan",
+    "words",
+]
+
 
 # Words of the plan itself, beside those for work.
 _SAYABLE = TASK | words("after against among between best case claim given most together within")
@@ -219,3 +234,95 @@ def _stutters(prompt: str) -> bool:
 
 def _share(part: int, whole: int, empty: float = 0.0) -> float:
     return part / whole if whole else empty
+
+
+Graph = tuple[tuple[str, ...], ...]
+"""What each step of a plan needs, in the order of steps."""
+
+AGREED = 0.5
+"""What it adds to a plan's score, with an adapter, if all plans have its graph.
+
+By measurement: `benches/planning/choice.py`.
+"""
+
+
+@dataclass(frozen=True)
+class PlanCandidate:
+    """One plan that was written.
+
+    Attributes:
+        text: What the model wrote, cut to 2,000 characters.
+        plan: The plan, or None where it could not be read.
+        score: The plan's score.
+        repairs: What was changed in the plan after it was read, a clause each.
+        error: Why it could not be read.
+    """
+
+    text: str
+    plan: TaskIR | None = None
+    score: PlanScore | None = None
+    repairs: tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The plan that is taken.
+
+    Attributes:
+        repairs: What was changed in the plan after the model wrote it, a clause each.
+        alike: How many of those written have its graph, itself included.
+    """
+
+    plan: TaskIR
+    score: PlanScore
+    repairs: tuple[str, ...]
+    alike: int
+
+
+def select_plan(candidates: Sequence[PlanCandidate], agreed: float = 0.0) -> Choice | None:
+    """Return the plan with the most of score + `agreed` · share of plans that have its graph.
+
+    A model that writes the same graph again and again, less greedily each time, is mostly right
+    about it: self-consistency (Wang et al., 2023, arXiv:2203.11171).
+
+    Returns:
+        The choice; None where no plan can be read.
+    """
+    found = [
+        (candidate.plan, candidate.score, candidate.repairs)
+        for candidate in candidates
+        if candidate.plan is not None and candidate.score is not None
+    ]
+    if not found:
+        return None
+    graphs = [graph(plan) for plan, _, _ in found]
+    scores = [score.value for _, score, _ in found]
+    place = best_index(scores, graphs, agreed / len(candidates))
+    return Choice(*found[place], graphs.count(graphs[place]))
+
+
+def best_index(scores: Sequence[float], graphs: Sequence[Graph], vote: float) -> int:
+    """Return the place of the most of score + `vote` for each plan of the same graph.
+
+    Of plans that have as much, the one with the fewest steps is taken, then the one written first.
+    """
+    alike = Counter(graphs)
+
+    def worth(place: int) -> tuple[float, int]:
+        return scores[place] + vote * alike[graphs[place]], -len(graphs[place])
+
+    return max(range(len(graphs)), key=worth)
+
+
+def describe_selection(candidates: Sequence[PlanCandidate], alike: int) -> str:
+    """Say in a line what a plan was chosen from; `alike` is the choice's."""
+    if len(candidates) == 1:
+        return "first plan"
+    scores = (f"{each.score.value:.2f}" if each.score else "unreadable" for each in candidates)
+    return f"best of {', '.join(scores)}; {alike} of {len(candidates)} have its graph"
+
+
+def graph(plan: TaskIR) -> Graph:
+    """Return what each step needs, in the order of steps, without a word of what they say."""
+    return tuple(step.depends_on for step in plan.steps)

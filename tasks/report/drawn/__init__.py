@@ -1,7 +1,6 @@
 """Drawings of a run as SVG: its graph, its timeline, and what it cost. Pure.
 
 A drawing stands alone: it has its own colours, and fetches nothing.
-May be imported by `tasks`, `flows` and `cli`.
 """
 
 from __future__ import annotations

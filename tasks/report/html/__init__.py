@@ -1,7 +1,4 @@
-"""A run's pages as one HTML document, or as a part of a notebook, that fetches nothing. Pure.
-
-May be imported by `tasks`, `flows` and `cli`.
-"""
+"""A run's pages as one HTML document, or as a part of a notebook, that fetches nothing. Pure."""
 
 from __future__ import annotations
 

@@ -2,26 +2,80 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ....text import dollars, duration, plural
 from ..drawn import costs_svg, graph_svg, timeline_svg
 from ..drawn.costs import costs_says
-from ..drawn.labels import finished, harmless, safe
+from ..drawn.labels import amount, finished, harmless, safe
 from ..drawn.look import DARK, LIGHT, SIGNS
 from ..page import Block, Drawing, Page, Paragraph, Ref, Section, Strong
-from ..view import RunView
-from .bounded import cut_pages
-from .coloured import coloured
-from .prose import prose
-from .summary import facts_of, sign_of, step_line
+from ..view import RunView, StepView
+from .prose import coloured, cut_pages, prose
 
-__all__ = ["MOST_CHARS", "fragment_html", "page_html", "report_html"]
+__all__ = [
+    "MOST_CHARS",
+    "Fact",
+    "facts_of",
+    "fragment_html",
+    "page_html",
+    "report_html",
+    "sign_of",
+    "step_line",
+]
+
+
+_SIGNS = {"completed": "succeeded", "partial": "ready", "passed": "succeeded", "error": "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A figure of the head; `small` stands below it."""
+
+    name: str
+    value: str
+    small: str = ""
+
+
+def facts_of(view: RunView) -> list[Fact]:
+    """Return the figures that a reader wants first."""
+    counts = Counter(step.status for step in view.steps)
+    shown = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+    facts = [Fact("Steps", f"{len(view.steps):,}", shown)]
+    if view.metrics is not None:
+        path = f"critical path {duration(view.metrics.critical_path_s)}"
+        facts.append(Fact("Time", duration(view.metrics.makespan_s), path))
+        wide = f"parallelism {view.metrics.parallelism:.2f}"
+        facts.append(Fact("Speedup", f"{view.metrics.speedup:.2f}×", wide))
+    cost = view.cost
+    facts.append(Fact("Tokens", amount(cost.tokens), plural(cost.calls, "call")))
+    if cost.money_usd is not None:
+        facts.append(Fact("Cost", dollars(cost.money_usd)))
+    return facts
+
+
+def sign_of(status: str) -> str:
+    """Return the status of a step whose sign a run's status or a gate's verdict has."""
+    return _SIGNS.get(status, status)
+
+
+def step_line(step: StepView) -> str:
+    """Say in a few words what a step took."""
+    tries = step.result.attempts
+    if not tries:
+        return step.status
+    worked = duration(sum(attempt.duration_s for attempt in tries))
+    again = f", {len(tries)} attempts" if len(tries) > 1 else ""
+    critical = ", critical path" if step.result.critical else ""
+    return f"{step.status} in {worked}{again}{critical}"
+
 
 MOST_TITLE = 400
 MOST_CHARS = 4_000_000

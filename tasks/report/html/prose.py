@@ -1,19 +1,119 @@
-"""Markdown that a model wrote, as HTML that runs nothing and fetches nothing. Pure."""
+"""Texts that a model wrote, as bounded HTML that runs nothing and fetches nothing. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from markupsafe import Markup
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import (
+    get_lexer_by_name,  # pyright: ignore[reportUnknownVariableType]
+)
+from pygments.util import ClassNotFound
 
 from ....text import one_line
 from ..drawn.labels import harmless
+from ..page import Block, Page, Quoted, Section
 
-__all__ = ["prose"]
+__all__ = ["coloured", "cut_pages", "prose"]
+
+
+_LEAST = 200
+
+
+def cut_pages(pages: Sequence[Page], budget: int, longest: int) -> list[Page]:
+    """Cut quoted texts until all of them together have at most `budget` characters.
+
+    Short texts stay whole: the longest are cut, to the same length. At least 200 characters stay
+    of each. What is cut says so.
+
+    Args:
+        pages: The pages, of which those that come first have no advantage.
+        budget: Characters of all quoted texts.
+        longest: Characters of one at most.
+    """
+    lengths = sorted(
+        len(block.text) for page in pages for block in _blocks(page) if isinstance(block, Quoted)
+    )
+    limit = max(_LEAST, min(longest, _limit(lengths, budget)))
+    return [
+        replace(
+            page,
+            lead=[_cut(block, limit) for block in page.lead],
+            sections=[_cut_section(section, limit) for section in page.sections],
+        )
+        for page in pages
+    ]
+
+
+def _limit(lengths: Sequence[int], budget: int) -> int:
+    """The length that texts can have so that all fit; `lengths` grow."""
+    left = budget
+    for number, length in enumerate(lengths):
+        share = left // (len(lengths) - number)
+        if length > share:
+            return share
+        left -= length
+    return max(lengths, default=0)
+
+
+def _blocks(page: Page) -> Iterable[Block]:
+    yield from page.lead
+    for section in page.sections:
+        yield from section.blocks
+
+
+def _cut_section(section: Section, limit: int) -> Section:
+    return replace(section, blocks=[_cut(block, limit) for block in section.blocks])
+
+
+def _cut(block: Block, limit: int) -> Block:
+    if not isinstance(block, Quoted) or len(block.text) <= limit:
+        return block
+    rest = len(block.text) - limit
+    return replace(block, text=block.text[:limit], left_out=block.left_out + rest)
+
+
+_MOST = 30_000  # characters; colours take longer than all else, and more bytes than the text
+_LINES = {"+": "added", "-": "removed", "@": "place"}
+
+
+def coloured(text: str, language: str) -> Markup:
+    """Return a text as HTML for a `pre`; a language that isn't known is plain."""
+    text = harmless(text)
+    if language == "diff":
+        return Markup("\n").join(map(_line, text.split("\n")))
+    if not language or len(text) > _MOST:
+        return escape(text)
+    try:
+        lexer = _lexer(language)
+    except ClassNotFound:
+        return escape(text)
+    return Markup(highlight(text, lexer, _formatter()).rstrip("\n"))  # noqa: S704 - it escapes
+
+
+def _line(line: str) -> Markup:
+    kind = _LINES.get(line[:1])
+    drawn = escape(line)
+    return Markup('<span class="{}">{}</span>').format(kind, drawn) if kind else drawn
+
+
+@cache
+def _lexer(language: str) -> Any:
+    return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+
+
+@cache
+def _formatter() -> Any:
+    return cast("Any", HtmlFormatter)(nowrap=True, classprefix="k-")
+
 
 _SCHEMES = frozenset({"http", "https", "mailto"})
 _DEEPEST = 6

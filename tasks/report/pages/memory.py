@@ -8,8 +8,7 @@ from ....result import Recall
 from ....text import one_line
 from ..memory import expected_words, memories_words, why_words
 from ..page import Block, Paragraph, Section, Text
-from .bounded import bounded_list, bounded_table
-from .links import ref
+from .parts import bounded_list, bounded_table, ref
 
 __all__ = ["memory_sections", "step_memory"]
 

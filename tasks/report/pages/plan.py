@@ -9,9 +9,8 @@ from ..lines import changed_line
 from ..memory import shown_line
 from ..page import Block, Drawing, Page, Paragraph, Section, Text
 from ..view import RunView, StepView
-from .bounded import MOST_ROWS, bounded_table
-from .links import ref, way
-from .summary import status_line
+from .answer import status_line
+from .parts import MOST_ROWS, bounded_table, ref, way
 
 __all__ = ["plan_page"]
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from ....text import dollars, duration, one_line, plural
-from ..lines import change_line
+from ..lines import change_line, taken_words
 from ..page import Block, Bullets, Page, Paragraph, Section, Strong, Table, Text
-from ..taken import taken_words
 from ..view import AttemptView, RunView, StepView
-from .attempt import attempt_section
-from .bounded import bounded_list, quoted
-from .links import joined, ref, way
+from .attempts import attempt_section
 from .memory import step_memory
+from .parts import bounded_list, joined, quoted, ref, way
 
 __all__ = ["step_page"]
 

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from ....result import Attempt
 from ....text import one_line, plural
 from ..explained import explained_blocks
+from ..lines import taken_line, taken_words
 from ..page import Block, Drawing, Page, Paragraph, Section, Strong, Text
-from ..taken import taken_line, taken_words
 from ..view import RunView, StepView
+from .answer import problem, status_line
 from .attempts import attempts_sections
-from .bounded import bounded_table
-from .figures import figures
-from .links import joined, ref, way
 from .memory import memory_sections
-from .summary import problem, status_line
+from .parts import bounded_table, figures, joined, ref, way
 
 __all__ = ["timeline_page"]
 

@@ -1,4 +1,1 @@
-"""What the memory knows, as pages: of a persona over time, and what a lesson is made of. Pure.
-
-May be imported by `tasks` and `cli`.
-"""
+"""What the memory knows, as pages: of a persona over time, and what a lesson is made of. Pure."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from ....memory.learning.estimate import Tally
+from ....memory.learning.posterior import Tally
 from ....memory.persona.registry import Change, DecisionEvidence, KnownPersona
 from ..page import Block, Bullets, Figure, Figures, Page, Paragraph, Quoted, Section, Table
 from .record import Expectation, PersonaRecord, periods

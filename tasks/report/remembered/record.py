@@ -9,8 +9,7 @@ from itertools import groupby, pairwise
 
 from ....memory.episode import Episode, LogEntry
 from ....memory.learning.beliefs import Beliefs
-from ....memory.learning.estimate import Tally
-from ....memory.learning.posterior import Posterior
+from ....memory.learning.posterior import Posterior, Tally
 
 __all__ = ["Expectation", "Period", "PersonaRecord", "Tried", "periods", "record_of"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from prefect_swarm.blocks.answers.bodies import codes_of, is_page, message_of
+from prefect_swarm.blocks.answers.provider_words import codes_of, is_page, message_of
 
 _EXTRA = {
     "type": "extra_forbidden",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.blocks.answers.ends import ENDS, UNFINISHED, end_of, is_whole, read_end
+from prefect_swarm.blocks.answers.completion import ENDS, UNFINISHED, end_of, is_whole, read_end
 from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models import ModelRequestParameters

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.blocks.answers.stream_calls import CallPiece, CallsApart
+from prefect_swarm.blocks.answers.stream import CallPiece, CallsApart
 from prefect_swarm.blocks.hearing import hear_text
 from prefect_swarm.blocks.limiter.model import LimitedModel
 from provider_server import Reply, provider_server
@@ -147,7 +147,7 @@ def test_arguments_that_go_on_are_not_read_with_each_piece(monkeypatch: pytest.M
         read.append(text)
         return text.endswith("}")
 
-    monkeypatch.setattr("prefect_swarm.blocks.answers.stream_calls.is_json", is_json)
+    monkeypatch.setattr("prefect_swarm.blocks.answers.stream.is_json", is_json)
     calls = CallsApart()
     pieces = ['{"text": "', *["one more word "] * 500, '"}']
     found = [calls.piece(CallPiece(0, "write", text, "call_0")) for text in pieces]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.blocks.answers.bodies import Codes
-from prefect_swarm.blocks.answers.wordings import (
+from prefect_swarm.blocks.answers.provider_words import (
+    Codes,
     is_exhausted,
     is_filtered,
     is_overflow,

@@ -6,7 +6,7 @@ from functools import reduce
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.blocks.limiter.window import Window
+from prefect_swarm.blocks.limiter.limiter import Window
 
 
 def _succeed(window: Window, times: int) -> Window:

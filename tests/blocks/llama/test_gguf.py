@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 from prefect_swarm.blocks.llama import check_model_file, demo_model_path, gguf
 from prefect_swarm.blocks.llama.adapter import SHIPPED_ADAPTER
-from prefect_swarm.blocks.llama.gguf import is_demo_model, read_numbers, read_reals, read_tensors
-from prefect_swarm.blocks.llama.gguf_header import Tensor
+from prefect_swarm.blocks.llama.gguf import (
+    Tensor,
+    is_demo_model,
+    read_numbers,
+    read_reals,
+    read_tensors,
+)
 from prefect_swarm.errors import ModelError
 
 

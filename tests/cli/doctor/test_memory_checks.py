@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prefect_swarm.blocks.llama.residency import MemoryUse, Resident
 from prefect_swarm.blocks.llama.residency.budget import BUDGET_VARIABLE
-from prefect_swarm.cli.doctor.memory_checks import check_model_memory, findings
+from prefect_swarm.cli.doctor.engine_checks import check_model_memory, findings
 from prefect_swarm.flows.options import SwarmOptions
 
 GB = 10**9

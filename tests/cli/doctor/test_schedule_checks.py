@@ -10,7 +10,7 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate
 from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule, RRuleSchedule
-from prefect_swarm.cli.doctor.schedule_checks import Scheduled, findings, read_scheduled
+from prefect_swarm.cli.doctor.prefect_checks import Scheduled, findings, read_scheduled
 from prefect_swarm.flows.batch import swarm_batch
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from prefect_swarm.blocks.llama import EngineConfig, demo_model_path
 from prefect_swarm.blocks.llama.model import LlamaCppModel
-from prefect_swarm.blocks.llama.slot_speeds import measuring, timing
+from prefect_swarm.blocks.llama.slot_speeds import table as measuring
+from prefect_swarm.blocks.llama.slot_speeds import timing
 from prefect_swarm.blocks.llama.slot_speeds.table import SlotTable, table_path, write_table
-from prefect_swarm.cli.doctor.slot_checks import check_slots, measure_again
+from prefect_swarm.cli.doctor.engine_checks import check_slots, measure_again
 from pydantic_ai.models.test import TestModel
 
 _SETTING = "PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS"

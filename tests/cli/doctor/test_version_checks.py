@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 import pytest
-from prefect_swarm.cli.doctor.version_checks import (
+from prefect_swarm.cli.doctor.prefect_checks import (
     check_server_version,
     check_versions,
     misfits,

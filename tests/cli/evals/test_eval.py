@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 from prefect_swarm.blocks.given import name_given
 from prefect_swarm.blocks.models import override_models
-from prefect_swarm.evals.comparison import Comparison
-from prefect_swarm.evals.report import EvalReport
-from prefect_swarm.evals.stored import load_report
+from prefect_swarm.evals.report import Comparison, EvalReport, load_report
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from memory_commands import RUN, WORD, memory_json
 from prefect_swarm import forget
-from prefect_swarm.memory.traces.finding import result_storage
+from prefect_swarm.memory.erasure import result_storage
 
 from ..conftest import Invoke
 
@@ -41,7 +41,7 @@ def home(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (filled / "prefixes" / "model").mkdir(parents=True)
     (filled / "prefixes" / "model" / "aa.prefix").write_bytes(b"tokens")
     (storage := tmp_path / "storage").mkdir()
-    monkeypatch.setattr("prefect_swarm.memory.traces.finding.result_storage", lambda: storage)
+    monkeypatch.setattr("prefect_swarm.memory.erasure.result_storage", lambda: storage)
     nested = json.dumps({"__class__": "prefect_swarm.result.SwarmResult", "run_id": SHORT})
     texts = [
         json.dumps({"result": json.dumps({"text": "a slug"})}),

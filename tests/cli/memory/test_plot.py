@@ -6,7 +6,7 @@ from datetime import UTC
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.cli.memory.plot import plot_lines
+from prefect_swarm.cli.memory.persona import plot_lines
 from prefect_swarm.tasks.report.remembered.record import Expectation, Period
 from rich.cells import cell_len
 

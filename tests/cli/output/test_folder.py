@@ -8,7 +8,7 @@ from typing import Any
 from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.cli.output.folder import artifact_files, left_files, write_folder
+from prefect_swarm.cli.output.files import artifact_files, left_files, write_folder
 from prefect_swarm.output import OutputKind
 from prefect_swarm.result import Cost, Metrics, Planning, StepResult, SwarmResult
 

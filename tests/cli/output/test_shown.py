@@ -20,8 +20,8 @@ from prefect_swarm.cli.output.printing import (
     print_text,
 )
 from prefect_swarm.cli.progress.board import Board
+from prefect_swarm.cli.progress.lines import PlainScreen
 from prefect_swarm.cli.progress.live import draw
-from prefect_swarm.cli.progress.plain import PlainScreen
 from prefect_swarm.cli.progress.session import say
 from prefect_swarm.events.kinds import EndedEvent, RunEvent, TextEvent, ToolEvent
 from prefect_swarm.exit_codes import ExitCode

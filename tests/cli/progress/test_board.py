@@ -7,8 +7,8 @@ from io import StringIO
 
 import pytest
 from prefect_swarm.cli.progress.board import Board, reduce, running_path
+from prefect_swarm.cli.progress.lines import PlainScreen
 from prefect_swarm.cli.progress.live import draw
-from prefect_swarm.cli.progress.plain import PlainScreen
 from prefect_swarm.events.kinds import (
     AnsweredEvent,
     AnsweringEvent,

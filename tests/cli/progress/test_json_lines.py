@@ -7,7 +7,7 @@ import sys
 import threading
 
 import pytest
-from prefect_swarm.cli.progress.json_lines import JsonScreen
+from prefect_swarm.cli.progress.lines import JsonScreen
 from prefect_swarm.events.kinds import ReadyEvent
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm.cli.runs.listing import ListedRun, list_runs
+from prefect_swarm.cli.runs import ListedRun, list_runs
 
 RESULT: dict[str, Any] = {
     "status": "completed",

@@ -6,14 +6,14 @@ from dataclasses import replace
 from io import StringIO
 
 import pytest
-from prefect_swarm.cli.watching.flow_screens import draw_flow
-from prefect_swarm.cli.watching.flow_state import (
+from prefect_swarm.cli.watching.flow_run import (
     FlowSnapshot,
     TaskSnapshot,
     changes,
     flow_code,
     flow_words,
 )
+from prefect_swarm.cli.watching.flow_screens import draw_flow
 from rich.console import Console
 
 DONE = TaskSnapshot("1", "S1 · Ann · attempt 1", "Completed", "COMPLETED", 101.0, 103.5)

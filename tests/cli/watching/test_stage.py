@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.cli.watching.stage import Stage, code_of, stage_of
+from prefect_swarm.cli.watching.following import Stage, code_of, stage_of
 from prefect_swarm.events.kinds import BeganEvent, FinishedEvent, RunEvent
 
 BEGAN = BeganEvent()

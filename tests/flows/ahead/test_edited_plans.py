@@ -8,7 +8,7 @@ from prefect_swarm.approvals.store import Approvals
 from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.approving import asking
 from prefect_swarm.flows.control import RunControl, controlled
-from prefect_swarm.flows.edited.current import current_plan
+from prefect_swarm.flows.edit import current_plan
 from prefect_swarm.runs import find_run
 from provider_runs import planned, serving
 from streamed_plans import LAST_PIECES, OBJECTIVE, Streaming, kinds, steps_asked

@@ -7,8 +7,8 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from prefect_swarm.flows.ahead.listening import plan_reading
 from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.flows.plan_stream import plan_reading
 from prefect_swarm.task_ir import PlanRules
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.events.kinds import RunEvent
-from prefect_swarm.flows.ahead import requests as ahead_requests
-from prefect_swarm.flows.ahead.requests import AheadRequests
-from prefect_swarm.flows.bounds.budget import Budget
+from prefect_swarm.flows import prestart as ahead_requests
+from prefect_swarm.flows.bounds.accounts import Budget
 from prefect_swarm.flows.bounds.ledger import Ledger
 from prefect_swarm.flows.events import ConcurrencyLimits
+from prefect_swarm.flows.prestart import AheadRequests
 from prefect_swarm.result import Usage
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.tasks.subagent.answered_ahead import answer_ahead

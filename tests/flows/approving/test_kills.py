@@ -17,7 +17,7 @@ from held_runs import started as started_script
 from prefect_swarm.approvals.question import Answer
 from prefect_swarm.approvals.store import Approvals
 from prefect_swarm.flows.compile import CompiledPlan, compile_plan
-from prefect_swarm.flows.edited.applied import keep_unchanged
+from prefect_swarm.flows.edit import keep_unchanged
 from prefect_swarm.result import Attempt, StepResult
 from prefect_swarm.runs import RunFolder, find_run
 from ready_scripts import ReadyScript

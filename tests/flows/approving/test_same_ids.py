@@ -19,7 +19,7 @@ from prefect_swarm.flows.resume import resume
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import find_run
 from prefect_swarm.task_ir import parse_plan
-from prefect_swarm.tasks.report.calls import call_lines
+from prefect_swarm.tasks.report.lines import call_lines
 from prefect_swarm.toolsets.marks import marked
 from provider_server import Asked, Reply, provider_server
 from pydantic_ai.toolsets import FunctionToolset

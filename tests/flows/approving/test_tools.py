@@ -16,7 +16,7 @@ from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.flows.stored.paid_again import paid_again
+from prefect_swarm.flows.stored.ledger import paid_again
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import RunFolder, find_run
 from prefect_swarm.task_ir import TaskIR, parse_plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prefect_swarm.flows.batches.keys import line_keys
+from prefect_swarm.flows.batches.output import line_keys
 from prefect_swarm.flows.options import SwarmOptions
 
 OPTIONS = SwarmOptions(model="test")

@@ -26,7 +26,7 @@ from prefect.states import AwaitingRetry, Pending
 from prefect_swarm import SwarmOptions, swarm_batch
 from prefect_swarm.errors import InputError, RunLostError
 from prefect_swarm.flows.batch import BatchSummary
-from prefect_swarm.flows.batches import patience
+from prefect_swarm.flows.batches import running as patience
 from prefect_swarm.flows.batches.output import batch_output
 from pydantic_ai.exceptions import ModelHTTPError
 from scripted import Script, scripted

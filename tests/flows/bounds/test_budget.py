@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import BudgetExceededError
-from prefect_swarm.flows.bounds.budget import (
-    Amount,
-    Budget,
-    Spending,
-    admits,
-)
+from prefect_swarm.flows.bounds.accounts import Amount, Budget, Spending, admits
 
 amounts = st.integers(0, 10_000)
 

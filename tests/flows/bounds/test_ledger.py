@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import BudgetExceededError
-from prefect_swarm.flows.bounds.accounts import Accounts
-from prefect_swarm.flows.bounds.budget import Amount, Budget
+from prefect_swarm.flows.bounds.accounts import Accounts, Amount, Budget
 from prefect_swarm.flows.bounds.ledger import LEAST_ROOM, MOST_ROOM, Ledger
 from prefect_swarm.pricing import Price
 from prefect_swarm.result import Usage

@@ -7,9 +7,13 @@ from typing import Any
 from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.flows.compared.plans import compare_plans
-from prefect_swarm.flows.compared.runs import ComparedRun, compare_runs
-from prefect_swarm.flows.compared.texts import MOST_LINES, compare_texts
+from prefect_swarm.flows.diff import (
+    MOST_LINES,
+    ComparedRun,
+    compare_plans,
+    compare_runs,
+    compare_texts,
+)
 from prefect_swarm.result import Attempt, Cost, StepResult, TakenFrom, Usage
 from prefect_swarm.task_ir import TaskIR, parse_plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import pytest
-from prefect_swarm.flows.edited.applied import steps_written
+from prefect_swarm.flows.edit import steps_written
 from prefect_swarm.result import Planning
 from prefect_swarm.task_ir import TaskIR, parse_plan
 from prefect_swarm.tasks.planner.task import Planned

@@ -11,7 +11,7 @@ from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.flows.compile import CompiledPlan, compile_plan
-from prefect_swarm.flows.edited.unchanged import read_compiled, step_digests, unchanged_steps
+from prefect_swarm.flows.edit import read_compiled, step_digests, unchanged_steps
 from prefect_swarm.task_ir import parse_plan
 
 STEPS: tuple[dict[str, Any], ...] = (

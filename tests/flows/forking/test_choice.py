@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.compile import compile_plan
-from prefect_swarm.flows.edited.unchanged import step_digests
-from prefect_swarm.flows.forking.choice import ForkSource, check_choice, steps_taken_over
+from prefect_swarm.flows.edit import step_digests
+from prefect_swarm.flows.fork import ForkSource, check_choice, steps_taken_over
 from prefect_swarm.task_ir import TaskIR
 
 STEPS: tuple[dict[str, Any], ...] = (

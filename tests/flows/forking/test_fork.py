@@ -17,13 +17,12 @@ from prefect_swarm import fork, resume
 from prefect_swarm.approvals.question import Answer, Question
 from prefect_swarm.approvals.store import Approvals
 from prefect_swarm.errors import InputError, RunNotFoundError
-from prefect_swarm.flows.edited.applied import keep_unchanged
-from prefect_swarm.flows.edited.unchanged import read_compiled
-from prefect_swarm.flows.forking.choice import ForkSource
-from prefect_swarm.flows.forking.python import prepare_fork
+from prefect_swarm.flows.edit import keep_unchanged, read_compiled
+from prefect_swarm.flows.fork import ForkSource
 from prefect_swarm.flows.lock import exclusive
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.flows.stored.paid_again import paid_again
+from prefect_swarm.flows.start_fork import prepare_fork
+from prefect_swarm.flows.stored.ledger import paid_again
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import SwarmResult
 from prefect_swarm.runs import RunFolder, find_run

@@ -10,7 +10,7 @@ import pytest
 from flow_runs import plan_of
 from prefect_swarm import SwarmOptions, fork, resume, swarm, swarm_batch, swarm_flow
 from prefect_swarm.errors import InputError
-from prefect_swarm.flows.given.plans import IN_FOLDER, MOST_BYTES, within_limit
+from prefect_swarm.flows.run_inputs import IN_FOLDER, MOST_BYTES, within_limit
 from prefect_swarm.result import RunFailedError, SwarmResult
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.task_ir import TaskIR

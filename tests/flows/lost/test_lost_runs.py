@@ -15,8 +15,7 @@ from prefect.exceptions import Pause
 from prefect.states import AwaitingRetry
 from prefect_swarm import SwarmOptions, resume, swarm
 from prefect_swarm.errors import InputError, RunLostError, RunNotFoundError
-from prefect_swarm.flows.lost.handing_back import MOST_TIMES, wait_before
-from prefect_swarm.flows.lost.place import HANDED_BACK, RunPlace, lost_error
+from prefect_swarm.flows.lost import HANDED_BACK, MOST_TIMES, RunPlace, lost_error, wait_before
 from prefect_swarm.result import RunFailedError
 from prefect_swarm.runs import RunFolder
 from pydantic_ai.exceptions import ModelHTTPError

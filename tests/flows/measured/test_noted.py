@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.flows.measured.attempt_times import other_samples
-from prefect_swarm.flows.measured.noted import NotedTime
+from prefect_swarm.flows.run_time import NotedTime, other_samples
 from prefect_swarm.tasks.subagent.request import SubagentResult
 
 

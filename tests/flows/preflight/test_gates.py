@@ -10,7 +10,7 @@ import pytest
 from flow_runs import plan_of, run
 from prefect_swarm.errors import GateError
 from prefect_swarm.flows.compile import compile_plan
-from prefect_swarm.flows.preflight.gates import check_gates
+from prefect_swarm.flows.preflight import check_gates
 from prefect_swarm.gates.code.shellcheck import Shellcheck
 from prefect_swarm.gates.sandbox import probe as sandbox_probe
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend

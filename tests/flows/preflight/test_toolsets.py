@@ -11,19 +11,15 @@ import pytest
 from flow_runs import plan_of
 from prefect_swarm import override_toolsets
 from prefect_swarm.errors import InputError, ToolsetError
+from prefect_swarm.flows import preflight as toolsets
 from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.flows.preflight import toolsets
-from prefect_swarm.flows.preflight.toolsets import (
-    catalogue_of_options,
-    check_toolsets,
-    toolsets_of_run,
-)
+from prefect_swarm.flows.preflight import catalogue_of_options, check_toolsets, toolsets_of_run
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.toolsets.catalogue import Catalogue, catalogue_of
 from prefect_swarm.toolsets.given import GivenToolset
 from prefect_swarm.toolsets.limits import ToolLimits
-from prefect_swarm.toolsets.mcp.source import McpSource
+from prefect_swarm.toolsets.mcp.toolset import McpSource
 from prefect_swarm.toolsets.source import ToolsetUse
 from pydantic_ai.toolsets import FunctionToolset
 from raw_servers import context, entry, is_running

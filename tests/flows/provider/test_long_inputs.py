@@ -7,7 +7,7 @@ import re
 import pytest
 from flow_runs import plan_of, steps_of
 from prefect_swarm.result import LeftOut, SwarmResult
-from prefect_swarm.tasks.subagent.text_budget import tokens_of
+from prefect_swarm.tasks.subagent.request import tokens_of
 from provider_runs import prose, run_at, serving
 from provider_server import Asked, ProviderServer, Reply
 from quoted_texts import without_marks

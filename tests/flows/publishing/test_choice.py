@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from prefect_swarm.flows.publishing.choice import every_step_has_page, stands_out
+from prefect_swarm.flows.publishing.pages import every_step_has_page, stands_out
 from prefect_swarm.result import Attempt, StepResult
 
 DONE = StepResult(id="S1", agent="A", prompt="x", status="succeeded")

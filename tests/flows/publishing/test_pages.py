@@ -16,7 +16,7 @@ from prefect.client.schemas.objects import Artifact
 from prefect.exceptions import CancelledRun
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.control import RunControl, controlled
-from prefect_swarm.flows.publishing.choice import MOST_STEP_PAGES
+from prefect_swarm.flows.publishing.pages import MOST_STEP_PAGES
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import RunFailedError

@@ -25,7 +25,7 @@ from prefect_swarm.flows.batch import swarm_batch
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.flows.server_state.cancelling import cancelled_on_server
+from prefect_swarm.flows.server_state.flow_run import cancelled_on_server
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.result import RunFailedError
 from prefect_swarm.runs import RunFolder, find_run

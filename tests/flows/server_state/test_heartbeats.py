@@ -15,7 +15,7 @@ from prefect.settings import get_current_settings
 from prefect.states import Crashed
 from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import InputError
-from prefect_swarm.flows.server_state.heartbeats import HEARTBEAT, send_heartbeat
+from prefect_swarm.flows.server_state.flow_run import HEARTBEAT, send_heartbeat
 from prefect_swarm.settings import SwarmSettings
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel

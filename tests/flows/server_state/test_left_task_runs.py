@@ -20,8 +20,7 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import FlowRunContext
 from prefect.states import Completed, Running
 from prefect.utilities.engine import emit_task_run_state_change_event
-from prefect_swarm.flows.server_state.calls import current_calls
-from prefect_swarm.flows.server_state.left_task_runs import no_task_run_left
+from prefect_swarm.flows.server_state.task_runs import current_calls, no_task_run_left
 from prefect_swarm.runs import find_run
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")

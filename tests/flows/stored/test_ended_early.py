@@ -10,7 +10,7 @@ import pytest
 from prefect_swarm.cli.app import app
 from prefect_swarm.events.kinds import BeganEvent, FinishedEvent, RunEvent
 from prefect_swarm.events.log import EVENTS, opened_log
-from prefect_swarm.flows.stored.ended_early import ended_early
+from prefect_swarm.flows.stored.view import ended_early
 from prefect_swarm.runs import RunFolder, run_id_of
 from typer.testing import CliRunner
 

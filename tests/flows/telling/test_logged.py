@@ -16,7 +16,7 @@ from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
 from prefect.client.schemas.objects import Log
 from prefect.runtime import flow_run
 from prefect_swarm.events.kinds import BeganEvent
-from prefect_swarm.flows.telling.logged import logged
+from prefect_swarm.flows.event_log import logged
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")

@@ -12,7 +12,7 @@ from prefect_swarm.events.kinds import FinishedEvent, RunEvent, TextEvent
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
-from prefect_swarm.flows.telling.streaming import stream
+from prefect_swarm.flows.streaming import stream
 from prefect_swarm.result import RunFailedError, SwarmResult
 from prefect_swarm.runs import find_run
 from pydantic_ai.messages import ModelMessage

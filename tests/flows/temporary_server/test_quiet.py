@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prefect_swarm.flows.temporary_server.quiet import LONGEST_S, STUCK_S, until_quiet
+from prefect_swarm.flows.temporary_server.server import LONGEST_S, STUCK_S, until_quiet
 
 LOOK_S = 0.1
 

@@ -4,14 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.advice.persona_choice import Suggestion, choose_persona, step_rng
-from prefect_swarm.memory.advice.tier_choice import choose_tier, expected_cost
+from prefect_swarm.memory.advice.choice import (
+    Suggestion,
+    choose_persona,
+    choose_tier,
+    expected_cost,
+    step_rng,
+)
 from prefect_swarm.memory.episode import EpisodeKey, LogEntry
 from prefect_swarm.memory.learning.config import LearningConfig
 from prefect_swarm.memory.learning.credit import Credit
-from prefect_swarm.memory.learning.estimate import Tally
 from prefect_swarm.memory.learning.evidence import Evidence, evidence_of, find_change, weigh
-from prefect_swarm.memory.learning.posterior import Posterior, posterior, probability_better
+from prefect_swarm.memory.learning.posterior import Posterior, Tally, posterior, probability_better
 from prefect_swarm.task_ir import TIERS, Tier
 from remembered import episode
 

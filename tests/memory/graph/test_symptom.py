@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.memory.graph.symptom import SYMPTOM_CHARS, symptom_of
+from prefect_swarm.memory.graph.rows import SYMPTOM_CHARS, symptom_of
 
 SAME = [
     (

@@ -10,7 +10,7 @@ from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode, EpisodeKey, LogEntry
 from prefect_swarm.memory.learning.beliefs import Beliefs
 from prefect_swarm.memory.learning.config import LearningConfig
-from prefect_swarm.memory.learning.estimate import ValueEstimate
+from prefect_swarm.memory.learning.posterior import ValueEstimate
 from remembered import episode, gates, logs
 
 PLAIN = LearningConfig(shaping=0.0)

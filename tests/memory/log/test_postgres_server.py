@@ -16,7 +16,7 @@ import pytest
 from prefect_swarm.errors import MemoryStoreError
 from prefect_swarm.memory.episode import Selection
 from prefect_swarm.memory.log.postgres import PostgresLog
-from prefect_swarm.memory.log.postgres_schema import LAYOUT
+from prefect_swarm.memory.log.postgres_database import LAYOUT
 from samples import episode
 
 

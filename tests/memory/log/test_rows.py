@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.memory.episode import Episode
-from prefect_swarm.memory.log.postgres_text import escape_nul, restore_nul
+from prefect_swarm.memory.log.postgres_database import escape_nul, restore_nul
 from prefect_swarm.memory.log.rows import COLUMNS, as_json, episode_of, values_of
 from prefect_swarm.memory.log.sqlite import SqliteLog
 from samples import episodes, full_episode

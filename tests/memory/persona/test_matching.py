@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from persona_book import TEA, Book, persona
 from prefect_swarm.memory.persona.decisions import promote, retire
-from prefect_swarm.memory.persona.model import fits, names_of, shipped_personas
-from prefect_swarm.memory.persona.names import skill
+from prefect_swarm.memory.persona.model import fits, names_of, shipped_personas, skill
 
 SHIPPED = shipped_personas()
 

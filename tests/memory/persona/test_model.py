@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError
-from prefect_swarm.memory.persona.model import Persona, fits, load_persona, load_personas
-from prefect_swarm.memory.persona.names import skill, spelling
+from prefect_swarm.memory.persona.model import (
+    Persona,
+    fits,
+    load_persona,
+    load_personas,
+    skill,
+    spelling,
+)
 
 POET = """\
 name: poet

@@ -7,8 +7,15 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from prefect_swarm.memory.persona.model import SHIPPED, Persona, fits, names_of, shipped_personas
-from prefect_swarm.memory.persona.names import skill, spelling
+from prefect_swarm.memory.persona.model import (
+    SHIPPED,
+    Persona,
+    fits,
+    names_of,
+    shipped_personas,
+    skill,
+    spelling,
+)
 from prefect_swarm.output import OutputKind
 from prefect_swarm.task_ir import TaskType
 

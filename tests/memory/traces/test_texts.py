@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from prefect_swarm.memory.traces.texts import has_any, plain
+from prefect_swarm.memory.erasure import has_any, plain
 
 
 @pytest.mark.parametrize(

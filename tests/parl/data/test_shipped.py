@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prefect_swarm.parl.data.check import check_pattern
-from prefect_swarm.parl.data.generating.chance import seeded_random
 from prefect_swarm.parl.data.generating.corpus import patterns
+from prefect_swarm.parl.data.generating.draw import seeded_random
 from prefect_swarm.parl.data.generating.expand import expand
 from prefect_swarm.parl.data.generating.generate import generate, kinds, split
 from prefect_swarm.parl.data.noise.apply import add_noise

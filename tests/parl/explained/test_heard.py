@@ -16,7 +16,7 @@ from prefect_swarm.events.kinds import (
     WaitEvent,
 )
 from prefect_swarm.measures.stretch import Stretch
-from prefect_swarm.parl.explained.heard import around_steps
+from prefect_swarm.parl.time_breakdown import around_steps
 from run_events import run_events
 
 

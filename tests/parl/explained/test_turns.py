@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from prefect_swarm.gates import GateResult
-from prefect_swarm.parl.explained.turns import turns_of
-from prefect_swarm.parl.explained.walk import Turn
+from prefect_swarm.parl.time_breakdown import Turn, turns_of
 from prefect_swarm.result import Attempt, StepResult
 from prefect_swarm.tool_call import ToolCall
 from run_times import stretch

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from prefect_swarm.measures.stretch import RunTime, Stretch, seconds_by_kind
-from prefect_swarm.parl.explained.walk import Around, explain
+from prefect_swarm.parl.time_breakdown import Around, explain
 from run_times import TimedRun, stretch, timed_runs, turn
 
 

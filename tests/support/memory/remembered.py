@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode, GateOutcome, LogEntry
-from prefect_swarm.memory.learning.reward import reward_of
+from prefect_swarm.memory.learning.credit import reward_of
 
 __all__ = ["episode", "gates", "logs"]
 

@@ -13,9 +13,13 @@ from forked import told_by_fork
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.tasks.planner.explore import exploration_request, notes_in
 from prefect_swarm.tasks.planner.given_inputs import notes_of
-from prefect_swarm.tasks.subagent.request import CallLimits, SubagentRequest, SubagentResult
-from prefect_swarm.tasks.subagent.text_budget import tokens_of
-from prefect_swarm.tasks.subagent.tools.loop import ToolLoop
+from prefect_swarm.tasks.subagent.request import (
+    CallLimits,
+    SubagentRequest,
+    SubagentResult,
+    tokens_of,
+)
+from prefect_swarm.tasks.subagent.tool_loop import ToolLoop
 from prefect_swarm.toolsets.catalogue import Catalogue, open_catalogue
 from prefect_swarm.toolsets.given import GivenToolset
 from prefect_swarm.toolsets.marks import marked

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
 from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.tasks.planner.grammar import GrammarPlanner
-from prefect_swarm.tasks.planner.plan_grammar import _up_to, plan_grammar
+from prefect_swarm.tasks.planner.grammar import GrammarPlanner, _up_to, plan_grammar
 from prefect_swarm.tasks.planner.planner import planner_for
 from prefect_swarm.tasks.planner.protocol import PlanContext, PlanDraft
 from prefect_swarm.tasks.planner.written import WrittenPlan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from prefect_swarm.measures.stretch import RunTime
-from prefect_swarm.parl.explained.walk import explain
+from prefect_swarm.parl.time_breakdown import explain
 from prefect_swarm.result import Attempt, Cost, Metrics, StepResult
 from prefect_swarm.tasks.report.explained import (
     explained_blocks,

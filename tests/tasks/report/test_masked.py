@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from prefect_swarm.result import StepResult
-from prefect_swarm.tasks.report.masked import masked
 from prefect_swarm.tasks.report.page import Page, Paragraph, Quoted, Section
+from prefect_swarm.tasks.report.view import masked
 from report_views import busy_view
 
 HIDDEN = "hunter22-correct-horse"

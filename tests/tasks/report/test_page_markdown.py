@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from markdown_it import MarkdownIt
-from prefect_swarm.tasks.report.fitted import fitted_rows
+from prefect_swarm.tasks.report.markdown import fitted_rows
 from prefect_swarm.tasks.report.page import (
     Block,
     Drawing,

@@ -8,8 +8,8 @@ from html import unescape
 import pytest
 from hidden_texts import HIDDEN, LEGITIMATE, STEERING
 from markdown_it import MarkdownIt
+from prefect_swarm.flows.html_report import pages_of
 from prefect_swarm.flows.publishing.pages import listed_as
-from prefect_swarm.flows.reported.html import pages_of
 from prefect_swarm.tasks.report.drawn import graph_svg, timeline_svg
 from prefect_swarm.tasks.report.html import report_html
 from prefect_swarm.tasks.report.html.prose import prose

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prefect_swarm.result import StepResult, TakenFrom
-from prefect_swarm.tasks.report.taken import taken_line, taken_words
+from prefect_swarm.tasks.report.lines import taken_line, taken_words
 
 
 def step(number: int, run: str = "") -> StepResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prefect_swarm.cli.output.table import table_lines
+from prefect_swarm.cli.output.printing import table_lines
 from prefect_swarm.errors import Category
 from prefect_swarm.result import Attempt, StepResult
 from prefect_swarm.tasks.report.timeline import bars, timeline

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
-from prefect_swarm.tasks.report.written import written
+from prefect_swarm.tasks.report.markdown import written
 
 # What a page could be made of: all that Prefect's UIs read, links that nobody marked among it.
 READER = MarkdownIt("gfm-like", {"html": True, "linkify": False})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.task_ir import OutputKind
-from prefect_swarm.tasks.subagent.continuation import cut_mark, joined, resume_point
+from prefect_swarm.tasks.subagent.answer_checks import cut_mark, joined, resume_point
 
 OPEN_BLOCK = "```python\ndef depth() -> int:\n"
 

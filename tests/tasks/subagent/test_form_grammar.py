@@ -11,7 +11,7 @@ from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.gates import gates
 from prefect_swarm.gates.gate import Subject
 from prefect_swarm.task_ir import Form, Output
-from prefect_swarm.tasks.subagent.form_grammar import form_grammar
+from prefect_swarm.tasks.subagent.request_settings import form_grammar
 from pydantic_ai import Agent
 
 ASKED: dict[Form, str] = {

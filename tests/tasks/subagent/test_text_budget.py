@@ -5,12 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.output import StepOutput
-from prefect_swarm.tasks.subagent.request import SubagentRequest, left_out_of, prompt_of
-from prefect_swarm.tasks.subagent.text_budget import (
+from prefect_swarm.tasks.subagent.request import (
     EXPLANATION_TOKENS,
     MARKS_TOKENS,
+    SubagentRequest,
     cut,
     cut_tokens,
+    left_out_of,
+    prompt_of,
     shares,
     tokens_of,
 )

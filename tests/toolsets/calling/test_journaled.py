@@ -26,8 +26,7 @@ from prefect_swarm.errors import (
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.toolsets.calling.journaled import JournaledCalls, calls_of
 from prefect_swarm.toolsets.calling.verdict import AttemptRules
-from prefect_swarm.toolsets.journal.entries import Reserved, last_call_keys
-from prefect_swarm.toolsets.journal.file import CallJournal
+from prefect_swarm.toolsets.journal import CallJournal, Reserved, last_call_keys
 from prefect_swarm.toolsets.limits import ToolLimits
 from prefect_swarm.toolsets.marks import marked
 from pydantic_ai.exceptions import ToolFailed

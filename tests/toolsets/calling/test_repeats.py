@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.toolsets.calling.repeats import MOST_ALIKE, Repeats, repeats
+from prefect_swarm.toolsets.calling.verdict import MOST_ALIKE, Repeats, repeats
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.toolsets.calling.result_text import cut, result_text
+from prefect_swarm.toolsets.calling.shown import cut, result_text
 from pydantic import BaseModel
 from pydantic_ai.messages import BinaryContent, ToolReturn
 

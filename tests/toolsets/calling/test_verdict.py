@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from prefect_swarm.approvals.question import MOST_SHOWN
 from prefect_swarm.text import visible
 from prefect_swarm.toolsets.calling.verdict import WantedCall, question_about
-from prefect_swarm.toolsets.journal.entries import CallKey, JournalState
+from prefect_swarm.toolsets.journal import CallKey, JournalState
 from prefect_swarm.toolsets.marks import marked
 from pydantic_ai.tools import ToolDefinition
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 from prefect_swarm.text import clean
-from prefect_swarm.toolsets.documents.chunks import LEAST_CHUNK, MAX_CHUNK, chunks_of
-from prefect_swarm.toolsets.documents.lines import MAX_LINE, lines_of
+from prefect_swarm.toolsets.documents.chunks import (
+    LEAST_CHUNK,
+    MAX_CHUNK,
+    MAX_LINE,
+    chunks_of,
+    lines_of,
+)
 
 words = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(["word", "x" * 700])
 texts = st.lists(st.sampled_from(["\n", "\n\n", " ", "\t", ""]) | words, max_size=60).map("".join)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prefect_swarm.errors import InputError
 from prefect_swarm.inputs.limits import MAX_FILE_BYTES
-from prefect_swarm.toolsets.documents.folder import file_bytes, file_state, files_below
+from prefect_swarm.toolsets.documents.reading import file_bytes, file_state, files_below
 
 SECRET = b"what lies outside"
 

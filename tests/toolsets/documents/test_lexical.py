@@ -6,8 +6,8 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.toolsets.documents.lexical import LexicalIndex, joined_postings, postings_of
-from prefect_swarm.toolsets.documents.words import word_numbers, words_of
+from prefect_swarm.toolsets.documents.chunks import word_numbers, words_of
+from prefect_swarm.toolsets.documents.library import LexicalIndex, joined_postings, postings_of
 
 texts = st.lists(st.text(st.sampled_from("abc "), max_size=30), max_size=12)
 

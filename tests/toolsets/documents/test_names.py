@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError
-from prefect_swarm.toolsets.documents.folder import file_bytes
 from prefect_swarm.toolsets.documents.names import folder_labels, is_shown, parts_of
+from prefect_swarm.toolsets.documents.reading import file_bytes
 
 pieces = st.sampled_from(["..", ".", "/", "//", "~", "a", "b.md", ".git", "\\", "\0", "\n", "%2e"])
 names = st.lists(pieces | st.text(max_size=6), max_size=8).map("".join)

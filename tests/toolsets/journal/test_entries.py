@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.runs import RunFolder
-from prefect_swarm.toolsets.journal.entries import (
+from prefect_swarm.toolsets.journal import (
+    CallJournal,
     CallKey,
     Committed,
     Entry,
@@ -16,7 +17,6 @@ from prefect_swarm.toolsets.journal.entries import (
     read_entries,
     state_of,
 )
-from prefect_swarm.toolsets.journal.file import CallJournal
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,

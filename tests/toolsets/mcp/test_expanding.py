@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.toolsets.mcp.expanding import UnsetVariableError, expanded
+from prefect_swarm.toolsets.mcp.configuration import UnsetVariableError, expanded
 
 VARIABLES = {"TOKEN": "s3cret", "EMPTY": "", "NESTED": "${TOKEN}"}
 

@@ -16,7 +16,7 @@ from prefect_swarm.schema_check import schema_problem
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, read_servers
 from prefect_swarm.toolsets.mcp.described import ToolList
 from prefect_swarm.toolsets.mcp.owner import ServerOwner
-from prefect_swarm.toolsets.mcp.results import readable_result
+from prefect_swarm.toolsets.mcp.session import readable_result
 from pydantic_ai.exceptions import ToolFailed
 
 

@@ -15,7 +15,7 @@ from mcp_http_server import Heard, http_app, http_server, served_app
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.toolsets.mcp import connection
 from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint
-from prefect_swarm.toolsets.mcp.owners import owned
+from prefect_swarm.toolsets.mcp.owner import owned
 from pydantic_ai.exceptions import ToolFailed
 from raw_servers import context, opened
 from starlette.responses import JSONResponse

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.toolsets.mcp.lines import (
+from prefect_swarm.toolsets.mcp.process import (
     BoundedLines,
     TooLong,
     WholeText,

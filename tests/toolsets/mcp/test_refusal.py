@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.toolsets.mcp.refusal import refusal_text
+from prefect_swarm.toolsets.mcp.address import refusal_text
 
 LOGIN = "`prefect-swarm doctor --mcp FILE --login`"
 

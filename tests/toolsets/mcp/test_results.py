@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mcp.types import CallToolResult
-from prefect_swarm.toolsets.mcp.results import readable_result
+from prefect_swarm.toolsets.mcp.session import readable_result
 from raw_mcp_server import PICTURE
 
 BASE64 = base64.b64encode(PICTURE).decode()

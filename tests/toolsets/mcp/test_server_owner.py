@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, StdioServer
-from prefect_swarm.toolsets.mcp.owner import ServerOwner
-from prefect_swarm.toolsets.mcp.owners import owned
+from prefect_swarm.toolsets.mcp.owner import ServerOwner, owned
 from pydantic_ai.exceptions import ToolFailed
 from raw_mcp_server import FLOOD_BYTES, PICTURE, TOOLS
 from raw_servers import Opened, context, is_running, opened, raw_server

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from pdf_files import pdf_of
 from prefect_swarm.errors import ToolsetError
+from prefect_swarm.toolsets import web
 from prefect_swarm.toolsets.marks import is_acting, is_idempotent
-from prefect_swarm.toolsets.web import source as web
-from prefect_swarm.toolsets.web.source import WebSource
+from prefect_swarm.toolsets.web import WebSource
 from pydantic_ai import _ssrf
 from quoted_texts import without_marks
 from toolset_calls import calls_of, in_loop, use_in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from prefect_swarm.blocks.llama.asking.offered import offered_tools
+from prefect_swarm.blocks.llama.asking import offered_tools
 from prefect_swarm.errors import InputError
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings, ToolOrOutput

@@ -6,8 +6,7 @@ import time
 from typing import Any
 
 from prefect_swarm.blocks.llama import GenerateRequest
-from prefect_swarm.blocks.llama.asking.offered import offered_tools
-from prefect_swarm.blocks.llama.asking.request import to_request
+from prefect_swarm.blocks.llama.asking import offered_tools, to_request
 from prefect_swarm.blocks.profile import EMBEDDED
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prefect_swarm.blocks.llama import GeneratedText
 from prefect_swarm.blocks.llama.api import Finish
-from prefect_swarm.blocks.llama.asking.response import finish_of, parts_of
+from prefect_swarm.blocks.llama.asking import finish_of, parts_of
 from prefect_swarm.blocks.llama.tools import parse_answer
 from pydantic_ai.messages import TextPart, ToolCallPart
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from prefect_swarm.blocks.llama.gguf_header import Tensor
+from prefect_swarm.blocks.llama.gguf import Tensor
 from prefect_swarm.blocks.llama.merged.low_rank import LowRankChange, added, changes_of
 from prefect_swarm.blocks.llama.merged.q8_0 import Matrix, quantised
 from q8_0_numbers import dequantised

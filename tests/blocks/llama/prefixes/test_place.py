@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.blocks.llama import EngineConfig
-from prefect_swarm.blocks.llama.prefixes import PrefixState
-from prefect_swarm.blocks.llama.prefixes.place import stored_prefixes
+from prefect_swarm.blocks.llama.prefixes import PrefixState, stored_prefixes
 
 CONFIG = EngineConfig()
 TOKENS = [1, 2, 3]

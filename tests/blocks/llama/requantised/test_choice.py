@@ -7,7 +7,7 @@ from math import prod
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.blocks.llama.gguf_header import Tensor
+from prefect_swarm.blocks.llama.gguf import Tensor
 from prefect_swarm.blocks.llama.requantised.choice import requantisation_of
 from prefect_swarm.blocks.llama.requantised.tensor_types import TYPES, bytes_of
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from prefect_swarm.blocks.llama.residency.buffers import is_buffer_line, reserved
-from prefect_swarm.blocks.llama.residency.unloading import MemoryUse
+from prefect_swarm.blocks.llama.residency.model_memory import MemoryUse, is_buffer_line, reserved
 
 LOG = """\
 load_tensors:   CPU_Mapped model buffer size =    92.50 MiB

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.blocks.llama.residency.unloading import (
+from prefect_swarm.blocks.llama.residency.model_memory import (
     MemoryUse,
     Resident,
     bytes_of,

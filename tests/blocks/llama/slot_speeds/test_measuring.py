@@ -10,10 +10,13 @@ from prefect_swarm.blocks.llama import EngineConfig, engine_config_for, limits
 from prefect_swarm.blocks.llama.limits import limits_of
 from prefect_swarm.blocks.llama.residency.budget import BUDGET_VARIABLE
 from prefect_swarm.blocks.llama.residency.estimate import estimate
-from prefect_swarm.blocks.llama.slot_speeds import measuring, timing
-from prefect_swarm.blocks.llama.slot_speeds.measuring import known_speeds, measure, measure_if_due
+from prefect_swarm.blocks.llama.slot_speeds import table as measuring
+from prefect_swarm.blocks.llama.slot_speeds import timing
 from prefect_swarm.blocks.llama.slot_speeds.table import (
     SlotTable,
+    known_speeds,
+    measure,
+    measure_if_due,
     read_table,
     table_path,
     write_table,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prefect_swarm.blocks.llama import EngineConfig
 from prefect_swarm.blocks.llama.native import BatchToken, Native
 from prefect_swarm.blocks.llama.slot_speeds.timing import agreed, time_texts
-from prefect_swarm.blocks.llama.threads.foreign_load import LoadSample
+from prefect_swarm.blocks.llama.threads import LoadSample
 
 pytestmark = pytest.mark.model
 

@@ -55,8 +55,8 @@ def test_an_engine_lets_its_threads_follow(
     demo_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from prefect_swarm.blocks.llama import Engine
+    from prefect_swarm.blocks.llama import threads as adapting
     from prefect_swarm.blocks.llama.native import Native
-    from prefect_swarm.blocks.llama.threads import adapting
 
     found: list[int] = []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.blocks.llama.threads.deciding import decide_threads
+from prefect_swarm.blocks.llama.threads import decide_threads
 
 CORES = st.integers(1, 64)
 ANNOUNCED = st.integers(0, 100)

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from prefect_swarm.blocks.llama.threads.foreign_load import (
-    ForeignLoad,
-    busy_seconds,
-    read_busy_seconds,
-)
+from prefect_swarm.blocks.llama.threads import ForeignLoad, busy_seconds, read_busy_seconds
 
 STAT = """\
 cpu  900 90 90 9000 9 9 9 0 0 0

@@ -15,12 +15,13 @@ from prefect_swarm.flows.approving.forms.fields import (
     EACH,
     EDIT,
     REJECT,
+    FormReading,
     PersonForm,
     description_of,
     form_of,
+    read_response,
     schema_of,
 )
-from prefect_swarm.flows.approving.forms.reading import FormReading, read_response
 from prefect_swarm.text import fenced, visible
 
 _FORGED = {

@@ -19,12 +19,12 @@ from prefect.states import Cancelling, Running
 from prefect_swarm.approvals.question import Answer, Question, Verdict
 from prefect_swarm.approvals.store import Approvals
 from prefect_swarm.approvals.waiting import RunWaitingError
-from prefect_swarm.cli.output.asked import question_records
+from prefect_swarm.cli.output.run_details import question_records
 from prefect_swarm.events import read_events
 from prefect_swarm.events.kinds import AnsweredEvent, RunEvent
 from prefect_swarm.flows.approving import asking
-from prefect_swarm.flows.approving.forms import pausing
-from prefect_swarm.flows.approving.forms.kept import kept_forms
+from prefect_swarm.flows.approving.forms import waiting as pausing
+from prefect_swarm.flows.approving.forms.desk import kept_forms
 from prefect_swarm.flows.control import AskPerson, RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm as swarm_in_python

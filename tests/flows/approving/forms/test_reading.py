@@ -16,13 +16,15 @@ from prefect_swarm.flows.approving.forms.fields import (
     EDIT,
     REJECT,
     REJECT_ALL,
+    FormReading,
     PersonForm,
     description_of,
     form_of,
+    plan_json,
+    plan_of_text,
+    read_response,
     schema_of,
 )
-from prefect_swarm.flows.approving.forms.plan_box import plan_json, plan_of_text
-from prefect_swarm.flows.approving.forms.reading import FormReading, read_response
 from prefect_swarm.task_ir import PlanRules, TaskIR
 
 BEFORE = plan_of({"id": "S1"}, {"id": "S2", "depends_on": ["S1"]})

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.parl.data.generating.chance import seeded_random
-from prefect_swarm.parl.data.generating.draw import draw_choices
+from prefect_swarm.parl.data.generating.draw import (
+    draw_choices,
+    name_problem,
+    plan_problem,
+    prompt_problem,
+    seeded_random,
+)
 from prefect_swarm.parl.data.generating.expand import Expansion, MisfitError, draw, expand
-from prefect_swarm.parl.data.generating.limits import name_problem, plan_problem, prompt_problem
 
 from ..conftest import ReadPattern
 

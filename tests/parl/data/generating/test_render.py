@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.parl.data.generating.chance import seeded_random
-from prefect_swarm.parl.data.generating.draw import draw_choices
+from prefect_swarm.parl.data.generating.draw import draw_choices, seeded_random
 from prefect_swarm.parl.data.generating.filters import title
 from prefect_swarm.parl.data.generating.render import Renderer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from prefect_swarm.parl.data.generating.chance import seeded_random
+from prefect_swarm.parl.data.generating.draw import seeded_random
 from prefect_swarm.parl.data.generating.expand import Expansion, MisfitError, draw
 from prefect_swarm.parl.data.generating.two_requests import combine_requests
 

@@ -6,10 +6,11 @@ import random
 import re
 
 import pytest
-from prefect_swarm.parl.data.generating.chance import seeded_random
+from prefect_swarm.parl.data.generating.draw import seeded_random
 from prefect_swarm.parl.data.generating.expand import expand
 from prefect_swarm.parl.data.generating.marked import MarkedText
-from prefect_swarm.parl.data.noise import distractors, rewording, surroundings
+from prefect_swarm.parl.data.noise import distractors, surroundings
+from prefect_swarm.parl.data.noise import wording as rewording
 from prefect_swarm.parl.data.noise.apply import (
     NOISE_FUNCTIONS,
     PLAIN_SHARE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.tasks.planner.adapter.enumerations import Listing, listed_items, lists
+from prefect_swarm.tasks.planner.adapter.coverage import Listing, listed_items, lists
 
 
 def items(listing: Listing) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.planner.adapter.output_kind import output_kind
+from prefect_swarm.tasks.planner.adapter.repair import output_kind
 
 
 @pytest.mark.parametrize(

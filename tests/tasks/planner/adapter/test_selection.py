@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.tasks.planner.adapter.line_format import read_lines
-from prefect_swarm.tasks.planner.adapter.score import score
-from prefect_swarm.tasks.planner.adapter.selection import (
+from prefect_swarm.tasks.planner.adapter.score import (
     PlanCandidate,
     describe_selection,
     graph,
+    score,
     select_plan,
 )
 

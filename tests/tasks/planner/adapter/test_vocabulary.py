@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.planner.adapter.vocabulary import TASK, content, is_request, words
+from prefect_swarm.tasks.planner.adapter.coverage import TASK, content, is_request, words
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode
-from prefect_swarm.tasks.planner.context.earlier import best_plans, earlier_plan
 from prefect_swarm.tasks.planner.context.facts import EarlierPlan
+from prefect_swarm.tasks.planner.context.remembered import best_plans, earlier_plan
 
 
 def attempt(step: str, number: int = 1, **fields: Any) -> Episode:

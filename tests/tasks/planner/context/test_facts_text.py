@@ -15,7 +15,7 @@ from prefect_swarm.tasks.planner.context.facts import (
     TierFact,
 )
 from prefect_swarm.tasks.planner.context.text import MOST_TOKENS, facts_text, room_for
-from prefect_swarm.tasks.subagent.text_budget import tokens_of
+from prefect_swarm.tasks.subagent.request import tokens_of
 
 TEXTS = st.text(max_size=300)
 STEPS = st.builds(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.tasks.planner.context.notes import notes_text
-from prefect_swarm.tasks.subagent.text_budget import tokens_of
+from prefect_swarm.tasks.planner.context.text import notes_text
+from prefect_swarm.tasks.subagent.request import tokens_of
 
 
 def test_each_line_is_quoted() -> None:

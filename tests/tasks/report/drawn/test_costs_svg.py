@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from prefect_swarm.result import Cost
 from prefect_swarm.tasks.report.drawn import costs_svg
+from prefect_swarm.tasks.report.drawn.costs import Spent, by_model, by_step
 from prefect_swarm.tasks.report.drawn.labels import amount, fitted, seconds
-from prefect_swarm.tasks.report.drawn.spent import Spent, by_model, by_step
 from prefect_swarm.tasks.report.view import RunView
 from report_views import HOSTILE, attempt, busy_view, large_view, step, view_of_steps
 

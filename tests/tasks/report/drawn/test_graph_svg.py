@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.tasks.report.drawn import graph_svg
-from prefect_swarm.tasks.report.drawn.alike import alike, without_shortcuts
-from prefect_swarm.tasks.report.drawn.graph import MOST_BOXES
-from prefect_swarm.tasks.report.drawn.layered import lay_out
+from prefect_swarm.tasks.report.drawn.graph import MOST_BOXES, alike, lay_out, without_shortcuts
 from prefect_swarm.tasks.report.drawn.look import SIGNS
 from report_views import HOSTILE, busy_view, large_view, step, view_of_steps
 

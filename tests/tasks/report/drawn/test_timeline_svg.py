@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.measures.stretch import RunTime, Stretch
 from prefect_swarm.tasks.report.drawn import timeline_svg
-from prefect_swarm.tasks.report.drawn.spans import lanes, nice_step
-from prefect_swarm.tasks.report.drawn.timeline import timeline_says
+from prefect_swarm.tasks.report.drawn.timeline import lanes, nice_step, timeline_says
 from report_views import HOSTILE, attempt, busy_view, failed, large_view, step, view_of_steps
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,11 +10,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.flows.reported.html import pages_of
+from prefect_swarm.flows.html_report import pages_of
 from prefect_swarm.tasks.report.html import fragment_html, report_html
-from prefect_swarm.tasks.report.html.bounded import cut_pages
-from prefect_swarm.tasks.report.html.coloured import coloured
-from prefect_swarm.tasks.report.html.prose import prose
+from prefect_swarm.tasks.report.html.prose import coloured, cut_pages, prose
 from prefect_swarm.tasks.report.page import Page, Paragraph, Quoted, Ref, Section, Strong
 from prefect_swarm.tasks.report.view import RunView
 from report_views import (

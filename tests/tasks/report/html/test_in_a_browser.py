@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browsers import SHOWN, browser, opened, serious
-from prefect_swarm.flows.reported.html import pages_of
+from prefect_swarm.flows.html_report import pages_of
 from prefect_swarm.tasks.report.html import fragment_html, report_html
 from report_views import HOSTILE, busy_view, large_view, pages_of_all_blocks
 

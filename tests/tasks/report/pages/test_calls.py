@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from prefect_swarm.result import Attempt, StepResult, ToolCall
-from prefect_swarm.tasks.report.calls import call_lines
+from prefect_swarm.tasks.report.lines import call_lines
 from prefect_swarm.tasks.report.page import Page, Paragraph, Quoted, Table
 from prefect_swarm.tasks.report.page_markdown import page_markdown
 from prefect_swarm.tasks.report.pages.attempts import attempts_sections
-from prefect_swarm.tasks.report.pages.calls import call_blocks, calls_sections
+from prefect_swarm.tasks.report.pages.parts import call_blocks, calls_sections
 
 
 def attempt(*calls: ToolCall) -> Attempt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.memory.episode import LogEntry
-from prefect_swarm.memory.learning.estimate import Tally
+from prefect_swarm.memory.learning.posterior import Tally
 from prefect_swarm.tasks.report.remembered.record import (
     Expectation,
     PersonaRecord,

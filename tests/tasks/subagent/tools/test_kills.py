@@ -15,10 +15,10 @@ from forked import told_by_fork
 from prefect_swarm.errors import UncertainCallError
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.tasks.subagent.request import SubagentRequest
-from prefect_swarm.tasks.subagent.tools.loop import ToolLoop
+from prefect_swarm.tasks.subagent.tool_loop import ToolLoop
 from prefect_swarm.toolsets.catalogue import Catalogue, open_catalogue
 from prefect_swarm.toolsets.given import GivenToolset
-from prefect_swarm.toolsets.journal.entries import Committed, read_entries
+from prefect_swarm.toolsets.journal import Committed, read_entries
 from prefect_swarm.toolsets.marks import marked
 from pydantic_ai.messages import (
     ModelMessage,

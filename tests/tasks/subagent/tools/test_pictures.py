@@ -10,10 +10,10 @@ from uuid import uuid4
 import pytest
 from prefect_swarm.runs import RunFolder
 from prefect_swarm.tasks.subagent.request import SubagentRequest
-from prefect_swarm.tasks.subagent.tools.loop import ToolLoop
+from prefect_swarm.tasks.subagent.tool_loop import ToolLoop
 from prefect_swarm.toolsets.catalogue import Catalogue, open_catalogue
 from prefect_swarm.toolsets.limits import ToolLimits
-from prefect_swarm.toolsets.mcp.source import McpSource
+from prefect_swarm.toolsets.mcp.toolset import McpSource
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
     BinaryContent,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.toolsets.mcp.written.jsonc import parse_jsonc
+from prefect_swarm.toolsets.mcp.written import parse_jsonc
 
 TEXT = st.text() | st.sampled_from(["// a", "/* b */", ",}", '"', "\\", "x,]", "https://x.org"])
 DATA = st.recursive(

@@ -6,7 +6,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.toolsets.mcp.written.naming import slugs
+from prefect_swarm.toolsets.mcp.written import slugs
 
 SLUG = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 NAMES = st.lists(

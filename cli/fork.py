@@ -1,0 +1,209 @@
+"""`prefect-swarm fork` and `prefect-swarm diff`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..flows.diff import ComparedStep, FieldChange, PlanDifference, RunDifference, TextDifference
+from ..result import SwarmResult
+from ..task_ir import TaskIR, is_orchestrated
+from ..text import dollars, duration, one_line, plural
+from .approval.commands import read_edited
+from .command import AsEvents, AsJson
+from .models import check_models
+from .options import OptionChanges
+from .output.printing import print_json, print_section, print_table, print_text
+from .progress.session import check_output, run_and_report, say
+from .resume import RunName
+
+if TYPE_CHECKING:
+    from ..flows.start_fork import PreparedFork
+    from ..runs import RunFolder
+
+__all__ = ["diff", "fork", "print_difference"]
+
+
+_SHOWN = 300  # characters of a value
+
+
+def print_difference(found: RunDifference) -> None:
+    """Print plans, steps, answers and figures of two runs."""
+    print_section(f"Runs {found.runs[0]} and {found.runs[1]}")
+    _print_plan(found.plan)
+    print_section("Steps")
+    print_table(("Step", *found.runs), [_step_row(step) for step in found.steps])
+    print_section("Answers")
+    _print_answers(found.answer)
+    print_section("Figures")
+    print_table(("Figure", *found.runs), list(_figure_rows(found)))
+
+
+def _print_plan(plan: PlanDifference) -> None:
+    print_section("Plans")
+    if plan.is_empty:
+        print_text("They are the same.")
+        return
+    if plan.removed:
+        print_text(f"removed: {', '.join(plan.removed)}")
+    if plan.added:
+        print_text(f"added: {', '.join(plan.added)}")
+    for step in plan.changed:
+        for change in step.changes:
+            _print_change(f"{step.step} ", change)
+    for change in plan.fields:
+        _print_change("", change)
+    if plan.inputs:
+        print_text(f"inputs that differ: {', '.join(plan.inputs)}")
+
+
+def _print_change(place: str, change: FieldChange) -> None:
+    print_text(f"{place}{change.field}")
+    print_text(f"  - {one_line(change.before, _SHOWN)}")
+    print_text(f"  + {one_line(change.after, _SHOWN)}")
+
+
+def _print_answers(answer: TextDifference | None) -> None:
+    if answer is None:
+        print_text("A run that has not ended has none.")
+    elif answer.is_same:
+        print_text("They are the same.")
+    else:
+        print_text("\n".join(answer.lines) or "They differ in white space alone.")
+        if answer.left_out:
+            print_text(f"{answer.left_out:,} more lines differ.")
+        if answer.is_cut:
+            print_text("What comes after their first 2,000 lines wasn't compared.")
+
+
+def _step_row(step: ComparedStep) -> tuple[str, str, str]:
+    return (step.step, _way(step, 0), _way(step, 1))
+
+
+def _way(step: ComparedStep, side: int) -> str:
+    if step.taken_from[side]:
+        return f"taken over from {step.taken_from[side]}"
+    if not step.statuses[side]:
+        return ""
+    if not step.attempts[side]:
+        return step.statuses[side]
+    took = f"{step.tokens[side]:,} tokens, {duration(step.seconds[side])}"
+    return f"{step.statuses[side]}, {one_line(step.models[side], 40)}, {took}"
+
+
+def _figure_rows(found: RunDifference) -> Iterator[tuple[str, str, str]]:
+    yield ("status", *found.statuses)
+    for name, (before, after) in {**found.metrics, **found.cost}.items():
+        if (before, after) != (None, None):
+            yield (_title(name), _figure(name, before), _figure(name, after))
+
+
+def _title(name: str) -> str:
+    return "cost" if name == "money_usd" else name.removesuffix("_s").replace("_", " ")
+
+
+def _figure(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    if name == "money_usd":
+        return dollars(value)
+    if name.endswith("_s"):
+        return duration(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+
+
+FirstRun = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its flow run's.")]
+SecondRun = Annotated[str, typer.Argument(metavar="RUN", help="The run that it is compared with.")]
+
+
+def diff(first: FirstRun, second: SecondRun, as_json: AsJson = False) -> int:
+    """Show two runs side by side: plans, steps, answers, metrics and cost."""
+    from ..flows.diff import compare_runs, compared_run
+
+    found = compare_runs(compared_run(first), compared_run(second))
+    if as_json:
+        print_json(found)
+    else:
+        print_difference(found)
+    return 0
+
+
+EditedPlan = Annotated[
+    Path | None,
+    typer.Option(
+        "--plan", metavar="FILE", help="A plan as YAML or JSON in the place of the run's own."
+    ),
+]
+FromStep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--from",
+        metavar="STEP",
+        help="A step that is done anew, with all that depend on it; repeatable.",
+    ),
+]
+
+
+def fork(
+    run_name: RunName,
+    plan: EditedPlan = None,
+    again: FromStep = None,
+    overrides: OptionChanges = OptionChanges(),  # noqa: B008 - replaced by the options given
+    as_json: AsJson = False,
+    stream: AsEvents = False,
+) -> int:
+    """Begin a new run that takes over what another one has finished.
+
+    A finished step is taken over if the plan asks it for the same and it reads the same; it isn't
+    asked again. Options that are given take the place of those that the other run began with, and
+    count for the steps that are done anew.
+    """
+    from ..runs import find_run
+
+    check_output(as_json=as_json, as_events=stream)
+    names = [name.strip().upper() for name in again or ()]
+    changes = {**overrides, **({"stream_text": True} if stream else {})}
+    edited = None if plan is None else _read(find_run(run_name), plan, changes)
+    prepared = _prepared(run_name, edited, names, changes)
+    orchestrated = is_orchestrated(prepared.plan)
+    asyncio.run(check_models(prepared.options, orchestrated=orchestrated))
+    say(_what_it_takes(prepared))
+    return run_and_report(
+        prepared.plan.objective,
+        lambda: _begin(prepared),
+        as_json=as_json,
+        as_events=stream,
+    )
+
+
+def _begin(prepared: PreparedFork) -> Callable[[], Awaitable[SwarmResult]]:
+    return prepared.begin
+
+
+def _prepared(
+    run_name: str, plan: TaskIR | None, again: list[str], changes: Mapping[str, Any]
+) -> PreparedFork:
+    from ..flows.start_fork import prepare_fork
+
+    return prepare_fork(run_name, plan, again, changes)
+
+
+def _read(run: RunFolder, path: Path, changes: Mapping[str, Any]) -> TaskIR:
+    from ..flows.edit import options_of
+    from ..flows.fork import plan_done
+    from ..flows.planning import plan_rules
+    from ..flows.stored.changes import with_changes
+
+    rules = plan_rules(with_changes(options_of(run), changes))
+    return read_edited(run, path, plan_done(run), rules)
+
+
+def _what_it_takes(prepared: PreparedFork) -> str:
+    steps, taken = len(prepared.plan.steps), len(prepared.taken)
+    if not taken:
+        return f"Nothing of run {prepared.source.run} is taken over: all is done anew."
+    return f"{taken} of {plural(steps, 'step')} taken over, {steps - taken} left to do."

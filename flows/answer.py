@@ -1,0 +1,230 @@
+"""The answer of a run: the final step's output, or what the orchestrator writes from several."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ..errors import BudgetExceededError, Category
+from ..events.kinds import AnsweringEvent, TextEvent
+from ..formats.json_text import NoJsonError, read_json
+from ..gates import format_diagnostics
+from ..gates.json.schema import check_schema
+from ..output import StepOutput
+from ..result import Usage, excerpt
+from ..task_ir import describe
+from ..tasks.subagent.answer_checks import cut_mark
+from ..tasks.subagent.extraction import extract
+from ..tasks.subagent.request import SubagentRequest, SubagentResult
+from ..tasks.synthesise import join_outputs, synthesis, synthesise
+from .attempt_events import told_text
+from .context import RunContext
+from .control import RunControl
+from .records import StepRecord
+from .task_run import result_in, run_task
+
+__all__ = ["Answering", "RunAnswer", "answer_check", "answer_problem", "answered_as"]
+
+
+# `answered_as` sets it around a call of the flow, whose parameters are JSON; a run that another
+# process resumes is held to the schema alone.
+_adapter: ContextVar[TypeAdapter[Any] | None] = ContextVar("answer_type", default=None)
+
+
+@contextmanager
+def answered_as(adapter: TypeAdapter[Any] | None) -> Generator[None]:
+    """Have the runs inside answer with what this type takes; with None they may answer anything."""
+    token = _adapter.set(adapter)
+    try:
+        yield
+    finally:
+        _adapter.reset(token)
+
+
+def answer_check() -> Callable[[str], str]:
+    """Return what says why a JSON text isn't of the type that is asked for; "" if it is."""
+    adapter = _adapter.get()
+
+    def check(text: str) -> str:
+        if adapter is None:
+            return ""
+        try:
+            adapter.validate_json(text)
+        except ValidationError as error:
+            return "; ".join(describe(error))
+        except Exception as error:  # noqa: BLE001 - a validator's own, at what a model wrote
+            return repr(error)
+        return ""
+
+    return check
+
+
+def answer_problem(text: str, schema: dict[str, Any], check: Callable[[str], str]) -> str:
+    """Say why a text isn't JSON that fits a schema and passes a check; "" if it is.
+
+    It may take seconds, so that an event loop has a thread do it.
+    """
+    try:
+        value = read_json(text, halves=True)
+    except NoJsonError as error:
+        return f"it is not valid JSON: {error}"
+    found = check_schema(schema, value)
+    return format_diagnostics(found.diagnostics) if found.diagnostics else check(text)
+
+
+_TRIES = 3
+_WRITTEN_AGAIN = {
+    Category.FORMAT,
+    Category.TRUNCATED,
+    Category.EARLY_ABORT,
+    Category.REFUSED,
+}
+"""What is wrong with an answer that another one may do better; else the model can't be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunAnswer:
+    """A run's answer, what it took, and what went wrong with it; "" if nothing did."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+    trouble: str = ""
+
+
+@dataclass(slots=True)
+class Answering:
+    """Makes the answer of a run.
+
+    Attributes:
+        done_when: What the plan calls done.
+        check: Says what is wrong with an answer in JSON; "" if nothing is.
+        usage: What was taken so far.
+    """
+
+    context: RunContext
+    control: RunControl
+    done_when: Sequence[str] = ()
+    check: Callable[[str], str] = lambda _: ""
+    usage: Usage = field(init=False, default_factory=Usage)
+
+    async def answer(self, last: Sequence[StepRecord]) -> RunAnswer:
+        """Answer from the outputs that no other step reads."""
+        outputs = tuple(record.output for record in last if record.output is not None)
+        if self.context.options.answer_schema is not None:
+            return await self._typed(outputs, last)
+        # What gates have passed, no model writes again.
+        if len(outputs) <= 1 or any(output.kind != "text" for output in outputs):
+            return RunAnswer(join_outputs(outputs))
+        return await self._written(outputs, last)
+
+    async def _written(
+        self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]
+    ) -> RunAnswer:
+        """Have it written, on and on where it is cut off."""
+        result = await self._ask(self._request(outputs, 1), last)
+        for number in range(2, _TRIES + 1):
+            if isinstance(result, str) or result.category is not Category.TRUNCATED:
+                break
+            result = await self._ask(self._request(outputs, number, begun=result.text), last)
+        if isinstance(result, str):
+            return RunAnswer(join_outputs(outputs), self.usage, result)
+        if result.category is None:
+            return RunAnswer(result.text, self.usage)
+        if result.category is Category.TRUNCATED:
+            text = result.text.rstrip() + cut_mark(self.usage.output_tokens)
+            return RunAnswer(text, self.usage, f"The answer is cut off: {result.error}")
+        trouble = f"The answer could not be written: {result.error}"
+        return RunAnswer(join_outputs(outputs), self.usage, trouble)
+
+    async def _typed(
+        self, outputs: tuple[StepOutput, ...], last: Sequence[StepRecord]
+    ) -> RunAnswer:
+        """Have it written as JSON that fits the schema, told each time what was wrong."""
+        if not outputs:
+            return RunAnswer("")
+        if len(outputs) == 1 and not await self._problem(text := _as_json(outputs[0].text)):
+            return RunAnswer(text)
+        problem = ""
+        for number in range(1, _TRIES + 1):
+            result = await self._ask(self._request(outputs, number, problem=problem), last)
+            if isinstance(result, str):
+                return RunAnswer(join_outputs(outputs), self.usage, result)
+            if result.category is not None and result.category not in _WRITTEN_AGAIN:
+                trouble = f"The answer could not be written: {result.error}"
+                return RunAnswer(join_outputs(outputs), self.usage, trouble)
+            text = _as_json(result.text)
+            problem = result.error if result.category is not None else await self._problem(text)
+            if not problem:
+                return RunAnswer(text, self.usage)
+        trouble = f"The answer doesn't fit its type: {problem}"
+        return RunAnswer(join_outputs(outputs), self.usage, trouble)
+
+    async def _problem(self, text: str) -> str:
+        schema = self.context.options.answer_schema or {}
+        return await asyncio.to_thread(answer_problem, text, schema, self.check)
+
+    def _request(
+        self,
+        outputs: tuple[StepOutput, ...],
+        number: int,
+        *,
+        begun: str = "",
+        problem: str = "",
+    ) -> SubagentRequest:
+        context, schema = self.context, self.context.options.answer_schema
+        model = context.options.model_of("orchestrator")
+        request = synthesis(
+            context.plan.objective,
+            outputs,
+            done_when=self.done_when,
+            key=f"{context.key}.answer.{number}",
+            run=context.flow_run_id,
+            model=model,
+            limits=context.limits,
+        )
+        feedback = excerpt(problem, context.models.profile(model).feedback_chars)
+        changes = {"attempt": number, "begun": begun, "feedback": feedback}
+        if schema is not None:
+            changes |= {"output": "json", "output_schema": json.dumps(schema, sort_keys=True)}
+        return request.model_copy(update=changes)
+
+    async def _ask(
+        self, request: SubagentRequest, last: Sequence[StepRecord]
+    ) -> SubagentResult | str:
+        """Return what came of a request, or why it could not be sent."""
+        ledger = self.context.ledger
+        try:
+            request = await ledger.reserve(request)
+        except BudgetExceededError as error:
+            return f"The answer could not be written: {error}"
+        self.context.tell(AnsweringEvent(attempt=request.attempt))
+        usage: Usage | None = None
+        again = f" · attempt {request.attempt}" if request.attempt > 1 else ""
+        try:
+            asking = run_task(
+                synthesise,
+                request,
+                name=f"Answer · orchestrator{again}",
+                wait_for=[state for record in last for state in record.states],
+            )
+            event = TextEvent(attempt=request.attempt)
+            with told_text(self.context.tell, event, of_providers=self.context.options.stream_text):
+                _, content = await self.control.unless_cancelled(asking)
+            if (result := result_in(content)) is None:
+                return f"The answer could not be written: {content!r}"
+            usage = result.usage
+            self.usage += usage
+            return result
+        finally:
+            ledger.settle(request.key, usage)
+
+
+def _as_json(text: str) -> str:
+    return extract(text.strip(), "json").artifact

@@ -1,0 +1,286 @@
+"""Forking a run: a new one takes over what another one has finished."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ..approvals.store import Approvals
+from ..errors import InputError, RunDamagedError
+from ..frozen import Frozen
+from ..result import Planning, StepResult, TakenFrom
+from ..runs import RunFolder, find_run
+from ..task_ir import TaskIR, check_objective, is_orchestrated
+from ..tasks.planner.task import Planned
+from .compile import CompiledStep, compile_plan
+from .edit import edited_source, plan_from, rules_of, unchanged_steps
+from .options import SwarmOptions
+from .planning import plan_rules
+from .stored.planned import StoredPlanning, load, save
+from .stored.restore import finished_step
+
+__all__ = [
+    "FinishedWork",
+    "ForkSource",
+    "begin_fork",
+    "check_choice",
+    "finished_work",
+    "fork_plan",
+    "plan_done",
+    "steps_taken_over",
+    "taken_by",
+]
+
+
+_logger = logging.getLogger("prefect_swarm.runs")
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedWork:
+    """What a run has finished so far, by which plan.
+
+    Attributes:
+        steps: The steps that have succeeded, by their ids.
+    """
+
+    run: RunFolder
+    plan: TaskIR
+    steps: Mapping[str, StepResult]
+
+
+def finished_work(name: str) -> FinishedWork:
+    """Return what a run has finished; it may still go on.
+
+    Args:
+        name: The run's id, or its flow run's.
+
+    Raises:
+        InputError: The run has no plan that can be read.
+        RunNotFoundError: No such run is stored.
+    """
+    run = find_run(name)
+    # The plan first: of a run that goes on, a step that ends meanwhile is one more.
+    plan = plan_done(run)
+    steps = {step: found for step in run.finished_steps() if (found := _finished(run, step))}
+    return FinishedWork(run, plan, steps)
+
+
+def plan_done(run: RunFolder) -> TaskIR:
+    """Return the plan by which the steps of a run were done, without edits that wait.
+
+    Raises:
+        InputError: It has none yet, or none that can be read.
+    """
+    with suppress(RunDamagedError):
+        if result := run.result():
+            return result.plan
+    kept = load(run, StoredPlanning)
+    if kept is None:
+        raise InputError(
+            f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
+        )
+    edits = Approvals(run).edits()[: _edits_applied(run)]
+    return edited_source(kept.planned, edits, rules_of(run)).plan
+
+
+def _edits_applied(run: RunFolder) -> int:
+    with suppress(RunDamagedError):
+        edits = run.read_json("plan.json").get("edits", 0)
+        return edits if isinstance(edits, int) else 0
+    return 0
+
+
+def _finished(run: RunFolder, name: str) -> StepResult | None:
+    try:
+        found = finished_step(run, name)
+    except RunDamagedError as error:
+        _logger.warning("%s The step is done anew.", error.problem)
+        return None
+    return found[0] if found else None
+
+
+class ForkSource(Frozen):
+    """What a run takes finished steps over from.
+
+    Attributes:
+        run: The run's id, or its flow run's.
+        again: Ids of steps that are done anew although they are finished, and with them all that
+            depend on them.
+    """
+
+    run: str
+    again: tuple[str, ...] = ()
+
+
+def steps_taken_over(
+    before: TaskIR, after: TaskIR, finished: Collection[str], again: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return the ids of the steps that a fork takes over, in the order of its plan.
+
+    A step is taken over if it is finished, if nothing that it is asked for or reads has changed,
+    and if all that it reads is taken over too. The memory has no say: what it advises changes
+    from run to run.
+
+    Args:
+        before: The plan by which the steps were done.
+        after: The fork's own.
+        finished: Ids of the steps that have succeeded.
+        again: Ids of steps that are to be done anew.
+    """
+    new = compile_plan(after)
+    unchanged = unchanged_steps(compile_plan(before), new, finished) - set(again)
+    taken: dict[str, None] = {}
+    for step in new.steps:
+        if step.id in unchanged and _are_in(step, taken):
+            taken[step.id] = None
+    return tuple(taken)
+
+
+def check_choice(
+    source: ForkSource, before: TaskIR, after: TaskIR, taken: Sequence[str], finished: int
+) -> None:
+    """Refuse a fork that is asked for something that isn't there, or that would do nothing.
+
+    Args:
+        source: What is asked for.
+        before: The source's plan.
+        after: The fork's.
+        taken: Ids of the steps that it takes over.
+        finished: How many steps the source has finished.
+
+    Raises:
+        InputError: It names a step that the plan doesn't have, nothing can be taken over although
+            no step was named, or everything is and the answer is the same.
+    """
+    ids = [step.id for step in after.steps]
+    if unknown := [name for name in source.again if name not in ids]:
+        raise InputError(
+            f"The plan has no step {unknown[0]!r}.", f"There are {ids[0]} to {ids[-1]}."
+        )
+    if not taken and not source.again:
+        why = "the plan leaves none as it was" if finished else "no step of it is finished"
+        raise InputError(
+            f"Nothing of run {source.run} can be taken over: {why}.",
+            f"Name a step to have it done anew all the same: --from {ids[0]}",
+        )
+    if len(taken) == len(ids) and before == after and not is_orchestrated(after):
+        raise InputError(
+            f"A fork of run {source.run} would do nothing: all {len(ids)} steps are finished.",
+            f"Name a step that is done anew (--from {ids[-1]}), or edit the plan (--plan FILE).",
+        )
+
+
+def _are_in(step: CompiledStep, taken: Collection[str]) -> bool:
+    return all(name in taken for name in step.upstream)
+
+
+def begin_fork(
+    run: RunFolder,
+    objective: str,
+    source: ForkSource,
+    plan: TaskIR | None,
+    options: SwarmOptions,
+) -> None:
+    """Put the plan of a fork, and the steps that it takes over, into its folder.
+
+    Doing it again changes nothing.
+
+    Args:
+        run: The fork's folder, whose lock is held.
+        objective: What the fork is asked for; it has to be the source's.
+        plan: The plan that takes the place of the source's, if any.
+
+    Raises:
+        InputError: It can't be forked so; see `taken_by`.
+        RunNotFoundError: The source isn't stored.
+        StorageError: There is no room for it.
+    """
+    work = finished_work(source.run)
+    after = _plan_after(work, plan, options)
+    check_objective(after, objective)
+    for name in taken_by(work, source, after):
+        _link(work.run, run, name)
+        run.write(f"steps/{name}.json", _taken_step(work.run, run, work.steps[name]))
+    run.write("plan.json", compile_plan(after).to_json())
+    save(run, StoredPlanning(planned=_planned(work.run, after, is_edited=after != work.plan)))
+
+
+def fork_plan(
+    run: RunFolder, source: ForkSource, plan: TaskIR | None, options: SwarmOptions
+) -> TaskIR:
+    """Return the plan of a fork that has begun; from its source where its own file is damaged.
+
+    Raises:
+        InputError: Neither has it.
+    """
+    if kept := load(run, StoredPlanning):
+        return kept.planned.plan
+    return _plan_after(finished_work(source.run), plan, options)
+
+
+def taken_by(work: FinishedWork, source: ForkSource, after: TaskIR) -> tuple[str, ...]:
+    """Return the ids of the steps that a fork takes over.
+
+    Raises:
+        InputError: It names a step that the plan doesn't have, or nothing would come of it.
+    """
+    taken = steps_taken_over(work.plan, after, work.steps.keys(), source.again)
+    check_choice(source, work.plan, after, taken, len(work.steps))
+    return taken
+
+
+def _plan_after(work: FinishedWork, plan: TaskIR | None, options: SwarmOptions) -> TaskIR:
+    data: Mapping[str, Any] = (
+        work.plan.model_dump(mode="json") if plan is None else plan.model_dump(mode="json")
+    )
+    return plan_from(data, work.plan, plan_rules(options))
+
+
+def _planned(source: RunFolder, plan: TaskIR, *, is_edited: bool) -> Planned:
+    # What the source's plan took is the source's to count.
+    choice = "edited by a person" if is_edited else ""
+    return Planned(
+        plan=plan, planning=Planning(source="fork", forked_from=source.run_id, choice=choice)
+    )
+
+
+def _taken_step(source: RunFolder, run: RunFolder, step: StepResult) -> StepResult:
+    """Return a step as a fork keeps it: whose it is, and none of what it took."""
+    name = f"outputs/{step.id}.txt"
+    origin = TakenFrom(run=source.run_id, output_ref=f"{source.run_id}/{name}")
+    return step.model_copy(
+        update={
+            "taken_from": step.taken_from or origin,
+            "output_ref": f"{run.run_id}/{name}",
+            "attempts": (),
+            "task_runs": (),
+            "slack_s": None,
+            "critical": False,
+        }
+    )
+
+
+def _link(source: RunFolder, run: RunFolder, step: str) -> None:
+    """Have a run share a step's output with another: a second name of the same file.
+
+    No run ever writes into an output; it puts another file in its place. Where the file system
+    has no links, it is copied.
+    """
+    name = f"outputs/{step}.txt"
+    try:
+        run.files.share(name, source.files)
+    except OSError:
+        _copy(source, run, name)
+
+
+def _copy(source: RunFolder, run: RunFolder, name: str) -> None:
+    text = source.read(name)
+    if text is None:
+        raise InputError(
+            f"{source.folder / name} went away while run {source.run_id} was forked.",
+            "Fork it once more.",
+        )
+    run.write(name, text)

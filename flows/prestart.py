@@ -1,0 +1,293 @@
+"""First requests of a plan's steps, made before the plan is complete, and their answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from ..blocks.limiter.waiting import hear_waiting
+from ..errors import Category, ModelError, NoPlanError, RunDamagedError
+from ..events.kinds import EndedEvent, ReadyEvent, StartedEvent, Tell, TextEvent
+from ..result import Usage
+from ..runs import RunFolder
+from ..tasks.subagent.answered_ahead import drop_ahead, give_ahead
+from ..tasks.subagent.request import SubagentRequest, SubagentResult
+from ..tasks.subagent.task import answer
+from ..tasks.subagent.tool_loop import AttemptBudget, allowed
+from ..text import dollars, plural
+from .attempt_events import told_text
+from .bounds.accounts import Accounts
+from .bounds.ledger import Ledger
+from .control import waiting_listener
+from .events import ConcurrencyLimits
+
+__all__ = [
+    "AheadRequests",
+    "accounted",
+    "ahead_key",
+    "is_ahead",
+    "is_kept_ahead",
+    "store_answer",
+    "stored_answer",
+]
+
+
+_logger = logging.getLogger("prefect_swarm.runs")
+_MARK = ".ahead."
+
+
+def ahead_key(request: SubagentRequest) -> str:
+    """Return the key that a request is paid for under while its plan has none."""
+    return f"{request.run}{_MARK}{_name(request)}"
+
+
+def store_answer(run: RunFolder, request: SubagentRequest, result: SubagentResult) -> None:
+    """Keep an answer; what a provider didn't answer is asked again."""
+    if result.category is not Category.UNAVAILABLE:
+        run.store(_file(_name(request)), result)
+
+
+def stored_answer(run: RunFolder, request: SubagentRequest) -> SubagentResult | None:
+    """Return what a request was answered, in this process or an earlier one."""
+    return _read(run, _name(request))
+
+
+def is_ahead(key: str) -> bool:
+    """Say whether a call, by its key in the accounts, was made ahead of its plan."""
+    return _MARK in key
+
+
+def is_kept_ahead(run: RunFolder, key: str) -> bool:
+    """Say whether a call, by its key in the accounts, was made ahead and its answer is kept."""
+    _, mark, name = key.partition(_MARK)
+    return bool(mark) and _read(run, name.rpartition(".")[0]) is not None
+
+
+def _read(run: RunFolder, name: str) -> SubagentResult | None:
+    try:
+        text = run.read(_file(name))
+        return None if text is None else SubagentResult.model_validate_json(text)
+    except (RunDamagedError, ValidationError):
+        _logger.warning("%s is damaged. The step is asked again.", run.folder / _file(name))
+        return None
+
+
+def _name(request: SubagentRequest) -> str:
+    return f"{request.step}.{request.content_hash()}"
+
+
+def _file(name: str) -> str:
+    return f"ahead/{name}.json"
+
+
+_WITHDRAWN = "The plan was written on without it."
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    request: SubagentRequest
+    task: asyncio.Task[SubagentResult]
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its answer is one, or may become one; what a provider didn't answer is none."""
+        if not self.task.done():
+            return True
+        if self.task.cancelled() or self.task.exception() is not None:
+            return False
+        return self.task.result().category is not Category.UNAVAILABLE
+
+
+@dataclass(slots=True)
+class AheadRequests:
+    """Requests that are made ahead of a plan, as many at once as attempts may run.
+
+    Each is paid for under a key of its own. The attempt whose request is equal takes the answer;
+    what no attempt needs is cancelled.
+
+    Attributes:
+        tell: Hears that steps start.
+        stream_text: Whether providers are asked to stream.
+    """
+
+    run: RunFolder
+    ledger: Ledger
+    limits: ConcurrencyLimits
+    tell: Tell
+    stream_text: bool = False
+    _asked: dict[str, _Asked] = field(init=False, default_factory=dict[str, _Asked])
+    _waiting: dict[str, SubagentRequest] = field(
+        init=False, default_factory=dict[str, SubagentRequest]
+    )
+    _running: dict[asyncio.Task[SubagentResult], str] = field(
+        init=False, default_factory=dict[asyncio.Task[SubagentResult], str]
+    )
+    _given: list[SubagentRequest] = field(init=False, default_factory=list[SubagentRequest])
+    # Whoever offers requests may do so from within another one, or from a task run.
+    _context: Context = field(init=False, default_factory=copy_context)
+
+    @property
+    def begun(self) -> frozenset[str]:
+        """The steps that have been told to have started, and that no attempt has taken."""
+        return frozenset(asked.request.step for asked in self._asked.values())
+
+    @property
+    def under_way(self) -> frozenset[str]:
+        """Those of them whose requests are not answered yet."""
+        return frozenset(
+            asked.request.step for asked in self._asked.values() if not asked.task.done()
+        )
+
+    def offer(self, requests: Iterable[SubagentRequest]) -> None:
+        """Make the requests of a plan so far as soon as there is room, the longest path first.
+
+        What was asked for a step that is another by now is withdrawn.
+        """
+        offered = {request.content_hash(): request for request in requests}
+        steps = {request.step for request in offered.values()}
+        self._withdraw(
+            name
+            for name, asked in self._asked.items()
+            if asked.request.step in steps and name not in offered
+        )
+        self._waiting = {
+            name: request
+            for name, request in offered.items()
+            if name not in self._asked and stored_answer(self.run, request) is None
+        }
+        self._start()
+
+    async def settle_on(self, requests: Iterable[SubagentRequest]) -> None:
+        """Keep what the plan, which is there, needs; withdraw the rest, and begin nothing more."""
+        self._waiting.clear()
+        needed = {request.content_hash() for request in requests}
+        withdrawn = self._withdraw(name for name in self._asked if name not in needed)
+        await asyncio.gather(*withdrawn, return_exceptions=True)
+
+    def take(self, request: SubagentRequest) -> bool:
+        """Let an attempt's task run take the answer to an equal request; False if there is none.
+
+        The ledger then takes it for paid.
+        """
+        # What an attempt has taken is withdrawn with it, not with what another plan doesn't need.
+        asked = self._asked.pop(request.content_hash(), None)
+        if asked is None or not asked.is_usable:
+            drop_ahead(request)
+            if (stored := stored_answer(self.run, request)) is None:
+                return False
+            give_ahead(request, _answered(stored))
+        self._given.append(request)
+        self.ledger.take_over(request)
+        return True
+
+    async def aclose(self) -> None:
+        """Cancel what is under way, and wait until it is accounted for."""
+        self._waiting.clear()
+        for request in [*self._given, *(asked.request for asked in self._asked.values())]:
+            drop_ahead(request)
+        self._asked.clear()
+        running = [*self._running]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def _withdraw(self, names: Iterable[str]) -> list[asyncio.Task[SubagentResult]]:
+        withdrawn = [self._asked.pop(name) for name in [*names]]
+        for asked in withdrawn:
+            drop_ahead(asked.request)
+            asked.task.cancel()
+            step = asked.request.step
+            self.tell(EndedEvent(kind="cancelled", step=step, attempt=1, reason=_WITHDRAWN))
+        return [asked.task for asked in withdrawn]
+
+    def _start(self) -> None:
+        while (name := self._next()) is not None:
+            request = self._waiting.pop(name)
+            task = asyncio.create_task(self._ask(request), context=self._context.copy())
+            self._asked[name] = _Asked(request, task)
+            self._running[task] = request.tier
+            give_ahead(request, task)
+            task.add_done_callback(self._end)
+            self.tell(ReadyEvent(step=request.step))
+            self.tell(StartedEvent(step=request.step, attempt=1, tier=request.tier))
+
+    def _next(self) -> str | None:
+        """The waiting request of the longest path, among those that there is room for."""
+        used = Counter(self._running.values())
+        if used.total() >= self.limits.max_concurrency:
+            return None
+        most = self.limits.max_concurrency
+        open_ = [
+            name
+            for name, request in self._waiting.items()
+            if used[request.tier] < self.limits.tiers.get(request.tier, most)
+        ]
+        return max(open_, key=lambda name: self._waiting[name].priority, default=None)
+
+    def _end(self, task: asyncio.Task[SubagentResult]) -> None:
+        del self._running[task]
+        if not task.cancelled():
+            task.exception()  # Whoever takes the answer sees it.
+        self._start()
+
+    async def _ask(self, request: SubagentRequest) -> SubagentResult:
+        own = request.model_copy(update={"key": ahead_key(request)})
+        bounded = await self.ledger.reserve(own)
+        event = TextEvent(step=request.step, attempt=1)
+        usage, is_exact = None, False
+        budget = AttemptBudget()
+        try:
+            with (
+                allowed(budget),
+                hear_waiting(waiting_listener(self.tell, request.step, 1)),
+                told_text(self.tell, event, of_providers=self.stream_text),
+            ):
+                result = await answer(bounded)
+            # Counted before it is stored.
+            usage, is_exact = result.usage, result.category is not Category.TIMEOUT
+            store_answer(self.run, request, result)
+            return result
+        finally:
+            if usage is None and budget.taken.requests:
+                usage, is_exact = budget.taken, True
+            self.ledger.settle(own.key, usage, is_exact=is_exact)
+
+
+def _answered(result: SubagentResult) -> asyncio.Future[SubagentResult]:
+    answered = asyncio.get_running_loop().create_future()
+    answered.set_result(result)
+    return answered
+
+
+@asynccontextmanager
+async def accounted(ahead: AheadRequests) -> AsyncGenerator[None]:
+    """End what was asked ahead of a plan that isn't written inside; its error says what it took."""
+    try:
+        yield
+    except (ModelError, NoPlanError) as error:
+        await ahead.aclose()
+        if note := _note(ahead.ledger.accounts):
+            error.problem = f"{error.problem} {note}"
+            error.args = (error.problem, *error.args[1:])
+        raise
+
+
+def _note(accounts: Accounts) -> str:
+    asked = [booking for key, booking in accounts.settled.items() if is_ahead(key)]
+    if not asked:
+        return ""
+    steps = sorted({booking.step for booking in asked}, key=lambda step: (len(step), step))
+    usage = sum((booking.usage for booking in asked), Usage())
+    money = f", {dollars(usage.cost_usd)}" if usage.cost_usd is not None else ""
+    return (
+        f"Of what was written of it, {', '.join(steps)} had been asked: "
+        f"{plural(usage.requests, 'answer')}, {plural(usage.tokens, 'token')}{money}. They are "
+        "kept for a plan that has the same steps."
+    )

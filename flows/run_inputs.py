@@ -1,0 +1,182 @@
+"""The inputs and the plan of a run, from its parameters or from code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ..errors import InputError, PlanError, RunDamagedError
+from ..frozen import Frozen
+from ..inputs.reading import given_together
+from ..runs import RunFolder
+from ..task_ir import StoredPlan, TaskIR, load_plan
+
+__all__ = [
+    "IN_FOLDER",
+    "MOST_BYTES",
+    "PlanReference",
+    "given_plan",
+    "inputs_digest",
+    "inputs_given",
+    "keep_inputs",
+    "keep_plan",
+    "stored_inputs",
+    "with_inputs",
+    "within_limit",
+]
+
+
+def with_inputs(plan: TaskIR, inputs: Mapping[str, str]) -> TaskIR:
+    """Return a plan with more inputs: texts by name, after the plan's own.
+
+    Raises:
+        PlanError: The plan has an input of that name already.
+    """
+    if twice := [name for name in inputs if name in plan.inputs]:
+        raise PlanError(
+            f"The plan has an input {twice[0]!r} of its own, and it is given too.",
+            "Leave one of them out, or give it under another name.",
+        )
+    return plan.model_copy(update={"inputs": {**plan.inputs, **inputs}}) if inputs else plan
+
+
+MOST_BYTES = 256 * 1024
+"""What a flow run's parameters may take as JSON; less than any server refuses."""
+IN_FOLDER = "/"
+"""What stands for inputs that only the run's folder has: no input may be called so."""
+_FILE = "given_plan.json"
+
+
+class PlanReference(Frozen):
+    """Where a plan is: in the run's folder, by the hash of its text, or in a file of the worker."""
+
+    in_folder: str = ""
+    path: str = ""
+
+
+class _KeptPlan(Frozen):
+    plan: StoredPlan
+
+
+def within_limit(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters as a server takes them: a large plan or large inputs become references.
+
+    Pure. What is large besides stays, for the server to refuse.
+    """
+    short = dict(parameters)
+    if _bytes_of(short) > MOST_BYTES and _bytes_of(short.get("plan")) > len(IN_FOLDER):
+        digest = hashlib.sha256(json.dumps(short["plan"]).encode()).hexdigest()[:16]
+        reference = PlanReference(in_folder=digest).model_dump(mode="json", exclude_defaults=True)
+        if _bytes_of(reference) < _bytes_of(short["plan"]):
+            short["plan"] = reference
+    if _bytes_of(short) > MOST_BYTES and short.get("inputs"):
+        short["inputs"] = {IN_FOLDER: "They are in the run's folder."}
+    return short
+
+
+def keep_plan(run: RunFolder, plan: TaskIR, given: object) -> None:
+    """Write a plan that a run is given into its folder, where the parameters may lack it.
+
+    Args:
+        given: What the flow's parameters have of it.
+
+    Raises:
+        StorageError: There is no room for it.
+    """
+    if isinstance(given, PlanReference) or _bytes_of(plan.model_dump(mode="json")) > MOST_BYTES / 4:
+        run.write(_FILE, _KeptPlan(plan=plan))
+
+
+def given_plan(run: RunFolder, given: TaskIR | PlanReference | None) -> TaskIR | None:
+    """Return the plan that a run was given; what its folder has comes before a file.
+
+    Raises:
+        InputError: It isn't where the reference says.
+        PlanError: The file is no plan.
+        RunDamagedError: The run's folder has something else in its place.
+    """
+    if not isinstance(given, PlanReference):
+        return given
+    if kept := run.read_json(_FILE):
+        try:
+            return _KeptPlan.model_validate(kept).plan
+        except ValidationError:
+            problem = f"{run.folder / _FILE} is damaged."
+            raise InputError(problem, "Run the plan anew.") from None
+    if given.path:
+        return load_plan(Path(given.path))
+    raise InputError(
+        f"The plan of run {run.run_id} is too large for a flow run's parameters, and "
+        f"{run.folder} doesn't have it.",
+        "Run the plan anew. For a deployment, give the plan as the absolute path of a file.",
+    )
+
+
+def _bytes_of(value: object) -> int:
+    content = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+    return len(json.dumps(content, default=str))
+
+
+_INPUTS_FILE = "inputs.json"
+
+# `inputs_given` sets it around a call of the flow: a Prefect server takes parameters of 512 KiB at
+# most, and documents may be larger. From the run's beginning on its folder has them.
+_given: ContextVar[Mapping[str, str] | None] = ContextVar("inputs", default=None)
+
+
+@contextmanager
+def inputs_given(texts: Mapping[str, str]) -> Generator[None]:
+    """Have the runs that are started inside read these texts, by their names."""
+    token = _given.set(texts)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def inputs_digest() -> str:
+    """Return what tells apart the texts that the code around gives to runs; "" if it gives none."""
+    texts = _given.get()
+    if not texts:
+        return ""
+    return hashlib.sha256(json.dumps(dict(texts), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def keep_inputs(run: RunFolder, parameter: Mapping[str, str] | None) -> None:
+    """Write what a run that begins is given into its folder.
+
+    Args:
+        run: The run's folder.
+        parameter: What the flow run's parameters have.
+
+    Raises:
+        InputError: A text can't be given under its name, or two have the same one.
+        StorageError: There is no room for them.
+    """
+    if IN_FOLDER in (parameter or {}):
+        raise InputError(
+            f"The inputs of run {run.run_id} are too large for a flow run's parameters, and "
+            f"{run.folder} doesn't have them.",
+            "Run the objective anew, with its inputs.",
+        )
+    if texts := given_together(parameter or {}, _given.get() or {}):
+        run.write(_INPUTS_FILE, texts)
+
+
+def stored_inputs(run: RunFolder) -> dict[str, str]:
+    """Return what a run was given when it began.
+
+    Raises:
+        RunDamagedError: It can't be read any more.
+    """
+    try:
+        return {name: str(text) for name, text in run.read_json(_INPUTS_FILE).items()}
+    except RunDamagedError as error:
+        raise RunDamagedError(error.problem, "Run the objective anew, with its files.") from None

@@ -1,0 +1,240 @@
+"""What runs have left outside the memory of what is to be forgotten: finding and removing it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError, MemoryStoreError
+from ..runs import RunFolder, run_id_of
+from ..settings import home
+from ..untrusted.figures import moment_of
+from ..untrusted.folder import MOST_BYTES, UntrustedFolder, read_file
+from ..untrusted.opening import UnsafeFileError
+from .episode import Selection
+
+__all__ = [
+    "RemovedTraces",
+    "Traces",
+    "check_everywhere",
+    "find_traces",
+    "has_any",
+    "plain",
+    "remove_traces",
+    "result_storage",
+    "run_of_result",
+]
+
+
+# JSON in JSON has its escapes escaped again, so any number of backslashes is taken together.
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|([nrtbf])|(?=([\"/]))|)")
+_MEANS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+
+
+def plain(text: str) -> str:
+    """Return a text without JSON's escapes, however deep, in one case; to be compared with such."""
+    found = _ESCAPE.sub(_meant, text) if "\\" in text else text
+    # Characters beyond the first 65,536 are two escapes.
+    whole = found.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole.casefold()
+
+
+def has_any(path: Path, wanted: Sequence[str]) -> bool:
+    """Whether a file has one of these texts, in any case.
+
+    Raises:
+        OSError: It can't be read.
+    """
+    text = read_file(path, MOST_BYTES).decode("utf-8", "replace")
+    shown, raw = plain(text), text.casefold()
+    return any(plain(look) in shown or look.casefold() in raw for look in wanted)
+
+
+def _meant(escape: re.Match[str]) -> str:
+    code, letter, quoted = escape.groups()
+    if code is not None:
+        return chr(int(code, 16))
+    if letter is not None:
+        return _MEANS[letter]
+    return "\\" if quoted is None else ""
+
+
+# A stored result that a run names itself: the flow run's id, and what it is of.
+_KEYED = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.")
+_OURS = ("prefect_swarm",)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What is to be removed.
+
+    Attributes:
+        runs: Folders of runs; each goes whole, since a run without some of its texts is damaged.
+        results: Files in Prefect's local result storage.
+        gates: Files of cached gate results: all there are, as they don't say whose they are.
+        prefixes: Stored beginnings of prompts: all, for the same reason.
+    """
+
+    runs: tuple[Path, ...] = ()
+    results: tuple[Path, ...] = ()
+    gates: tuple[Path, ...] = ()
+    prefixes: tuple[Path, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.results or self.gates or self.prefixes)
+
+
+def check_everywhere(which: Selection, mark: str = "") -> None:
+    """Refuse conditions that choose parts of a run: runs are removed whole.
+
+    Raises:
+        InputError: There is such a condition; `mark` stands before its name.
+    """
+    if which.step is not None or which.persona is not None:
+        wrong = "step" if which.step is not None else "persona"
+        raise InputError(
+            f"{mark}everywhere was given with {mark}{wrong}, and runs are removed whole.",
+            f"Give {mark}run, {mark}before, {mark}containing or {mark}everything with it.",
+        )
+
+
+def find_traces(namespace: str, which: Selection) -> Traces:
+    """Find the traces of the runs that a selection means; nothing is changed.
+
+    A run is meant if all conditions hold for it: its id, when it was started, and that a file of it
+    has the text. Stored results are those of these runs, and those that have the text.
+
+    Raises:
+        OSError: A folder can't be read.
+    """
+    runs = tuple(path for path in _folders(home() / "runs") if _is_meant(path, namespace, which))
+    wanted = {name for path in runs for name in _names_of(path)}
+    if which.run is not None:
+        wanted |= {which.run, run_id_of(which.run)}
+    if which.containing is not None and which == Selection(containing=which.containing):
+        wanted.add(which.containing)
+    stored = _files(result_storage()) if wanted else ()
+    results = tuple(path for path in stored if _is_result_of(path, sorted(wanted)))
+    if not (runs or results):
+        return Traces()
+    gates, prefixes = (tuple(_files(home() / name)) for name in ("gates", "prefixes"))
+    return Traces(runs, results, gates, prefixes)
+
+
+def _is_meant(run: Path, namespace: str, which: Selection) -> bool:
+    about = RunFolder(run).about()
+    own = RunFolder(run).options().get("namespace")
+    # A damaged run doesn't say whose it is; what is asked for by name or text goes all the same.
+    if own != namespace and not (own is None and (which.run or which.containing)):
+        return False
+    if which.run is not None and run_id_of(which.run) != run.name:
+        return False
+    if which.before is not None:
+        started = moment_of(about.get("started_at"))
+        if started is None or started >= which.before:
+            return False
+    if which.containing is None:
+        return True
+    return any(has_any(path, [which.containing]) for path in _files(run))
+
+
+def run_of_result(path: Path) -> str:
+    """Return the short id of the run that a stored result's name begins with; "" if none does."""
+    keyed = _KEYED.match(path.name)
+    return run_id_of(keyed[0]) if keyed else ""
+
+
+def _is_result_of(path: Path, wanted: list[str]) -> bool:
+    run = run_of_result(path)
+    if run in wanted:
+        return True
+    with suppress(FileNotFoundError):
+        # Other flows keep their results here too.
+        return (bool(run) or has_any(path, _OURS)) and has_any(path, wanted)
+    return False
+
+
+def _names_of(run: Path) -> list[str]:
+    """Return the names that other files know a run by: its id, and its flow run's."""
+    flow_run = RunFolder(run).about().get("flow_run_id")
+    return [run.name, flow_run] if isinstance(flow_run, str) and flow_run else [run.name]
+
+
+def _folders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    if folder.is_dir():
+        found = folder.rglob("*")
+        yield from sorted(path for path in found if not path.is_symlink() and path.is_file())
+
+
+def result_storage() -> Path:
+    """Prefect's folder for results on this machine; those that a block stores are elsewhere."""
+    from prefect.settings import get_current_settings
+
+    return get_current_settings().results.local_storage_path.expanduser()
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedTraces:
+    """What was removed outside the memory.
+
+    Attributes:
+        runs: How many run folders.
+        results: How many files of Prefect's local result storage.
+        gates: How many cached gate results.
+        prefixes: How many stored beginnings of prompts.
+        executed: Runs that a process executes, and that therefore stay.
+    """
+
+    runs: int = 0
+    results: int = 0
+    gates: int = 0
+    prefixes: int = 0
+    executed: tuple[str, ...] = ()
+
+
+def remove_traces(traces: Traces) -> RemovedTraces:
+    """Remove them for good; a call that was killed can be made again.
+
+    Raises:
+        MemoryStoreError: One can't be removed; says which.
+    """
+    try:
+        executed = [run.name for run in traces.runs if not _remove_run(run)]
+        results = [path for path in traces.results if run_of_result(path) not in executed]
+        for path in (*results, *traces.gates, *traces.prefixes):
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise MemoryStoreError(
+            f"{error.filename} can't be removed: {error.strerror}.",
+            "Check its permissions, then make the same call again.",
+        ) from error
+    runs = len(traces.runs) - len(executed)
+    return RemovedTraces(
+        runs, len(results), len(traces.gates), len(traces.prefixes), tuple(executed)
+    )
+
+
+def _remove_run(run: Path) -> bool:
+    """Remove a run's folder, unless a process executes the run."""
+    if run.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link; remove what it leads to, and then itself", run)
+    with suppress(FileNotFoundError, UnsafeFileError), UntrustedFolder(run).opened("lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        shutil.rmtree(run)
+        return True
+    if run.exists():
+        shutil.rmtree(run)
+    return True

@@ -1,0 +1,267 @@
+"""Answers and calls of tools in turns, each journaled, until the agent has answered."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from pydantic_ai import Agent
+from pydantic_ai.agent import AgentRun
+from pydantic_ai.exceptions import ModelHTTPError, UsageLimitExceeded
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.usage import UsageLimits
+
+from ...blocks.answers.call_ids import WithOwnIds
+from ...blocks.profiles import takes_pictures
+from ...errors import EmptyOutputError
+from ...result import ToolCall, Usage
+from ...runs import RunFolder
+from ...toolsets.calling.journaled import JournaledCalls
+from ...toolsets.calling.offered import AttemptTools
+from ...toolsets.calling.pictures import pictures_in, text_of
+from ...toolsets.calling.verdict import AttemptRules, repeats
+from ...toolsets.catalogue import Catalogue, catalogue_of
+from ...toolsets.journal import CallJournal
+from ...toolsets.marks import is_acting
+from ...toolsets.source import ToolsetUse
+from ...tracing import request_tracing
+from ..usage import usage_of
+from .request import SubagentRequest, prompt_of, tokens_of
+
+__all__ = ["AttemptBudget", "ToolLoop", "allowed", "current_budget"]
+
+
+async def _affordable(_: Usage, __: int) -> None:
+    return None
+
+
+@dataclass(slots=True)
+class AttemptBudget:
+    """What one process spends on an attempt.
+
+    Attributes:
+        extend: Takes what the attempt took in this process, and the tokens that its next request
+            will read. Returns once the run can afford that; raises BudgetExceededError if it never
+            can.
+        taken: What the attempt took in this process.
+    """
+
+    extend: Callable[[Usage, int], Awaitable[None]] = _affordable
+    taken: Usage = field(default_factory=Usage)
+
+
+_current: ContextVar[AttemptBudget | None] = ContextVar("attempt_budget", default=None)
+
+
+@contextmanager
+def allowed(budget: AttemptBudget) -> Generator[None]:
+    """Let the attempt inside spend by a budget."""
+    token = _current.set(budget)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_budget() -> AttemptBudget:
+    """Return the budget of the attempt that runs here; one without bounds if there is none."""
+    return _current.get() or AttemptBudget()
+
+
+_logger = logging.getLogger("prefect_swarm.tools")
+
+_MORE_REQUESTS = 5
+"""Requests beyond the calls that are allowed: for the answer, and for models that call on."""
+_REFUSALS = (400, 415, 422)
+"""What providers answer where they don't take what a conversation holds."""
+_PICTURE_TOKENS = 1600
+"""About what providers count for a picture of the usual size."""
+
+
+@dataclass(slots=True)
+class ToolLoop:
+    """One attempt of an agent with tools; `messages` is its conversation so far."""
+
+    model: Model
+    request: SubagentRequest
+    settings: ModelSettings
+    messages: list[ModelMessage] = field(default_factory=list[ModelMessage])
+    _journaled: JournaledCalls = field(init=False)
+    _catalogue: Catalogue = field(init=False)
+    _spent: Usage = field(init=False, default_factory=Usage)
+    _shows_pictures: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self._catalogue = catalogue_of(self.request.run)
+        self._journaled = self._journal(pictures=takes_pictures(self.model))
+
+    def _journal(self, *, pictures: bool) -> JournaledCalls:
+        asked, run = self.request, RunFolder.of(self.request.run)
+        limits = self._catalogue.limits
+        attempt, asked_hash = _names(asked)
+        return JournaledCalls(
+            run=run,
+            step=asked.step,
+            attempt=asked.attempt,
+            tag=f"{attempt}-{asked_hash}",
+            journal=CallJournal(run, attempt, asked_hash),
+            limits=limits,
+            rules=_rules(asked, self._catalogue),
+            secrets=self._catalogue.secrets,
+            takes_pictures=pictures,
+        )
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls of tools so far, in their order."""
+        return self._journaled.calls_in(self.messages)
+
+    async def run(self) -> ModelResponse:
+        """Have the agent answer; see `_run`. A provider that refuses pictures is shown none."""
+        try:
+            return await self._run()
+        except ModelHTTPError as error:
+            if error.status_code not in _REFUSALS or not self._shows_pictures:
+                raise
+            _logger.warning("%s refused pictures of tools: %s", error.model_name, error.message)
+            # It is as after a kill: what the calls came to is in the journal.
+            self._spent, self._shows_pictures = current_budget().taken, False
+            self._journaled = self._journal(pictures=False)
+            return await self._run()
+
+    async def _run(self) -> ModelResponse:
+        """Ask and call until the agent has answered, and return its last answer.
+
+        An earlier process's conversation is gone on with: what it was answered is not asked again,
+        and what its calls came to is not called again.
+
+        Raises:
+            ApprovalNeededError: A person has to be asked first.
+            BudgetExceededError: The run can't afford another request.
+            EmptyOutputError: It never came to an answer.
+            SwarmError: Whatever else stops it; and what pydantic-ai raises.
+        """
+        asked, history = self.request, self._journaled.messages
+        self.messages = list(history)
+        self._shows_pictures = any(map(_has_pictures, history))
+        if history and not _calls_in(history[-1]):
+            return _response(history[-1])
+        only = _changes_nothing if asked.looks_around else _any
+        tools = AttemptTools(self._use(), asked.tools, self._catalogue, self._journaled, only)
+        agent = Agent[None, str](
+            WithOwnIds(self.model),
+            deps_type=type(None),
+            name=asked.agent,
+            instructions=asked.instructions,
+            toolsets=[tools],
+            retries={"tools": self._journaled.rules.most, "output": 0},
+            end_strategy="exhaustive",
+        )
+        agent.instrument = request_tracing()
+        most = self._journaled.rules.most + _MORE_REQUESTS
+        try:
+            async with agent.iter(
+                None if history else prompt_of(asked),
+                message_history=history or None,
+                model_settings=self._settings,
+                usage_limits=UsageLimits(request_limit=most),
+            ) as run:
+                return await self._turns(run, tools)
+        except UsageLimitExceeded as error:
+            # Raised here, for leaving the run raises the error that ended it once more.
+            raise EmptyOutputError(
+                f"{asked.step} came to no answer: {error}",
+                "Ask for less, or raise the calls of --tool-limit.",
+            ) from error
+
+    async def _turns(self, run: AgentRun[None, str], tools: AttemptTools) -> ModelResponse:
+        budget, before = current_budget(), len(self.messages)
+        async for node in run:
+            self.messages = run.all_messages()
+            budget.taken = self._spent + usage_of(self.messages[before:])
+            if Agent.is_model_request_node(node):
+                self._shows_pictures |= _has_pictures(node.request)
+            if Agent.is_call_tools_node(node):
+                # Written before any of its calls is made.
+                self._journaled.note(self.messages, tools.offered)
+            elif Agent.is_model_request_node(node) and budget.taken.requests:
+                # The first request is what the attempt was launched with.
+                await budget.extend(budget.taken, self._tokens(node.request))
+        return _response(next(m for m in reversed(self.messages) if isinstance(m, ModelResponse)))
+
+    def _settings(self, context: RunContext[None]) -> ModelSettings:
+        """Return the settings of the next request: after the last call it can't call."""
+        settings = ModelSettings(**self.settings)
+        messages = context.messages
+        goes_on = repeats(messages).advice != "take_away"
+        if _made(messages) >= self._journaled.rules.most or not goes_on:
+            settings["tool_choice"] = "none"
+        return settings
+
+    def _use(self) -> ToolsetUse:
+        asked = self.request
+        attempt, asked_hash = _names(asked)
+        step = "" if asked.looks_around else asked.step
+        texts = {text.name: text.text for text in asked.upstream}
+        return ToolsetUse(RunFolder.of(asked.run), step, attempt, asked_hash, texts)
+
+    def _tokens(self, request: ModelRequest) -> int:
+        """Tokens of what the next request reads, estimated from the last one's."""
+        answers = [message for message in self.messages if isinstance(message, ModelResponse)]
+        before = answers[-1].usage if answers else None
+        read = before.input_tokens + before.output_tokens if before else 0
+        contents = [getattr(part, "content", "") for part in request.parts]
+        pictures = sum(len(pictures_in(content)) for content in contents)
+        return read + tokens_of("".join(map(text_of, contents))) + pictures * _PICTURE_TOKENS
+
+
+def _rules(request: SubagentRequest, catalogue: Catalogue) -> AttemptRules:
+    most = catalogue.limits.calls
+    if request.max_calls is not None:
+        most = min(most, request.max_calls)
+    # What changes nothing needs no person who agrees to it.
+    return AttemptRules(most, asks=catalogue.asks and not request.looks_around)
+
+
+def _has_pictures(message: ModelMessage) -> bool:
+    return any(pictures_in(getattr(part, "content", None)) for part in message.parts)
+
+
+def _any(_: ToolDefinition) -> bool:
+    return True
+
+
+def _changes_nothing(tool: ToolDefinition) -> bool:
+    return not is_acting(tool)
+
+
+def _names(request: SubagentRequest) -> tuple[str, str]:
+    """Return what names the attempt within its run, and a hash of what it is asked."""
+    *_, attempt = request.key.split(".", 2)
+    return attempt, request.cache_key().rpartition(".")[2][:8]
+
+
+def _made(messages: Sequence[ModelMessage]) -> int:
+    """How many calls the model has read the results of."""
+    return sum(
+        isinstance(part, ToolReturnPart)
+        for message in messages
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+    )
+
+
+def _calls_in(message: ModelMessage) -> bool:
+    return isinstance(message, ModelResponse) and bool(message.tool_calls)
+
+
+def _response(message: ModelMessage) -> ModelResponse:
+    if not isinstance(message, ModelResponse):
+        raise TypeError(f"{type(message).__name__} is no answer")
+    return message

@@ -1,0 +1,341 @@
+"""A journal of calls: JSON lines of its run, each written before what it speaks of happens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Discriminator, Field, TypeAdapter, ValidationError
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+
+from ..errors import RunDamagedError, UncertainCallError
+from ..formats.json_text import read_object
+from ..frozen import Frozen
+from ..runs import RunFolder
+from ..text import count_in
+
+__all__ = [
+    "CallJournal",
+    "CallKey",
+    "Committed",
+    "Entry",
+    "JournalState",
+    "Messages",
+    "Reserved",
+    "answers_kept",
+    "call_keys",
+    "conversation_of",
+    "last_call_keys",
+    "read_entries",
+    "state_of",
+    "tools_astray",
+]
+
+
+class CallKey(BaseModel, frozen=True, extra="forbid"):
+    """Names a call within its attempt, the same in every process that works on it.
+
+    Attributes:
+        ordinal: Its number among the calls of the attempt's answers, from 1, in the answers' order.
+        arguments_hash: SHA-256 of the arguments as sorted JSON, its first 16 digits.
+    """
+
+    ordinal: int = Field(ge=1)
+    tool: str
+    arguments_hash: str
+
+
+class Messages(Frozen):
+    """An answer of the model, written down before its calls are made.
+
+    Attributes:
+        messages: All messages since the last entry of this kind, as pydantic-ai writes them.
+        after: How many messages the conversation had before; None in what an older version wrote.
+            What follows on a line that is lost is no part of the conversation.
+        toolsets: The toolsets of the tools that are called, by the names that the model was given.
+    """
+
+    kind: Literal["messages"] = "messages"
+    at: float
+    messages: list[Any]
+    after: int | None = None
+    toolsets: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class Reserved(Frozen):
+    """A call is about to be made."""
+
+    kind: Literal["reserved"] = "reserved"
+    at: float
+    key: CallKey
+    toolset: str = ""
+    arguments: str = Field(default="", description="The arguments as JSON.")
+
+
+class Committed(Frozen):
+    """A call is over, and this is what the model reads of it.
+
+    Attributes:
+        outcome: `returned`, or `refused`: an error that the model may learn from.
+        result: The text that the model reads, cut to its bound.
+        characters: Those of the whole result.
+        pictures: Names of the pictures that a model which takes them is shown as well.
+    """
+
+    kind: Literal["committed"] = "committed"
+    at: float
+    key: CallKey
+    outcome: Literal["returned", "refused"] = "returned"
+    result: str = ""
+    characters: int = 0
+    pictures: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+Entry = Messages | Reserved | Committed
+_ENTRY: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Discriminator("kind")])
+
+
+@dataclass(slots=True)
+class JournalState:
+    """What a journal says.
+
+    Attributes:
+        messages: The conversation up to the last answer, as pydantic-ai writes it.
+        committed: Results by their calls.
+        reserved: How often each call was begun, those that came to an end among them.
+        toolsets: The toolsets of the calls that were begun.
+        called: The toolsets of the tools that answers call, by the names that the model was given.
+        astray: Tools of calls that may have been made and that the conversation doesn't have:
+            lines of the journal are lost, or of an earlier attempt's.
+        unreadable: Lines that say no more which call was begun.
+    """
+
+    messages: list[Any] = field(default_factory=list[Any])
+    committed: dict[CallKey, Committed] = field(default_factory=dict[CallKey, Committed])
+    reserved: Counter[CallKey] = field(default_factory=Counter[CallKey])
+    toolsets: dict[CallKey, str] = field(default_factory=dict[CallKey, str])
+    called: dict[str, str] = field(default_factory=dict[str, str])
+    astray: frozenset[str] = frozenset()
+    unreadable: int = 0
+
+    def is_uncertain(self, key: CallKey) -> bool:
+        """Say whether a call was begun and nothing says how it ended."""
+        return self.reserved[key] > 0 and key not in self.committed
+
+    def may_be_made(self, key: CallKey) -> bool:
+        """Say whether a call may have been made already, as itself or at another place."""
+        if key in self.committed:
+            return False
+        return self.is_uncertain(key) or key.tool in self.astray or self.unreadable > 0
+
+
+def conversation_of(state: JournalState) -> list[ModelMessage]:
+    """Return the conversation that a journal has; none where its messages are none any more."""
+    try:
+        return ModelMessagesTypeAdapter.validate_python(state.messages)
+    except ValidationError:
+        return []
+
+
+def call_keys(messages: Iterable[ModelMessage]) -> list[list[CallKey]]:
+    """Return the keys of a conversation's calls, answer by answer: each by its position alone."""
+    made, found = 0, list[list[CallKey]]()
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            found.append(_keys(message, made))
+            made += len(found[-1])
+    return found
+
+
+def last_call_keys(messages: Sequence[ModelMessage]) -> list[CallKey]:
+    """Return the keys of the calls in a conversation's last answer; none if it has no answer."""
+    answers = [message for message in messages if isinstance(message, ModelResponse)]
+    made = sum(len(answer.tool_calls) for answer in answers[:-1])
+    return _keys(answers[-1], made) if answers else []
+
+
+def _keys(answer: ModelResponse, made: int) -> list[CallKey]:
+    return [
+        CallKey(ordinal=number, tool=part.tool_name, arguments_hash=arguments_hash(part.args))
+        for number, part in enumerate(answer.tool_calls, made + 1)
+    ]
+
+
+def tools_astray(state: JournalState, messages: Iterable[ModelMessage]) -> frozenset[str]:
+    """Return the tools of calls that a journal has and its conversation doesn't."""
+    known = {key for keys in call_keys(messages) for key in keys}
+    begun = {*state.reserved, *state.committed}
+    return frozenset(key.tool for key in begun - known)
+
+
+def arguments_hash(arguments: str | Mapping[str, Any] | None) -> str:
+    """Return the hash of a call's arguments: their order and blanks don't count."""
+    value: object = arguments or {}
+    if isinstance(arguments, str):
+        try:
+            value = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError):
+            value = arguments
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def read_entries(lines: Iterable[Mapping[str, Any]]) -> list[Entry]:
+    """Return the entries of a file's lines; what is none is passed over, such as a cut line."""
+    found: list[Entry] = []
+    for line in lines:
+        try:
+            found.append(_ENTRY.validate_python(line))
+        except ValidationError:
+            continue
+    return found
+
+
+def state_of(entries: Iterable[Entry]) -> JournalState:
+    """Return what entries come to, in their order. The first result of a call counts."""
+    state = JournalState()
+    for entry in entries:
+        match entry:
+            case Messages():
+                known = len(state.messages) if entry.after is None else entry.after
+                if known <= len(state.messages):
+                    # Who wrote it could read so many; what was written before goes on otherwise.
+                    state.messages[known:] = entry.messages
+                    state.called |= entry.toolsets
+            case Reserved():
+                state.reserved[entry.key] += 1
+                state.toolsets[entry.key] = entry.toolset
+                state.called[entry.key.tool] = entry.toolset
+            case Committed():
+                state.committed.setdefault(entry.key, entry)
+    return state
+
+
+CALLS, BEGUN = "calls", "begun"
+"""The folders of a run with its journals, and with what is begun once more."""
+
+
+class CallJournal:
+    """The journal of one attempt. A line is on the disk before `write` returns.
+
+    What must not happen twice is written down twice, in two files: where one of them has lost a
+    line, or is lost itself, the other one still says that the call was begun.
+    """
+
+    def __init__(self, run: RunFolder, attempt: str, request_hash: str) -> None:
+        """Take the file of an attempt and of what it is asked: another request has another one."""
+        self._run = run
+        self._name = f"{attempt}-{request_hash[:8]}.jsonl"
+
+    def read(self) -> JournalState:
+        """Return what was written so far, by whatever process.
+
+        Raises:
+            UncertainCallError: A file of it can't be read, so nobody knows what was done.
+        """
+        state = state_of(_entries(self._lines(CALLS, self._name))[0])
+        begun, state.unreadable = _begun(self._lines(BEGUN, self._name))
+        # Either file may have lost some.
+        state.reserved |= begun
+        return state
+
+    def write(self, entry: Entry) -> None:
+        """Add an entry.
+
+        Raises:
+            StorageError: It can't be written, so what it speaks of must not happen.
+        """
+        self._run.append(f"{CALLS}/{self._name}", entry, durable=True)
+
+    def begin(self, entry: Reserved, *, once: bool) -> None:
+        """Write down that a call is about to be made; twice, if it must not be made `once` more.
+
+        Raises:
+            StorageError: As `write` has it.
+        """
+        self.write(entry)
+        if once:
+            self._run.append(f"{BEGUN}/{self._name}", entry, durable=True)
+
+    def lost_before(self) -> frozenset[str]:
+        """Return the tools of calls that earlier attempts of the step began and know no more of.
+
+        Their journals have lost lines. What a whole journal says is for those attempts alone.
+        """
+        found: set[str] = set()
+        step, number = _attempt_of(self._name)
+        for name in self._names(BEGUN):
+            its_step, its_number = _attempt_of(name)
+            if its_step == step and its_number < number:
+                begun, _ = _begun(self._lines(BEGUN, name))
+                state = state_of(_entries(self._lines(CALLS, name))[0])
+                lost = begun.keys() - state.reserved.keys() - state.committed.keys()
+                astray = tools_astray(state, conversation_of(state))
+                found |= {key.tool for key in lost} | astray
+        return frozenset(found)
+
+    def _names(self, folder: str) -> list[str]:
+        try:
+            return self._run.names(folder, ".jsonl")
+        except RunDamagedError as error:
+            raise _unknown(error) from None
+
+    def _lines(self, folder: str, name: str) -> list[str]:
+        try:
+            data = self._run.read_bytes(f"{folder}/{name}") or b""
+        except RunDamagedError as error:
+            raise _unknown(error) from None
+        return [line for line in data.decode("utf-8", "replace").split("\n") if line.strip()]
+
+
+def _unknown(error: RunDamagedError) -> UncertainCallError:
+    return UncertainCallError(
+        f"{error.problem} So nobody knows which calls of tools were made.",
+        "Make it readable; or, if none of its calls must be known, remove it and resume.",
+    )
+
+
+def answers_kept(run: RunFolder, key: str) -> int:
+    """Return how many answers of its model the journal of an attempt has; 0 where it has none.
+
+    Args:
+        key: The attempt's cache key: flow run, plan's hash, attempt's name and request's hash.
+    """
+    attempt, _, asked_hash = key.split(".", 2)[-1].rpartition(".")
+    try:
+        messages = CallJournal(run, attempt, asked_hash).read().messages
+    except UncertainCallError:
+        return 0
+    return sum(message.get("kind") == "response" for message in messages)
+
+
+def _entries(lines: Iterable[str]) -> tuple[list[Entry], int]:
+    """Return the entries of lines, and how many lines are none."""
+    found: list[Entry] = []
+    broken = 0
+    for line in lines:
+        try:
+            read = read_entries([read_object(line)])
+        except ValueError:
+            read = []
+        found += read
+        broken += not read
+    return found, broken
+
+
+def _begun(lines: Iterable[str]) -> tuple[Counter[CallKey], int]:
+    """Return how often each call was begun, and how many lines say no more which one."""
+    entries, broken = _entries(lines)
+    return Counter(entry.key for entry in entries if isinstance(entry, Reserved)), broken
+
+
+def _attempt_of(name: str) -> tuple[str, int]:
+    """The step and the number of the attempt that a journal is of, by its file's name."""
+    step, _, rest = name.partition(".")
+    number = rest.partition("-")[0].partition(".")[0]
+    return step, count_in(number) or 0
