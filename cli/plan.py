@@ -18,8 +18,8 @@ from ..task_ir import TaskIR
 from ..tasks.report.mermaid import DagStep, mermaid
 from .command import AsJson
 from .models import prepare_weights
+from .output.plan import estimate_line, print_plan
 from .output.printing import print_json, print_text
-from .output.run_details import estimate_line, print_plan
 from .progress.session import say
 from .source import (
     Files,

@@ -185,7 +185,7 @@ def _rewrite(store: Store, kept: set[str]) -> None:
 
 def _remove_derived(store: Store) -> None:
     from .index.generation_store import remove_void
-    from .learning.beliefs import clear_beliefs
+    from .learning.storage import clear_beliefs
 
     clear_beliefs(store.place.folder)
     remove_void(store.place.folder, store.log.forgotten())
@@ -195,7 +195,7 @@ def _finish(store: Store, kept: set[str]) -> int | None:
     """Rebuild the index if there is one, and return its number."""
     from .index.build import build_index
     from .index.generation import read_pointer
-    from .learning.beliefs import clear_beliefs
+    from .learning.storage import clear_beliefs
 
     if read_pointer(store.place.folder) is None:
         _remove_derived(store)

@@ -124,7 +124,7 @@ class Store:
         Raises:
             MemoryStoreError: The log can't be read.
         """
-        from .learning.beliefs import catch_up, read_beliefs
+        from .learning.storage import catch_up, read_beliefs
 
         with self._learning:
             forgotten = self.log.forgotten()
@@ -140,7 +140,7 @@ class Store:
         Raises:
             MemoryStoreError: The log can't be read, or the file not be written.
         """
-        from .learning.beliefs import write_beliefs
+        from .learning.storage import write_beliefs
 
         beliefs = self.beliefs(namespace)
         with self._learning:

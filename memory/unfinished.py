@@ -132,7 +132,7 @@ def void_files(folder: Path, forgotten: int, *, doubtful: bool = True) -> list[s
         doubtful: What doesn't say what it was derived from, too.
     """
     from .index.generation_store import void_generations
-    from .learning.beliefs import void_beliefs
+    from .learning.storage import void_beliefs
 
     generations = void_generations(folder, forgotten, doubtful=doubtful)
     beliefs = void_beliefs(folder, forgotten, doubtful=doubtful)

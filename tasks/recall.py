@@ -13,7 +13,7 @@ from prefect.context import TaskRunContext
 
 from ..frozen import Frozen
 from ..memory.advice.advise import StepQuestion, advise, anticipate_agents
-from ..memory.advice.mitigation import precedents
+from ..memory.advice.precedents import precedents
 from ..memory.learning.config import DEFAULTS
 from ..memory.store import Store, find_open_store
 from ..plan_rules import ANY_AGENT

@@ -36,8 +36,8 @@ from ...result import excerpt
 from ...runs import RunFolder
 from ...task_ir import PlanRules, TaskIR
 from ...text import visible
+from ..output.plan import estimate_line, print_plan
 from ..output.printing import print_section, print_text
-from ..output.run_details import estimate_line, print_plan
 
 __all__ = [
     "at_terminal",

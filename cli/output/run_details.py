@@ -1,4 +1,4 @@
-"""The parts of a run that `plan`, `run` and `inspect` print."""
+"""The parts of a run that `run` and `inspect` print."""
 
 from __future__ import annotations
 
@@ -12,18 +12,14 @@ from pydantic import ValidationError
 
 from ...errors import InputError, RunDamagedError
 from ...events.wording import given_by
-from ...flows.bounds.limits import TYPICAL_ANSWER, estimate
-from ...flows.compile import CompiledPlan
-from ...flows.options import SwarmOptions
 from ...flows.stored.view import ended_early
 from ...inputs.limits import size
-from ...pricing import price_of_name
 from ...result import Exploration, StepResult, SwarmResult
 from ...runs import RunFolder
 from ...tasks.report.explained import path_table, run_figures, time_figures, time_line
 from ...tasks.report.lines import call_lines
 from ...tasks.report.page import Figures, Table, words_of
-from ...text import dollars, one_line, plural
+from ...text import one_line, plural
 from ...toolsets.artifacts import artifacts_of
 from .printing import print_json, print_section, print_table, print_text
 
@@ -32,11 +28,9 @@ if TYPE_CHECKING:
     from ...runs import RunFolder
 
 __all__ = [
-    "estimate_line",
     "exploration_of",
     "print_exploration",
     "print_files",
-    "print_plan",
     "print_questions",
     "print_time",
     "print_unfinished_json",
@@ -182,40 +176,4 @@ def print_unfinished_json(run: RunFolder, plan: Mapping[str, Any]) -> None:
             "questions": question_records(run),
             "explored": explored.model_dump(mode="json") if explored else None,
         }
-    )
-
-
-def print_plan(plan: CompiledPlan) -> None:
-    """Print a plan as a table."""
-    roots = sum(not step.upstream for step in plan.steps)
-    longest = int(max(step.priority for step in plan.steps))
-    print_section(one_line(plan.objective, 200))
-    print_table(
-        ("Step", "Agent", "Tier", "Needs", "Priority", "Prompt"),
-        (
-            (
-                step.id,
-                one_line(step.agent, 30),
-                step.tier,
-                one_line(", ".join([*step.upstream, *(step.inputs or ())]), 24),
-                f"{step.priority:g}",
-                one_line(step.prompt, 300),
-            )
-            for step in plan.steps
-        ),
-        right=frozenset({"Priority"}),
-    )
-    print_text(
-        f"{plural(len(plan.steps), 'step')}, {roots} can start at once, "
-        f"longest path {plural(longest, 'step')}. Priority: steps from there to the end."
-    )
-
-
-def estimate_line(plan: CompiledPlan, options: SwarmOptions) -> str:
-    """Return what a plan is likely to take, in a line."""
-    found = estimate(plan, options, price_of_name)
-    money = "price not known" if found.usd is None else dollars(found.usd)
-    return (
-        f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds at once and "
-        f"writes some {TYPICAL_ANSWER} tokens at most."
     )

@@ -19,7 +19,7 @@ from ...runs import ACCOUNTS, RunFolder
 from ...tasks.report.view import AttemptView, RunView, StepView, masked
 from ...text import without_surrogates
 from ...toolsets.artifacts import artifacts_of
-from ...toolsets.calling.shown import secrets_in
+from ...toolsets.calling.masking import secrets_in
 from ..bounds.accounts import Accounts
 from ..events import UNFINISHED, StepStatus
 from .shown_plan import ShownPlan, ShownStep, planned_of

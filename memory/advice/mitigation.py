@@ -13,16 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ...result import Action, Mitigation, ShownAttempt
+from ...result import Action, Mitigation
 from ...task_ir import Tier
-from ..episode import Episode
-from ..graph.queries import all_mitigations, latest_repairs
-from ..graph.rows import MitigationTally, Rows, rows_of
+from ..graph.rows import MitigationTally, Rows
 from ..learning.config import DEFAULTS, LearningConfig
 from ..learning.posterior import Posterior, probability_better
-from ..log.rows import read_batches
-from ..store import Store
-from .lesson import repair_example
 
 __all__ = [
     "MAX_MITIGATIONS",
@@ -32,9 +27,7 @@ __all__ = [
     "latest_repairs_in",
     "mitigations_in",
     "precedent",
-    "precedents",
 ]
-
 
 MAX_MITIGATIONS = 60
 """Mitigations that a run uses, at most; those that were tried most."""
@@ -167,50 +160,3 @@ def _per_text_belief(mitigation: Mitigation, samples: int) -> Posterior:
     if mitigation.action != "SAMPLE":
         return belief
     return replace(belief, mean=1 - (1 - belief.mean) ** (1 / samples))
-
-
-_LATEST = 5000
-"""Attempts that are read if the graph doesn't have them yet; the latest."""
-
-
-def precedents(store: Store, namespace: str) -> tuple[Mitigation, ...]:
-    """Return the known mitigations of failures; those that mostly work have an example.
-
-    Raises:
-        MemoryStoreError: The log or the graph can't be read.
-    """
-    graph, end = store.reader.graph_and_end()
-    after = max(end, store.log.last_position() - _LATEST)
-    rows, _ = rows_of([entry for batch in read_batches(store.log, after) for entry in batch])
-    found = [
-        *(all_mitigations(graph, namespace) if graph else ()),
-        *mitigations_in(rows, namespace),
-    ]
-    combined = combine_mitigations(found)
-    earned = {
-        (mitigation.symptom, mitigation.action) for mitigation in combined if is_proven(mitigation)
-    }
-    symptoms = sorted({symptom for symptom, _ in earned})
-    positions = {
-        **(latest_repairs(graph, namespace, symptoms) if graph else {}),
-        **latest_repairs_in(rows, namespace),
-    }
-    wanted = {pair: positions[pair] for pair in earned & positions.keys()}
-    episodes = store.log.at(list(wanted.values()))
-    return tuple(
-        _add_example(
-            mitigation, episodes.get(wanted.get((mitigation.symptom, mitigation.action), 0))
-        )
-        if is_proven(mitigation)
-        else mitigation
-        for mitigation in combined
-    )
-
-
-def _add_example(mitigation: Mitigation, episode: Episode | None) -> Mitigation:
-    if episode is None or not episode.excerpt:
-        return mitigation
-    example = ShownAttempt(
-        run=episode.run, step=episode.step, attempt=episode.attempt, text=repair_example(episode)
-    )
-    return mitigation.model_copy(update={"example": example})

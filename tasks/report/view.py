@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from ...measures.stretch import RunTime
 from ...result import Cost, Metrics, Planning, Recall, StepResult
-from ...toolsets.calling.shown import mask_written
+from ...toolsets.calling.masking import mask_written
 
 __all__ = ["AttemptView", "RunView", "StepView", "masked"]
 

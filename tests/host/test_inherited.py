@@ -18,7 +18,7 @@ from prefect_swarm.gates.tool import run_tool
 from prefect_swarm.host.inherited import without_login
 from prefect_swarm.memory.graph.process import GraphProcess
 from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.toolsets.calling.shown import MASK, mask, secrets_in
+from prefect_swarm.toolsets.calling.masking import MASK, mask, secrets_in
 from prefect_swarm.toolsets.mcp.process import end_child, start_child
 
 VARIABLES = ("PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_KEY")

@@ -31,7 +31,7 @@ from prefect_swarm.gates.check import GateCache
 from prefect_swarm.gates.gate import Subject
 from prefect_swarm.memory.erasure import Traces, remove_traces
 from prefect_swarm.memory.index.generation import Damage, read_pointer
-from prefect_swarm.memory.learning.beliefs import read_beliefs
+from prefect_swarm.memory.learning.storage import read_beliefs
 from prefect_swarm.memory.persona.model import load_personas
 from prefect_swarm.memory.unfinished import read_mark
 from prefect_swarm.runs import RunFolder, find_run

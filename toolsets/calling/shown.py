@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import binascii
 import json
-import re
-from base64 import b64decode
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
-from urllib.parse import quote, unquote
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -22,265 +17,21 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_json
 
-from ...host.url_secrets import MASK, masked_urls
 from ...result import ToolCall
 from ...text import whole_characters, without_surrogates
 from ..journal import CallKey, Committed, JournalState, call_keys
-from .key_forms import KEY_FORMS
+from .masking import mask
 from .pictures import picture_of
 
 __all__ = [
-    "MASK",
     "arguments_of",
     "cut",
     "cut_ends",
     "earlier_calls",
     "ended_call",
-    "mask",
-    "mask_written",
     "result_text",
-    "secrets_in",
     "wanted_call",
 ]
-
-
-_SHORTEST = 6
-_LONG = 16
-
-_PEM = re.compile(
-    r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)"
-    r".*?(?:(?=-----END [A-Z0-9 ]{0,40}PRIVATE KEY)|\Z)",
-    re.DOTALL,
-)
-_LOGIN = re.compile(  # of an address: the password, and a user without one that is a key
-    r"(?<=://)(?P<user>[^\s/?#:@\"'`<>]{0,200})(?::(?P<password>[^\s/?#\"'`<>]{1,400}))?@(?=[\w\[])"
-)
-# A suffix says that the value is about the secret, and is not it.
-_ABOUT = (
-    r"(?![-_ ]?(?:counts?|types?|limits?|usage|budget|rates?|name|file|path|env|field|policy|hint"
-    r"|length|ur[il]|endpoint|i[sz](?:e|at|ing)|expir\w{0,6}|lifetime)(?:[^a-z]|\b))(?!i[sz][ei])"
-)
-_NAMES = (
-    r"(?:pass(?:word|wd|phrase|code)|passwort|\bpwd|secret(?!ar)|token|credential"
-    r"|(?:api|access|private|accounts?|shared|auth|master|signing|signature|encryption|storage"
-    r"|subscription|service|app|application|license|ssh|deploy|admin|client|consumer|hmac|bot)"
-    r"[-_ .]?key(?![a-z])"
-    r"|(?-i:(?<!PRIMARY)(?<!FOREIGN)(?<!PUBLIC)(?<!CACHE)(?<!SORT)_KEY(?![A-Za-z]))"
-    r"|sessid|sessionid|connect\.sid|\bjwt\b|signature|_auth\b|\bauth\b(?=[\"'\\]{0,3}\s?[:=])"
-    r"|(?<=[?&])(?:key|sig|code)(?==)"
-    rf"|authorization|cookie){_ABOUT}"
-)
-_SCHEMES = (
-    r"(?:(?:bearer|basic|token|digest|bot|apikey|api-key|key|negotiate|ntlm|ssws|oauth|splunk"
-    r"|geniekey|hoba|mutual|vapid|aws4-hmac-sha256)[ \t]{1,9})"
-)
-_QUOTED = (
-    r"\"{3}[^\"]*+\"{3}|'{3}[^']*+'{3}"
-    r"|(?P<open>\\{1,8}[\"'])(?:[^\"'\\\n]|\\{1,8}(?![\"'\\]))*+(?:(?P=open)|\Z)"
-    r"|\"(?:[^\"\\\n]|\\[^\n])*+(?:\"|\Z)|'(?:[^'\\\n]|\\[^\n])*+(?:'|\Z)|`[^`\n]*+(?:`|\Z)"
-)
-_BARE = r"(?![\[{(])(?:[^\s,;}&<>\"'`\\]|[<>\"'`\\](?=\w)|\\+(?=\w))++"
-_VALUE = rf"(?P<value>[bBrRuUfF]{{0,2}}(?:{_QUOTED})|{_SCHEMES}?{_BARE})"
-_KEYED = re.compile(
-    # A name begins with one of these: most places of a text need no closer look.
-    rf"(?P<key>(?=[psteacmbljkhd_])(?P<name>{_NAMES})[\w.-]{{0,40}}(?P<after>[\"'`*\\\])]{{0,8}})"
-    r"(?P<between>\s{0,9}(?:=>|:=|={1,3}|:(?!//))\s{0,9}"
-    r"|>(?=[^<>\s]{1,200}</)"
-    r"|\s{0,9},\s{0,9}[\"'\\]{0,4}value[\"'\\]{0,4}\s{0,9}[:=]\s{0,9}"
-    r"|(?P<loose>\s{0,9},\s{0,9}(?=[bB]?[\"'])"
-    r"|[ \t]{1,4}(?:provided:?|is|was)[: \t]{1,4}|[ \t]{1,4}(?=[\w+/=.-]{16}))))"
-    rf"{_VALUE}",
-    re.IGNORECASE,
-)
-_HEADER = re.compile(
-    r"(?P<key>(?P<name>authorization|cookie)[ \t]{0,9}:[ \t]{0,9})"
-    r"(?P<value>[^\s\"'\\][^\r\n\"'\\]*+)",
-    re.IGNORECASE,
-)
-_FLAG = re.compile(
-    r"(?P<key>(?<![\w-])(?:--?(?P<name>[\w-]{0,40}(?:pass(?:word|wd|phrase)?|secret|token|key))"
-    r"[ \t]{1,9}|(?:-u|--user|--proxy-user)[ =]{1,9}[\"']?[^\s:\"']{1,100}:(?!//)"
-    r"|login\s{1,9}\S{1,100}\s{1,9}password\s{1,9}))"
-    rf"(?!-){_VALUE}",
-    re.IGNORECASE,
-)
-_BEARER = re.compile(r"(?P<key>\b(?P<name>bearer|basic)[ \t]{1,9})(?P<value>[\w.~+/=-]{6,})", re.I)
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:key|token|secret|password|passwd|pwd|passphrase|passcode|pat|auth|cookie"
-    r"|credentials?|dsn|sas|jwt)$"
-    r"|(?:api|access|secret|private|account)_?key|token|secret|password|passwd"
-    r"|connection_?string|auth_string",
-    re.IGNORECASE,
-)
-_NOTHING = frozenset(
-    {"", "true", "false", "null", "none", "nil", "undefined", "yes", "no", "str", "string"}
-)
-_NUMBER = re.compile(r"[-+]?\d{1,40}(?:[.,_]\d{1,40}){0,20}%?")
-_MAYBE_A_NUMBER = re.compile(r"pass|pwd|secret|credential|code", re.IGNORECASE)
-_OF_CODE = frozenset("()[]{}<>")
-_STANDS_FOR = re.compile(r"[<{%$]|\.\.\.|…|\*\*\*")
-_OPENED = re.compile(r"[bBrRuUfF]{0,2}(\\*(?:[\"']{3}|[\"'`]))")
-_PAIR = re.compile(r"[\w.$-]{1,100}=[^\s;]")
-_SCHEME_AND_KEY = re.compile(rf"{_SCHEMES}\S{{{_SHORTEST}}}", re.IGNORECASE)
-
-_IsSecret = Callable[[re.Match[str]], bool]
-
-
-def mask(text: str, secrets: Collection[str] = ()) -> str:
-    """Return what a tool gave or got without secrets.
-
-    Args:
-        text: It is read as a whole: cut it first where it may be long.
-        secrets: Values that must not be shown, such as those of a server's environment; shorter
-            ones than six characters are words that texts have anyway.
-
-    What stands behind a key such as `password`, and what has the form of a well-known key, is
-    masked as well.
-    """
-    return masked_urls(_masked(text, secrets, _is_value))
-
-
-def mask_written(text: str, secrets: Collection[str] = ()) -> str:
-    """Return what a person or a model wrote without secrets; code and prose stay readable.
-
-    Other than in what tools give and get, `tokens = text.split()` and "tokens: many" are no
-    secrets: behind a key, only what looks like a secret is masked.
-
-    Args:
-        text: What was written.
-        secrets: Values that must not be shown, as for `mask`.
-    """
-    return masked_urls(_masked(text, secrets, _looks_secret))
-
-
-def secrets_in(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values of variables whose names say that they are secrets.
-
-    Of an address with a password, whatever its variable's name is, it is the password.
-    """
-    return tuple(
-        value
-        for name, whole in environment.items()
-        for value in (whole if _SECRET_NAME.search(name) else "", *_passwords(whole))
-        if len(value) >= _SHORTEST
-    )
-
-
-def _passwords(value: str) -> Iterator[str]:
-    if "://" in value and (login := _LOGIN.search(value)) and (password := login["password"]):
-        yield password
-        if (plain := unquote(password)) != password:
-            yield plain
-
-
-def _masked(text: str, secrets: Collection[str], is_secret: _IsSecret) -> str:
-    def hidden(found: re.Match[str]) -> str:
-        return f"{found['key']}{_quoted(found['value'])}" if is_secret(found) else found[0]
-
-    text = _without(secrets, text)
-    text = _PEM.sub(rf"\1{MASK}", text)
-    text = _LOGIN.sub(_without_login, text)
-    text = _HEADER.sub(lambda found: hidden(found) if _is_header(found) else found[0], text)
-    text = _KEYED.sub(hidden, text)
-    text = _FLAG.sub(lambda found: hidden(found) if _looks_like_key(found) else found[0], text)
-    text = _BEARER.sub(lambda found: f"{found['key']}{MASK}" if _is_sent(found) else found[0], text)
-    return KEY_FORMS.sub(MASK, text)
-
-
-def _without(secrets: Collection[str], text: str) -> str:
-    known = {form for secret in secrets if len(secret) >= _SHORTEST for form in _written(secret)}
-    for secret in sorted(known, key=len, reverse=True):
-        text = text.replace(secret, MASK)
-    return text
-
-
-def _written(secret: str) -> set[str]:
-    """Return a value as it stands, as JSON has it, and as an address has it."""
-    return {secret, json.dumps(secret, ensure_ascii=False)[1:-1], quote(secret, safe="")}
-
-
-def _without_login(found: re.Match[str]) -> str:
-    if found["password"]:
-        return f"{found['user']}:{MASK}@"
-    user = found["user"]
-    is_key = len(user) >= _LONG and any(map(str.isdigit, user))
-    return f"{MASK}@" if is_key else found[0]
-
-
-def _quoted(value: str) -> str:
-    if (found := _OPENED.match(value)) is None:
-        return MASK
-    end = found[1] if value.endswith(found[1]) and len(value) > found.end() else ""
-    return f"{found[0]}{MASK}{end}"
-
-
-def _bare(found: re.Match[str]) -> str:
-    value = found["value"]
-    opened = _OPENED.match(value)
-    return value[opened.end() :].rstrip("\"'`\\") if opened else value
-
-
-def _is_value(found: re.Match[str]) -> bool:
-    """Whether what stands behind a key is a value at all."""
-    bare = _bare(found)
-    if bare.lower() in _NOTHING or MASK in bare:
-        return False
-    if found.groupdict().get("loose") or found["name"] == "code":
-        return _looks_like_key(found)
-    if _NUMBER.fullmatch(bare):
-        return _MAYBE_A_NUMBER.search(found["name"] or "") is not None
-    return re.match(r"\w{1,20}://", bare) is None
-
-
-def _looks_secret(found: re.Match[str]) -> bool:
-    """Whether what stands behind a key looks like a secret, rather than like code or prose."""
-    bare = _bare(found)
-    if not _is_value(found) or len(bare) < _SHORTEST or _NUMBER.fullmatch(bare):
-        return False
-    if (found["name"] or "").lower() in ("authorization", "cookie"):
-        return bool(_PAIR.match(bare) or _SCHEME_AND_KEY.match(bare) or _is_random(bare))
-    if _OPENED.match(found["value"]):
-        return not _STANDS_FOR.search(bare) and (_has_digit(bare) or not re.search(r"\s", bare))
-    if _OF_CODE & set(bare) or _STANDS_FOR.match(bare):
-        return False
-    return _has_digit(bare) or _is_variable(found) or _is_random(bare)
-
-
-def _is_variable(found: re.Match[str]) -> bool:
-    """Whether it is a line of an environment: `DB_PASSWORD=…`."""
-    name = found["name"] or ""
-    return name.isupper() and found["key"].endswith("=")
-
-
-def _is_random(bare: str) -> bool:
-    """Whether letters alone are no word: `aBcdEFghIJklMNop`."""
-    changes = sum(a.islower() and b.isupper() for a, b in pairwise(bare))
-    return len(bare) >= _LONG and bare.isalnum() and 6 * changes >= len(bare)
-
-
-def _looks_like_key(found: re.Match[str]) -> bool:
-    bare = _bare(found)
-    is_fit = len(bare) >= _SHORTEST and not _OF_CODE & set(bare) and not re.search(r"\s", bare)
-    return is_fit and _has_digit(bare) and any(map(str.isalpha, bare)) and MASK not in bare
-
-
-def _is_header(found: re.Match[str]) -> bool:
-    value = found["value"]
-    return bool(_PAIR.match(value) or _SCHEME_AND_KEY.match(value))
-
-
-def _is_sent(found: re.Match[str]) -> bool:
-    """Whether what follows "bearer" or "basic" is what is sent with it."""
-    if found["name"].lower() == "bearer":
-        return _looks_like_key(found) or len(found["value"]) >= 24
-    try:
-        return ":" in b64decode(found["value"][:512], validate=True).decode("latin-1")
-    except binascii.Error:
-        return False
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
 
 
 def result_text(value: object) -> str:

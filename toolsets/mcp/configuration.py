@@ -14,7 +14,7 @@ from ...errors import InputError
 from ...formats.json_text import NoJsonError
 from ...frozen import Frozen
 from ...host.url_secrets import ELSEWHERE, secret_in, secrets_of, without_secrets
-from ..calling.shown import secrets_in
+from ..calling.masking import secrets_in
 from ..names import checked_name
 from .written import (
     EXAMPLE,

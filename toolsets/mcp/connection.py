@@ -17,7 +17,7 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.mcp import MCPToolset
 
 from ...text import one_line
-from ..calling.shown import mask
+from ..calling.masking import mask
 from .configuration import McpEndpoint, StdioServer
 from .described import ToolList, described
 from .process import ProcessTransport

@@ -25,7 +25,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from ...text import one_line
-from ..calling.shown import mask
+from ..calling.masking import mask
 from .configuration import McpEndpoint, StdioServer
 from .session import ForgivingSession
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.advice.mitigation import precedents
+from prefect_swarm.memory.advice.precedents import precedents
 from prefect_swarm.memory.episode import Episode
 from prefect_swarm.memory.store import Place, Store
 from samples import episode
