@@ -8,10 +8,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
-import psycopg
-
 from ...errors import MemoryStoreError
 from .per_thread import PerThread
+
+try:
+    import psycopg
+    from psycopg import sql
+    from psycopg.conninfo import conninfo_to_dict
+except ImportError as error:
+    raise MemoryStoreError(
+        f"The memory is in PostgreSQL, but its driver can't be loaded: {error}.",
+        "Install it: pip install 'prefect-swarm[postgres]'",
+    ) from error
 
 __all__ = [
     "LAYOUT",
@@ -54,17 +62,6 @@ def _replace_in_texts(value: Any, pattern: re.Pattern[str], table: dict[str, str
             for name, part in cast("dict[str, Any]", value).items()
         }
     return value
-
-
-try:
-    import psycopg
-    from psycopg import sql
-    from psycopg.conninfo import conninfo_to_dict
-except ImportError as error:
-    raise MemoryStoreError(
-        f"The memory is in PostgreSQL, but its driver can't be loaded: {error}.",
-        "Install it: pip install 'prefect-swarm[postgres]'",
-    ) from error
 
 
 PATIENCE_S = 60.0

@@ -76,7 +76,8 @@ _gates = st.builds(
     status=st.sampled_from(["passed", "failed", "skipped", "error"]),
     category=st.none() | st.sampled_from(Category),
 )
-_finite = st.floats(allow_nan=False, allow_infinity=False)
+_moments = st.floats(-62e9, 253e9)
+_rewards = st.floats(-1000, 1000)
 
 episodes = st.builds(
     Episode,
@@ -96,11 +97,11 @@ episodes = st.builds(
     error=_texts,
     gates=st.lists(_gates, max_size=3).map(tuple),
     input_tokens=st.integers(0, 2**40),
-    started_at=_finite,
-    ended_at=_finite,
-    duration_s=st.floats(min_value=0, allow_nan=False, allow_infinity=False),
-    reward=_finite,
-    terms=st.dictionaries(_texts, _finite, max_size=3),
+    started_at=_moments,
+    ended_at=_moments,
+    duration_s=st.floats(0, 1e15),
+    reward=_rewards,
+    terms=st.dictionaries(_texts, _rewards, max_size=3),
     upstream=st.lists(_names, max_size=3).map(tuple),
     used=st.lists(_keys, max_size=2).map(tuple),
     excerpt=_texts,

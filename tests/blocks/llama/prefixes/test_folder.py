@@ -91,15 +91,16 @@ KILLED_WRITER = """
 import os, sys
 from pathlib import Path
 from prefect_swarm import files
-from prefect_swarm.blocks.llama.prefixes import PrefixFolder, PrefixState, folder
+from prefect_swarm.blocks.llama import prefixes
 
 def write_half(path, data):
     with files.replace_atomically(path) as temporary:
         temporary.write_bytes(data[:10])
         os._exit(0)
 
-folder.write_atomically = write_half
-PrefixFolder(Path(sys.argv[1]), 1000).write(PrefixState([1], bytes(100)))
+prefixes.write_atomically = write_half
+state = prefixes.PrefixState([1], bytes(100))
+prefixes.PrefixFolder(Path(sys.argv[1]), 1000).write(state)
 """
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conformance.fixtures import LogFixtures, everything, runs
 from prefect_swarm.errors import InputError
-from prefect_swarm.memory.episode import EpisodeKey
+from prefect_swarm.memory.episode import Episode, EpisodeKey
 from prefect_swarm.memory.protocols import EpisodeLog
 from samples import episode, full_episode
 
@@ -22,6 +22,11 @@ AWKWARD_TEXTS = (
     "\ufffe\uffff\U0010ffff",
     "one\r\ntwo\ttabs",
 )
+
+
+def unchecked(written: Episode, **changes: Any) -> Episode:
+    """Change an episode without its own checks, which most wrong numbers don't pass."""
+    return written.model_copy(update=changes)
 
 
 class Appending(LogFixtures):
@@ -80,7 +85,7 @@ class Appending(LogFixtures):
 
     def test_a_batch_is_written_whole_or_not_at_all(self, log: EpisodeLog) -> None:
         with pytest.raises(InputError, match="reward is nan"):
-            log.append([episode(1), episode(2, reward=float("nan"))])
+            log.append([episode(1), unchecked(episode(2), reward=float("nan"))])
         assert log.count() == 0
 
     @pytest.mark.parametrize(
@@ -90,7 +95,7 @@ class Appending(LogFixtures):
         self, log: EpisodeLog, wrong: dict[str, Any]
     ) -> None:
         with pytest.raises(InputError):
-            log.append([episode(1, **wrong)])
+            log.append([unchecked(episode(1), **wrong)])
 
     def test_what_is_written_is_there_when_it_is_opened_again(
         self, log: EpisodeLog, reopen: Callable[[], EpisodeLog]
