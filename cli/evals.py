@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import RunCancelledError, StorageError
+from ..evals.installed import require_pydantic_evals
 from ..evals.reading import EvalCase, EvalCases, read_cases
 from ..evals.report import (
     CaseReport,
@@ -28,7 +29,6 @@ from ..evals.report import (
     report_path,
     save_report,
 )
-from ..evals.running import require_pydantic_evals
 from ..exit_codes import ExitCode
 from ..flows.control import controlled
 from ..flows.options import SwarmOptions
@@ -223,7 +223,7 @@ async def _check_models(cases: EvalCases, options: SwarmOptions) -> None:
     await check_models(options, orchestrated=orchestrated)
     judged = [case for case in cases.cases if case.checks.judge is not None]
     if judged:
-        from ..evals.checks import judge_model
+        from ..evals.judge import judge_model
 
         for case in judged:
             # Blocks are kept on the Prefect server, which is started later.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any, cast
 
 from prefect.exceptions import CancelledRun
@@ -16,29 +15,18 @@ from pydantic_evals.lifecycle import CaseLifecycle
 from pydantic_evals.reporting import ReportCase, ReportCaseFailure
 
 from ..blocks.loop_models import open_models
-from ..errors import InputError, RunCancelledError, SwarmError
+from ..errors import RunCancelledError, SwarmError
 from ..flows.control import current_control
 from ..flows.options import SwarmOptions
 from ..flows.run_inputs import inputs_given
 from ..flows.swarm import swarm
 from ..result import RunFailedError, SwarmResult
-from .checks import Verdict, judge_answer, judge_model, verdicts_on
+from .checks import Verdict, verdicts_on
+from .judge import judge_answer, judge_model
 from .reading import EvalCase, EvalCases
 from .report import EvalRun
 
-__all__ = ["Heard", "require_pydantic_evals", "run_cases"]
-
-
-def require_pydantic_evals() -> None:
-    """Say what to install where pydantic-evals is missing, before an import fails; loads nothing.
-
-    Raises:
-        InputError: It is missing.
-    """
-    if find_spec("pydantic_evals") is None:
-        raise InputError(
-            "Evaluations need pydantic-evals.", "Type: pip install 'prefect-swarm[eval]'"
-        )
+__all__ = ["Heard", "run_cases"]
 
 
 Heard = Callable[[EvalCase, EvalRun], None]

@@ -11,9 +11,7 @@ from typing import Any
 
 from ..frozen import Frozen
 from ..result import Cost, Metrics, StepResult
-from ..runs import find_run
 from ..task_ir import TaskIR
-from .fork import plan_done
 
 __all__ = [
     "MOST_LINES",
@@ -27,7 +25,6 @@ __all__ = [
     "compare_plans",
     "compare_runs",
     "compare_texts",
-    "compared_run",
 ]
 
 
@@ -285,31 +282,3 @@ def _figures(
 ) -> dict[str, tuple[Figure, Figure]]:
     sides: list[dict[str, Any]] = [side.model_dump() if side else {} for side in (before, after)]
     return {name: (sides[0].get(name), sides[1].get(name)) for name in kind.model_fields}
-
-
-def compared_run(name: str) -> ComparedRun:
-    """Return what is compared of a run, which may not have ended.
-
-    Args:
-        name: The run's id, or its flow run's.
-
-    Raises:
-        InputError: It has no plan that can be read.
-        RunDamagedError: Its result can't be read.
-        RunNotFoundError: No such run is stored.
-    """
-    run = find_run(name)
-    result = run.result()
-    if result is None:
-        return ComparedRun(
-            run_id=run.run_id, status="unfinished", plan=plan_done(run), steps=run.steps()
-        )
-    return ComparedRun(
-        run_id=run.run_id,
-        status=result.status,
-        plan=result.plan,
-        answer=result.answer,
-        steps=result.steps,
-        metrics=result.metrics,
-        cost=result.cost,
-    )

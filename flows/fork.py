@@ -16,8 +16,9 @@ from ..runs import RunFolder, find_run
 from ..task_ir import TaskIR, check_objective, is_orchestrated
 from ..tasks.planner.task import Planned
 from .compile import CompiledStep, compile_plan
-from .edit import edited_source, plan_from, rules_of, unchanged_steps
+from .edit import edited_source, rules_of, unchanged_steps
 from .options import SwarmOptions
+from .plan_file import plan_from
 from .planning import plan_rules
 from .stored.planned import StoredPlanning, load, save
 from .stored.restore import finished_step

@@ -17,7 +17,7 @@ from ..inputs.reading import Inputs, read_given
 from ..result import SwarmResult
 from ..task_ir import TaskIR
 from ..text import whole_characters
-from .answer import answer_check, answer_problem, answered_as
+from .answer_type import answer_check, answer_problem, answered_as
 from .approving.asking import left_waiting
 from .control import not_waiting
 from .options import SwarmOptions

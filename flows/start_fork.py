@@ -12,9 +12,10 @@ from ..blocks.given import GivenModel
 from ..result import SwarmResult
 from ..task_ir import TaskIR
 from .approving.asking import left_waiting
-from .edit import options_of, plan_from
+from .edit import options_of
 from .fork import FinishedWork, ForkSource, finished_work, taken_by
 from .options import SwarmOptions
+from .plan_file import plan_from
 from .planning import plan_rules
 from .stored.changes import with_changes
 from .swarm import swarm

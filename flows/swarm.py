@@ -30,7 +30,7 @@ from ..tasks.planner.context.facts import PlanningFacts
 from ..tasks.planner.task import Planned
 from ..text import one_line, visible
 from ..toolsets.catalogue import Catalogue
-from .answer import answer_check
+from .answer_type import answer_check
 from .approving.forms.desk import FormDesk, desk_of
 from .approving.forms.waiting import asker_of, leave, report_left
 from .bounds.limits import concurrency_limits

@@ -17,7 +17,8 @@ _URL = re.compile(
 """An address in a text. JSON may write `\\/`. Without `https://`, a password stands behind the `@`
 of a model's name. A path takes `https://` for `https:/`."""
 _CLOSING = ")]}.,;!\\"
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:\\?/){1,2}")
+# Looked for where its characters begin alone: from each of them, time would grow with the square.
+_SCHEME = re.compile(r"(?<![A-Za-z0-9+.-])[0-9+.-]*+[A-Za-z][A-Za-z0-9+.-]*+:(?:\\?/){1,2}")
 _PARTS = re.compile(r"(?P<authority>(?:[^/?#\\]|\\(?!/))*)(?P<rest>.*)", re.DOTALL)
 _UNQUOTED_PASSWORD = re.compile(r"[^@\[]*:(?!\d*$)[^@]*$")
 """What stands before the first slash where a password has one itself: `user:pa`."""
@@ -32,11 +33,17 @@ _NAMES = frozenset(
 )
 _ENDS = ("apikey", "authkey", "accesskey", "secretkey", "password", "secret", "token")
 """Of names that are written as one word, in lower case."""
+_DEEPEST = 4
+"""Addresses within one another that are read: what has more counts as a secret."""
 _HARMLESS = frozenset({"", "true", "false", "none", "null", "0", "1", "yes", "no"})
 
 
 def secret_in(url: str) -> str:
     """Say what secret a web address has, in words that don't repeat it; "" for none."""
+    return _secret_in(url, _DEEPEST)
+
+
+def _secret_in(url: str, deepest: int) -> str:
     authority, rest = _split(url)
     user, at, _ = _plain(authority).rpartition("@")
     if at and ELSEWHERE not in (user.partition(":")[2] or user):
@@ -44,7 +51,7 @@ def secret_in(url: str) -> str:
     if ELSEWHERE not in authority and _UNQUOTED_PASSWORD.match(_plain(authority)):
         return "a password, or a port that is no number"
     for field in _FIELD.finditer(rest):
-        if _is_secret(field):
+        if _is_secret(field, deepest):
             return f"a key or password behind {_plain(field['name'])}="
     return ""
 
@@ -99,9 +106,11 @@ def _masked(field: re.Match[str]) -> str:
     return f"{field['before']}{field['name']}={MASK}" if _is_secret(field) else field[0]
 
 
-def _is_secret(field: re.Match[str]) -> bool:
+def _is_secret(field: re.Match[str], deepest: int = _DEEPEST) -> bool:
     value = _plain(field["value"])
-    if "://" in value and secret_in(value[value.index("://") - 1 :]):
+    if (at := value.find("://")) >= 0 and (
+        deepest == 0 or _secret_in(value[max(0, at - 1) :], deepest - 1)
+    ):
         return True
     name = _plain(field["name"])
     words = {word.lower() for word in _WORD.findall(name)}

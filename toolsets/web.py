@@ -36,11 +36,16 @@ _FOR_PROGRAMS = re.compile(
 def results_text(results: Sequence[Mapping[str, str]], query: str) -> str:
     """Write the results of a search, each with its title, address and excerpt."""
     parts = [
-        f"{number}. {one_line(result['title'], _TITLE)}\n{one_line(result['href'], 2000)}\n"
-        f"{one_line(result['body'], _EXCERPT)}"
+        f"{number}. {_line(result['title'], _TITLE)}\n{_line(result['href'], 2000)}\n"
+        f"{_line(result['body'], _EXCERPT)}"
         for number, result in enumerate(results, 1)
     ]
     return "\n\n".join(parts) or f"Nothing was found for {one_line(query)!r}."
+
+
+def _line(text: str, limit: int) -> str:
+    """Write what a site says in a line; control characters say a model nothing."""
+    return one_line(clean(text), limit)
 
 
 def page_text(url: str, title: str, text: str, start: int) -> str:
@@ -48,7 +53,7 @@ def page_text(url: str, title: str, text: str, start: int) -> str:
     whole = clean(text).strip()
     shown = whole[start : start + _PAGE]
     end = start + len(shown)
-    named = f": {one_line(title, _TITLE)}" if title.strip() else ""
+    named = f": {_line(title, _TITLE)}" if title.strip() else ""
     head = f"[{one_line(url, 500)}{named}, characters {start:,} to {end:,} of {len(whole):,}]"
     page: list[PromptPart] = [Quote(text=shown, label=head)]
     if end < len(whole):

@@ -12,7 +12,7 @@ import typer
 
 from ...approvals.question import MOST_SHOWN, PLAN_QUESTION, Answer, Question, Verdict
 from ...errors import InputError, PlanError, RunDamagedError
-from ...flows.approving.forms.desk import is_suspended
+from ...flows.approving.forms.kept import is_suspended
 from ...settings import home
 from ...task_ir import PlanRules, TaskIR
 from ...text import one_line
@@ -23,7 +23,7 @@ from ..output.printing import print_json, print_section, print_table, print_text
 from ..progress.session import say
 from ..resume import RunName, resume
 from ..runs import is_executed, list_runs
-from .terminal import chosen_question, require_read
+from .choosing import chosen_question, require_read
 
 if TYPE_CHECKING:
     from ...approvals.store import Approvals
@@ -220,7 +220,8 @@ def edit(
     not done again; all others are.
     """
     from ...approvals.store import Approvals
-    from ...flows.edit import current_plan, plan_text, rules_of
+    from ...flows.edit import current_plan, rules_of
+    from ...flows.plan_file import plan_text
     from ...runs import find_run
 
     run = find_run(run_name)
@@ -254,7 +255,7 @@ def read_edited(run: RunFolder, path: Path, before: TaskIR, rules: PlanRules) ->
     Raises:
         PlanError: It can't be taken; says each problem with its line.
     """
-    from ...flows.edit import problems_of
+    from ...flows.plan_file import problems_of
 
     found = problems_of(read_text(path, "plan"), before, rules)
     if isinstance(found, TaskIR):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...flows.bounds.limits import TYPICAL_ANSWER, estimate
+from ...flows.bounds.estimate import TYPICAL_ANSWER, estimate
 from ...flows.compile import CompiledPlan
 from ...flows.options import SwarmOptions
 from ...pricing import price_of_name

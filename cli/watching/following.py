@@ -11,7 +11,7 @@ from ...approvals.store import Approvals
 from ...events.kinds import AskedEvent, BeganEvent, FinishedEvent, RunEvent, Tell
 from ...events.log import EVENTS, EventReader
 from ...exit_codes import ExitCode, exit_code_of_status
-from ...flows.approving.forms.desk import is_suspended
+from ...flows.approving.forms.kept import is_suspended
 from ...runs import RunFolder
 from ..runs import is_executed
 

@@ -21,7 +21,7 @@ from ...pricing import price_of_name
 from ...result import excerpt
 from ...runs import RunFolder
 from ...text import dollars, fenced, one_line, plain_words, plural
-from ..bounds.limits import Estimate, estimate
+from ..bounds.estimate import Estimate, estimate
 from ..compile import CompiledPlan, CompiledStep
 from ..context import RunContext
 from ..edit import step_digests

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError, PlanError
-from prefect_swarm.flows.answer import answer_problem
+from prefect_swarm.flows.answer_type import answer_problem
 from prefect_swarm.flows.batch_line import read_line
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.formats.json_text import NoJsonError, read_json

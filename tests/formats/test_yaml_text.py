@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from prefect_swarm.errors import InputError
 from prefect_swarm.evals.reading import read_cases
 from prefect_swarm.failure_policy import load_policy
-from prefect_swarm.flows.edit import plan_text, problems_of
+from prefect_swarm.flows.plan_file import plan_text, problems_of
 from prefect_swarm.formats import yaml_text
 from prefect_swarm.formats.yaml_text import NoYamlError, read_yaml
 from prefect_swarm.memory.persona.model import load_persona

@@ -112,9 +112,24 @@ def _seconds(work: Callable[[], object]) -> float:
         "@",
         "a:",
         "\\/",
+        "?a=s://x",
     ],
 )
 def test_masking_takes_time_in_proportion_to_the_text(piece: str) -> None:
     few = f"https://{piece * 8_000}"
     many = f"https://{piece * 32_000}"
     assert _seconds(lambda: masked_urls(many)) < 10 * _seconds(lambda: masked_urls(few)) + 1e-3
+
+
+@pytest.mark.attack("private")
+@pytest.mark.parametrize("times", [6, 5_000])
+def test_addresses_deep_within_one_another_count_as_secret(times: int) -> None:
+    url = "https://h/" + "?a=s://x" * times
+    assert secret_in(url) == "a key or password behind a="
+    assert masked_urls(url) == f"https://h/?a={MASK}"
+
+
+def test_addresses_within_one_another_are_read() -> None:
+    inner = "https://a/?next=https://b/?next=https://c/"
+    assert secret_in(f"{inner}?page=2") == ""
+    assert secret_in(f"{inner}?token=abc123") != ""

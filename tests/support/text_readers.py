@@ -24,7 +24,7 @@ def text_readers() -> dict[str, Callable[[str], Any]]:
         for module, path in modules().items()
         if module[:2] != ("parl", "data")
         for tree in [ast.parse(path.read_text("utf-8"))]
-        if (ast.get_docstring(tree) or "").endswith("Pure.")
+        if (ast.get_docstring(tree) or "").partition("\n")[0].endswith("Pure.")
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and (kind := _only_needs(node))
     }

@@ -354,8 +354,6 @@ def server_of(
 _AS_VARIABLE = "Write ${VARIABLE} in its place: what it stands for is no part of the file."
 _IN_HEADERS = "Send it in a header: those are stored as secrets."
 _WEB = re.compile("https?://", re.IGNORECASE)
-_VARIABLE = re.compile(r"\$\{(?:env:|input:)?[^}:]*(?::-([^}]*))?\}")
-"""A variable; what stands for it where it isn't set is in the file after all."""
 
 
 def _refuse_secrets(values: Mapping[str, Any], fix: str) -> None:
@@ -365,8 +363,14 @@ def _refuse_secrets(values: Mapping[str, Any], fix: str) -> None:
         InputError: It has; what it is isn't repeated.
     """
     for key, text in _addresses(values):
-        if what := secret_in(_VARIABLE.sub(lambda found: found[1] or ELSEWHERE, text)):
+        if what := secret_in(_REFERENCE.sub(_written_in_file, text)):
             raise InputError(f"its {key} has {what}.", fix)
+
+
+def _written_in_file(found: re.Match[str]) -> str:
+    """Return what the file itself has for a variable: what stands for one that isn't set."""
+    is_variable = found[1] is not None or found[4] is not None
+    return found[3] or ELSEWHERE if is_variable else found[0]
 
 
 def _addresses(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

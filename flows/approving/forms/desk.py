@@ -1,4 +1,4 @@
-"""A run's forms: shown while it waits for a person, stored, and their answers written down."""
+"""A run's forms: shown while it waits for a person, and their answers written down."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ....errors import AnsweredError, InputError, RunDamagedError
 from ....runs import RunFolder
 from ....task_ir import TaskIR
 from ....text import visible
-from ....untrusted.folder import MOST_TEXT_BYTES
-from ...edit import LineProblem, current_plan, rules_of
+from ...edit import current_plan, rules_of
+from ...plan_file import LineProblem
 from ...server_state.flow_run import this_flow_run
 from .fields import (
     PersonForm,
@@ -31,51 +31,15 @@ from .fields import (
     read_response,
     schema_of,
 )
+from .kept import forget_form, keep_form, kept_forms
 from .server import SERVER_ERRORS, put_form, response_of
 
-__all__ = ["FormDesk", "desk_of", "forget_form", "is_suspended", "keep_form", "kept_forms"]
+__all__ = [
+    "FormDesk",
+    "desk_of",
+]
 
-
-_FORMS = "forms"
 _logger = logging.getLogger("prefect_swarm.runs")
-
-
-def keep_form(run: RunFolder, form: PersonForm) -> None:
-    """Write a form down, before anybody sees it.
-
-    Raises:
-        StorageError: It can't be written.
-    """
-    run.write(f"{_FORMS}/{form.key}.json", form)
-
-
-def kept_forms(run: RunFolder) -> tuple[PersonForm, ...]:
-    """Return the forms that may have answers; a damaged file is passed over.
-
-    Raises:
-        RunDamagedError: They can't be listed.
-    """
-    found: list[PersonForm] = []
-    for name in run.names(_FORMS, ".json"):
-        try:
-            with run.readable(f"{_FORMS}/{name}"):
-                data = run.read_bytes(f"{_FORMS}/{name}", MOST_TEXT_BYTES)
-                found.append(PersonForm.model_validate_json(data or b""))
-        except RunDamagedError as error:
-            _logger.warning("%s What was answered in it isn't read.", error.problem)
-    return tuple(found)
-
-
-def forget_form(run: RunFolder, form: PersonForm) -> None:
-    """Forget a form whose answers are written down, or that can't be answered any more."""
-    run.remove(f"{_FORMS}/{form.key}.json")
-
-
-def is_suspended(run: RunFolder) -> bool:
-    """Say whether the run may be suspended, so that Prefect has a worker go on with it."""
-    with suppress(RunDamagedError):
-        return any(form.suspended for form in kept_forms(run))
-    return False
 
 
 def desk_of(run: RunFolder) -> FormDesk:

@@ -19,7 +19,7 @@ from ....result import excerpt
 from ....task_ir import PlanRules, TaskIR
 from ....tasks.report.markdown import plain, written
 from ....text import code_span, escaped, fenced, one_line
-from ...edit import LineProblem, plan_from, problems_of
+from ...plan_file import LineProblem, plan_from, problems_of
 
 __all__ = [
     "ALL_FIELD",

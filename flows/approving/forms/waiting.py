@@ -22,8 +22,9 @@ from ....runs import RunFolder
 from ...control import AskPerson, RunControl
 from ...server_state.flow_run import send_heartbeat
 from ...temporary_server.server import configured_url
-from .desk import FormDesk, forget_form, is_suspended, kept_forms
+from .desk import FormDesk
 from .fields import PersonForm
+from .kept import forget_form, is_suspended, kept_forms
 from .server import SERVER_ERRORS, form_state, is_shown, report, run_again, wake
 
 __all__ = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prefect_swarm.approvals.question import Answer, Question
 from prefect_swarm.approvals.store import Approvals
-from prefect_swarm.cli.approval.terminal import chosen_question
+from prefect_swarm.cli.approval.choosing import chosen_question
 from prefect_swarm.errors import InputError
 from prefect_swarm.runs import RunFolder
 

@@ -12,7 +12,7 @@ import pytest
 from flow_runs import plan_of
 from prefect_swarm import SwarmOptions, SwarmResult, TaskIR, swarm
 from prefect_swarm.errors import InputError
-from prefect_swarm.flows.answer import answered_as
+from prefect_swarm.flows.answer_type import answered_as
 from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
 from pydantic_ai.exceptions import ModelHTTPError
 from scripted import Script, scripted

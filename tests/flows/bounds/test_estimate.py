@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from prefect_swarm.flows.bounds.limits import TYPICAL_ANSWER, estimate
+from prefect_swarm.flows.bounds.estimate import TYPICAL_ANSWER, estimate
 from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.options import SwarmOptions, TierOptions
 from prefect_swarm.pricing import FREE, Price, price_of_name

@@ -10,7 +10,7 @@ from flow_runs import plan_of
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import InputError, PlanError
-from prefect_swarm.flows.edit import (
+from prefect_swarm.flows.plan_file import (
     LineProblem,
     marked,
     plan_from,

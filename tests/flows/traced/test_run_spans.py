@@ -235,7 +235,7 @@ def test_servers_keys_and_folders_of_models_are_not_exported(
     with scripted(Script()):
         run(
             plan_of({"id": "S1"}),
-            worker="openai:gpt@https://user:word@SECRET.example/v1",
+            worker="openai:gpt@https://SECRET.example/v1#SECRET_KEY",
             coder="llamacpp:/SECRET/model.gguf",
         )
     shown = values(named(spans.get_finished_spans(), "run"))

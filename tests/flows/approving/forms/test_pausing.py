@@ -24,7 +24,7 @@ from prefect_swarm.events import read_events
 from prefect_swarm.events.kinds import AnsweredEvent, RunEvent
 from prefect_swarm.flows.approving import asking
 from prefect_swarm.flows.approving.forms import waiting as pausing
-from prefect_swarm.flows.approving.forms.desk import kept_forms
+from prefect_swarm.flows.approving.forms.kept import kept_forms
 from prefect_swarm.flows.control import AskPerson, RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm as swarm_in_python
