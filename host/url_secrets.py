@@ -121,7 +121,9 @@ def _is_secret(field: re.Match[str], deepest: int = _DEEPEST) -> bool:
 def _plain(text: str) -> str:
     """Return a part of an address without percent signs, however often it was quoted."""
     for _ in range(3):
-        text, before = unquote(text), text
+        # What stands for a secret elsewhere is written by us alone: no address has it quoted.
+        parts = [unquote(part).replace(ELSEWHERE, "") for part in text.split(ELSEWHERE)]
+        text, before = ELSEWHERE.join(parts), text
         if text == before:
             break
     return text

@@ -59,7 +59,7 @@ def as_answer(text: str) -> ModelResponse:
 
 def template() -> Any:
     return import_module("prefect_swarm.blocks.llama.chat").ChatTemplate(
-        "{{ messages }}", "<s>", "</s>", ["<|channel|>", "</think>", "<a>"]
+        "{{ messages }}", bos="<s>", eos="</s>", special=["<|channel|>", "</think>", "<a>"]
     )
 
 

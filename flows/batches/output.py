@@ -146,7 +146,7 @@ class BatchOutput(PrintedOutput):
         if not all(is_completed(line) or not self.run_of(key) for key, line in self._lines.items()):
             return
         if not files.batch:
-            Path(files.runs.name).unlink(missing_ok=True)
+            _runs_of(files.final).unlink(missing_ok=True)
             return
         # Its flow run may be run once more, if the server doesn't hear that it has ended.
         files.runs.truncate(0)

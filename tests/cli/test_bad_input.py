@@ -185,7 +185,7 @@ def test_a_setting_of_prefects_that_can_not_be_read_is_named(
 def test_a_message_can_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     error = ModelError("far said \x1b[2J", "Ask \x9b1m others.")
     show(error, failure_of(error), debug=False)
-    assert capsys.readouterr().err == "Error: far said [2J\n  Ask 1m others.\n"
+    assert capsys.readouterr().err == "Error: far said \\u001b[2J\n  Ask \\u009b1m others.\n"
 
 
 def test_a_model_file_that_is_missing_is_named(invoke: Invoke) -> None:

@@ -133,3 +133,11 @@ def test_addresses_within_one_another_are_read() -> None:
     inner = "https://a/?next=https://b/?next=https://c/"
     assert secret_in(f"{inner}?page=2") == ""
     assert secret_in(f"{inner}?token=abc123") != ""
+
+
+@pytest.mark.attack("private")
+@pytest.mark.parametrize("zero", ["%00", "%2500", "%252500", "%%0000"])
+def test_no_address_says_that_its_secret_is_elsewhere(zero: str) -> None:
+    assert secret_in(f"https://me:{zero}word@host/a")
+    assert secret_in(f"https://host/a?token={zero}word")
+    assert masked_urls(f"https://host/a?token={zero}word") == f"https://host/a?token={MASK}"

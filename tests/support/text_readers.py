@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -12,6 +13,8 @@ from source_tree import Module, modules
 
 __all__ = ["NAMED_AS_TEXT", "reads_text", "text_readers"]
 
+_IS_PURE = re.compile(r"\bPure\.(?:\n\n|\Z)")
+"""At the end of what a module says of itself, or of the first part of it."""
 _TEXT, _BYTES = {"str", "str | bytes", "str | None"}, {"bytes"}
 NAMED_AS_TEXT = frozenset({"body", "data", "line", "piece", "raw", "text", "words"})
 
@@ -24,7 +27,7 @@ def text_readers() -> dict[str, Callable[[str], Any]]:
         for module, path in modules().items()
         if module[:2] != ("parl", "data")
         for tree in [ast.parse(path.read_text("utf-8"))]
-        if (ast.get_docstring(tree) or "").partition("\n")[0].endswith("Pure.")
+        if _IS_PURE.search(ast.get_docstring(tree) or "")
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and (kind := _only_needs(node))
     }

@@ -119,7 +119,7 @@ def test_a_run_that_is_executed_has_the_time_since_its_process_began(tmp_path: P
         ("run.json", b'{"objective": "x"}', "has no started_at"),
         ("run.json", b'{"started_at": "soon"}', "started_at: Input should be a valid number"),
         ("run.json", b'{"x": "\xe9"}', "is not UTF-8"),
-        ("run.json", b"[" * 100_000, "nested too deeply"),
+        ("run.json", b"[" * 100_000, "nested over 100 levels deep"),
         ("run.json", None, "is missing"),
         ("result.json", b"", "it is empty"),
         ("result.json", b'{"status": "completed"', "Expecting"),
