@@ -53,7 +53,7 @@ _ROUNDS = 6
 _LONGEST_PHRASE = 12
 _LINES, _CODE_LINES = 8, 24
 _MOST_BLANKS = 200
-_BLANKS = re.compile(rf"\s{{{_MOST_BLANKS}}}\Z")
+_BLANKS = re.compile(rf"\s{{{_MOST_BLANKS}}}")
 # `range(range(range(…`: nothing that is asked for goes so deep.
 _NESTED = re.compile(r"([\w.]{0,40}[(\[{])\1{23}")
 _NESTED_CHARS = 1200
@@ -86,7 +86,7 @@ def abort_reason(text: str, kind: OutputKind) -> str:
         language = fence[1].lower()
         if language in _OTHERS[kind]:
             return f"{language} instead of {kind}"
-    if _BLANKS.search(text[-_MOST_BLANKS:]):
+    if _BLANKS.fullmatch(text[-_MOST_BLANKS:]):
         return "blanks without end"
     if nested := _NESTED.search(text[-_NESTED_CHARS:]):
         return f"{nested[1]!r} within itself without end"
