@@ -283,7 +283,11 @@ def test_a_run_that_was_being_cancelled_when_its_machine_died_is_cancelled(
     scenario: Scenario,
 ) -> None:
     wait_until(scenario.cancelling, "Cancelled")
-    assert states_of(scenario.cancelling)[-3:] == ["Running", "Cancelling", "Cancelled"]
+    states = states_of(scenario.cancelling)
+    # It may be said to be cancelling more than once; it is never put back.
+    after = states[states.index("Running") + 1 :]
+    assert set(after) == {"Cancelling", "Cancelled"}
+    assert after[-1] == "Cancelled"
 
 
 def test_a_run_that_waits_for_a_person_is_left_alone_and_goes_on_by_itself_when_approved(
