@@ -15,6 +15,7 @@ from ..blocks.limiter.model import open_limiters
 from ..blocks.models import resolve_model
 from ..blocks.profiles import price_of
 from ..errors import InputError, ModelError
+from ..quoting import Quote, with_quotes
 
 if TYPE_CHECKING:
     from ..flows.options import SwarmOptions
@@ -61,7 +62,9 @@ async def judge_answer(model: Model, objective: str, answer: str, rubric: str) -
     from pydantic_evals.evaluators.llm_as_a_judge import judge_input_output
 
     counted = _CountedModel(model)
-    found = await judge_input_output(objective, answer, rubric, counted)
+    # The library puts the answer between tags that an answer may have in it.
+    shown = "\n\n".join(with_quotes([Quote(text=answer)]))
+    found = await judge_input_output(objective, shown, rubric, counted)
     price, usage = price_of(model), counted.usage
     usd = None if price is None else price.of(usage.input_tokens, usage.output_tokens)
     return Judgement(found.pass_, found.reason, usage.total_tokens, usd)
