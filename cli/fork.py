@@ -122,8 +122,8 @@ SecondRun = Annotated[str, typer.Argument(metavar="RUN", help="The run that it i
 
 def diff(first: FirstRun, second: SecondRun, as_json: AsJson = False) -> int:
     """Show two runs side by side: plans, steps, answers, metrics and cost."""
-    from ..flows.compared_run import compared_run
     from ..flows.diff import compare_runs
+    from ..flows.fork import compared_run
 
     found = compare_runs(compared_run(first), compared_run(second))
     if as_json:

@@ -16,6 +16,7 @@ from ..runs import RunFolder, find_run
 from ..task_ir import TaskIR, check_objective, is_orchestrated
 from ..tasks.planner.task import Planned
 from .compile import CompiledStep, compile_plan
+from .diff import ComparedRun
 from .edit import edited_source, rules_of, unchanged_steps
 from .options import SwarmOptions
 from .plan_file import plan_from
@@ -28,6 +29,7 @@ __all__ = [
     "ForkSource",
     "begin_fork",
     "check_choice",
+    "compared_run",
     "finished_work",
     "fork_plan",
     "plan_done",
@@ -285,3 +287,31 @@ def _copy(source: RunFolder, run: RunFolder, name: str) -> None:
             "Fork it once more.",
         )
     run.write(name, text)
+
+
+def compared_run(name: str) -> ComparedRun:
+    """Return what is compared of a run, which may not have ended.
+
+    Args:
+        name: The run's id, or its flow run's.
+
+    Raises:
+        InputError: It has no plan that can be read.
+        RunDamagedError: Its result can't be read.
+        RunNotFoundError: No such run is stored.
+    """
+    run = find_run(name)
+    result = run.result()
+    if result is None:
+        return ComparedRun(
+            run_id=run.run_id, status="unfinished", plan=plan_done(run), steps=run.steps()
+        )
+    return ComparedRun(
+        run_id=run.run_id,
+        status=result.status,
+        plan=result.plan,
+        answer=result.answer,
+        steps=result.steps,
+        metrics=result.metrics,
+        cost=result.cost,
+    )

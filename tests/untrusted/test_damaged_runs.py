@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import SwarmError
-from prefect_swarm.flows.compared_run import compared_run
-from prefect_swarm.flows.fork import finished_work
+from prefect_swarm.flows.fork import compared_run, finished_work
 from prefect_swarm.flows.html_report import folder_html
 from prefect_swarm.flows.lock import exclusive
 from prefect_swarm.flows.stored.view import view_of
