@@ -68,12 +68,8 @@ class Unusable(NamedTuple):
         """Return what is raised for the server at an address."""
         url = shown_address(url)
         if self.is_setting:
-            return ServerError(
-                f"The Prefect server at {masked_urls(url)} can't be used: {self.why}.", self.fix
-            )
-        return ServerError(
-            f"No Prefect server answers at {masked_urls(url)}: {self.why}.", self.fix
-        )
+            return ServerError(f"The Prefect server at {url} can't be used: {self.why}.", self.fix)
+        return ServerError(f"No Prefect server answers at {url}: {self.why}.", self.fix)
 
 
 def find_fault(url: str, timeout_s: float = 5.0) -> Unusable | None:
@@ -127,7 +123,7 @@ def find_opening(url: str, timeout_s: float = 5.0) -> Opening | None:
             timeout=timeout_s,
             verify=_verify(url, get_current_settings()),
         ) as client:
-            answer = client.get(f"{shown_address(url).rstrip('/')}/{_PROBE}")
+            answer = client.get(f"{_without_user(url).rstrip('/')}/{_PROBE}")
     except (httpx.HTTPError, httpx.InvalidURL, OSError):
         return None
     allowed = answer.headers.get("access-control-allow-origin", "")
@@ -150,7 +146,11 @@ def judge_opening(status: int, kind: Kind, allowed_origin: str) -> Opening | Non
 
 
 def shown_address(url: str) -> str:
-    """Return an address without the user and password that may stand in it."""
+    """Return an address as people are shown it: without its user, other secrets masked."""
+    return masked_urls(_without_user(url))
+
+
+def _without_user(url: str) -> str:
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if "@" in url else url
 
