@@ -29,8 +29,8 @@ _PEM = re.compile(
     r".*?(?:(?=-----END [A-Z0-9 ]{0,40}PRIVATE KEY)|\Z)",
     re.DOTALL,
 )
-_LOGIN = re.compile(  # of an address: the password, and a user without one that is a key
-    r"(?<=://)(?P<user>[^\s/?#:@\"'`<>]{0,200})(?::(?P<password>[^\s/?#\"'`<>]{1,400}))?@(?=[\w\[])"
+_PASSWORD = re.compile(  # of an address
+    r"(?<=://)[^\s/?#:@\"'`<>]{0,200}:(?P<password>[^\s/?#\"'`<>]{1,400})@(?=[\w\[])"
 )
 # A suffix says that the value is about the secret, and is not it.
 _ABOUT = (
@@ -144,7 +144,8 @@ def secrets_in(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _passwords(value: str) -> Iterator[str]:
-    if "://" in value and (login := _LOGIN.search(value)) and (password := login["password"]):
+    if "://" in value and (found := _PASSWORD.search(value)):
+        password = found["password"]
         yield password
         if (plain := unquote(password)) != password:
             yield plain
@@ -156,7 +157,6 @@ def _masked(text: str, secrets: Collection[str], is_secret: _IsSecret) -> str:
 
     text = _without(secrets, text)
     text = _PEM.sub(rf"\1{MASK}", text)
-    text = _LOGIN.sub(_without_login, text)
     text = _HEADER.sub(lambda found: hidden(found) if _is_header(found) else found[0], text)
     text = _KEYED.sub(hidden, text)
     text = _FLAG.sub(lambda found: hidden(found) if _looks_like_key(found) else found[0], text)
@@ -174,14 +174,6 @@ def _without(secrets: Collection[str], text: str) -> str:
 def _written(secret: str) -> set[str]:
     """Return a value as it stands, as JSON has it, and as an address has it."""
     return {secret, json.dumps(secret, ensure_ascii=False)[1:-1], quote(secret, safe="")}
-
-
-def _without_login(found: re.Match[str]) -> str:
-    if found["password"]:
-        return f"{found['user']}:{MASK}@"
-    user = found["user"]
-    is_key = len(user) >= _LONG and any(map(str.isdigit, user))
-    return f"{MASK}@" if is_key else found[0]
 
 
 def _quoted(value: str) -> str:

@@ -138,7 +138,7 @@ PLACES = [
     f"mysql --password {HIDDEN}",
     f"tool --api-key={HIDDEN}",
     f"machine example.com login me password {HIDDEN}",
-    f"//registry.npmjs.org/:_authToken={HIDDEN}",
+    f"//npm.example/:_authToken={HIDDEN}",
     f"**Password**: {HIDDEN}",
     f"`token`: `{HIDDEN}`",
     f'password = """{HIDDEN}"""',
