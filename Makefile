@@ -35,12 +35,13 @@ help: ## list the targets
 demo: $(STAMP) ## plan and run one objective on the embedded model (OBJECTIVE="…" for yours)
 	@.venv/bin/prefect-swarm run "$$OBJECTIVE"
 
-check: lint ## lint, formatting and types
+check: lint ## lint, formatting, layers and types
 	.venv/bin/pyright
 
 lint: $(TRAIN_STAMP)
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
+	.venv/bin/lint-imports --no-cache
 
 # Types are checked beside the tests, in the time that these wait; what is found comes after them.
 test: lint ## check, and every test but the exhaustive ones
@@ -59,7 +60,7 @@ test-slow: $(TRAIN_STAMP) ## the exhaustive tests, which `make test` leaves out:
 # The training's tests are left out: they need PyTorch, which takes longer than all the rest.
 test-newest: ## the wheel with the newest of all that it asks for: the fast tests, and a run by a schedule
 	@$(call need-python,$(PYTHON))
-	rm -rf $(NEWEST)
+	rm -rf $(NEWEST) build/lib # setuptools would put modules into the wheel that are there no more
 	$(PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/bin/pip --disable-pip-version-check -q wheel --no-deps -w $(NEWEST)/wheels .
 	$(NEWEST)/bin/pip --disable-pip-version-check -q install "$$(echo $(NEWEST)/wheels/*.whl)[demo,dev]" gguf

@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .blocks import LlamaCpp, ModelProvider, override_models
-    from .blocks.llama.model import LlamaCppModel
     from .errors import SwarmError
-    from .events.kinds import RunEvent
     from .flows.batch import swarm_batch
     from .flows.compile import CompiledPlan, compile_plan
     from .flows.control import RunControl, controlled
-    from .flows.html_report import report_html
     from .flows.options import SwarmOptions
-    from .flows.python import swarm
-    from .flows.resume import resume
-    from .flows.start_fork import fork
-    from .flows.streaming import stream
+    from .flows.python import stream, swarm
+    from .flows.resume import fork, resume
     from .flows.swarm import swarm as swarm_flow
     from .memory.forgetting import Forgotten, forget
-    from .result import SwarmResult
-    from .task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
-    from .toolsets.given import override_toolsets
+    from .models.llama.model import LlamaCppModel
+    from .plan.task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
+    from .report.run_html import report_html
+    from .store.events import RunEvent
+    from .store.result import SwarmResult
+    from .toolsets.catalogue import override_toolsets
 
 __all__ = [
     "Agent",
@@ -61,29 +59,26 @@ __all__ = [
 
 _HOMES = {
     "blocks": ("LlamaCpp", "ModelProvider", "override_models"),
-    "blocks.llama.model": ("LlamaCppModel",),
+    "models.llama.model": ("LlamaCppModel",),
     "errors": ("SwarmError",),
-    "events.kinds": ("RunEvent",),
+    "store.events": ("RunEvent",),
     "flows.batch": ("swarm_batch",),
     "flows.compile": ("CompiledPlan", "compile_plan"),
     "flows.control": ("RunControl", "controlled"),
-    "flows.start_fork": ("fork",),
     "flows.options": ("SwarmOptions",),
-    "flows.resume": ("resume",),
-    "flows.python": ("swarm",),
-    "flows.html_report": ("report_html",),
-    "flows.streaming": ("stream",),
+    "flows.resume": ("fork", "resume"),
+    "flows.python": ("stream", "swarm"),
+    "report.run_html": ("report_html",),
     "memory.forgetting": ("Forgotten", "forget"),
-    "result": ("SwarmResult",),
-    "toolsets.given": ("override_toolsets",),
-    "task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
+    "store.result": ("SwarmResult",),
+    "toolsets.catalogue": ("override_toolsets",),
+    "plan.task_ir": ("Agent", "Output", "Step", "TaskIR", "load_plan", "parse_plan"),
 }
 
 # pytest reads this file as a module that is in no package.
 if __package__:
-    from .host.log_lines import make_logs_visible
-    from .host.loopback import keep_loopback_direct
-    from .host.posix import require_posix
+    from .host.network import keep_loopback_direct
+    from .host.system import make_logs_visible, require_posix
 
     # First of all: the rest can't be imported where the system lacks what it needs.
     require_posix()
@@ -99,7 +94,7 @@ def __getattr__(name: str) -> Any:
             if name in names:
                 return getattr(import_module(f".{home}", __name__), name)
     except RuntimeError as error:
-        from .host.home import no_home
+        from .host.system import no_home
 
         raise no_home(error) or error from None
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,13 +6,14 @@ import errno
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from .errors import StorageError
+from .errors import InputError, StorageError
 from .text import count_in
 
 __all__ = [
@@ -23,17 +24,22 @@ __all__ = [
     "UNFINISHED",
     "append_bytes",
     "close_to_others",
-    "is_left_unfinished",
+    "decoded",
+    "encoding_problem",
+    "file_problem",
     "is_shared_mode",
+    "is_unfinished_write",
     "make_folder",
     "owner_only",
     "process_lives",
+    "read_text",
     "replace_atomically",
     "require_room",
     "storage_error",
     "try_folder",
     "write_atomically",
 ]
+
 
 HOME_VARIABLE = "PREFECT_INTEGRATIONS_SWARM_HOME"
 """Names the folder that runs and memory lie in."""
@@ -141,7 +147,7 @@ def _replacing(path: Path, mode: int) -> Generator[tuple[Path, BinaryIO]]:
         raise
 
 
-def is_left_unfinished(path: Path) -> bool:
+def is_unfinished_write(path: Path) -> bool:
     """Say whether the process is gone that an unfinished file's name begins with."""
     number = count_in(path.name.partition("-")[0])
     return number is None or not process_lives(number)
@@ -232,3 +238,101 @@ def _no_room(path: Path, needed_bytes: int, free_bytes: int, variable: str) -> S
 
 def _size(count: int) -> str:
     return f"{count / (1 << 20):.1f} MiB" if count >= 1 << 20 else f"{count / 1024:.1f} KiB"
+
+
+_BOM = "\ufeff"
+_LARGEST = 256 << 20
+"""Bytes of a file that is read as a whole; a device may have no end."""
+
+
+def read_text(path: Path, what: str = "file", advice: str = "", *, whole: bool = False) -> str:
+    """Return the text of a UTF-8 file; `-` is standard input.
+
+    Line ends become newlines, and the mark that some editors put before UTF-8 is left out.
+
+    Args:
+        path: The file.
+        what: What to call it in errors.
+        advice: What to do where it is missing; "Check the path." if nothing is given.
+        whole: Keep the mark at the beginning: it is a part of what is checked.
+
+    Raises:
+        InputError: It can't be read, or it is not UTF-8; says which byte isn't.
+    """
+    is_stdin = str(path) == "-"
+    name = "text on standard input" if is_stdin else f"{what} {path}"
+    try:
+        data = _bytes_of(sys.stdin.buffer) if is_stdin else _file_bytes(path)
+    except (OSError, ValueError) as error:
+        raise file_problem(name, error, advice) from None
+    if len(data) > _LARGEST:
+        raise InputError(
+            f"The {name} has more than {_LARGEST >> 20} MiB.", "Give a smaller one, or its parts."
+        )
+    return decoded(data, name, whole=whole)
+
+
+def _file_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return _bytes_of(file)
+
+
+def _bytes_of(file: BinaryIO) -> bytes:
+    return file.read(_LARGEST + 1)
+
+
+def decoded(data: bytes, name: str, *, whole: bool = False) -> str:
+    """Return the text that a UTF-8 file has, with newlines for line ends.
+
+    Args:
+        data: The file.
+        name: What to call it in errors, with its noun: `plan plan.json`.
+        whole: Keep the mark that some editors put before UTF-8.
+
+    Raises:
+        InputError: It is not UTF-8; says which byte isn't.
+    """
+    if (wrong := encoding_problem(data)) is not None:
+        raise InputError(f"The {name} can't be read as UTF-8: {wrong}.", _other_encoding(data))
+    text = data.decode("utf-8")
+    if not whole:
+        text = text.removeprefix(_BOM)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def encoding_problem(data: bytes) -> str | None:
+    """Say which byte is not UTF-8, and in which line; None if all are."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return f"byte {error.start + 1:,} is 0x{data[error.start]:02x}, in line {line:,}"
+    return None
+
+
+def file_problem(name: str, error: OSError | ValueError, advice: str = "") -> InputError:
+    """Return what to say of a file that can't be read.
+
+    Args:
+        name: The file with its noun: `plan plan.json`.
+        error: Why not.
+        advice: What to do where it is missing.
+    """
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    match error:
+        case PermissionError():
+            advice = "Check its permissions."
+        case IsADirectoryError():
+            advice = "Give a file, not a folder."
+        case _:
+            advice = advice or "Check the path."
+    return InputError(f"The {name} can't be read: {reason}.", advice)
+
+
+def _other_encoding(data: bytes) -> str:
+    """Say what to do about bytes that are not UTF-8, by what they look like."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "It looks like UTF-16. Save it as UTF-8, or: iconv -f UTF-16 -t UTF-8 FILE > NEW"
+    if b"\0" in data[:8192]:
+        return "It looks like a binary file. Give a text file."
+    return "Save it as UTF-8; from Latin-1: iconv -f LATIN1 -t UTF-8 FILE > NEW"

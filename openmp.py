@@ -1,24 +1,14 @@
-"""How the OpenMP threads of llama.cpp and torch wait: they spin shortly, then sleep.
-
-By default they spin on, and a busy neighbour (a gate, a search, another engine) makes every token
-many times slower: on 2 busy cores, 2 tokens a second spinning and 30 sleeping. Threads that sleep
-at once have to be woken for every layer, which is slow where the core has gone idle. A plan of
-three steps took, on 2 quiet cores and beside one busy process: spinning 20,000 rounds 0.9 and 11 s,
-spinning 1,000 rounds 0.9 and 4 s, sleeping at once 7 and 2.3 s.
-
-Where a process has more OpenMP threads than cores, as two engines have, GNU's library spins another
-number of rounds, which only the policy sets: 0 if it is passive, 1,000 if it is active, and never
-more than `GOMP_SPINCOUNT`. With two engines on 2 cores a text alone was written at 37 tokens a
-second passive, at 43 without a policy, and at 90 active.
-"""
+"""Processors that are shared: how OpenMP's threads wait, and what else computes in this process."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-__all__ = ["sleeping_threads"]
+__all__ = ["announced", "computing", "sleeping_threads"]
+
 
 _WAITING = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "1000"}
 
@@ -39,3 +29,39 @@ def sleeping_threads() -> Generator[None]:
             # Child processes must not inherit our choice.
             for name in _WAITING:
                 os.environ.pop(name, None)
+
+
+_lock = threading.Lock()
+_count = 0
+
+
+@contextmanager
+def computing(cores: int = 1) -> Generator[None]:
+    """Announce that the code inside, or a program that it waits for, keeps `cores` cores busy."""
+    _add(cores)
+    try:
+        yield
+    finally:
+        _add(-cores)
+
+
+def announced() -> int:
+    """Return the cores that are announced as busy now."""
+    return _count
+
+
+def _add(cores: int) -> None:
+    global _count
+    with _lock:
+        _count += cores
+
+
+def _reset_after_fork() -> None:
+    """In a forked child: nothing of the parent's runs in it, and the lock may have been held."""
+    global _lock, _count
+    _lock = threading.Lock()
+    _count = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)

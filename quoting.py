@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import count
 
-from .frozen import Frozen
+from .data_types import Frozen
 from .text import one_line
 
 __all__ = ["PromptPart", "Quote", "called", "mark_for", "quoted", "uncopied", "with_quotes"]

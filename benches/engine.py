@@ -9,14 +9,9 @@ from functools import cache
 from time import perf_counter, process_time
 from typing import Any
 
-from prefect_swarm.blocks.llama import (
-    EngineConfig,
-    GenerateRequest,
-    close_engines,
-    demo_model_path,
-    get_engine,
-)
-from prefect_swarm.blocks.llama.api import usable_cores
+from prefect_swarm.models.llama.api import EngineConfig, GenerateRequest, usable_cores
+from prefect_swarm.models.llama.engine import close_engines, get_engine
+from prefect_swarm.models.llama.gguf import demo_model_path
 
 __all__ = ["run"]
 
@@ -118,7 +113,7 @@ def _class(beginning: str) -> Taken:
 @cache
 def _model() -> Any:
     # The engine's library first: it decides for the process how threads wait.
-    from prefect_swarm.blocks.llama import library
+    from prefect_swarm.models.llama import library
 
     assert library.lib
     import llama_cpp

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter, process_time
 
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.task_ir import OutputKind, TaskIR
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import OutputKind, TaskIR
+from prefect_swarm.store.events import RunEvent
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from shapes import waiting
@@ -46,11 +46,11 @@ async def run_plan(plan: TaskIR, slots: int, *, gates: bool = True) -> Taken:
     """
     heard: dict[str, float] = {}
 
-    def hear(event: RunEvent) -> None:
+    def handle(event: RunEvent) -> None:
         heard[event.kind] = perf_counter()
 
     cpu = process_time()
-    with _fixed_latency(), controlled(RunControl(listener=hear)):
+    with _fixed_latency(), controlled(RunControl(listener=handle)):
         result = await swarm(plan.objective, plan=plan, options=_options(slots, gates))
     assert result.status == "completed", result.problem
     return Taken(heard["finished"] - heard["began"], process_time() - cpu)

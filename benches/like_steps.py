@@ -9,15 +9,17 @@ from statistics import median
 from time import perf_counter
 
 from own_prefect import run_with_prefect
-from prefect_swarm.blocks.llama import close_engines, demo_model_path, engine_config_for
-from prefect_swarm.blocks.llama.threads import cores_between, take_sample
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.events.kinds import RunEvent
-from prefect_swarm.failure_policy import Category, Policy
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.models.llama.engine import close_engines
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.limits import engine_config_for
+from prefect_swarm.models.llama.threads import cores_between, take_sample
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.store.events import RunEvent
+from prefect_swarm.store.failure_policy import Category, Policy
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 

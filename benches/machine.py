@@ -6,7 +6,7 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from prefect_swarm.blocks.llama.machine import processor_name
+from prefect_swarm.models.llama.sizing import processor_name
 
 __all__ = ["describe_machine"]
 

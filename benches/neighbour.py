@@ -14,16 +14,10 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).parent / "gates"))
 
 from artifacts import subject_of
-from prefect_swarm.blocks.llama import (
-    Engine,
-    EngineConfig,
-    GenerateRequest,
-    close_engines,
-    demo_model_path,
-    get_engine,
-)
-from prefect_swarm.blocks.llama.api import usable_cores
 from prefect_swarm.gates import find_gate
+from prefect_swarm.models.llama.api import EngineConfig, GenerateRequest, usable_cores
+from prefect_swarm.models.llama.engine import Engine, close_engines, get_engine
+from prefect_swarm.models.llama.gguf import demo_model_path
 
 __all__ = ["run"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from prefect_swarm.flows.compile import compile_plan
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from simulate import Job
 
 __all__ = ["RandomPlan", "in_levels", "in_reach", "random_plans"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 
 __all__ = ["BESIDE", "SHAPES", "Part", "Shape", "waiting"]
 

@@ -6,15 +6,15 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from prefect_swarm.flows.events import (
+from prefect_swarm.plan.schedule import (
     AttemptFinished,
     Command,
     ConcurrencyLimits,
     Finish,
     Launch,
     PlanExtended,
+    Schedule,
 )
-from prefect_swarm.flows.schedule import Schedule
 
 __all__ = ["Job", "makespan"]
 

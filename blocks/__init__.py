@@ -3,11 +3,10 @@
 Names become models here, with profiles, prices and limits. One set of models an event loop.
 """
 
+from ..models.resolve import override_models, resolve_model
 from .failure_policy import FailurePolicy
-from .llama_cpp import LlamaCpp
 from .mcp_server import McpServer
-from .models import override_models, resolve_model
-from .provider import ModelProvider
+from .models import LlamaCpp, ModelProvider
 
 __all__ = [
     "FailurePolicy",

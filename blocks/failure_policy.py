@@ -5,7 +5,7 @@ from __future__ import annotations
 from prefect.blocks.core import Block
 from pydantic import Field
 
-from ..failure_policy import Policy
+from ..store.failure_policy import Policy
 
 __all__ = ["FailurePolicy"]
 

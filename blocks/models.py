@@ -1,217 +1,214 @@
-"""Models by their names, as settings and plans write them."""
+"""The blocks for models: a remote one, and a local model file."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from pydantic_ai.exceptions import ModelAPIError
-from pydantic_ai.models import Model
-from pydantic_ai.models.fallback import FallbackModel
+from prefect.blocks.core import Block
+from pydantic import Field, SecretStr, field_validator
 
-from ..errors import InputError, ModelError, StepTimeoutError
+from ..errors import InputError
+from ..host.system import require_llama_cpp
 from ..host.url_secrets import secret_in
-from ..local_extra import require_llama_cpp
-from ..model_names import PYTHON, model_names, refuse_secrets
-from .agent import AgentModel, model_of
-from .given import GivenModel, given_model
-from .limiter.limiter import ALONE, WITH_FALLBACK, Patience
-from .limiter.model import LimitedModel
-from .local import local_model
-from .loop_models import forget_all, models_of_loop
-from .remote import MODEL_FORMS, key_from, remote_model
+from ..models.remote import remote_model
 
 if TYPE_CHECKING:
-    from .llama.model import LlamaCppModel
+    from pydantic_ai.models import Model
 
-__all__ = [
-    "MODEL_FORMS",
-    "forget_models",
-    "override_models",
-    "planner_adapter_of",
-    "resolve_model",
-]
-
-# Put in by `override_models`, found by `resolve_model` in the task runs that are started inside.
-_overrides: ContextVar[Mapping[str, GivenModel]] = ContextVar("model_overrides")
+__all__ = ["LlamaCpp", "ModelProvider"]
 
 
-@contextmanager
-def override_models(
-    *,
-    worker: GivenModel | None = None,
-    coder: GivenModel | None = None,
-    architect: GivenModel | None = None,
-    orchestrator: GivenModel | None = None,
-) -> Generator[None]:
-    """Put a model or an agent in a tier's place for the code inside, whatever the settings name.
+class ModelProvider(Block):
+    """A model behind an API: a provider's, or any OpenAI-compatible server's.
 
     Example:
+        Load a stored provider and put its model in a tier's place:
         ```python
-        with override_models(worker=TestModel(), orchestrator=my_model):
-            await swarm("...")
+        from prefect_swarm.blocks import ModelProvider
+
+        model_provider_block = ModelProvider.load("BLOCK_NAME")
+        model = model_provider_block.get_model()
         ```
     """
-    given = {
-        "worker": worker,
-        "coder": coder,
-        "architect": architect,
-        "orchestrator": orchestrator,
-    }
-    named = {tier: model for tier, model in given.items() if model is not None}
-    token = _overrides.set({**_overrides.get({}), **named})
-    try:
-        yield
-    finally:
-        _overrides.reset(token)
 
+    _block_type_name = "Swarm Model"
+    _block_type_slug = "swarm-model"
+    _documentation_url = "https://ai.pydantic.dev/models/"  # pyright: ignore[reportAssignmentType]
 
-async def resolve_model(name: str, tier: str) -> Model:
-    """The model of a name, made once for this event loop.
-
-    Requests to a provider go through its limiter. Where the name has several models, the first one
-    serves, and the next one where that one can't.
-
-    Args:
-        name: One of `MODEL_FORMS`, or several of them with commas between.
-        tier: The tier it is for; a model that `override_models` gave it comes first.
-
-    Raises:
-        InputError: The name has none of the forms, or is local and llama.cpp is not installed.
-        ModelError: It is well-formed, but the file, block, key or package is missing, or a run of
-            another event loop is using it.
-    """
-    models = models_of_loop()
-    override = _overrides.get({}).get(tier)
-    # What is made holds the override, whose identity is therefore its own for as long.
-    key = name if override is None else id(override)
-    if key not in models.made:
-        try:
-            made = await _make_models(name) if override is None else _limited(override)
-        except ModelError as error:
-            raise type(error)(f"Tier {tier}: {error.problem}", error.fix) from None
-        except InputError as error:
-            raise InputError(f"Tier {tier}: {error.problem}", error.fix) from None
-        # Two calls may have made it at the same time; all use the first.
-        models.made.setdefault(key, made)
-    return await models.enter(models.made[key])
-
-
-def planner_adapter_of(name: str) -> Path | None:
-    """The adapter that the model of a name plans with, as far as its name tells.
-
-    None for a remote model, a block, and a model that can't be loaded.
-    """
-    kind, _, path = name.partition(":")
-    try:
-        if name == "demo" or (kind == "llamacpp" and path):
-            return _local_model(path or None).planner_adapter
-    except (InputError, ModelError):
-        pass  # `resolve_model` reports what is wrong.
-    return None
-
-
-def forget_models() -> None:
-    """Drop all models, so that edited blocks are read again."""
-    forget_all()
-
-
-async def _make_models(text: str) -> Model:
-    refuse_secrets(text)
-    names = model_names(text)
-    if len(names) == 1:
-        return _limited(await _make_model(names[0]))
-    made = [await _make_model(name) for name in names]
-    patient = [_limited(model, WITH_FALLBACK) for model in made[:-1]]
-    return FallbackModel(
-        *patient, _limited(made[-1]), fallback_on=(ModelAPIError, ModelError, StepTimeoutError)
+    model: str = Field(
+        title="Model",
+        min_length=1,
+        description="A pydantic-ai model name, or the server's own name for it where a base URL is "
+        "given.",
+        examples=["anthropic:claude-sonnet-4-5", "openai:gpt-5", "qwen2.5-72b-instruct"],
+    )
+    base_url: str | None = Field(
+        default=None,
+        title="Base URL",
+        description="Where an OpenAI-compatible server is; empty for the provider's own address.",
+        examples=["http://localhost:8000/v1"],
     )
 
+    @field_validator("base_url")
+    @classmethod
+    def _has_no_secret(cls, url: str | None) -> str | None:
+        # Prefect would store it in plain, and pydantic's own error would repeat it.
+        if what := secret_in(url or ""):
+            raise InputError(f"The base URL has {what}.", "Put the key into the block's API key.")
+        return url
 
-async def _make_model(name: str) -> GivenModel:
-    if name == "demo":
-        return _local_model(None)
-    if name.startswith(PYTHON):
-        return given_model(name)
-    kind, _, rest = name.partition(":")
-    if kind == "llamacpp" and rest:
-        return _local_model(rest)
-    if kind == "block":
-        return await _load_from_block(rest)
-    model, at, base_url = name.partition("@")
-    if at and "://" in base_url:
-        base_url, _, variable = base_url.partition("#")
-        key = key_from(variable, name) if variable else None
-        return remote_model(model, base_url=base_url, api_key=key)
-    return remote_model(name)
+    api_key: SecretStr | None = Field(
+        default=None,
+        title="API Key",
+        description="The key of the service. Empty: the provider's own hosts get the key in its "
+        "environment variable, any other server none.",
+    )
+
+    def get_model(self) -> Model:
+        """The model, ready for a pydantic-ai agent; nothing is sent before the first request.
+
+        Raises:
+            InputError: The name or the base URL is not valid.
+            ModelError: The provider lacks a key or its package is not installed.
+        """
+        key = self.api_key.get_secret_value() if self.api_key else None
+        return remote_model(self.model, base_url=self.base_url or None, api_key=key)
 
 
-def _limited(model: GivenModel, patience: Patience = ALONE) -> Model:
-    """Send what asks a provider through the provider's limiter."""
-    if not isinstance(model, Model):
-        return AgentModel(model, _limited(model_of(model), patience))
-    if isinstance(model, FallbackModel):
-        return _with_limited(model)
-    if isinstance(model, LimitedModel) or local_model(model):
-        return model
-    if what := secret_in(str(model.base_url or "")):
-        # pydantic-ai writes the address into each answer.
-        raise InputError(
-            f"The address of the model {model.model_name!r} has {what}.",
-            "Give its key to its provider, as api_key.",
+class LlamaCpp(Block):
+    """A model in a GGUF file, run by llama.cpp inside the worker's own process.
+
+    Where `prefect-swarm serve` serves the file on that machine, its process runs it instead.
+
+    Example:
+        Load a stored model and put it in a tier's place:
+        ```python
+        from prefect_swarm.blocks import LlamaCpp
+
+        llama_cpp_block = LlamaCpp.load("BLOCK_NAME")
+        model = llama_cpp_block.get_model()
+        ```
+    """
+
+    _block_type_name = "Llama.cpp Model"
+    _block_type_slug = "llama-cpp"
+    _documentation_url = "https://github.com/ggml-org/llama.cpp"  # pyright: ignore[reportAssignmentType]
+
+    model_path: str = Field(
+        default="demo",
+        title="Model Path",
+        min_length=1,
+        description="Path of a GGUF file on the machine that runs the flow, or `demo` for the "
+        "embedded SmolLM2-135M.",
+        examples=["/models/qwen2.5-7b-instruct-q4_k_m.gguf"],
+    )
+    n_ctx: int | None = Field(
+        default=None,
+        ge=1,
+        title="Context Window",
+        description="Tokens a request may have, prompt and answer together; empty for what the "
+        "file was trained for and memory allows. Memory is reserved for this times the parallel "
+        "requests.",
+    )
+    n_threads: int | None = Field(
+        default=None,
+        ge=1,
+        title="Threads",
+        description="Threads that compute, always as many; empty for all the cores the process may "
+        "use, and fewer while something else computes.",
+    )
+    n_slots: int | None = Field(
+        default=None,
+        ge=1,
+        title="Parallel Requests",
+        description="The most requests that are computed together; more of them wait in line. "
+        "Empty for as many as this machine gains from, 4 where that was not measured, or fewer "
+        "where memory is short for the file.",
+    )
+    max_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        title="Maximum Output Tokens",
+        description="The most tokens of an answer where the step doesn't say; empty for what "
+        "suits the file's context.",
+    )
+    temperature: float | None = Field(
+        default=None,
+        ge=0,
+        title="Temperature",
+        description="How freely tokens are chosen; 0 always takes the likeliest, empty is 0.2.",
+    )
+    n_gpu_layers: int | None = Field(
+        default=None,
+        ge=0,
+        title="GPU Layers",
+        description="Layers that a GPU holds and computes; empty for all of them where llama.cpp "
+        "was built with GPU support, and none elsewhere.",
+    )
+    cache_type: Literal["f16", "q8_0", "q4_0"] | None = Field(
+        default=None,
+        title="Cache Type",
+        description="How the context's cache is kept: q8_0 takes about half of the memory of f16, "
+        "q4_0 about a quarter, and both are less exact. Empty for f16.",
+    )
+    keep_loaded: bool = Field(
+        default=False,
+        title="Keep Loaded",
+        description="Unload other models before this one where memory is short for all.",
+    )
+    deterministic: bool = Field(
+        default=False,
+        title="Deterministic",
+        description="Whether an answer is the same whatever is computed beside it and was before; "
+        "it takes a fifth to a third longer.",
+    )
+    planner_adapter: str = Field(
+        default="default",
+        title="Planner's Adapter",
+        min_length=1,
+        description="LoRA adapter that this model writes plans with, and nothing else: `default` "
+        "for the one that comes with the package if it fits the model, `none`, or the path of a "
+        "GGUF file.",
+    )
+
+    def get_model(self) -> Model:
+        """The model, ready for a pydantic-ai agent; its file loads at the first request.
+
+        Raises:
+            InputError: llama.cpp is not installed.
+            ModelError: The model file or the adapter is missing or not valid.
+        """
+        from pydantic_ai.settings import ModelSettings
+
+        from ..models.llama.gguf import demo_model_path
+        from ..models.llama.limits import engine_config_for
+        from ..models.llama.model import LlamaCppModel
+
+        require_llama_cpp(demo=self.model_path == "demo")
+        path = demo_model_path() if self.model_path == "demo" else self.model_path
+        settings = ModelSettings()
+        if self.max_tokens is not None:
+            settings["max_tokens"] = self.max_tokens
+        if self.temperature is not None:
+            settings["temperature"] = self.temperature
+        return LlamaCppModel(
+            path,
+            config=engine_config_for(
+                path,
+                n_ctx=self.n_ctx,
+                n_slots=self.n_slots,
+                n_threads=self.n_threads,
+                n_gpu_layers=self.n_gpu_layers,
+                cache_type=self.cache_type,
+                keep_loaded=self.keep_loaded,
+                deterministic=self.deterministic,
+            ),
+            settings=settings,
+            planner_adapter=self._planner_adapter(),
         )
-    return LimitedModel(_readable(model), patience)
 
-
-def _readable(model: Model) -> Model:
-    """Return a model that reads what compatible servers send, if it asks one."""
-    if not type(model).__module__.startswith("pydantic_ai.models.openai"):
-        return model
-    from .answers.compatible import compatible
-
-    return compatible(model)
-
-
-def _with_limited(model: FallbackModel) -> FallbackModel:
-    """Return a model of Python's that asks several in turn, each through its limiter."""
-    *first, last = model.models
-    limited = copy(model)
-    limited.models = [*(_limited(each, WITH_FALLBACK) for each in first), _limited(last)]
-    # The identity of what was given stands for this one.
-    vars(limited)["given"] = model
-    return limited
-
-
-def _local_model(path: str | None) -> LlamaCppModel:
-    from .llama import demo_model_path
-    from .llama.model import LlamaCppModel
-
-    require_llama_cpp(demo=path is None)
-    return LlamaCppModel(path or demo_model_path())
-
-
-async def _load_from_block(reference: str) -> Model:
-    from prefect.blocks.core import Block, UnknownBlockType
-
-    slug, _, block_name = reference.partition("/")
-    if not slug or not block_name:
-        raise InputError(
-            f"The model block:{reference} is not a block's name.",
-            "Write block:TYPE/NAME, such as block:llama-cpp/my-model.",
-        )
-    try:
-        block: Any = await Block.aload(reference)
-    except (ValueError, UnknownBlockType) as error:
-        raise ModelError(
-            f"There is no model block:{reference}: {error}.",
-            f"Create the block {block_name!r} in the Prefect UI, or see `prefect block ls`.",
-        ) from None
-    if not callable(getattr(block, "get_model", None)):
-        raise InputError(
-            f"The block {reference} is not a model.", "Name a llama-cpp or swarm-model block."
-        )
-    return block.get_model()
+    def _planner_adapter(self) -> Literal["default"] | Path | None:
+        if self.planner_adapter == "default":
+            return "default"
+        return None if self.planner_adapter == "none" else Path(self.planner_adapter)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import signal
 import sys
 
-from .progress.terminated import terminate
-from .standard_streams import escaped_for, keep_streams, unwritten
+from .process import escaped_for, keep_streams, unwritten
+from .terminal.interruption import terminate
 
 __all__ = ["main"]
 
@@ -25,7 +25,7 @@ def main() -> None:
         app(prog_name="prefect-swarm")
     except (KeyboardInterrupt, RuntimeError) as error:
         # It came before a command was under way, or at its very end.
-        from .failure import failure_of, show
+        from .command import failure_of, show
 
         failure = failure_of(error)
         show(error, failure, debug="--debug" in sys.argv)

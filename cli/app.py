@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-from ..exit_codes import ExitCode
-from .command import command
-from .help_text import written
+from ..errors import ExitCode
+from .command import command, written
 
 if TYPE_CHECKING:
-    from ..settings.data_folder import FolderUse
+    from ..data_folder import FolderUse
 
 __all__ = ["app"]
 
@@ -29,24 +28,24 @@ class _Place(NamedTuple):
 
 _COMMANDS = {
     "run": _Place("run", "run", "write"),
-    "plan": _Place("plan", "plan", "read"),
+    "plan": _Place("run", "plan", "read"),
     "batch": _Place("batch", "batch", "write"),
     "eval": _Place("evals", "evaluate", "write"),
-    "resume": _Place("resume", "resume", "write"),
+    "resume": _Place("run", "resume", "write"),
     "fork": _Place("fork", "fork", "write"),
     "diff": _Place("fork", "diff", "read"),
-    "waiting": _Place("approval.commands", "waiting", "read"),
-    "approve": _Place("approval.commands", "approve", "write"),
-    "reject": _Place("approval.commands", "reject", "write"),
-    "edit": _Place("approval.commands", "edit", "write"),
+    "waiting": _Place("approvals", "waiting", "read"),
+    "approve": _Place("approvals", "approve", "write"),
+    "reject": _Place("approvals", "reject", "write"),
+    "edit": _Place("approvals", "edit", "write"),
     "runs": _Place("runs", "runs", "read"),
-    "watch": _Place("watching.command", "watch", "read"),
+    "watch": _Place("watch", "watch", "read"),
     "inspect": _Place("inspect", "inspect", "read"),
-    "report": _Place("report", "report", "read"),
+    "report": _Place("inspect", "report", "read"),
     "doctor": _Place("doctor.command", "doctor"),
-    "train": _Place("train", "train", "write"),
-    "serve": _Place("serve", "serve", "write"),
-    "requantise": _Place("requantise", "requantise"),
+    "train": _Place("local_models", "train", "write"),
+    "serve": _Place("local_models", "serve", "write"),
+    "requantise": _Place("local_models", "requantise"),
     "gates": _Place("gates", "gates_app"),
     "memory": _Place("memory.app", "memory_app"),
 }

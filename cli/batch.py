@@ -12,22 +12,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
-from ..exit_codes import ExitCode
+from ..errors import ExitCode, InputError
+from ..files import read_text
 from ..flows.control import controlled
 from ..flows.options import SwarmOptions
-from ..flows.temporary_server.server import Server, prefect_server
+from ..flows.prefect_io.temporary_server import Server, prefect_server
 from ..inputs.reading import read_paths
 from ..text import one_line, plural
-from ..text_files import read_text
-from .models import check_models
-from .progress.interruption import interruptible
-from .progress.session import say, waiting
-from .source import Files
+from .source import Files, check_models
+from .terminal.interruption import interruptible
+from .terminal.session import say, waiting
 
 if TYPE_CHECKING:
     from ..flows.batch import BatchLine
-    from ..flows.batches.output import PrintedOutput
+    from ..flows.batch_files import PrintedOutput
 
 __all__ = ["batch"]
 
@@ -90,14 +88,14 @@ async def _each(
 ) -> Counter[str]:
     from prefect.exceptions import TerminationSignal
 
-    from ..flows.run_inputs import inputs_given
+    from ..flows.run_inputs import provided_inputs
 
     ended = Counter[str]()
     async with interruptible(server, say) as interruption:
         try:
             with (
                 controlled(interruption.control),
-                inputs_given(texts),
+                provided_inputs(texts),
                 _opened(path, lines, options, again=again) as output,
             ):
                 if count := len(output.passed_over):
@@ -142,7 +140,7 @@ def _opened(
     path: Path | None, lines: list[str], options: SwarmOptions, *, again: bool
 ) -> AbstractContextManager[PrintedOutput]:
     from ..flows.batch import lines_by_key
-    from ..flows.batches.output import PrintedOutput, batch_output
+    from ..flows.batch_files import PrintedOutput, batch_output
 
     if path is None:
         return nullcontext(PrintedOutput(sys.stdout))
@@ -155,7 +153,7 @@ def _opened(
 
 @contextmanager
 def _streamed(path: Path) -> Generator[PrintedOutput]:
-    from ..flows.batches.output import PrintedOutput
+    from ..flows.batch_files import PrintedOutput
 
     try:
         file = path.open("w", encoding="utf-8")

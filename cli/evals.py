@@ -12,9 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import RunCancelledError, StorageError
-from ..evals.installed import require_pydantic_evals
-from ..evals.reading import EvalCase, EvalCases, read_cases
+from ..errors import ExitCode, RunCancelledError, StorageError
+from ..evals.cases import EvalCase, EvalCases, read_cases
 from ..evals.report import (
     CaseReport,
     Comparison,
@@ -29,17 +28,17 @@ from ..evals.report import (
     report_path,
     save_report,
 )
-from ..exit_codes import ExitCode
 from ..flows.control import controlled
 from ..flows.options import SwarmOptions
-from ..flows.temporary_server.server import Server, prefect_server
-from ..task_ir import is_orchestrated
+from ..flows.prefect_io.temporary_server import Server, prefect_server
+from ..host.system import require_pydantic_evals
+from ..plan.task_ir import is_orchestrated
 from ..text import dollars, duration, one_line, plural
 from .command import AsJson
-from .models import check_models
-from .output.printing import print_json, print_section, print_table, print_text
-from .progress.interruption import interruptible
-from .progress.session import say, waiting
+from .source import check_models
+from .terminal.interruption import interruptible
+from .terminal.printing import print_json, print_section, print_table, print_text
+from .terminal.session import say, waiting
 
 __all__ = ["evaluate", "print_report", "run_line"]
 

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..flows.diff import ComparedStep, FieldChange, PlanDifference, RunDifference, TextDifference
-from ..result import SwarmResult
-from ..task_ir import TaskIR, is_orchestrated
+from ..plan.task_ir import TaskIR, is_orchestrated
+from ..store.diff import FieldChange, PlanDifference, RunDifference, StepDiff, TextDifference
+from ..store.result import SwarmResult
 from ..text import dollars, duration, one_line, plural
-from .approval.commands import read_edited
+from .approvals import read_edit
 from .command import AsEvents, AsJson
-from .models import check_models
 from .options import OptionChanges
-from .output.printing import print_json, print_section, print_table, print_text
-from .progress.session import check_output, run_and_report, say
-from .resume import RunName
+from .run import RunName
+from .source import check_models
+from .terminal.printing import print_json, print_section, print_table, print_text
+from .terminal.session import check_output, run_and_report, say
 
 if TYPE_CHECKING:
-    from ..flows.start_fork import PreparedFork
-    from ..runs import RunFolder
+    from ..flows.resume import PreparedFork
+    from ..store.folder import RunFolder
 
 __all__ = ["diff", "fork", "print_difference"]
 
@@ -80,11 +80,11 @@ def _print_answers(answer: TextDifference | None) -> None:
             print_text("What comes after their first 2,000 lines wasn't compared.")
 
 
-def _step_row(step: ComparedStep) -> tuple[str, str, str]:
+def _step_row(step: StepDiff) -> tuple[str, str, str]:
     return (step.step, _way(step, 0), _way(step, 1))
 
 
-def _way(step: ComparedStep, side: int) -> str:
+def _way(step: StepDiff, side: int) -> str:
     if step.taken_from[side]:
         return f"taken over from {step.taken_from[side]}"
     if not step.statuses[side]:
@@ -122,8 +122,8 @@ SecondRun = Annotated[str, typer.Argument(metavar="RUN", help="The run that it i
 
 def diff(first: FirstRun, second: SecondRun, as_json: AsJson = False) -> int:
     """Show two runs side by side: plans, steps, answers, metrics and cost."""
-    from ..flows.diff import compare_runs
     from ..flows.fork import compared_run
+    from ..store.diff import compare_runs
 
     found = compare_runs(compared_run(first), compared_run(second))
     if as_json:
@@ -163,7 +163,7 @@ def fork(
     asked again. Options that are given take the place of those that the other run began with, and
     count for the steps that are done anew.
     """
-    from ..runs import find_run
+    from ..store.folder import find_run
 
     check_output(as_json=as_json, as_events=stream)
     names = [name.strip().upper() for name in again or ()]
@@ -188,19 +188,19 @@ def _begin(prepared: PreparedFork) -> Callable[[], Awaitable[SwarmResult]]:
 def _prepared(
     run_name: str, plan: TaskIR | None, again: list[str], changes: Mapping[str, Any]
 ) -> PreparedFork:
-    from ..flows.start_fork import prepare_fork
+    from ..flows.resume import prepare_fork
 
     return prepare_fork(run_name, plan, again, changes)
 
 
 def _read(run: RunFolder, path: Path, changes: Mapping[str, Any]) -> TaskIR:
-    from ..flows.edit import options_of
     from ..flows.fork import plan_done
+    from ..flows.options import with_changes
+    from ..flows.plan_changes import options_of
     from ..flows.planning import plan_rules
-    from ..flows.stored.changes import with_changes
 
     rules = plan_rules(with_changes(options_of(run), changes))
-    return read_edited(run, path, plan_done(run), rules)
+    return read_edit(run, path, plan_done(run), rules)
 
 
 def _what_it_takes(prepared: PreparedFork) -> str:

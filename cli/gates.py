@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import InputError
-from ..exit_codes import ExitCode
-from ..task_ir import Output, OutputKind, PlanRules, load_plan
-from ..text_files import read_text
+from ..errors import ExitCode, InputError
+from ..files import read_text
+from ..plan.task_ir import Output, OutputKind, PlanRules, load_plan
 from .command import AsJson, command
-from .output.printing import print_json, print_section, print_table, print_text
+from .terminal.printing import print_json, print_section, print_table, print_text
 
 if TYPE_CHECKING:
     from ..gates import GateResult, PipelineResult
@@ -130,7 +129,15 @@ def check_file(
 
     A gate of the kind's own may have nothing to look at; one that --gates names may not.
     """
-    from ..gates import Gate, GateCache, Subject, build_pipeline, check, run_pipeline, select_gates
+    from ..gates import (
+        Gate,
+        GateCache,
+        Subject,
+        build_pipeline,
+        check,
+        run_pipeline,
+        select_gates,
+    )
     from ..settings import home
 
     output, of_plan = _asked(file, kind, plan, step)

@@ -3,38 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import webbrowser
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ..data_types import moment_of
 from ..errors import InputError
-from ..events.log import EVENTS, follow_events
-from ..flows.stored.shown_plan import planned_of
-from ..flows.stored.view import SHOWN_CHARS, view_of
-from ..result import SwarmResult
-from ..tasks.report.page import Page
-from ..tasks.report.pages import answer_page, plan_page, step_page, timeline_page
-from ..tasks.report.view import RunView
+from ..report.page import Page, RunView
+from ..report.run_pages import answer_page, plan_page, timeline_page
+from ..report.step_page import step_page
+from ..report.stored_view import SHOWN_CHARS, planned_of, view_of
+from ..store.event_log import EVENTS, follow_events
+from ..store.result import SwarmResult
 from ..toolsets.artifacts import artifacts_of
-from ..untrusted.figures import moment_of
 from .command import AsJson
-from .output.events import print_events
-from .output.pages import print_page
-from .output.printing import print_json
-from .output.run_details import print_files, print_questions, print_time, print_unfinished_json
-from .output.summary import print_run
-from .resume import RunName
+from .run import RunName
 from .runs import is_executed
+from .terminal.files import write_html
+from .terminal.printing import print_events, print_json, print_page, print_text
+from .terminal.summary import (
+    print_files,
+    print_questions,
+    print_run,
+    print_time,
+    print_unfinished_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from ..events.kinds import RunEvent
-    from ..runs import RunFolder
+    from ..store.events import RunEvent
+    from ..store.folder import RunFolder
 
-__all__ = ["inspect", "show_run"]
+__all__ = ["inspect", "report", "show_run"]
+
 
 ShownPage = Literal["answer", "plan", "timeline"]
 _PAGES: Mapping[ShownPage, Callable[[RunView], Page]] = {
@@ -68,7 +75,7 @@ def inspect(
     as_json: AsJson = False,
 ) -> int:
     """Show a stored run: its result, or how far it came, or a step, its events or its time."""
-    from ..runs import find_run
+    from ..store.folder import find_run
 
     if start is not None and not events:
         raise InputError("--from counts events.", "Add --events.")
@@ -164,3 +171,42 @@ def _print_step_json(run: RunFolder, result: SwarmResult | None, name: str) -> N
     prompt = (step.prompt if step else "") or prompts[name]
     output = run.read(f"outputs/{name}.txt")
     print_json({**record, "prompt": prompt, "output": output, "files": files})
+
+
+_STDOUT = Path("-")
+
+
+def report(
+    run_name: RunName,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="Where it is written; `-` is standard output.",
+            show_default="report-RUN.html",
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+) -> int:
+    """Write a stored run as one HTML file: the answer, graph, timeline, costs and each step.
+
+    The file needs no network and holds no secrets, so that it can be sent to somebody. A run that
+    has not ended is shown as far as it is.
+    """
+    from ..report.run_html import folder_html
+    from ..store.folder import find_run
+
+    if show and html == _STDOUT:
+        raise InputError("--open needs a file.", "Give --html another name than `-`.")
+    run = find_run(run_name)
+    document = folder_html(run, is_running=is_executed(run.folder))
+    if html == _STDOUT:
+        sys.stdout.write(document)
+        return 0
+    path = html or Path(f"report-{run.run_id}.html")
+    write_html(path, document)
+    print_text(f"Written to {path.resolve()}")
+    if show and not webbrowser.open(path.resolve().as_uri()):
+        print_text("No browser could be opened: open the file yourself.")
+    return 0

@@ -12,10 +12,9 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import InputError
-from ..failure_policy import Policy, load_policy
-from ..flows.options import SwarmOptions
-from ..flows.stored.changes import CHANGEABLE
-from ..toolsets.limits import ToolLimits
+from ..flows.options import CHANGEABLE, SwarmOptions
+from ..store.failure_policy import Policy, load_policy
+from ..toolsets.names import ToolLimits
 
 __all__ = [
     "NOT_HERE",

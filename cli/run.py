@@ -1,27 +1,47 @@
-"""`prefect-swarm run`."""
+"""`prefect-swarm run`, `plan` and `resume`."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
+from ..errors import InputError, RunCancelledError
+from ..flows.compile import CompiledPlan, StepDefaults, compile_plan
 from ..flows.options import SwarmOptions
-from ..result import SwarmResult
-from ..runs import RunFolder
-from ..task_ir import is_orchestrated
+from ..flows.run_inputs import with_inputs
+from ..gates import build_pipeline
+from ..models.names import price_of_name
+from ..plan.task_ir import TaskIR, is_orchestrated
+from ..report.lines import DagStep, mermaid
+from ..store.folder import RunFolder
+from ..store.result import Planning, SwarmResult
 from ..text import plural
 from ..toolsets.artifacts import artifacts_read
 from .command import AsEvents, AsJson
-from .models import check_models
-from .output.files import artifact_files, check_folder, left_files, write_folder
-from .progress.session import check_output, run_and_report, say
-from .source import Files, ItemsFile, Join, Objective, PlanFile, RunSource, Template, read_source
+from .options import OptionChanges
+from .source import (
+    Files,
+    ItemsFile,
+    Join,
+    Objective,
+    PlanFile,
+    RunSource,
+    Template,
+    check_models,
+    prepare_weights,
+    read_source,
+)
+from .terminal.files import artifact_files, check_folder, extra_files, write_folder
+from .terminal.plan import estimate_line, print_plan
+from .terminal.printing import print_json, print_text
+from .terminal.session import check_output, run_and_report, say
 
-__all__ = ["run"]
+__all__ = ["RunName", "plan", "resume", "run", "warn_of_lost"]
 
 
 def run(
@@ -64,13 +84,13 @@ def run(
 
 
 def _begin(source: RunSource, options: SwarmOptions) -> Callable[[], Awaitable[SwarmResult]]:
-    from ..flows.run_inputs import inputs_given
+    from ..flows.run_inputs import provided_inputs
     from ..flows.swarm import swarm
 
     run_swarm = cast("Callable[..., Awaitable[SwarmResult]]", swarm)
 
     async def begin() -> SwarmResult:
-        with inputs_given(source.inputs):
+        with provided_inputs(source.inputs):
             return await run_swarm(source.objective, plan=source.plan, options=options)
 
     return begin
@@ -83,6 +103,162 @@ def _write(folder: Path, result: SwarmResult, is_typed: bool) -> None:
     left = {
         step.id: artifacts_read(run, step) for step in result.steps if step.status == "succeeded"
     }
-    files = artifact_files(result, outputs, is_json=is_typed) | left_files(result.steps, left)
+    files = artifact_files(result, outputs, is_json=is_typed) | extra_files(result.steps, left)
     write_folder(folder, files, result.run_id)
     say(f"Wrote {plural(len(files), 'file')} into {folder}.")
+
+
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or its flow run's.")]
+
+
+RetryFailed = Annotated[
+    bool, typer.Option("--retry-failed", help="Try the failed steps of a partial run again.")
+]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Don't ask before what is lost is paid for again.")
+]
+
+
+def resume(
+    run_name: RunName,
+    retry_failed: RetryFailed = False,
+    yes: Yes = False,
+    changes: OptionChanges = OptionChanges(),  # noqa: B008 - replaced by the options given
+    as_json: AsJson = False,
+    stream: AsEvents = False,
+) -> int:
+    """Go on with a run that was cancelled, killed or stopped by a bound.
+
+    Finished steps are not done again. Options that are given take the place of the run's own.
+    A run whose folder isn't here is refused; with --start-over it begins from nothing, by the
+    whole id of its flow run.
+    """
+    from ..errors import RunNotFoundError
+    from ..store.folder import RunFolder, find_run, is_whole_id
+
+    check_output(as_json=as_json, as_events=stream)
+    try:
+        run = find_run(run_name)
+    except RunNotFoundError:
+        if not is_whole_id(run_name):
+            raise
+        # The server may know where it is.
+        run = RunFolder.of(run_name.strip())
+    return run_and_report(
+        str(run.about().get("objective", run_name)),
+        lambda: _resume_begin(run_name, retry_failed, changes),
+        as_json=as_json,
+        as_events=stream,
+        before=lambda: warn_of_lost(run, ask=not yes),
+    )
+
+
+def _resume_begin(
+    run_name: str, retry_failed: bool, changes: OptionChanges
+) -> Callable[[], Awaitable[SwarmResult]]:
+    from ..flows.resume import resume as resume_run
+
+    return lambda: resume_run(run_name, retry_failed=retry_failed, changes=changes)
+
+
+async def warn_of_lost(run: RunFolder, *, ask: bool) -> None:
+    """Say what is paid for again since its result is gone; ask first where somebody can answer.
+
+    Raises:
+        RunCancelledError: They don't want it.
+    """
+    from ..flows.stored_plan import paid_again
+
+    if not (lost := await paid_again(run)):
+        return
+    say(
+        f"The results of {', '.join(lost)} are damaged or gone, here and among Prefect's results. "
+        "They are asked for, and paid for, again."
+    )
+    if ask and sys.stdin.isatty() and not typer.confirm("Go on?", err=True):
+        raise RunCancelledError("Nothing was done.", "What is there is as it was.")
+
+
+def plan(
+    objective: Objective = None,
+    plan: PlanFile = None,
+    items: ItemsFile = None,
+    template: Template = None,
+    join: Join = None,
+    file: Files = None,
+    options: SwarmOptions = SwarmOptions(),  # noqa: B008 - frozen, and replaced by the options given
+    as_mermaid: Annotated[
+        bool, typer.Option("--mermaid", help="Print a Mermaid flowchart instead of the table.")
+    ] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show the plan for an objective and run nothing.
+
+    `run --plan` takes what --json prints, with the same files.
+    """
+    if as_mermaid and as_json:
+        raise InputError("--mermaid and --json were both given.", "Give one of them.")
+    source = read_source(objective, plan, items, template, join, options.max_steps, file)
+    task_ir = source.plan or asyncio.run(_ask(source, options))
+    for names in options.gates.values():
+        build_pipeline(names)  # names what isn't there
+    defaults = StepDefaults(options.max_attempts, options.gates)
+    names = asyncio.run(_toolsets(options)) if any(each.tools for each in task_ir.agents) else None
+    compiled = compile_plan(with_inputs(task_ir, source.inputs), defaults, toolsets=names)
+    if as_json:
+        print_json(task_ir)
+    elif as_mermaid:
+        print_text(mermaid(_dag(compiled)))
+    else:
+        print_plan(compiled)
+        print_text(estimate_line(compiled, options))
+    return 0
+
+
+def _dag(plan: CompiledPlan) -> list[DagStep]:
+    return [
+        DagStep(step.id, step.agent, step.prompt, step.upstream, "waiting") for step in plan.steps
+    ]
+
+
+async def _toolsets(options: SwarmOptions) -> frozenset[str]:
+    from ..flows.preflight import catalogue_of_options
+
+    return (await catalogue_of_options(options)).names
+
+
+async def _ask(source: RunSource, options: SwarmOptions) -> TaskIR:
+    from ..flows.memory import gather_facts
+    from ..flows.preflight import toolsets_of_run
+    from ..models.remote import open_models
+    from ..models.resolve import check_served, resolve_model
+    from ..tasks.planner.facts import notes_of
+    from ..tasks.planner.task import PlanRequest, plan_objective
+
+    request = PlanRequest(
+        run="plan",
+        objective=source.objective,
+        model=options.model_of("orchestrator"),
+        max_steps=options.max_steps,
+        seed=options.seed,
+        adapter=options.adapter,
+        inputs=notes_of(source.inputs),
+    )
+    async with open_models():
+        model = await resolve_model(request.model, "orchestrator")
+        # A server that isn't there is an error now, and not after the patience of a request.
+        await check_served(model, probe=False)
+        prepare_weights(model, planning=options.adapter)
+        # As a run's planner is shown it, but for the memory, which a dry run doesn't open.
+        async with toolsets_of_run("plan", options) as toolsets:
+            facts = await gather_facts(
+                source.objective, options, price_of_name, None, toolsets=toolsets
+            )
+        planned = await plan_objective(request.model_copy(update={"facts": facts}))
+    say(_origin(planned.planning))
+    return planned.plan
+
+
+def _origin(planning: Planning) -> str:
+    score = "" if planning.score is None else f", score {planning.score:.2f}"
+    return f"Planned by {planning.model}{score} ({planning.choice})."

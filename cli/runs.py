@@ -17,16 +17,15 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import typer
 from pydantic import BaseModel, ConfigDict
 
+from ..data_types import Count, Finite, Moment, moment_of
 from ..errors import InputError
 from ..files import process_lives
-from ..formats.json_text import read_object
 from ..settings import home
 from ..text import dollars, duration, one_line, plural
-from ..untrusted.figures import Count, Finite, Moment, moment_of
-from ..untrusted.folder import MOST_TEXT_BYTES, UntrustedFolder
-from ..untrusted.reader import damage_of
+from ..untrusted.folder import MOST_TEXT_BYTES, UntrustedFolder, damage_of
+from ..untrusted.json_text import read_object
 from .command import AsJson
-from .output.printing import print_json, print_table, print_text
+from .terminal.printing import print_json, print_table, print_text
 
 __all__ = ["STATUSES", "ListedRun", "RunStatus", "is_executed", "list_runs", "runs"]
 

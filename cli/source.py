@@ -1,20 +1,27 @@
-"""What is to be run: an objective, a plan file, or a template and its items."""
+"""What is to be run, and the models that it needs, before a server is started."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InputError
+from ..files import read_text
+from ..flows.options import SwarmOptions
 from ..flows.run_inputs import with_inputs
 from ..gates import gates
+from ..host.network import check_ca_files, check_proxies
 from ..inputs.reading import read_paths
-from ..task_ir import PlanRules, TaskIR, check_objective, load_plan
-from ..text_files import read_text
+from ..plan.task_ir import TIERS, PlanRules, TaskIR, TierName, check_objective, load_plan
+from .terminal.session import say
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
 
 __all__ = [
     "Files",
@@ -24,8 +31,12 @@ __all__ = [
     "PlanFile",
     "RunSource",
     "Template",
+    "check_models",
+    "measure_slots",
+    "prepare_weights",
     "read_source",
 ]
+
 
 Objective = Annotated[str | None, typer.Argument(help="What is wanted, in plain words.")]
 PlanFile = Annotated[
@@ -138,3 +149,74 @@ def read_lines(path: Path) -> list[str]:
         InputError: It can't be read.
     """
     return [line.strip() for line in read_text(path).splitlines() if line.strip()]
+
+
+async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
+    """Refuse a model that can't be had, and prepare those that are computed with here.
+
+    Args:
+        options: What was asked for.
+        orchestrated: Whether the orchestrator has something to do.
+
+    Raises:
+        InputError: A model's name has none of the known forms, or no server can be reached with
+            what the environment says of proxies and certificates.
+        ModelError: A model can't be had.
+    """
+    # First: with a wrong variable not even Prefect can be imported.
+    check_proxies()
+    check_ca_files(os.environ)
+    from ..models.resolve import resolve_model
+
+    tiers: list[TierName] = [*TIERS, "orchestrator"] if orchestrated else [*TIERS]
+    measured: set[str] = set()
+    for tier in tiers:
+        name = options.model_of(tier)
+        if _is_stored(name):
+            continue
+        model = await resolve_model(name, tier)
+        prepare_weights(model, planning=tier == "orchestrator" and options.adapter)
+        # Where something else computes each look takes a tenth of a second.
+        if name not in measured:
+            measured.add(name)
+            measure_slots(model)
+
+
+def prepare_weights(model: Model, *, planning: bool) -> None:
+    """Make now what the embedded model would make at its first request, and say so.
+
+    Args:
+        model: A model of a run.
+        planning: Whether plans are asked of it, with its adapter.
+
+    Raises:
+        ModelError: Its adapter is damaged.
+    """
+    from ..models.llama.gguf import is_demo_model
+    from ..models.resolve import local_model
+
+    local = local_model(model)
+    if local is None or not is_demo_model(local.path):
+        return
+    from ..models.llama.merged import merged_of
+    from ..models.llama.prepared import weights_of
+
+    # Without the first file there can't be the second, and a line has said so.
+    prepared = weights_of(local.path, say) != local.path
+    if prepared and planning and (adapter := local.planner_adapter) is not None:
+        merged_of(local.path, adapter, say)
+
+
+def measure_slots(model: Model) -> None:
+    """Measure how many requests a small model file is best asked at once, if that is due."""
+    from ..models.resolve import local_model
+
+    if (local := local_model(model)) is not None:
+        from ..models.llama.limits import measure_if_due
+
+        measure_if_due(local.path, local.config, say)
+
+
+def _is_stored(name: str) -> bool:
+    # Blocks are kept on the Prefect server; the flow looks them up itself.
+    return name.startswith("block:")

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..data_types import Frozen
 from ..flows.answer_type import answer_problem
-from ..frozen import Frozen
 from ..host.bounded import BoundError, ProcessBounds, answer_within
-from ..result import SwarmResult
+from ..store.result import SwarmResult
 from ..text import one_line, plural
 from .cases import Checks, Words
 

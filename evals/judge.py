@@ -11,15 +11,14 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from ..blocks.limiter.model import open_limiters
-from ..blocks.models import resolve_model
-from ..blocks.profiles import price_of
 from ..errors import InputError, ModelError
+from ..models.limited_model import open_limiters
+from ..models.resolve import price_of, resolve_model
 from ..quoting import Quote, with_quotes
 
 if TYPE_CHECKING:
     from ..flows.options import SwarmOptions
-    from .reading import EvalCase
+    from .cases import EvalCase
 
 __all__ = ["Judgement", "judge_answer", "judge_model"]
 

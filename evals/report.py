@@ -11,12 +11,10 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from ..data_types import Finite, Frozen, Moment
 from ..errors import InputError
-from ..files import make_folder, storage_error, write_atomically
-from ..frozen import Frozen
+from ..files import decoded, file_problem, make_folder, read_text, storage_error, write_atomically
 from ..settings import home
-from ..text_files import decoded, file_problem, read_text
-from ..untrusted.figures import Finite, Moment
 from ..untrusted.folder import read_file
 from .checks import Verdict
 

@@ -14,22 +14,22 @@ from pydantic_evals.evaluators import EvaluationReason, Evaluator, EvaluatorCont
 from pydantic_evals.lifecycle import CaseLifecycle
 from pydantic_evals.reporting import ReportCase, ReportCaseFailure
 
-from ..blocks.loop_models import open_models
 from ..errors import RunCancelledError, SwarmError
 from ..flows.control import current_control
 from ..flows.options import SwarmOptions
-from ..flows.run_inputs import inputs_given
+from ..flows.run_inputs import provided_inputs
 from ..flows.swarm import swarm
-from ..result import RunFailedError, SwarmResult
+from ..models.remote import open_models
+from ..store.result import RunFailedError, SwarmResult
+from .cases import EvalCase, EvalCases
 from .checks import Verdict, verdicts_on
 from .judge import judge_answer, judge_model
-from .reading import EvalCase, EvalCases
 from .report import EvalRun
 
-__all__ = ["Heard", "run_cases"]
+__all__ = ["EventTally", "run_cases"]
 
 
-Heard = Callable[[EvalCase, EvalRun], None]
+EventTally = Callable[[EvalCase, EvalRun], None]
 """Is told of each run that ended."""
 
 
@@ -48,7 +48,7 @@ class _Ended:
 
 
 async def run_cases(
-    cases: EvalCases, options: SwarmOptions, heard: Heard, concurrency: int = 1
+    cases: EvalCases, options: SwarmOptions, heard: EventTally, concurrency: int = 1
 ) -> None:
     """Run each case as often as it wants; a run that fails is told like any other.
 
@@ -106,7 +106,7 @@ async def _run(case: EvalCase, options: SwarmOptions) -> _Ended:
         options = options.model_copy(update={"answer_schema": case.checks.answer_schema})
     run = cast("Callable[..., Any]", swarm)
     try:
-        with inputs_given(case.inputs):
+        with provided_inputs(case.inputs):
             return _Ended(await run(case.objective, plan=case.plan, options=options))
     except RunFailedError as error:
         return _Ended(error.result, str(error))
@@ -155,7 +155,7 @@ class _Judged(Evaluator[_Job, _Ended, None]):
 class _Telling(CaseLifecycle[_Job, _Ended, None]):
     """Tells of a run once it is checked, so that what is done is known whatever comes later."""
 
-    def __init__(self, case: Case[_Job, _Ended, None], heard: Heard) -> None:
+    def __init__(self, case: Case[_Job, _Ended, None], heard: EventTally) -> None:
         super().__init__(case)
         self._heard = heard
 

@@ -8,19 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import BudgetExceededError, Category
-from ..events.kinds import AnsweringEvent, TextEvent
-from ..output import StepOutput
-from ..result import Usage, excerpt
-from ..tasks.subagent.answer_checks import cut_mark
-from ..tasks.subagent.extraction import extract
+from ..plan.output import StepOutput
+from ..store.events import AnsweringEvent, TextEvent
+from ..store.result import Usage, excerpt
+from ..tasks.replan import join_outputs, synthesis, synthesise
+from ..tasks.subagent.answer import cut_mark, extract
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
-from ..tasks.synthesise import join_outputs, synthesis, synthesise
 from .answer_type import answer_problem
-from .attempt_events import told_text
-from .context import RunContext
+from .context import RunContext, StepRecord
 from .control import RunControl
-from .records import StepRecord
-from .task_run import result_in, run_task
+from .event_log import text_events
+from .prefect_io.task_runs import result_in, run_task
 
 __all__ = [
     "Answering",
@@ -157,7 +155,7 @@ class Answering:
             request = await ledger.reserve(request)
         except BudgetExceededError as error:
             return f"The answer could not be written: {error}"
-        self.context.tell(AnsweringEvent(attempt=request.attempt))
+        self.context.emit(AnsweringEvent(attempt=request.attempt))
         usage: Usage | None = None
         again = f" · attempt {request.attempt}" if request.attempt > 1 else ""
         try:
@@ -168,7 +166,9 @@ class Answering:
                 wait_for=[state for record in last for state in record.states],
             )
             event = TextEvent(attempt=request.attempt)
-            with told_text(self.context.tell, event, of_providers=self.context.options.stream_text):
+            with text_events(
+                self.context.emit, event, of_providers=self.context.options.stream_text
+            ):
                 _, content = await self.control.unless_cancelled(asking)
             if (result := result_in(content)) is None:
                 return f"The answer could not be written: {content!r}"

@@ -9,10 +9,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from ..formats.json_text import NoJsonError, read_json
-from ..gates import format_diagnostics
-from ..gates.json.schema import check_schema
-from ..task_ir import describe
+from ..gates.base import format_diagnostics
+from ..gates.json_schema import check_schema
+from ..untrusted.json_text import NoJsonError, describe, read_json
 
 __all__ = ["answer_check", "answer_problem", "answered_as"]
 

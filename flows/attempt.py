@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from prefect.client.schemas.objects import State
 
-from ..blocks.limiter.waiting import hear_waiting
 from ..errors import (
     ApprovalNeededError,
     BudgetExceededError,
@@ -18,26 +17,23 @@ from ..errors import (
     StepWaivedError,
     SwarmError,
 )
-from ..events.kinds import DecisionEvent
-from ..measures.clock import run_time
-from ..result import Attempt, Decision, Usage, excerpt
-from ..task_ir import Tier
+from ..metrics.clock import run_time
+from ..models.provider_waits import waits_to
+from ..plan.schedule import AttemptFinished, Launch
+from ..plan.task_ir import Tier
+from ..store.events import DecisionEvent
+from ..store.result import Attempt, Decision, Usage, excerpt
 from ..tasks.failure_router import Bounds, route
 from ..tasks.race import race
-from ..tasks.subagent.answer_checks import cut_mark
+from ..tasks.subagent.answer import cut_mark
 from ..tasks.subagent.request import SubagentRequest
-from .bounds.summaries import Summaries
-from .candidate import Candidate, Candidates
-from .checking import Inspections
-from .context import RunContext
-from .control import waiting_listener
-from .events import AttemptFinished, Launch
-from .records import StepRecord, save_step
-from .replanning import Replacements
-from .request import attempt_request, failures_of
-from .run_memory import Memories
-from .run_time import AttemptTimes, other_samples
-from .spans import StepSpans
+from .candidate import Candidate, Candidates, Inspections
+from .context import RunContext, StepRecord, save_step
+from .control import wait_events
+from .memory import Memories
+from .plan_changes import Replacements
+from .request import Summaries, attempt_request, failures_of
+from .timing import AttemptTimes, StepSpans, other_samples
 
 __all__ = ["Attempts"]
 
@@ -67,7 +63,7 @@ class Attempts:
 
     def __post_init__(self) -> None:
         light = asyncio.Semaphore(self.context.options.gate_concurrency)
-        inspections = Inspections(self.context.tell, light)
+        inspections = Inspections(self.context.emit, light)
         self._candidates = Candidates(self.context, inspections)
         self.summaries = Summaries(self.context)
         self.spans = StepSpans(self.context.records)
@@ -80,7 +76,7 @@ class Attempts:
             ready_at: Since when it had waited for a slot; None if it had not.
         """
         self._begin_times(launch, ready_at)
-        with hear_waiting(waiting_listener(self.context.tell, launch.step, launch.attempt)):
+        with waits_to(wait_events(self.context.emit, launch.step, launch.attempt)):
             return await self.spans.attempt(launch, self._run_attempt(launch))
 
     def _begin_times(self, launch: Launch, ready_at: float | None) -> None:
@@ -141,7 +137,7 @@ class Attempts:
                 attempt_request(self.context, record, launch, decision), record
             )
         if number == 1:
-            taken = decision is None and self._take_ahead(fitting)
+            taken = decision is None and self._take_prestarted(fitting)
             request = fitting if taken else await self.context.ledger.reserve(fitting)
             return [await self._candidate(record, request, f"attempt {launch.attempt}")]
         # The samples are task runs, which take no event: they look the race up by this name.
@@ -171,7 +167,7 @@ class Attempts:
             raise broken[0]
         return sorted(made, key=lambda made: (made.category is None, made.progress), reverse=True)
 
-    async def settle_ahead(self, done: Collection[str]) -> None:
+    async def settle_prestarted(self, done: Collection[str]) -> None:
         """Withdraw what was asked ahead of the plan and isn't a first request of its steps.
 
         Args:
@@ -187,10 +183,10 @@ class Attempts:
             for launch in (Launch(step.id, 1, step.tier),)
         )
 
-    def _take_ahead(self, request: SubagentRequest) -> bool:
+    def _take_prestarted(self, request: SubagentRequest) -> bool:
         """Whether its answer was asked for ahead of the plan; not for a step that begins again."""
         ahead = self.context.ahead
-        if ahead is None or self.context.begun_again.get(request.step):
+        if ahead is None or self.context.restart_counts.get(request.step):
             return False
         return ahead.take(request)
 
@@ -247,7 +243,7 @@ class Attempts:
             record.succeed(attempt, best.artifact, ref, best.states)
             return AttemptFinished(launch.step, "succeeded")
         decision = self._route(record, attempt)
-        self._tell_decision(launch, decision)
+        self._emit_decision(launch, decision)
         record.fail(attempt, decision, best.artifact, best.progress, best.states)
         if best.category is Category.TRUNCATED:
             record.begin(best.result.text)
@@ -259,8 +255,8 @@ class Attempts:
     async def _store_output(self, step: str, artifact: str) -> str:
         return await self.context.run.store_aside(f"outputs/{step}.txt", artifact)
 
-    def _tell_decision(self, launch: Launch, decision: Decision) -> None:
-        self.context.tell(
+    def _emit_decision(self, launch: Launch, decision: Decision) -> None:
+        self.context.emit(
             DecisionEvent(
                 step=launch.step,
                 attempt=launch.attempt,

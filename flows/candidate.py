@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,21 +12,158 @@ from prefect.client.schemas.objects import State
 from pydantic_ai.exceptions import ModelAPIError
 
 from ..errors import ApprovalNeededError, Category, SwarmError
-from ..events.kinds import TextEvent
-from ..gates import PipelineResult, format_diagnostics
-from ..measures.clock import run_time
+from ..gates import (
+    Gate,
+    GatePipeline,
+    GateResult,
+    PipelineResult,
+    Subject,
+    build_pipeline,
+    format_diagnostics,
+    run_pipeline,
+)
+from ..metrics.clock import run_time
+from ..store.events import EventSink, GateEvent, TextEvent
+from ..store.result import excerpt
+from ..tasks.gates import Inspection, Verdicts, gates, verdicts_to
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import WAITING, subagent
 from ..tasks.subagent.tool_loop import AttemptBudget, allowed
 from ..text import visible
-from .attempt_events import told_calls, told_text
-from .bounds.ledger import Ledger
-from .checking import Inspections
+from .bounds import Ledger
 from .compile import CompiledStep
 from .context import RunContext
-from .task_run import result_in, run_task
+from .event_log import call_events, text_events
+from .prefect_io.task_runs import result_in, run_task
 
-__all__ = ["Candidate", "Candidates"]
+__all__ = ["Candidate", "Candidates", "Inspections"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inspections:
+    """Has artifacts checked. `light` bounds the light gates that run at once."""
+
+    emit: EventSink
+    light: asyncio.Semaphore
+
+    async def inspect(
+        self,
+        step: CompiledStep,
+        request: SubagentRequest,
+        artifact: str,
+        answered: State[Any],
+        label: str,
+    ) -> tuple[PipelineResult, tuple[State[Any], ...]]:
+        """Return what the step's gates found, and the states that whatever comes next waits for.
+
+        Args:
+            request: What the artifact answers.
+            answered: The state of the task run that made it.
+            label: Names the task runs, such as `attempt 2`.
+        """
+        subject = Subject(
+            artifact=artifact,
+            output=step.output,
+            prompt=step.prompt,
+            upstream=request.upstream,
+        )
+        line = _Line(self, step.id, request, label)
+        return await line.check(build_pipeline(step.gates), subject, answered)
+
+
+@dataclass(slots=True)
+class _Line:
+    """The gates of one artifact, and the states of their task runs by stage."""
+
+    inspections: Inspections
+    step: str
+    request: SubagentRequest
+    label: str
+    states: dict[str, tuple[State[Any], ...]] = field(
+        default_factory=dict[str, tuple[State[Any], ...]]
+    )
+
+    async def check(
+        self, pipeline: GatePipeline, subject: Subject, answered: State[Any]
+    ) -> tuple[PipelineResult, tuple[State[Any], ...]]:
+        self.states[""] = (answered,)
+        found: tuple[GateResult, ...] = ()
+        if light := pipeline.light.names:
+            found = await self._run("light", light, subject, "gates")
+            if any(result.stops for result in found):
+                return PipelineResult(_last(subject, found), found), self.states["light"]
+            subject = subject.model_copy(update={"artifact": _last(subject, found)})
+        heavy = await run_pipeline(pipeline.heavy, subject, self._check_heavy)
+        states = [*self.states.values()][-1]
+        return PipelineResult(heavy.artifact, (*found, *heavy.results)), states
+
+    async def _check_heavy(self, gate: Gate, subject: Subject, required: bool) -> GateResult:
+        name = gate.name if required else f"{gate.name}?"
+        (found,) = await self._run(gate.stage, (name,), subject, f"gate {gate.name}")
+        return found
+
+    async def _run(
+        self, stage: str, names: Sequence[str], subject: Subject, what: str
+    ) -> tuple[GateResult, ...]:
+        """Return what some gates found; those behind a failure that stops found nothing."""
+        found_early: dict[str, GateResult] = {}
+
+        def handle(result: GateResult) -> None:
+            found_early[result.gate] = result
+            self.inspections.emit(_gate_event(self.request, result))
+
+        inspection = Inspection.of(self.request.cache_key(), names, subject, self.request.race)
+        with verdicts_to(handle, self.inspections.light):
+            state, content = await run_task(
+                gates,
+                inspection,
+                name=f"{self.step} · {what} · {self.label}",
+                wait_for=self._before(stage),
+            )
+        self.states[stage] = (*self.states.get(stage, ()), state)
+        if isinstance(content, dict):
+            found = Verdicts.model_validate(content).results
+        else:
+            found = _broken(names, found_early, repr(content))
+        for result in found:
+            # An earlier process had it checked, or nothing was found.
+            if result.gate not in found_early:
+                handle(result)
+        return found
+
+    def _before(self, stage: str) -> tuple[State[Any], ...]:
+        """Return the states of the stage before this one."""
+        return next(states for name, states in reversed(self.states.items()) if name != stage)
+
+
+def _last(subject: Subject, found: Sequence[GateResult]) -> str:
+    """Return the artifact as the last repair left it."""
+    repaired = [result.repaired for result in found if result.repaired is not None]
+    return repaired[-1] if repaired else subject.artifact
+
+
+def _broken(
+    names: Sequence[str], found_early: dict[str, GateResult], why: str
+) -> tuple[GateResult, ...]:
+    """Return what was found before a task run broke; the gates that are left broke with it."""
+    asked = [pair for _, pairs in build_pipeline(names).stages for pair in pairs]
+    return tuple(
+        found_early.get(gate.name) or GateResult.broken(gate.name, why, required=required)
+        for gate, required in asked
+    )
+
+
+def _gate_event(request: SubagentRequest, found: GateResult) -> GateEvent:
+    return GateEvent(
+        step=request.step,
+        attempt=request.attempt,
+        sample=request.sample,
+        gate=found.gate,
+        status=found.status,
+        required=found.required,
+        found=excerpt(format_diagnostics(found.diagnostics)),
+        duration_s=found.duration_s,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +234,7 @@ class Candidates:
         budget = AttemptBudget(partial(self.context.ledger.extend, request.key))
         usage, is_exact = None, False
         try:
-            with allowed(budget), told_calls(self.context.tell, request):
+            with allowed(budget), call_events(self.context.emit, request):
                 state, result = await self._ask(step, request, wait_for, label)
             # The tokens that a model wrote before it was stopped from outside are not counted.
             is_exact = result.category is not Category.TIMEOUT and not state.is_cancelled()
@@ -133,7 +271,7 @@ class Candidates:
         started = self.clock()
         name = f"{step.id} · {visible(step.agent, strict=True)} · {label}"
         event = TextEvent(step=step.id, attempt=request.attempt, sample=request.sample)
-        with told_text(self.context.tell, event, of_providers=self.context.options.stream_text):
+        with text_events(self.context.emit, event, of_providers=self.context.options.stream_text):
             state, content = await run_task(subagent, request, name=name, wait_for=wait_for)
         if state.name == WAITING:
             raise ApprovalNeededError(state.message or f"{step.id} waits for a person.")

@@ -11,10 +11,10 @@ from typing import Any
 
 from ..errors import PlanError
 from ..gates import select_gates
-from ..inputs.names import named_problem
+from ..inputs.contents import named_problem
 from ..memory.episode import EpisodeKey
-from ..result import Recall, StepRecall
-from ..task_ir import Output, OutputKind, Step, StepSettings, TaskIR, TaskType, Tier
+from ..plan.task_ir import Output, OutputKind, Step, StepSettings, TaskIR, TaskType, Tier
+from ..store.result import Recall, StepRecall
 
 __all__ = ["CompiledPlan", "CompiledStep", "StepDefaults", "compile_plan"]
 

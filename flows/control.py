@@ -9,15 +9,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..approvals.question import Question
 from ..errors import RunCancelledError
-from ..events.kinds import Tell, WaitEvent, unheard
-from ..runs import RunFolder
+from ..store.events import EventSink, WaitEvent, null_sink
+from ..store.folder import RunFolder
+from ..store.question import Question
 from ..tasks.race import LostError, run_until
 
 if TYPE_CHECKING:
     # The command line hears of progress before it needs Prefect, which blocks import.
-    from ..blocks.limiter.waiting import Waiting
+    from ..models.provider_waits import Waiting
 
 __all__ = [
     "AskPerson",
@@ -25,7 +25,7 @@ __all__ = [
     "controlled",
     "current_control",
     "not_waiting",
-    "waiting_listener",
+    "wait_events",
 ]
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class RunControl:
     None, the run is left then; or it stays and waits for what is answered elsewhere, if it `waits`.
     """
 
-    listener: Tell = unheard
+    listener: EventSink = null_sink
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
     ask_person: AskPerson | None = None
     waits: bool = False
@@ -62,19 +62,19 @@ class RunControl:
             raise RunCancelledError("The run was cancelled on request.") from None
 
 
-def waiting_listener(
-    tell: Tell, step: str = "", attempt: int = 0
+def wait_events(
+    emit: EventSink, step: str = "", attempt: int = 0
 ) -> Callable[[Waiting | None], None]:
     """Return what hears of waits for providers and tells them as events of a step.
 
     Without a step it is the planner or the answer that waits.
     """
 
-    def hear(wait: Waiting | None) -> None:
+    def handle(wait: Waiting | None) -> None:
         if wait is None:
-            tell(WaitEvent(kind="resumed", step=step, attempt=attempt))
+            emit(WaitEvent(kind="resumed", step=step, attempt=attempt))
             return
-        tell(
+        emit(
             WaitEvent(
                 step=step,
                 attempt=attempt,
@@ -84,7 +84,7 @@ def waiting_listener(
             )
         )
 
-    return hear
+    return handle
 
 
 _control: ContextVar[RunControl | None] = ContextVar("swarm_run_control", default=None)

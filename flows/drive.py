@@ -7,17 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..approvals.waiting import RunWaitingError
 from ..errors import Category
-from ..events.kinds import EndedEvent, ReadyEvent, StartedEvent, Tell
-from ..measures.clock import run_time
-from ..result import Attempt, excerpt
-from .approving.asking import Asking
-from .attempt import Attempts
-from .bounds.limits import concurrency_limits
-from .context import RunContext
-from .control import RunControl
-from .events import (
+from ..metrics.clock import run_time
+from ..plan.schedule import (
     Ask,
     AttemptFinished,
     Cancel,
@@ -30,12 +22,19 @@ from .events import (
     Rejected,
     Replace,
     RunStatus,
+    Schedule,
     Skip,
     StepStatus,
     Wait,
 )
-from .records import save_step, save_step_aside
-from .schedule import Schedule
+from ..store.events import EndedEvent, EventSink, ReadyEvent, StartedEvent
+from ..store.question import RunWaitingError
+from ..store.result import Attempt, excerpt
+from .approval import Asking
+from .attempt import Attempts
+from .bounds import concurrency_limits
+from .context import RunContext, save_step, save_step_aside
+from .control import RunControl
 
 __all__ = ["Driver"]
 
@@ -63,7 +62,7 @@ class Driver:
     context: RunContext
     attempts: Attempts
     control: RunControl
-    tell: Tell
+    emit: EventSink
     asking: Asking
     restored: frozenset[str] = frozenset()
     begun: frozenset[str] = frozenset()
@@ -180,7 +179,7 @@ class Driver:
     def _report_rejected(self, step: str) -> None:
         self._save(step)
         kind: _Kind = "skipped" if self.statuses[step] == "skipped" else "failed"
-        self.tell(_ended(kind, step, None, self.context.records[step].reason))
+        self.emit(_ended(kind, step, None, self.context.records[step].reason))
 
     async def _take_ended(self) -> None:
         """Take the ends of all attempts that are over; nothing follows before they are kept."""
@@ -226,7 +225,7 @@ class Driver:
             match command:
                 case Launch(step, attempt, tier):
                     if attempt > 1 or step not in self.begun:
-                        self.tell(StartedEvent(step=step, attempt=attempt, tier=tier))
+                        self.emit(StartedEvent(step=step, attempt=attempt, tier=tier))
                     ready_at = self._waits_since.pop(step, None)
                     work = self.attempts.run_attempt(command, ready_at)
                     self._running[step] = asyncio.create_task(work)
@@ -253,7 +252,7 @@ class Driver:
         else:
             record.end(self.asking.rejection)
         self._save(step)
-        self.tell(_ended("skipped", step, None, record.reason))
+        self.emit(_ended("skipped", step, None, record.reason))
 
     def _save(self, step: str) -> None:
         save_step(self.context.run, self.context.records[step], self.statuses[step])
@@ -266,23 +265,23 @@ class Driver:
                 self._waits_since.setdefault(step, now)
             if status in ("ready", "running") and step not in self._ready:
                 self._ready.add(step)
-                self.tell(ReadyEvent(step=step))
+                self.emit(ReadyEvent(step=step))
 
     def _report_attempts(self, step: str) -> None:
         """Tell of the attempts of a step that had succeeded in an earlier process or run."""
         record = self.context.records[step]
         if record.taken_from is not None:
-            self.tell(_ended("succeeded", step, None, record.taken_from.words))
+            self.emit(_ended("succeeded", step, None, record.taken_from.words))
             return
         *failed, last = record.attempts
         for attempt in failed:
-            self.tell(_ended("retrying", step, attempt))
-        self.tell(_ended("succeeded", step, last))
+            self.emit(_ended("retrying", step, attempt))
+        self.emit(_ended("succeeded", step, last))
 
     def _report_end(self, event: AttemptFinished) -> None:
         record = self.context.records[event.step]
         attempt = record.attempts[-1] if record.attempts else None
-        self.tell(_ended(_ENDINGS[event.outcome], event.step, attempt, record.reason))
+        self.emit(_ended(_ENDINGS[event.outcome], event.step, attempt, record.reason))
 
 
 def _ended(kind: _Kind, step: str, attempt: Attempt | None, reason: str = "") -> EndedEvent:

@@ -1,4 +1,4 @@
-"""A run's events are numbered, stored in its folder and logged before any other sink gets them."""
+"""A run's events: numbered, stored in its folder and logged before any other sink gets them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,28 @@ from dataclasses import replace
 
 from prefect.logging import get_run_logger
 
-from ..approvals.waiting import RunWaitingError
 from ..errors import RunCancelledError
-from ..events.kinds import BeganEvent, FinishedEvent, PlannedEvent, RunEvent, Tell
-from ..events.log import EVENTS, opened_log
-from ..events.wording import Heard, is_warning, log_line, planned_lines
-from ..result import excerpt
-from ..runs import RunFolder
+from ..models.streaming import streaming_to
+from ..store.event_buffer import TextJoiner
+from ..store.event_log import EVENTS, opened_log
+from ..store.event_wording import LogState, is_warning, log_line, planned_lines
+from ..store.events import (
+    BeganEvent,
+    EventSink,
+    FinishedEvent,
+    PlannedEvent,
+    RunEvent,
+    TextEvent,
+    ToolEvent,
+)
+from ..store.folder import RunFolder
+from ..store.question import RunWaitingError
+from ..store.result import ToolCall, excerpt
+from ..tasks.subagent.request import SubagentRequest
+from ..toolsets.calls import calls_to
 from .control import RunControl
 
-__all__ = ["logged", "recorded"]
+__all__ = ["call_events", "logged", "recorded", "text_events"]
 
 
 _TASK_RUNS = "prefect.task_runs"
@@ -46,16 +58,16 @@ class _WithoutEnds(logging.Filter):
 
 
 @contextmanager
-def logged(flow_run_id: str) -> Generator[Tell]:
+def logged(flow_run_id: str) -> Generator[EventSink]:
     """Yield what writes events to the log of the flow run that is under way.
 
     Whoever has Prefect log everything (DEBUG) gets its own lines too.
     """
-    logger, heard = get_run_logger(), Heard()
+    logger, state = get_run_logger(), LogState()
 
     def write(event: RunEvent) -> None:
-        heard.hear(event)
-        if (line := log_line(event, heard)) is not None:
+        state.handle(event)
+        if (line := log_line(event, state)) is not None:
             steps = planned_lines(event) if isinstance(event, PlannedEvent) else []
             level = logging.WARNING if is_warning(event) else logging.INFO
             logger.log(level, "%s", "\n  ".join([line, *steps]))
@@ -87,16 +99,16 @@ def recorded(control: RunControl, run: RunFolder, flow_run_id: str) -> Generator
     """
     with opened_log(run.folder / EVENTS) as log, logged(flow_run_id) as write:
 
-        def tell(event: RunEvent) -> None:
+        def emit(event: RunEvent) -> None:
             kept = log.add(event, run.run_id)
             write(kept)
             control.listener(kept)
 
-        tell(BeganEvent(resumed=log.was_begun, left_at=log.left_at))
+        emit(BeganEvent(resumed=log.was_started, left_at=log.left_at))
         try:
-            yield replace(control, listener=tell)
+            yield replace(control, listener=emit)
         except BaseException as error:
-            tell(_left(error))
+            emit(_left(error))
             raise
 
 
@@ -107,3 +119,36 @@ def _left(error: BaseException) -> FinishedEvent:
         status="cancelled" if cancelled else "waiting" if waiting else "unfinished",
         problem=excerpt(str(error) or type(error).__name__),
     )
+
+
+@contextmanager
+def call_events(emit: EventSink, request: SubagentRequest) -> Generator[None]:
+    """Tell of the calls of tools that are made inside, for a request."""
+    about_run = request.looks_around
+
+    def tell_of(call: ToolCall) -> None:
+        emit(
+            ToolEvent(
+                step="" if about_run else request.step,
+                attempt=0 if about_run else request.attempt,
+                sample=request.sample,
+                **call.model_dump(),
+            )
+        )
+
+    with calls_to(tell_of):
+        yield
+
+
+@contextmanager
+def text_events(emit: EventSink, event: TextEvent, *, of_providers: bool) -> Generator[None]:
+    """Tell what models write inside; `event` is what all events of it have in common.
+
+    `of_providers` says whether providers are asked to stream.
+    """
+    joiner = TextJoiner(emit, event)
+    with streaming_to(joiner, of_providers=of_providers):
+        try:
+            yield
+        finally:
+            joiner.close()

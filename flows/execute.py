@@ -9,40 +9,37 @@ from typing import Any, Literal
 
 from prefect.client.schemas.objects import State
 
-from ..approvals.store import Approvals
-from ..approvals.waiting import RunWaitingError
 from ..errors import Category, RunCancelledError
-from ..events.kinds import FinishedEvent, PlannedEvent, PlannedStep, RunEvent
-from ..measures.clock import run_time
 from ..memory.store import Store
-from ..parl.metrics import measure
-from ..result import Cost, Recall, SwarmResult, Usage, excerpt
-from ..runs import RunFolder
+from ..metrics.clock import run_time
+from ..metrics.critical_path import measure
+from ..plan.schedule import RunStatus, StepStatus
+from ..store.approvals import Approvals
+from ..store.events import FinishedEvent, PlannedEvent, PlannedStep, RunEvent
+from ..store.folder import RunFolder
+from ..store.question import RunWaitingError
+from ..store.result import Cost, Recall, SwarmResult, Usage, excerpt
 from ..tasks.planner.task import Planned
 from .answer import Answering
-from .approving.asking import Asking
+from .approval import Asking
 from .attempt import Attempts
-from .bounds.ledger import Ledger
-from .bounds.limits import Models
+from .bounds import Ledger, Models
 from .compile import CompiledPlan
-from .context import RunContext
+from .context import RunContext, StepRecord, frontier, save_step, step_results, step_runs
 from .control import RunControl
 from .drive import Driver
-from .edit import keep_unchanged
-from .events import RunStatus, StepStatus
+from .memory import Memories
 from .options import SwarmOptions
-from .prestart import AheadRequests
-from .publishing.live import LiveRun
-from .publishing.pages import RunPages
-from .records import StepRecord, frontier, save_step, step_results, step_runs
-from .replanning import Replacements
-from .run_memory import Memories
-from .run_time import NotedTime, stopped_among, time_of_run
-from .stored.restore import restore_steps
+from .plan_changes import Replacements, keep_unchanged
+from .prefect_io.live_view import LiveRun
+from .prefect_io.pages import RunPages
+from .prestart import PrestartedRequests
+from .stored_plan import restore_steps
+from .timing import NotedTime, stopped_among, time_of_run
 
 __all__ = ["Execution"]
 
-_logger = logging.getLogger("prefect_swarm.runs")
+_logger = logging.getLogger("prefect_swarm.store.folder")
 _RAISE = "Go on with a higher bound (--max-tokens, --max-usd, --timeout-s):"
 
 
@@ -68,7 +65,7 @@ class Execution:
     control: RunControl
     plan_state: State[Any] | None
     ledger: Ledger
-    ahead: AheadRequests | None = None
+    ahead: PrestartedRequests | None = None
     store: Store | None = None
     recall: Recall | None = None
     models: Models = field(default_factory=Models)
@@ -97,9 +94,9 @@ class Execution:
             records,
             self.ledger,
             self.plan_state,
-            self.run.begun_again(),
+            self.run.restart_counts(),
             self.models,
-            self._tell,
+            self._emit,
             self.ahead,
         )
         replaced = sum(record.revision for record in records.values())
@@ -127,19 +124,19 @@ class Execution:
         if self.options.pages:
             live = LiveRun(self._context, self.source.planning, self.recall, self._began_at())
             self._pages = RunPages(live, lambda: driver.statuses, has_pages)
-        await self._attempts.settle_ahead(self._restored)
+        await self._attempts.settle_prestarted(self._restored)
         driver = Driver(
             self._context,
             self._attempts,
             self.control,
-            self._tell,
+            self._emit,
             self._asking,
             restored=self._restored,
             begun=self.ahead.begun if self.ahead else frozenset(),
         )
         if self._pages is not None:
             self._pages.start()
-        self._tell(_planned(self.plan))
+        self._emit(_planned(self.plan))
         try:
             status = await driver.drive()
             if status == "edited":
@@ -158,7 +155,7 @@ class Execution:
         return result
 
     def _warn_of_unstored(self) -> None:
-        if names := self.run.store_kept():
+        if names := self.run.store_pending():
             _logger.warning(
                 "There is still no room for %s in %s. Only this process has them: keep what it "
                 "prints. Another one that resumes the run asks for them again.",
@@ -166,9 +163,9 @@ class Execution:
                 self.run.folder,
             )
 
-    def _tell(self, event: RunEvent) -> None:
+    def _emit(self, event: RunEvent) -> None:
         if self._pages is not None:
-            self._pages.hear(event)
+            self._pages.handle(event)
         self.control.listener(event)
 
     async def _close_pages(self, result: SwarmResult | None) -> None:

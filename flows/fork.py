@@ -8,21 +8,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ..approvals.store import Approvals
+from ..data_types import Frozen
 from ..errors import InputError, RunDamagedError
-from ..frozen import Frozen
-from ..result import Planning, StepResult, TakenFrom
-from ..runs import RunFolder, find_run
-from ..task_ir import TaskIR, check_objective, is_orchestrated
+from ..plan.documents import plan_from
+from ..plan.task_ir import TaskIR, check_objective, is_orchestrated
+from ..store.approvals import Approvals
+from ..store.diff import RunDiff
+from ..store.folder import RunFolder, find_run
+from ..store.result import Planning, StepResult, TakenFrom
 from ..tasks.planner.task import Planned
 from .compile import CompiledStep, compile_plan
-from .diff import ComparedRun
-from .edit import edited_source, rules_of, unchanged_steps
 from .options import SwarmOptions
-from .plan_file import plan_from
+from .plan_changes import plan_after_edits, rules_of, unchanged_steps
 from .planning import plan_rules
-from .stored.planned import StoredPlanning, load, save
-from .stored.restore import finished_step
+from .stored_plan import StoredPlanning, finished_step, load, save
 
 __all__ = [
     "FinishedWork",
@@ -38,7 +37,7 @@ __all__ = [
 ]
 
 
-_logger = logging.getLogger("prefect_swarm.runs")
+_logger = logging.getLogger("prefect_swarm.store.folder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def plan_done(run: RunFolder) -> TaskIR:
             f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
         )
     edits = Approvals(run).edits()[: _edits_applied(run)]
-    return edited_source(kept.planned, edits, rules_of(run)).plan
+    return plan_after_edits(kept.planned, edits, rules_of(run)).plan
 
 
 def _edits_applied(run: RunFolder) -> int:
@@ -289,7 +288,7 @@ def _copy(source: RunFolder, run: RunFolder, name: str) -> None:
     run.write(name, text)
 
 
-def compared_run(name: str) -> ComparedRun:
+def compared_run(name: str) -> RunDiff:
     """Return what is compared of a run, which may not have ended.
 
     Args:
@@ -303,10 +302,10 @@ def compared_run(name: str) -> ComparedRun:
     run = find_run(name)
     result = run.result()
     if result is None:
-        return ComparedRun(
+        return RunDiff(
             run_id=run.run_id, status="unfinished", plan=plan_done(run), steps=run.steps()
         )
-    return ComparedRun(
+    return RunDiff(
         run_id=run.run_id,
         status=result.status,
         plan=result.plan,

@@ -9,26 +9,24 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from ..blocks.hearing import hear_text
 from ..errors import MemoryStoreError
-from ..result import Recall
-from ..runs import RunFolder
-from ..task_ir import PlanRules, TaskIR
+from ..models.streaming import streaming_to
+from ..plan.schedule import Launch
+from ..plan.task_ir import PlanRules, TaskIR
+from ..store.folder import RunFolder
+from ..store.result import Recall
+from ..tasks.memory import advise_on
 from ..tasks.planner.partial import PlanText, plan_so_far
-from ..tasks.recall import advise_on
 from ..tasks.subagent.request import SubagentRequest, left_out_of
 from ..toolsets.catalogue import catalogue_of
-from .bounds.ledger import Ledger
-from .bounds.limits import Models
+from .bounds import Ledger, Models
 from .compile import StepDefaults, compile_plan
-from .context import RunContext
-from .events import Launch
+from .context import RunContext, StepRecord
+from .memory import recall_request_of, store_of
 from .options import SwarmOptions
-from .prestart import AheadRequests
-from .records import StepRecord
+from .prestart import PrestartedRequests
 from .request import attempt_request
 from .run_inputs import with_inputs
-from .run_memory import recall_request_of, store_of
 
 __all__ = ["FirstRequests", "PlanReader", "ReadPlan", "plan_reading"]
 
@@ -102,7 +100,7 @@ ReadPlan = Callable[[PlanRules], AbstractContextManager["PlanReader | None"]]
 _PAUSE = 4
 """How many times as long as reading a plan so far takes it isn't read again."""
 
-_logger = logging.getLogger("prefect_swarm.runs")
+_logger = logging.getLogger("prefect_swarm.store.folder")
 
 
 @dataclass(slots=True)
@@ -120,7 +118,7 @@ class PlanReader:
     objective: str
     rules: PlanRules
     first_requests: Callable[[TaskIR], Awaitable[Sequence[SubagentRequest]]]
-    requests: AheadRequests
+    requests: PrestartedRequests
     plan: TaskIR | None = field(init=False, default=None)
     text: str = field(init=False, default="")
     has_heard: bool = field(init=False, default=False)
@@ -132,7 +130,7 @@ class PlanReader:
         """Hear what the planner that is asked inside writes."""
         offering = asyncio.create_task(self._offer())
         try:
-            with hear_text(self, of_providers=True, of_calls=True):
+            with streaming_to(self, of_providers=True, of_calls=True):
                 yield self
         finally:
             offering.cancel()
@@ -170,7 +168,7 @@ class PlanReader:
 
 
 def plan_reading(
-    objective: str, options: SwarmOptions, first: FirstRequests, ahead: AheadRequests
+    objective: str, options: SwarmOptions, first: FirstRequests, ahead: PrestartedRequests
 ) -> ReadPlan:
     """Return what reads a run's plan while it is written; nothing does where it can't be used."""
 

@@ -1,29 +1,135 @@
-"""Where a run's plan comes from: the user, the orchestrator, or the coder in its place."""
+"""Where a run's plan comes from, and looking around before it is made."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from prefect.client.schemas.objects import State
 
-from ..errors import ModelError, NoPlanError
-from ..events.kinds import PlanningEvent, Tell
+from ..errors import BudgetExceededError, Category, InputError, ModelError, NoPlanError
 from ..gates import gates
-from ..model_names import model_names, without_place
-from ..result import Planning
-from ..task_ir import PlanRules, TaskIR, TierName, parse_plan
-from ..tasks.planner.context.facts import PlanningFacts
-from ..tasks.planner.given_inputs import notes_of
-from ..tasks.planner.task import Planned, PlanRequest, decompose
-from .explore import Explored
+from ..models.names import model_names, without_place
+from ..models.resolve import resolve_model
+from ..plan.task_ir import PlanRules, TaskIR, TierName, parse_plan
+from ..store.events import EventSink, ExploringEvent, PlanningEvent
+from ..store.folder import RunFolder
+from ..store.result import Exploration, Planning, excerpt
+from ..tasks.planner.conversation import exploration_request, explore, notes_in
+from ..tasks.planner.facts import PlanningFacts, notes_of
+from ..tasks.planner.task import Planned, PlanRequest, decompose, planner_for, reads_facts
+from ..tasks.subagent.request import SubagentRequest, SubagentResult
+from ..tasks.subagent.tool_loop import AttemptBudget, allowed
+from ..toolsets.catalogue import Catalogue
+from .bounds import Ledger, Models, call_limits
+from .event_log import call_events
 from .options import SwarmOptions
 from .plan_stream import PlanReader, ReadPlan
+from .prefect_io.task_runs import result_in, run_task
 from .run_inputs import with_inputs
-from .task_run import run_task
+from .stored_plan import StoredExploration, load, save, task_run_of, unbooked_ledger
 
-__all__ = ["plan_for", "plan_rules"]
+__all__ = ["Explored", "explored_before", "plan_for", "plan_rules"]
+
+
+_logger = logging.getLogger("prefect_swarm.tools")
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What the orchestrator found, and the Prefect state of its looking."""
+
+    exploration: Exploration
+    state: State[Any] | None = None
+
+
+async def explored_before(
+    run: RunFolder,
+    flow_run_id: str,
+    objective: str,
+    options: SwarmOptions,
+    inputs: Mapping[str, str],
+    models: Models,
+    toolsets: Catalogue,
+    started_at: float,
+    emit: EventSink,
+) -> Explored | None:
+    """Have the orchestrator look around, or return what it found in an earlier process.
+
+    None where nobody asks for it. A look that comes to nothing costs the plan its notes, and the
+    run nothing.
+
+    Raises:
+        InputError: The orchestrator can't look around, or has nothing to look with.
+    """
+    if not options.explore:
+        return None
+    if kept := load(run, StoredExploration):
+        return Explored(kept.exploration, kept.state)
+    await _check(options, toolsets)
+    model = options.model_of("orchestrator")
+    request = exploration_request(
+        objective,
+        notes_of(inputs),
+        run=flow_run_id,
+        model=model,
+        tools=sorted(toolsets.offered),
+        limits=call_limits(options, "orchestrator", models.profile(model)),
+        calls=min(options.explore, toolsets.limits.calls),
+    )
+    emit(ExploringEvent(model=model, calls=request.max_calls or 0))
+    ledger = unbooked_ledger(run, options, models.prices, started_at)
+    state, result = await _look(request, ledger, emit)
+    exploration = Exploration(
+        model=result.model,
+        calls=result.calls,
+        notes=notes_in(result),
+        usage=result.usage,
+        problem=result.error,
+    )
+    if result.category is not None:
+        _logger.warning("The plan is made without a look around: %s", result.error)
+    if result.category is not Category.UNAVAILABLE:
+        save(run, StoredExploration(exploration=exploration, task_run=task_run_of(state)))
+    return Explored(exploration, state)
+
+
+async def _check(options: SwarmOptions, toolsets: Catalogue) -> None:
+    model = await resolve_model(options.model_of("orchestrator"), "orchestrator")
+    if not reads_facts(planner_for(model, adapter=options.adapter)):
+        raise InputError(
+            f"{model.model_name} plans with an adapter, which reads the objective alone.",
+            "Leave explore away, or use --no-adapter or another orchestrator.",
+        )
+    if not toolsets.offered:
+        raise InputError(
+            "There are no tools to explore with.",
+            "Give some: --mcp FILE, --documents FOLDER, or override_toolsets in Python.",
+        )
+
+
+async def _look(
+    request: SubagentRequest, ledger: Ledger, emit: EventSink
+) -> tuple[State[Any] | None, SubagentResult]:
+    failed = partial(SubagentResult, model=request.model, started_at=0.0, ended_at=0.0)
+    try:
+        request = await ledger.reserve(request)
+    except BudgetExceededError as error:
+        return None, failed(category=Category.BUDGET, error=str(error))
+    budget = AttemptBudget(partial(ledger.extend, request.key))
+    with allowed(budget), call_events(emit, request):
+        state, content = await run_task(explore, request, name="Orchestrator · explore")
+    if (found := result_in(content)) is not None:
+        return state, found
+    if isinstance(content, asyncio.CancelledError):
+        raise content
+    return state, failed(category=Category.INFRASTRUCTURE, error=excerpt(str(content)))
+
 
 _PLANNERS: tuple[TierName, ...] = ("orchestrator", "coder")
 """Who plans; what the first can't, the next may if it is another model."""
@@ -35,7 +141,7 @@ async def plan_for(
     options: SwarmOptions,
     flow_run_id: str,
     inputs: Mapping[str, str],
-    tell: Tell,
+    emit: EventSink,
     facts: PlanningFacts | None = None,
     toolsets: frozenset[str] = frozenset(),
     read_plan: ReadPlan = lambda _: nullcontext(),
@@ -72,7 +178,7 @@ async def plan_for(
             facts=facts,
             notes=explored.exploration.notes if explored else "",
         )
-        tell(PlanningEvent(model=request.model, tier=tier))
+        emit(PlanningEvent(model=request.model, tier=tier))
         with read_plan(rules) as reader:
             state, content = await run_task(
                 decompose, request, name=f"Plan · {tier}", wait_for=[state]

@@ -9,30 +9,31 @@ from pathlib import Path
 
 from prefect.settings import get_current_settings
 
-from ..blocks.limiter.model import open_limiters
-from ..blocks.models import resolve_model
-from ..blocks.preflight import check_served
-from ..blocks.profiles import price_of, profile_of
+from ..data_folder import own_data_folder
 from ..errors import GateError, InputError, SwarmError, ToolsetError
 from ..files import require_room
 from ..gates import Gate, find_gate, gate_name, is_required
-from ..model_names import model_names, refuse_secrets
-from ..runs import RunFolder
+from ..models.limited_model import open_limiters
+from ..models.names import model_names, refuse_secrets
+from ..models.resolve import check_served, price_of, profile_of, resolve_model
+from ..plan.task_ir import TaskIR, TierName, is_orchestrated
 from ..settings import home, home_variable
-from ..settings.data_folder import own_data_folder
-from ..task_ir import TaskIR, TierName, is_orchestrated
-from ..toolsets.catalogue import Catalogue, open_catalogue
-from ..toolsets.documents.source import DocumentsSource
-from ..toolsets.given import given_toolsets
-from ..toolsets.listing import listed_tools
+from ..store.folder import RunFolder
+from ..toolsets.catalogue import (
+    Catalogue,
+    ToolsetSource,
+    ToolsetUse,
+    listed_tools,
+    open_catalogue,
+    overridden_toolsets,
+    registered_toolsets,
+)
+from ..toolsets.documents import DocumentsSource
 from ..toolsets.mcp.owner import owned
-from ..toolsets.mcp.reading import servers_named
-from ..toolsets.mcp.toolset import McpSource
-from ..toolsets.registered import registered_toolsets
-from ..toolsets.sandboxed.source import PythonSource
-from ..toolsets.source import ToolsetSource, ToolsetUse
+from ..toolsets.mcp.toolset import McpSource, servers_named
+from ..toolsets.python import PythonSource
 from ..toolsets.web import WebSource
-from .bounds.limits import Models
+from .bounds import Models
 from .compile import CompiledPlan
 from .options import SwarmOptions
 
@@ -192,7 +193,7 @@ async def catalogue_of_options(options: SwarmOptions) -> Catalogue:
     """
     servers = [McpSource(each, options.tool_limits) for each in await servers_named(options.mcp)]
     sources = [
-        *given_toolsets().values(),
+        *overridden_toolsets().values(),
         *servers,
         *registered_toolsets().values(),
         *_built_in(options),

@@ -12,38 +12,38 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from ..blocks.limiter.waiting import hear_waiting
 from ..errors import Category, ModelError, NoPlanError, RunDamagedError
-from ..events.kinds import EndedEvent, ReadyEvent, StartedEvent, Tell, TextEvent
-from ..result import Usage
-from ..runs import RunFolder
-from ..tasks.subagent.answered_ahead import drop_ahead, give_ahead
+from ..models.provider_waits import waits_to
+from ..plan.schedule import ConcurrencyLimits
+from ..store.accounts import Accounts
+from ..store.events import EndedEvent, EventSink, ReadyEvent, StartedEvent, TextEvent
+from ..store.folder import RunFolder
+from ..store.result import Usage
+from ..tasks.subagent.asking import drop_prestarted, offer_prestarted
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
 from ..tasks.subagent.task import answer
 from ..tasks.subagent.tool_loop import AttemptBudget, allowed
 from ..text import dollars, plural
-from .attempt_events import told_text
-from .bounds.accounts import Accounts
-from .bounds.ledger import Ledger
-from .control import waiting_listener
-from .events import ConcurrencyLimits
+from .bounds import Ledger
+from .control import wait_events
+from .event_log import text_events
 
 __all__ = [
-    "AheadRequests",
+    "PrestartedRequests",
     "accounted",
-    "ahead_key",
-    "is_ahead",
-    "is_kept_ahead",
+    "is_prestart_stored",
+    "is_prestarted",
+    "prestart_key",
     "store_answer",
     "stored_answer",
 ]
 
 
-_logger = logging.getLogger("prefect_swarm.runs")
+_logger = logging.getLogger("prefect_swarm.store.folder")
 _MARK = ".ahead."
 
 
-def ahead_key(request: SubagentRequest) -> str:
+def prestart_key(request: SubagentRequest) -> str:
     """Return the key that a request is paid for under while its plan has none."""
     return f"{request.run}{_MARK}{_name(request)}"
 
@@ -59,12 +59,12 @@ def stored_answer(run: RunFolder, request: SubagentRequest) -> SubagentResult | 
     return _read(run, _name(request))
 
 
-def is_ahead(key: str) -> bool:
+def is_prestarted(key: str) -> bool:
     """Say whether a call, by its key in the accounts, was made ahead of its plan."""
     return _MARK in key
 
 
-def is_kept_ahead(run: RunFolder, key: str) -> bool:
+def is_prestart_stored(run: RunFolder, key: str) -> bool:
     """Say whether a call, by its key in the accounts, was made ahead and its answer is kept."""
     _, mark, name = key.partition(_MARK)
     return bool(mark) and _read(run, name.rpartition(".")[0]) is not None
@@ -106,7 +106,7 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class AheadRequests:
+class PrestartedRequests:
     """Requests that are made ahead of a plan, as many at once as attempts may run.
 
     Each is paid for under a key of its own. The attempt whose request is equal takes the answer;
@@ -120,7 +120,7 @@ class AheadRequests:
     run: RunFolder
     ledger: Ledger
     limits: ConcurrencyLimits
-    tell: Tell
+    emit: EventSink
     stream_text: bool = False
     _asked: dict[str, _Asked] = field(init=False, default_factory=dict[str, _Asked])
     _waiting: dict[str, SubagentRequest] = field(
@@ -179,10 +179,10 @@ class AheadRequests:
         # What an attempt has taken is withdrawn with it, not with what another plan doesn't need.
         asked = self._asked.pop(request.content_hash(), None)
         if asked is None or not asked.is_usable:
-            drop_ahead(request)
+            drop_prestarted(request)
             if (stored := stored_answer(self.run, request)) is None:
                 return False
-            give_ahead(request, _answered(stored))
+            offer_prestarted(request, _answered(stored))
         self._given.append(request)
         self.ledger.take_over(request)
         return True
@@ -191,7 +191,7 @@ class AheadRequests:
         """Cancel what is under way, and wait until it is accounted for."""
         self._waiting.clear()
         for request in [*self._given, *(asked.request for asked in self._asked.values())]:
-            drop_ahead(request)
+            drop_prestarted(request)
         self._asked.clear()
         running = [*self._running]
         for task in running:
@@ -201,10 +201,10 @@ class AheadRequests:
     def _withdraw(self, names: Iterable[str]) -> list[asyncio.Task[SubagentResult]]:
         withdrawn = [self._asked.pop(name) for name in [*names]]
         for asked in withdrawn:
-            drop_ahead(asked.request)
+            drop_prestarted(asked.request)
             asked.task.cancel()
             step = asked.request.step
-            self.tell(EndedEvent(kind="cancelled", step=step, attempt=1, reason=_WITHDRAWN))
+            self.emit(EndedEvent(kind="cancelled", step=step, attempt=1, reason=_WITHDRAWN))
         return [asked.task for asked in withdrawn]
 
     def _start(self) -> None:
@@ -213,10 +213,10 @@ class AheadRequests:
             task = asyncio.create_task(self._ask(request), context=self._context.copy())
             self._asked[name] = _Asked(request, task)
             self._running[task] = request.tier
-            give_ahead(request, task)
+            offer_prestarted(request, task)
             task.add_done_callback(self._end)
-            self.tell(ReadyEvent(step=request.step))
-            self.tell(StartedEvent(step=request.step, attempt=1, tier=request.tier))
+            self.emit(ReadyEvent(step=request.step))
+            self.emit(StartedEvent(step=request.step, attempt=1, tier=request.tier))
 
     def _next(self) -> str | None:
         """The waiting request of the longest path, among those that there is room for."""
@@ -238,7 +238,7 @@ class AheadRequests:
         self._start()
 
     async def _ask(self, request: SubagentRequest) -> SubagentResult:
-        own = request.model_copy(update={"key": ahead_key(request)})
+        own = request.model_copy(update={"key": prestart_key(request)})
         bounded = await self.ledger.reserve(own)
         event = TextEvent(step=request.step, attempt=1)
         usage, is_exact = None, False
@@ -246,8 +246,8 @@ class AheadRequests:
         try:
             with (
                 allowed(budget),
-                hear_waiting(waiting_listener(self.tell, request.step, 1)),
-                told_text(self.tell, event, of_providers=self.stream_text),
+                waits_to(wait_events(self.emit, request.step, 1)),
+                text_events(self.emit, event, of_providers=self.stream_text),
             ):
                 result = await answer(bounded)
             # Counted before it is stored.
@@ -267,7 +267,7 @@ def _answered(result: SubagentResult) -> asyncio.Future[SubagentResult]:
 
 
 @asynccontextmanager
-async def accounted(ahead: AheadRequests) -> AsyncGenerator[None]:
+async def accounted(ahead: PrestartedRequests) -> AsyncGenerator[None]:
     """End what was asked ahead of a plan that isn't written inside; its error says what it took."""
     try:
         yield
@@ -280,7 +280,7 @@ async def accounted(ahead: AheadRequests) -> AsyncGenerator[None]:
 
 
 def _note(accounts: Accounts) -> str:
-    asked = [booking for key, booking in accounts.settled.items() if is_ahead(key)]
+    asked = [booking for key, booking in accounts.settled.items() if is_prestarted(key)]
     if not asked:
         return ""
     steps = sorted({booking.step for booking in asked}, key=lambda step: (len(step), step))

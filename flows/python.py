@@ -1,30 +1,32 @@
-"""Running a swarm from Python: models as objects, and answers with a type."""
+"""Running a swarm from Python: to its result, or as an async iterator of its events."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
 from inspect import isroutine
 from typing import Any, cast
 
 from prefect.exceptions import PausedRun
 from pydantic import TypeAdapter
 
-from ..blocks.given import GivenModel
 from ..errors import InputError
 from ..inputs.reading import Inputs, read_given
-from ..result import SwarmResult
-from ..task_ir import TaskIR
+from ..models.registry import RegisteredModel
+from ..plan.task_ir import TaskIR
+from ..store.event_buffer import EventBuffer
+from ..store.events import RunEvent
+from ..store.result import SwarmResult
 from ..text import whole_characters
 from .answer_type import answer_check, answer_problem, answered_as
-from .approving.asking import left_waiting
-from .control import not_waiting
+from .approval import left_waiting
+from .control import RunControl, controlled, current_control, not_waiting
 from .options import SwarmOptions
-from .run_inputs import inputs_given
+from .run_inputs import provided_inputs
 from .swarm import swarm as swarm_flow
 
-__all__ = ["swarm"]
+__all__ = ["stream", "swarm"]
 
 
 async def swarm(
@@ -33,11 +35,11 @@ async def swarm(
     plan: TaskIR | None = None,
     inputs: Inputs | None = None,
     options: SwarmOptions | None = None,
-    model: GivenModel | str | None = None,
-    worker: GivenModel | str | None = None,
-    coder: GivenModel | str | None = None,
-    architect: GivenModel | str | None = None,
-    orchestrator: GivenModel | str | None = None,
+    model: RegisteredModel | str | None = None,
+    worker: RegisteredModel | str | None = None,
+    coder: RegisteredModel | str | None = None,
+    architect: RegisteredModel | str | None = None,
+    orchestrator: RegisteredModel | str | None = None,
     output_type: Any = None,
 ) -> SwarmResult:
     """Run a swarm: the flow `swarm`, with models and types as Python has them.
@@ -89,7 +91,7 @@ async def swarm(
     chosen = SwarmOptions.model_validate({**dict(options or SwarmOptions()), **changes})
     run = cast("Callable[..., Awaitable[SwarmResult]]", swarm_flow)
     texts = {} if inputs is None else await asyncio.to_thread(read_given, inputs)
-    with inputs_given(texts), answered_as(asked and asked.adapter), not_waiting():
+    with provided_inputs(texts), answered_as(asked and asked.adapter), not_waiting():
         try:
             result = await run(whole_characters(objective), plan=plan, options=chosen)
         except PausedRun as error:
@@ -121,3 +123,89 @@ def _asked(output_type: Any) -> _Asked:
         why = str(error).splitlines()[0].rstrip(".")
         problem = f"The output_type can't be written as a JSON Schema: {why}."
         raise InputError(problem, fix) from None
+
+
+async def stream(
+    objective: str,
+    *,
+    plan: TaskIR | None = None,
+    inputs: Inputs | None = None,
+    options: SwarmOptions | None = None,
+    model: RegisteredModel | str | None = None,
+    worker: RegisteredModel | str | None = None,
+    coder: RegisteredModel | str | None = None,
+    architect: RegisteredModel | str | None = None,
+    orchestrator: RegisteredModel | str | None = None,
+) -> AsyncGenerator[RunEvent]:
+    """Run a swarm and yield its events as they happen; the last one is a `FinishedEvent`.
+
+    The run doesn't wait for who reads. What falls far behind loses texts first, and a `CutEvent`
+    says so. Closing the iterator before its end cancels the run.
+
+    Args:
+        objective: What is wanted, in plain words; with a plan, the plan's own.
+        plan: A plan of your own; left out, the orchestrator writes one.
+        inputs: What to work on, as in `swarm`.
+        options: Models and budgets. With `stream_text` providers are asked to stream too.
+        model: The model of every tier, as in `swarm`.
+        worker: The cheapest tier's, instead.
+        coder: The middle tier's.
+        architect: The most expensive tier's.
+        orchestrator: The one that plans and writes the answer.
+
+    Raises:
+        SwarmError: What `swarm` raises, after the last event.
+
+    Example:
+        ```python
+        async for event in stream("Compare tea and coffee", model="demo"):
+            if isinstance(event, TextEvent):
+                print(event.step, event.text)
+        ```
+    """
+    run = swarm(
+        objective,
+        plan=plan,
+        inputs=inputs,
+        options=options,
+        model=model,
+        worker=worker,
+        coder=coder,
+        architect=architect,
+        orchestrator=orchestrator,
+    )
+    async for event in _events_of(run):
+        yield event
+
+
+async def _events_of(run: Coroutine[Any, Any, SwarmResult]) -> AsyncGenerator[RunEvent]:
+    ready, outer = asyncio.Event(), current_control()
+    buffer = EventBuffer(wake=ready.set)
+
+    def handle(event: RunEvent) -> None:
+        buffer.put(event)
+        outer.listener(event)
+
+    control = replace(outer, listener=handle, cancel=asyncio.Event())
+    with controlled(control):
+        task = asyncio.create_task(run)
+    task.add_done_callback(lambda _: buffer.close())
+    passing = asyncio.create_task(_pass_on(outer, control))
+    try:
+        while True:
+            await ready.wait()
+            ready.clear()
+            for event in buffer.take():
+                yield event
+            if task.done() and buffer.is_empty:
+                break
+        await task
+    finally:
+        control.cancel.set()
+        passing.cancel()
+        await asyncio.gather(task, passing, return_exceptions=True)
+
+
+async def _pass_on(outer: RunControl, own: RunControl) -> None:
+    await outer.cancel.wait()
+    own.cancel.set()

@@ -1,22 +1,33 @@
-"""What an attempt's model is asked, by the step and by what led to the attempt."""
+"""What an attempt's model is asked; inputs that it has no room for are summarised."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import dataclass, field
 from typing import cast
 
+from ..plan.output import StepOutput
+from ..plan.schedule import Launch
+from ..plan.task_ir import Tier
 from ..quoting import Quote
-from ..result import Action, Attempt, Decision, excerpt
-from ..task_ir import Tier
+from ..store.result import Action, Attempt, Decision, excerpt
 from ..tasks.failure_router import Failure, feedback
-from ..tasks.subagent.request import NOT_ACCEPTED, SubagentRequest
+from ..tasks.subagent.request import (
+    BYTES_PER_TOKEN,
+    NOT_ACCEPTED,
+    SubagentRequest,
+    left_out_of,
+    tokens_of,
+)
 from ..tasks.subagent.request_settings import form_grammar, output_requirements
-from .bounds.limits import call_limits
-from .context import RunContext
-from .events import Launch
-from .records import StepRecord
+from ..tasks.subagent.task import subagent
+from .bounds import call_limits
+from .context import RunContext, StepRecord
+from .prefect_io.task_runs import result_in, run_task
 
-__all__ = ["attempt_request", "failures_of"]
+__all__ = ["Summaries", "attempt_request", "failures_of", "parts_of"]
+
 
 _SEEDS_APART = 1000
 _ADVICE = "A person says what to do:"
@@ -42,7 +53,7 @@ def attempt_request(
     step, options, policy = record.step, context.options, context.options.policy
     tier = cast("Tier", launch.tier)
     schema = step.output.json_schema
-    again = context.begun_again.get(step.id, 0)
+    again = context.restart_counts.get(step.id, 0)
     key = f"{context.key}.{step.id}{f'-{again}' if again else ''}.{launch.attempt}"
     action = decision.action if decision else None
     # A step that climbs leaves the model that its plan names.
@@ -116,3 +127,140 @@ def failures_of(record: StepRecord, last: Attempt | None = None) -> list[Failure
         for attempt, action in zip(attempts, led_to, strict=False)
         if attempt.category is not None
     ]
+
+
+_ROUNDS = 3
+_WORDS_PER_TOKEN = 0.4
+"""Words that a token has room for, as tokens are estimated: few, since texts have figures."""
+_PART_TOKENS = 8000
+"""Tokens of a part where the worker's model has no bound of its own."""
+_INSTRUCTIONS = (
+    "You shorten a part of a longer text for somebody who works on from it. Keep every fact, "
+    "number, name and conclusion; leave out what is said twice and how it is said."
+)
+
+
+def parts_of(text: str, tokens: int) -> list[str]:
+    """Divide a text at its paragraphs, lines or words into parts of about so many tokens.
+
+    Nothing is left out: the parts joined are the text.
+    """
+    parts: list[str] = []
+    while tokens_of(text) > tokens:
+        size = max(1, int(tokens * BYTES_PER_TOKEN * len(text) / len(text.encode())))
+        head = text[:size]
+        ends = (head.rfind("\n\n") + 2, head.rfind("\n") + 1, head.rfind(" ") + 1)
+        end = next((end for end in ends if end > size // 2), size)
+        parts.append(text[:end])
+        text = text[end:]
+    return [*parts, text]
+
+
+@dataclass(slots=True)
+class Summaries:
+    """Makes the summaries of a run; each text is summarised once to a length."""
+
+    context: RunContext
+    _made: dict[tuple[str, int], asyncio.Task[str]] = field(
+        init=False, default_factory=dict[tuple[str, int], "asyncio.Task[str]"]
+    )
+
+    async def fitting(self, request: SubagentRequest, record: StepRecord) -> SubagentRequest:
+        """Return the request, with summaries for the inputs that it has no room for.
+
+        As it is where the policy cuts them.
+
+        Raises:
+            BudgetExceededError: The run can't afford a summary.
+        """
+        if self.context.options.policy.long_inputs == "cut":
+            return request
+        # Without their marks: a summary's room is part of its key, and runs began before there
+        # were any.
+        cut = left_out_of(request, marked=False)
+        left_out = {part.name: part.of - part.tokens for part in cut}
+        if not left_out:
+            return request
+        texts = await asyncio.gather(
+            *(
+                self._summary(text, left_out[text.name], request, record)
+                for text in request.upstream
+                if text.name in left_out
+            )
+        )
+        whole = {text.name: text.text for text in request.upstream}
+        read = {**whole, **dict(zip(left_out, texts, strict=True))}
+        upstream = tuple(
+            text.model_copy(update={"text": read[text.name]}) for text in request.upstream
+        )
+        summarised = tuple(
+            part.model_copy(update={"summarised": True})
+            for part in cut
+            if read[part.name] != whole[part.name]
+        )
+        return request.model_copy(update={"upstream": upstream, "summarised": summarised})
+
+    async def _summary(
+        self, text: StepOutput, room: int, request: SubagentRequest, record: StepRecord
+    ) -> str:
+        key = (text.name, room)
+        if key not in self._made:
+            self._made[key] = asyncio.create_task(self._shorten(text, room, request, record))
+        return await asyncio.shield(self._made[key])
+
+    async def _shorten(
+        self, text: StepOutput, room: int, request: SubagentRequest, record: StepRecord
+    ) -> str:
+        whole = text.text
+        for turn in range(1, _ROUNDS + 1):
+            name = self.context.options.model_of("worker")
+            limits = call_limits(self.context.options, "worker", self.context.models.profile(name))
+            parts = parts_of(whole, limits.max_input_tokens or _PART_TOKENS)
+            words = max(20, int(room * _WORDS_PER_TOKEN) // len(parts))
+            asked = [
+                SubagentRequest(
+                    key=f"{self.context.key}.{text.name}.summary.{room}.{turn}.{number}",
+                    run=request.run,
+                    # A file of the run is named after it.
+                    step=f"{text.name.replace('/', '_')}-summary-{turn}-{number}",
+                    agent="Summariser",
+                    attempt=1,
+                    tier="worker",
+                    model=name,
+                    instructions=_INSTRUCTIONS,
+                    prompt=f"{part}\n\n{(task := f'Write this part in at most {words} words.')}",
+                    asked=(Quote(text=part), task),
+                    **dict(limits),
+                )
+                for number, part in enumerate(parts, 1)
+            ]
+            texts = await asyncio.gather(
+                *(self._ask(each, part, record) for each, part in zip(asked, parts, strict=True))
+            )
+            shortened = "\n\n".join(text.strip() for text in texts)
+            if tokens_of(shortened) >= tokens_of(whole):
+                return whole
+            whole = shortened
+            if tokens_of(whole) <= room:
+                return whole
+        return whole
+
+    async def _ask(self, request: SubagentRequest, part: str, record: StepRecord) -> str:
+        """Return a part's summary; the part itself where the worker has none."""
+        request = await self.context.ledger.reserve(request)
+        usage = None
+        try:
+            _, content = await run_task(
+                subagent,
+                request,
+                name=f"{record.step.id} · {request.step}",
+                wait_for=record.states,
+            )
+            result = result_in(content)
+            usage = result.usage if result else None
+        finally:
+            self.context.ledger.settle(request.key, usage)
+        if result is None:
+            return part
+        # What a refusal or a loop has to say is no summary, and a cut one leaves things out.
+        return result.text if result.category is None else part

@@ -1,11 +1,12 @@
-"""Go on with a run that a crash, a failure, a bound or a cancellation ended early."""
+"""Go on with a run that ended early, or fork one."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 from uuid import UUID
 
 import httpx
@@ -28,24 +29,158 @@ from ..errors import (
     RunNotFoundError,
     ServerError,
 )
-from ..result import SwarmResult
-from ..runs import RunFolder, find_run, is_whole_id
-from ..task_ir import stored_plan
-from ..tracing.prefect_spans import without_prefect_spans
-from .approving.asking import left_waiting
+from ..models.registry import RegisteredModel
+from ..plan.documents import plan_from
+from ..plan.task_ir import TaskIR, stored_plan
+from ..store.folder import RunFolder, exclusive, find_run, is_whole_id
+from ..store.result import SwarmResult
+from ..tracing.spans import without_prefect_spans
+from .approval import left_waiting
 from .control import not_waiting
-from .lock import exclusive
-from .lost import check_not_lost, noted_place
-from .options import SwarmOptions, stored_options
-from .schema_flow import refused_in_short
-from .stored.changes import changed_options, goes_on, steps_to_begin_again
+from .fork import FinishedWork, ForkSource, finished_work, taken_by
+from .options import (
+    SwarmOptions,
+    changed_options,
+    goes_on,
+    steps_to_begin_again,
+    stored_options,
+    with_changes,
+)
+from .plan_changes import options_of
+from .planning import plan_rules
+from .prefect_io.lost import check_not_lost, noted_place
+from .prefect_io.schema_flow import ensure_server, refused_in_short
+from .prefect_io.server_access import refusal_of, shown_address
 from .swarm import swarm
-from .temporary_server.ensured import ensure_server
-from .temporary_server.reaching import refusal_of, shown_address
 
-__all__ = ["resume"]
+__all__ = ["PreparedFork", "fork", "prepare_fork", "resume"]
 
-_logger = logging.getLogger("prefect_swarm.runs")
+
+@dataclass(frozen=True, slots=True)
+class PreparedFork:
+    """A fork that can begin.
+
+    Attributes:
+        source: What it takes steps over from.
+        plan: Its whole plan.
+        options: Its models and bounds.
+        taken: Ids of the steps that it takes over, as things are now.
+        changed: The plan as the flow is given it: without the inputs that the source has; None if
+            it is the source's own.
+    """
+
+    source: ForkSource
+    plan: TaskIR
+    options: SwarmOptions
+    taken: tuple[str, ...]
+    changed: TaskIR | None
+
+    async def begin(self) -> SwarmResult:
+        """Run it."""
+        run = cast("Callable[..., Awaitable[SwarmResult]]", swarm)
+        return await run(
+            self.plan.objective, plan=self.changed, options=self.options, fork=self.source
+        )
+
+
+def prepare_fork(
+    name: str,
+    plan: TaskIR | None = None,
+    again: Collection[str] = (),
+    changes: Mapping[str, Any] | None = None,
+) -> PreparedFork:
+    """Find out what a fork of a run takes over; nothing is written.
+
+    Args:
+        name: The run's id, or its flow run's.
+        plan: The plan that takes the place of the run's. Inputs that it leaves out stay.
+        again: Ids of steps that are done anew, with all that depend on them.
+        changes: Values that take the place of those of the options that the run began with.
+
+    Raises:
+        InputError: It can't be forked so.
+        RunNotFoundError: No such run is stored.
+    """
+    work = finished_work(name)
+    options = with_changes(options_of(work.run), changes or {})
+    after = plan_from(
+        (work.plan if plan is None else plan).model_dump(mode="json"),
+        work.plan,
+        plan_rules(options),
+    )
+    source = ForkSource(run=work.run.run_id, again=tuple(again))
+    taken = taken_by(work, source, after)
+    return PreparedFork(source, after, options, taken, _without_known(work, after))
+
+
+async def fork(
+    run: str,
+    *,
+    plan: TaskIR | None = None,
+    again: Collection[str] = (),
+    model: RegisteredModel | str | None = None,
+    worker: RegisteredModel | str | None = None,
+    coder: RegisteredModel | str | None = None,
+    architect: RegisteredModel | str | None = None,
+    orchestrator: RegisteredModel | str | None = None,
+    changes: Mapping[str, Any] | None = None,
+) -> SwarmResult:
+    """Begin a new run that takes over what another one has finished.
+
+    A finished step is taken over if the new plan asks it for the same, and it reads the same. It
+    is not asked again, and the result says whose it is (`taken_from`). Metrics, cost and memory
+    of the new run are of what it did itself.
+
+    Args:
+        run: The other run's id, or its flow run's. It may still go on.
+        plan: The plan that takes the place of its plan. Inputs that it leaves out stay.
+        again: Ids of steps that are done anew, with all that depend on them.
+        model: The model of every tier that the other run had no model of its own for.
+        worker: The cheapest tier's.
+        coder: The middle tier's.
+        architect: The most expensive tier's.
+        orchestrator: The one that writes the answer.
+        changes: Values of other options, by their names; the rest is as the other run began.
+
+    Raises:
+        InputError: It can't be forked so: the plan breaks a rule, a step isn't there, or nothing
+            would come of it.
+        ModelError: A tier's model can't be had.
+        RunFailedError: No step succeeded; its `result` tells it all.
+        RunNotFoundError: No such run is stored.
+        RunWaitingError: It was left until a person answers.
+
+    Example:
+        ```python
+        result = asyncio.run(fork("4f0c6b7b9d1a", again=["S3"], model="openai:gpt-5"))
+        print([step.id for step in result.steps if step.taken_from])
+        ```
+    """
+    named = {
+        "model": model,
+        "worker": worker,
+        "coder": coder,
+        "architect": architect,
+        "orchestrator": orchestrator,
+    }
+    given = {tier: value for tier, value in named.items() if value is not None}
+    prepared = prepare_fork(run, plan, again, {**(changes or {}), **given})
+    try:
+        return await prepared.begin()
+    except PausedRun as error:
+        raise left_waiting(error) from None
+
+
+def _without_known(work: FinishedWork, plan: TaskIR) -> TaskIR | None:
+    """Leave out what the flow finds in the source's folder: its parameters must stay small."""
+    if plan == work.plan:
+        return None
+    known = work.plan.inputs
+    inputs = {name: text for name, text in plan.inputs.items() if known.get(name) != text}
+    return plan.model_copy(update={"inputs": inputs})
+
+
+_logger = logging.getLogger("prefect_swarm.store.folder")
 
 
 async def resume(
@@ -74,7 +209,7 @@ async def resume(
     """
     run, changes = await _found(name), changes or {}
     with exclusive(run):
-        run.store_kept()
+        run.store_pending()
         async with _server() as client:
             flow_run = await _read(client, run, name)
             if not changes.get("start_over"):

@@ -12,21 +12,21 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from ..data_types import Frozen
 from ..errors import InputError, PlanError, RunDamagedError
-from ..frozen import Frozen
 from ..inputs.reading import given_together
-from ..runs import RunFolder
-from ..task_ir import StoredPlan, TaskIR, load_plan
+from ..plan.task_ir import StoredPlan, TaskIR, load_plan
+from ..store.folder import RunFolder
 
 __all__ = [
     "IN_FOLDER",
     "MOST_BYTES",
     "PlanReference",
-    "given_plan",
     "inputs_digest",
-    "inputs_given",
     "keep_inputs",
     "keep_plan",
+    "plan_of_run",
+    "provided_inputs",
     "stored_inputs",
     "with_inputs",
     "within_limit",
@@ -51,7 +51,7 @@ MOST_BYTES = 256 * 1024
 """What a flow run's parameters may take as JSON; less than any server refuses."""
 IN_FOLDER = "/"
 """What stands for inputs that only the run's folder has: no input may be called so."""
-_FILE = "given_plan.json"
+_FILE = "plan_of_run.json"
 
 
 class PlanReference(Frozen):
@@ -61,7 +61,7 @@ class PlanReference(Frozen):
     path: str = ""
 
 
-class _KeptPlan(Frozen):
+class _StoredPlanFile(Frozen):
     plan: StoredPlan
 
 
@@ -91,10 +91,10 @@ def keep_plan(run: RunFolder, plan: TaskIR, given: object) -> None:
         StorageError: There is no room for it.
     """
     if isinstance(given, PlanReference) or _bytes_of(plan.model_dump(mode="json")) > MOST_BYTES / 4:
-        run.write(_FILE, _KeptPlan(plan=plan))
+        run.write(_FILE, _StoredPlanFile(plan=plan))
 
 
-def given_plan(run: RunFolder, given: TaskIR | PlanReference | None) -> TaskIR | None:
+def plan_of_run(run: RunFolder, given: TaskIR | PlanReference | None) -> TaskIR | None:
     """Return the plan that a run was given; what its folder has comes before a file.
 
     Raises:
@@ -106,7 +106,7 @@ def given_plan(run: RunFolder, given: TaskIR | PlanReference | None) -> TaskIR |
         return given
     if kept := run.read_json(_FILE):
         try:
-            return _KeptPlan.model_validate(kept).plan
+            return _StoredPlanFile.model_validate(kept).plan
         except ValidationError:
             problem = f"{run.folder / _FILE} is damaged."
             raise InputError(problem, "Run the plan anew.") from None
@@ -126,13 +126,13 @@ def _bytes_of(value: object) -> int:
 
 _INPUTS_FILE = "inputs.json"
 
-# `inputs_given` sets it around a call of the flow: a Prefect server takes parameters of 512 KiB at
-# most, and documents may be larger. From the run's beginning on its folder has them.
+# `provided_inputs` sets it around a call of the flow: a Prefect server takes parameters of 512 KiB
+# at most, and documents may be larger. From the run's beginning on its folder has them.
 _given: ContextVar[Mapping[str, str] | None] = ContextVar("inputs", default=None)
 
 
 @contextmanager
-def inputs_given(texts: Mapping[str, str]) -> Generator[None]:
+def provided_inputs(texts: Mapping[str, str]) -> Generator[None]:
     """Have the runs that are started inside read these texts, by their names."""
     token = _given.set(texts)
     try:

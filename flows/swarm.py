@@ -14,52 +14,54 @@ from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed
 from pydantic import BeforeValidator, WithJsonSchema
 
-from ..approvals.store import Approvals
-from ..approvals.waiting import RunWaitingError
 from ..blocks.failure_policy import FailurePolicy
-from ..blocks.limiter.waiting import hear_waiting, refused_providers
-from ..blocks.loop_models import open_models
 from ..errors import InputError, RunAliveError, RunCancelledError, RunLostError
 from ..gates import build_pipeline, gate_name, ready_for
-from ..measures.clock import run_time
 from ..memory.store import Store
-from ..result import Recall, RunFailedError, SwarmResult
-from ..runs import ACCOUNTS, RunFolder
-from ..task_ir import TaskIR, check_objective, parse_plan
-from ..tasks.planner.context.facts import PlanningFacts
+from ..metrics.clock import run_time
+from ..models.provider_waits import refused_providers, waits_to
+from ..models.remote import open_models
+from ..plan.task_ir import TaskIR, check_objective, parse_plan
+from ..store.approvals import Approvals
+from ..store.folder import ACCOUNTS, RunFolder, exclusive
+from ..store.question import RunWaitingError
+from ..store.result import Recall, RunFailedError, SwarmResult
+from ..tasks.planner.facts import PlanningFacts
 from ..tasks.planner.task import Planned
 from ..text import one_line, visible
 from ..toolsets.catalogue import Catalogue
 from .answer_type import answer_check
-from .approving.forms.desk import FormDesk, desk_of
-from .approving.forms.waiting import asker_of, leave, report_left
-from .bounds.limits import concurrency_limits
+from .bounds import concurrency_limits
 from .compile import StepDefaults, compile_plan
-from .control import RunControl, current_control, waiting_listener
-from .edit import edited_source, steps_written
+from .control import RunControl, current_control, wait_events
 from .event_log import recorded
 from .execute import Execution
-from .explore import Explored, explored_before
 from .fork import ForkSource, begin_fork, fork_plan
-from .lock import exclusive
-from .lost import check_not_lost, hand_back, note_place, this_place
+from .memory import facts_for, recall_for, store_of
 from .options import SwarmOptions
+from .plan_changes import plan_after_edits, steps_written
 from .plan_stream import FirstRequests, plan_reading
-from .planning import plan_for, plan_rules
+from .planning import Explored, explored_before, plan_for, plan_rules
+from .prefect_io.flow_run import beating, cancelled_on_server, end_cancelling, terminable
+from .prefect_io.form_service import FormDesk, desk_of
+from .prefect_io.lost import check_not_lost, hand_back, note_place, this_place
+from .prefect_io.schema_flow import WITH_SCHEMAS, schema_flow
+from .prefect_io.suspend import asker_of, leave, report_suspended
+from .prefect_io.task_runs import look_up_result_folder, without_orphaned_task_runs
 from .preflight import check_gates, check_models, check_storage, check_toolsets, toolsets_of_run
-from .prestart import AheadRequests, accounted
-from .run_inputs import PlanReference, given_plan, keep_inputs, keep_plan, stored_inputs
-from .run_memory import recall_for, store_of
-from .run_time import steady_clock
-from .schema_flow import WITH_SCHEMAS, schema_flow
-from .server_state.flow_run import beating, cancelled_on_server, end_cancelling
-from .server_state.task_runs import no_task_run_left
-from .spans import traced_run
-from .stored.facts import facts_for
-from .stored.ledger import book_plan, go_on, open_ledger
-from .stored.planned import StoredPlanning, StoredRecall, load, save, task_run_of
-from .stored.result_folder import look_up_result_folder
-from .termination import terminable
+from .prestart import PrestartedRequests, accounted
+from .run_inputs import PlanReference, keep_inputs, keep_plan, plan_of_run, stored_inputs
+from .stored_plan import (
+    StoredPlanning,
+    StoredRecall,
+    book_plan,
+    go_on,
+    load,
+    open_ledger,
+    save,
+    task_run_of,
+)
+from .timing import steady_clock, traced_run
 
 __all__ = ["PlanParameter", "swarm"]
 
@@ -129,7 +131,7 @@ async def swarm(
                 return await _execute(run, desk, objective, plan, options)
             except RunWaitingError as error:
                 waiting, left = error, leave(desk, error)
-        return _as(await report_left(desk, left, waiting))
+        return _as(await report_suspended(desk, left, waiting))
     except RunCancelledError as error:
         return _as(Cancelled(message=f"{visible(str(error))} Resume it with: resume {run.run_id}"))
     except RunAliveError as error:
@@ -154,12 +156,12 @@ async def _execute(
     flow_run_id = str(flow_run.id)
     options = await _with_policy(options)
     async with (
-        no_task_run_left(flow_run_id),
+        without_orphaned_task_runs(flow_run_id),
         cancelled_on_server(current_control(), flow_run_id) as own,
     ):
         asking = replace(own, ask_person=asker_of(desk, own))
         with recorded(asking, run, flow_run_id) as control:
-            work = _heard(run, control, objective, plan, options)
+            work = _run_with_models(run, control, objective, plan, options)
             result = await traced_run(run, flow_run_id, objective, options, work)
     if result.status == "failed":
         raise RunFailedError(
@@ -170,12 +172,12 @@ async def _execute(
     return result
 
 
-async def _heard(
+async def _run_with_models(
     run: RunFolder, control: RunControl, objective: str, plan: TaskIR | None, options: SwarmOptions
 ) -> SwarmResult:
     """Return the result; whoever listens hears of waits for providers on the way."""
-    heard = hear_waiting(waiting_listener(control.listener))
-    with terminable(control), refused_providers(), heard:
+    waits = waits_to(wait_events(control.listener))
+    with terminable(control), refused_providers(), waits:
         async with open_models(), toolsets_of_run(str(flow_run.id), options) as toolsets:
             return await _result(run, control, objective, plan, options, toolsets)
 
@@ -193,7 +195,7 @@ async def _result(
     ledger = open_ledger(run, options, models.prices, run_time(), control.listener)
     store = await store_of(options)
     limits = concurrency_limits(options, models)
-    requests = AheadRequests(run, ledger, limits, control.listener, options.stream_text)
+    requests = PrestartedRequests(run, ledger, limits, control.listener, options.stream_text)
     async with aclosing(requests) as ahead:
         first = FirstRequests(run, flow_run_id, options, models, ledger, stored_inputs(run))
         gather = partial(
@@ -219,7 +221,7 @@ async def _result(
         defaults = StepDefaults(options.max_attempts, options.gates)
         while True:
             edits = Approvals(run).edits()
-            chosen = edited_source(planned, edits, plan_rules(options, names))
+            chosen = plan_after_edits(planned, edits, plan_rules(options, names))
             if edits:
                 models = await check_models(options, chosen.plan)
                 go_on(ledger, models.prices)
@@ -263,7 +265,7 @@ async def _planned(
     gather: Callable[[], Awaitable[PlanningFacts | None]],
     look: Callable[[], Coroutine[Any, Any, Explored | None]],
     first: FirstRequests,
-    ahead: AheadRequests,
+    ahead: PrestartedRequests,
 ) -> tuple[Planned, State[Any] | None]:
     """Return the plan, as an earlier process of the run had it, if there was one."""
     if kept := load(run, StoredPlanning):
@@ -324,7 +326,7 @@ def _begin(
         raise InputError("The objective is empty.", "Say what is wanted.")
     for names in options.gates.values():
         build_pipeline(names)  # names what isn't there
-    plan = given_plan(run, given)
+    plan = plan_of_run(run, given)
     if not run.about():
         options.refuse_secrets()
         if plan is not None:

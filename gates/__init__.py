@@ -6,14 +6,29 @@ Pure decisions; what runs a model's code does so in `gates.sandbox`.
 
 from __future__ import annotations
 
-from ..output import StepOutput
-from .check import GateCache, check
-from .gate import LIGHT_STAGES, STAGES, Gate, Stage, Subject
-from .pipeline import GatePipeline, PipelineResult, build_pipeline, run_pipeline
-from .ready import ready_for
-from .registry import find_gate, gates
-from .result import Diagnostic, Finding, GateResult, GateStatus, format_diagnostics
-from .selection import DEFAULT_GATES, gate_name, is_required, select_gates
+from ..plan.output import StepOutput
+from .base import (
+    LIGHT_STAGES,
+    STAGES,
+    Diagnostic,
+    Finding,
+    Gate,
+    GateResult,
+    GateStatus,
+    Stage,
+    Subject,
+    format_diagnostics,
+)
+from .pipeline import (
+    GateCache,
+    GatePipeline,
+    PipelineResult,
+    build_pipeline,
+    check,
+    ready_for,
+    run_pipeline,
+)
+from .registry import DEFAULT_GATES, find_gate, gate_name, gates, is_required, select_gates
 
 __all__ = [
     "DEFAULT_GATES",

@@ -1,17 +1,38 @@
-"""The pipeline of gates that an artifact goes through, and its result."""
+"""The pipeline of gates that an artifact goes through, and running one of them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import difflib
+import hashlib
+import os
+import re
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from .gate import LIGHT_STAGES, STAGES, Gate, Stage, Subject
-from .registry import find_gate
-from .result import GateResult
-from .selection import gate_name, is_required
+from pydantic import ValidationError
 
-__all__ = ["GatePipeline", "PipelineResult", "build_pipeline", "run_pipeline"]
+from ..errors import Category, GateError, SwarmError
+from ..files import make_folder
+from ..metrics.clock import run_time
+from ..untrusted.folder import read_file
+from .base import LIGHT_STAGES, STAGES, Diagnostic, Finding, Gate, GateResult, Stage, Subject, fault
+from .registry import find_gate, gate_name, is_required
+
+__all__ = [
+    "GateCache",
+    "GatePipeline",
+    "PipelineResult",
+    "build_pipeline",
+    "check",
+    "ready_for",
+    "run_pipeline",
+]
+
 
 CheckGate = Callable[[Gate, Subject, bool], Awaitable[GateResult]]
 
@@ -93,3 +114,163 @@ async def run_pipeline(
         if any(result.stops for result in results):
             break
     return PipelineResult(subject.artifact, tuple(results))
+
+
+_RULES = 3
+"""To be raised when this package's own gates decide otherwise, whatever their tools' versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateCache:
+    """A folder that many processes may read and write; a file that can't be read is a miss."""
+
+    folder: Path
+
+    def get(self, gate: str, version: str, subject: Subject) -> GateResult | None:
+        """Return the cached result, if there is one."""
+        try:
+            data = read_file(self._file(gate, version, subject))
+            return GateResult.model_validate_json(data)
+        except (OSError, ValidationError):
+            return None
+
+    def put(self, gate: str, version: str, subject: Subject, result: GateResult) -> None:
+        """Store a result; on a full disk nothing is stored."""
+        file = self._file(gate, version, subject)
+        with suppress(OSError):
+            make_folder(file.parent)
+            handle, part = tempfile.mkstemp(dir=file.parent)
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(result.model_dump_json())
+            Path(part).replace(file)
+
+    def _file(self, gate: str, version: str, subject: Subject) -> Path:
+        parts = f"{_RULES}\n{gate}\n{version}\n{subject.digest}"
+        key = hashlib.sha256(parts.encode()).hexdigest()
+        return self.folder / gate / f"{key}.json"
+
+
+_MOST_COMPARED = 2_000
+_HALF = re.compile(r"[\ud800-\udfff]")
+
+
+async def check(
+    gate: Gate,
+    subject: Subject,
+    *,
+    required: bool = True,
+    cache: GateCache | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+    now: Callable[[], float] = run_time,
+) -> GateResult:
+    """Run a gate and never raise: what goes wrong in the gate itself is an `error`.
+
+    Args:
+        required: Whether the artifact has to pass; a gate that isn't required and runs out of time
+            is skipped.
+        cache: Where the findings of the same subject, gate and version lie.
+        clock: Seconds.
+        now: Seconds since the Unix epoch.
+    """
+    started, started_at = clock(), now()
+    version = ""
+    try:
+        # Asking a tool for its version, or probing the sandbox, takes a moment.
+        version = await asyncio.to_thread(gate.version)
+        if subject.output.kind not in gate.kinds:
+            finding = Finding(status="skipped")
+        elif where := _no_character(subject.artifact):
+            finding = fault(Category.FORMAT, where)
+        elif (known := cache and cache.get(gate.name, version, subject)) is not None:
+            update = {"required": required, "cached": True, "started_at": started_at}
+            return known.model_copy(update=update)
+        else:
+            finding = await _within(gate, subject)
+    except LateError:
+        late = Diagnostic(message=f"not done within {gate.timeout_s:g} s")
+        finding = Finding(
+            status="failed" if required else "skipped",
+            category=Category.TIMEOUT,
+            diagnostics=(late,),
+        )
+    except SwarmError as error:
+        finding = _error(error.category, str(error))
+    except Exception as error:  # noqa: BLE001 - another package's gate may raise anything
+        finding = _error(Category.INFRASTRUCTURE, repr(error))
+    result = GateResult(
+        **finding.model_dump(),
+        gate=gate.name,
+        required=required,
+        duration_s=clock() - started,
+        started_at=started_at,
+        version=version,
+        artifact=hashlib.sha256(subject.artifact.encode(errors="surrogatepass")).hexdigest(),
+        diff=_diff(subject.artifact, finding.repaired),
+    )
+    # A busy minute says nothing about the artifact.
+    lasts = result.status in ("passed", "failed") and result.category is not Category.TIMEOUT
+    if cache is not None and lasts and not _no_character(subject.artifact):
+        cache.put(gate.name, version, subject, result)
+    return result
+
+
+class LateError(Exception):
+    """A gate's time is over."""
+
+
+async def _within(gate: Gate, subject: Subject) -> Finding:
+    work = asyncio.ensure_future(gate.check(subject))
+    try:
+        # Not `asyncio.timeout`: a TimeoutError of the gate's own is another matter.
+        done, _ = await asyncio.wait({work}, timeout=gate.timeout_s)
+    finally:
+        if not work.done():
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+    if not done:
+        raise LateError
+    finding = work.result()
+    if not isinstance(finding, Finding):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise GateError(f"The gate {gate.name} found {finding!r}, which is not a Finding.")
+    return finding
+
+
+def _no_character(text: str) -> Diagnostic | None:
+    """Return where a text has half of a character: no tool and no file takes that."""
+    if (half := _HALF.search(text)) is None:
+        return None
+    line, column = (
+        text.count("\n", 0, half.start()) + 1,
+        half.start() - text.rfind("\n", 0, half.start()),
+    )
+    message = f"{half[0]!a} is half of a character"
+    return Diagnostic(message=message, line=line, column=column)
+
+
+def _error(category: Category, message: str) -> Finding:
+    return Finding(status="error", category=category, diagnostics=(Diagnostic(message=message),))
+
+
+def _diff(before: str, after: str | None) -> str:
+    if after is None:
+        return ""
+    # The comparison's time grows with the product of the lines.
+    old, new = (text.splitlines()[:_MOST_COMPARED] for text in (before, after))
+    lines = difflib.unified_diff(old, new, "as written", "repaired", lineterm="", n=1)
+    return "\n".join(lines)
+
+
+_RUN_CODE = frozenset({"unit", "integration"})
+
+
+def ready_for(gates: Iterable[str]) -> AbstractContextManager[None]:
+    """Have a sandbox wait while these gates may be asked, if one of them needs it.
+
+    It is for the thread that this is entered in, whose event loop asks the gates.
+    """
+    if _RUN_CODE.isdisjoint(gates):
+        return nullcontext()
+    # Not at import: settings are Prefect's, and a command's help needs none of it.
+    from .python.run import supervisor_ready
+
+    return supervisor_ready()

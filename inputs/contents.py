@@ -1,18 +1,238 @@
-"""What a file's bytes say: its kind, and its text within bounds."""
+"""Inputs: their names, and what a file's bytes say."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from pathlib import PurePath
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import InputError
-from ..text_files import decoded
-from .pdf import pdf_text
+from ..files import decoded
+from ..host.bounded import BoundError, ProcessBounds, answer_within
+from ..text import one_line, whole_characters
 
-__all__ = ["InputKind", "advice_for_binary", "is_json_lines", "kind_of", "text_of"]
+__all__ = [
+    "MAX_FILES",
+    "MAX_FILE_BYTES",
+    "MAX_NAME",
+    "MAX_PAGES",
+    "MAX_PDF_BYTES",
+    "MAX_PDF_S",
+    "MAX_TEXT_BYTES",
+    "InputKind",
+    "advice_for_binary",
+    "check_total",
+    "input_names",
+    "is_json_lines",
+    "kind_of",
+    "name_problem",
+    "named_problem",
+    "pdf_text",
+    "size",
+    "text_of",
+]
+
+
+MAX_NAME = 80
+"""Characters of a name: no more are read where a text cites it."""
+
+# Brackets and commas end a name where a text cites it; control characters and those that set the
+# direction of writing would change how it is shown.
+_UNSAFE = re.compile(
+    r"[\[\],\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_STEP = re.compile(r"S[1-9][0-9]*+")
+
+
+def name_problem(name: str) -> str:
+    """Say why something can't be an input's name, for behind the name; "" if it can."""
+    if not name.strip():
+        return "is empty"
+    if name != name.strip():
+        return "begins or ends with a blank"
+    if len(name) > MAX_NAME:
+        return f"has {len(name)} characters, and {MAX_NAME} are the most"
+    if unsafe := _UNSAFE.search(name):
+        return f"has {unsafe[0]!r} in it"
+    if name.startswith("/") or ".." in PurePath(name).parts:
+        return "leads out of a folder"
+    return "is what a step may be called" if _STEP.fullmatch(name) else ""
+
+
+def input_names(paths: Sequence[PurePath]) -> list[str]:
+    """Return a name for each path: the file's, with its folders where several have that name.
+
+    Args:
+        paths: Absolute paths, none of them twice.
+
+    Returns:
+        Names that `name_problem` finds nothing wrong with, none of them twice.
+    """
+    taken: set[str] = set()
+    names: list[str] = []
+    for name in map(_safe, _distinct(paths)):
+        free = name
+        number = 2
+        while free in taken:
+            mark = f" ({number})"
+            free = f"{name[: MAX_NAME - len(mark)].rstrip()}{mark}"
+            number += 1
+        taken.add(free)
+        names.append(free)
+    return names
+
+
+def _distinct(paths: Sequence[PurePath]) -> list[str]:
+    """Write each path with as many of its last parts as tell it from all others."""
+    depth = [1] * len(paths)
+    while True:
+        names = [_last(path, count) for path, count in zip(paths, depth, strict=True)]
+        again = [
+            n
+            for n, name in enumerate(names)
+            if names.count(name) > 1 and depth[n] < len(_parts(paths[n]))
+        ]
+        if not again:
+            return names
+        for n in again:
+            depth[n] += 1
+
+
+def _parts(path: PurePath) -> tuple[str, ...]:
+    return tuple(part for part in path.parts if part not in (path.anchor, "..", "."))
+
+
+def _last(path: PurePath, count: int) -> str:
+    return "/".join(_parts(path)[-count:])
+
+
+def _safe(name: str) -> str:
+    # What tells files apart is at the end: the suffix, and the name before it.
+    cleaned = _UNSAFE.sub("_", name)[-MAX_NAME:].strip().lstrip("/").strip()
+    if not cleaned or ".." in PurePath(cleaned).parts:
+        return "file"
+    return f"file {cleaned}"[:MAX_NAME] if _STEP.fullmatch(cleaned) else cleaned
+
+
+_SHOWN = 300
+
+
+def named_problem(names: Sequence[str], known: Collection[str]) -> str:
+    """Say what is wrong with the inputs that a step names, for behind its id; "" if nothing is.
+
+    Args:
+        names: What the step names.
+        known: The inputs that there are.
+    """
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            return f"names its input {name!r} twice"
+        if name not in known:
+            others = one_line(", ".join(sorted(known)), _SHOWN)
+            has = f"there are {others}" if others else "no inputs are given"
+            return f"reads an unknown input {name!r}; {has}"
+    return ""
+
+
+MAX_FILE_BYTES = 32 << 20
+"""Bytes of a file: a PDF with pictures has more bytes than text, and all are read into memory."""
+MAX_TEXT_BYTES = 8 << 20
+"""Bytes of all texts together, as UTF-8: some 2.8 million tokens, more than a model reads at once.
+A run's folder keeps the texts several times: as given, in the plan and in the result."""
+MAX_FILES = 200
+"""Files of a run: a folder with more is likely one that was not meant."""
+MAX_PAGES = 2000
+"""Pages of a PDF: taking the text out of so many takes about a minute."""
+MAX_PDF_S = 120.0
+"""Seconds of computing that reading a PDF may take: the most pages of usual ones take half."""
+MAX_PDF_BYTES = 32 << 20
+"""Bytes of a PDF's texts, as JSON: four times what a run may be given."""
+
+
+def size(count: int) -> str:
+    """Write a count of bytes for people."""
+    if count < 1 << 20:
+        return f"{count / 1024:,.1f} KiB"
+    return f"{count / (1 << 20):,.1f} MiB" if count < 1 << 30 else f"{count / (1 << 30):,.1f} GiB"
+
+
+def check_total(total: int) -> None:
+    """Refuse more text than a run may be given.
+
+    Args:
+        total: Bytes of all texts so far.
+
+    Raises:
+        InputError: It is too much.
+    """
+    if total > MAX_TEXT_BYTES:
+        most = size(MAX_TEXT_BYTES)
+        raise InputError(
+            f"The inputs have {size(total)} of text or more, and a run takes {most}.",
+            "Give fewer files, or only the parts that are needed.",
+        )
+
+
+_GUEST = Path(__file__).with_name("pdf_guest.py")
+_BOUNDS = ProcessBounds(MAX_PDF_S, answer_bytes=MAX_PDF_BYTES)
+_FIXES = {
+    "time": "Save it anew in a viewer, or give only the pages that are needed.",
+    "memory": "Save it anew in a viewer, or give only the pages that are needed.",
+    "answer": "Give only the pages that are needed.",
+    "": "It may be damaged: open it in a viewer and save it anew.",
+}
+
+
+def pdf_text(data: bytes, name: str, bounds: ProcessBounds = _BOUNDS) -> str:
+    """Return the text of a PDF, each page below a line that says which it is.
+
+    Another process reads it, which may take so long and so much.
+
+    Args:
+        data: The file.
+        name: What to call it in errors, with its noun.
+        bounds: What reading it may take.
+
+    Raises:
+        InputError: It is damaged or encrypted, has too many pages, too much text or none, or takes
+            more than it may.
+    """
+    try:
+        found: dict[str, Any] = json.loads(answer_within(_GUEST, data, bounds, str(MAX_PAGES)))
+    except BoundError as error:
+        raise InputError(
+            f"The {name} can't be read as a PDF: {error}.", _FIXES[error.over]
+        ) from None
+    if "encrypted" in found:
+        raise InputError(
+            f"The {name} is encrypted: it can't be read without its password.",
+            "Save it without one, as with: qpdf --decrypt --password=… FILE NEW.",
+        )
+    if "count" in found:
+        raise InputError(
+            f"The {name} has {found['count']:,} pages, and at most {MAX_PAGES:,} are read.",
+            "Give only the pages that are needed.",
+        )
+    if "damaged" in found:
+        raise _unreadable(name, whole_characters(found["damaged"]).rstrip("."))
+    pages: list[str] = [whole_characters(page) for page in found["pages"]]
+    if not any(pages):
+        raise InputError(
+            f"The {name} has no text: its {len(pages):,} page(s) hold pictures at most.",
+            "Have its text recognised first, as with: ocrmypdf FILE NEW.",
+        )
+    return "\n\n".join(_page(number, text) for number, text in enumerate(pages, 1))
+
+
+def _unreadable(name: str, why: str, over: str = "") -> InputError:
+    return InputError(f"The {name} can't be read as a PDF: {why}.", _FIXES[over])
+
+
+def _page(number: int, text: str) -> str:
+    return f"[page {number}]\n{text or '(no text)'}"
 
 
 InputKind = Literal["text", "Markdown", "CSV", "JSON", "PDF"]

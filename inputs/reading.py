@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import cast
 
 from ..errors import InputError
+from ..files import file_problem
 from ..text import whole_characters
-from ..text_files import file_problem
-from .contents import text_of
-from .limits import MAX_FILE_BYTES, MAX_FILES, check_total, size
-from .names import input_names, name_problem
+from .contents import (
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    check_total,
+    input_names,
+    name_problem,
+    size,
+    text_of,
+)
 
 __all__ = [
     "Inputs",

@@ -8,12 +8,11 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from ..data_types import Count, Finite, Frozen, Moment
 from ..errors import Category
-from ..frozen import Frozen
-from ..output import OutputKind
-from ..result import Action
-from ..task_ir import Tier
-from ..untrusted.figures import Count, Finite, Moment
+from ..plan.output import OutputKind
+from ..plan.task_ir import Tier
+from ..store.result import Action
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -24,6 +23,7 @@ __all__ = [
     "Selection",
     "digest_of",
 ]
+
 
 SCHEMA_VERSION = 1
 """Version of an episode's fields."""

@@ -1,4 +1,4 @@
-"""What runs have left outside the memory of what is to be forgotten: finding and removing it."""
+"""What is to be forgotten, and finding and removing it outside the memory."""
 
 from __future__ import annotations
 
@@ -10,25 +10,39 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..data_types import moment_of
 from ..errors import InputError, MemoryStoreError
-from ..runs import RunFolder, run_id_of
 from ..settings import home
-from ..untrusted.figures import moment_of
+from ..store.folder import RunFolder, run_id_of
 from ..untrusted.folder import MOST_BYTES, UntrustedFolder, read_file
 from ..untrusted.opening import UnsafeFileError
-from .episode import Selection
+from .episode import LogEntry, Selection
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from .personas.store import PersonaStore
+    from .protocols import EpisodeLog
+    from .store import Store
 
 __all__ = [
     "RemovedTraces",
+    "ResolvedSelection",
     "Traces",
     "check_everywhere",
+    "find_run_id",
+    "find_run_ids",
     "find_traces",
     "has_any",
+    "make_selection",
     "plain",
     "remove_traces",
+    "resolve_selection",
     "result_storage",
     "run_of_result",
+    "short_run",
 ]
 
 
@@ -238,3 +252,146 @@ def _remove_run(run: Path) -> bool:
     if run.exists():
         shutil.rmtree(run)
     return True
+
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def find_run_ids(log: EpisodeLog, namespace: str, name: str) -> list[str]:
+    """Return the flow run ids that a name may mean: an id, or the short id that commands print."""
+    if log.select(namespace, Selection(run=name)):
+        return [name]
+    asked = name.replace("-", "").lower()
+    return [run for run in _runs(log, namespace) if asked in (short_run(run), run.replace("-", ""))]
+
+
+def find_run_id(log: EpisodeLog, namespace: str, name: str) -> str:
+    """Return the flow run id that a name means.
+
+    Raises:
+        InputError: No run has that name, or several have that short id.
+    """
+    found = find_run_ids(log, namespace, name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise InputError(f"Several runs are called {name!r}.", f"Say which: {', '.join(found)}.")
+    last = ", ".join([short_run(run) for run in _runs(log, namespace)][-5:])
+    raise InputError(
+        f"The memory of namespace {namespace!r} has nothing of a run {name!r}.",
+        f"The last runs are {last}." if last else "It is empty.",
+    )
+
+
+def short_run(run: str) -> str:
+    """Return a run's name as commands print it."""
+    from ..store.folder import run_id_of
+
+    return run_id_of(run) if _UUID.fullmatch(run) else run
+
+
+def _runs(log: EpisodeLog, namespace: str) -> dict[str, None]:
+    from .log.rows import read_batches
+
+    return dict.fromkeys(
+        entry.episode.run
+        for entries in read_batches(log)
+        for entry in entries
+        if entry.episode.namespace == namespace
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedSelection:
+    """What a selection matches in a memory as it is now.
+
+    Attributes:
+        namespace, which: The namespace, and the selection with the run's full id.
+        entries: The episodes.
+        personas: The invented personas that go with them.
+    """
+
+    namespace: str
+    which: Selection
+    entries: tuple[LogEntry, ...]
+    personas: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.entries or self.personas)
+
+
+def make_selection(
+    run: str | None,
+    step: str | None,
+    persona: str | None,
+    before: datetime | None,
+    containing: str | None,
+    *,
+    everything: bool,
+    mark: str = "",
+) -> Selection:
+    """Return a selection of these conditions; `mark` stands before their names in errors.
+
+    Raises:
+        InputError: No condition, an empty one, or one together with `everything`.
+    """
+    from .log.rows import check_forgettable
+
+    given = {"run": run, "step": step, "persona": persona, "containing": containing}
+    for name, value in given.items():
+        if value is not None and not value.strip():
+            raise InputError(f"{mark}{name} is empty.", "Say which, or leave it out.")
+    if everything and (before is not None or any(given.values())):
+        raise InputError(
+            f"{mark}everything was given with a condition.",
+            "Nothing was removed. Give either a condition or everything.",
+        )
+    time = None if before is None else _to_timestamp(before, mark)
+    which = Selection.model_validate({**given, "before": time, "everything": everything})
+    check_forgettable(which)
+    return which
+
+
+def resolve_selection(store: Store, namespace: str, which: Selection) -> ResolvedSelection:
+    """Return what a selection would forget; nothing is changed.
+
+    Raises:
+        InputError: Several runs have that short name.
+        MemoryStoreError: The memory can't be read.
+    """
+    if which.run is not None and find_run_ids(store.log, namespace, which.run):
+        which = which.model_copy(update={"run": find_run_id(store.log, namespace, which.run)})
+    entries = store.log.select(namespace, which)
+    return ResolvedSelection(
+        namespace, which, tuple(entries), _invented_personas(store.personas, namespace, which)
+    )
+
+
+def _to_timestamp(time: datetime, mark: str) -> float:
+    try:
+        return time.timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise InputError(f"{mark}before is out of range: {time}.", "Give a later time.") from None
+
+
+def _invented_personas(store: PersonaStore, namespace: str, which: Selection) -> tuple[str, ...]:
+    """Name the invented personas that go with the episodes, their prompts and evidence too.
+
+    All of them if everything is forgotten, the named one, and those whose prompt contains the
+    forgotten text. With a second condition none, since that selects episodes only.
+    """
+    from .log.rows import mentions
+
+    known = store.registry(namespace).known
+    invented = [entry.persona for entry in known.values() if entry.origin == "invented"]
+    if which == Selection(everything=True):
+        return tuple(persona.name for persona in invented)
+    if which.persona is not None and which == Selection(persona=which.persona):
+        return tuple(persona.name for persona in invented if persona.name == which.persona)
+    if which.containing is not None and which == Selection(containing=which.containing):
+        return tuple(
+            persona.name
+            for persona in invented
+            if mentions(which.containing, (persona.name, persona.title, persona.instructions))
+        )
+    return ()

@@ -16,6 +16,7 @@ from .episode import Episode, EpisodeKey, LogEntry, Selection
 
 __all__ = ["Embedder", "EpisodeLog", "Graph", "Match", "VectorIndex", "Vectors"]
 
+
 Vectors = NDArray[np.float32]
 """Rows of length 1, shape (n, dimension)."""
 

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import MemoryStoreError
 from .episode import Episode, LogEntry
-from .log.kept_episodes import KeptEpisodes
 
 if TYPE_CHECKING:
-    from .index.consolidate import Consolidation
+    from .index.generation_store import Consolidation
     from .index.reader import Reader
     from .learning.beliefs import Beliefs
-    from .persona.store import PersonaStore
+    from .personas.store import PersonaStore
     from .protocols import Embedder, EpisodeLog
 
-__all__ = ["Place", "Store", "close_stores", "find_open_store", "open_store"]
+__all__ = [
+    "EpisodeCache",
+    "Place",
+    "Store",
+    "close_stores",
+    "configured_place",
+    "find_open_store",
+    "open_configured_store",
+    "open_store",
+]
+
 
 _LOG = "episodes.sqlite"
 _PERSONAS = "personas.sqlite"
@@ -56,7 +67,7 @@ class Store:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.log: EpisodeLog = _open_log(place)
-        self._episodes = KeptEpisodes(self.log)
+        self._episodes = EpisodeCache(self.log)
         self._lock = threading.Lock()
         self._learning = threading.Lock()
         self._beliefs: dict[str, tuple[int, Beliefs]] = {}
@@ -74,7 +85,7 @@ class Store:
     @property
     def embedder(self) -> Embedder:
         """What makes the vectors; nothing is loaded before its first use."""
-        from .embedding.factory import make_embedder
+        from .embedding import make_embedder
 
         return make_embedder(self.place.embedder)
 
@@ -91,7 +102,7 @@ class Store:
     @property
     def personas(self) -> PersonaStore:
         """What was decided about personas, and the registry that follows from it."""
-        from .persona.store import PersonaStore
+        from .personas.store import PersonaStore
 
         with self._lock:
             if self._personas is None:
@@ -124,7 +135,7 @@ class Store:
         Raises:
             MemoryStoreError: The log can't be read.
         """
-        from .learning.storage import catch_up, read_beliefs
+        from .learning.beliefs import catch_up, read_beliefs
 
         with self._learning:
             forgotten = self.log.forgotten()
@@ -140,7 +151,7 @@ class Store:
         Raises:
             MemoryStoreError: The log can't be read, or the file not be written.
         """
-        from .learning.storage import write_beliefs
+        from .learning.beliefs import write_beliefs
 
         beliefs = self.beliefs(namespace)
         with self._learning:
@@ -159,7 +170,7 @@ class Store:
         Raises:
             MemoryStoreError: The log, the embedder or the disk fails.
         """
-        from .index.consolidate import consolidate
+        from .index.generation_store import consolidate
 
         return consolidate(self.log, self.place.folder, self.embedder, full=full)
 
@@ -182,8 +193,8 @@ def _open_log(place: Place) -> EpisodeLog:
     return SqliteLog(place.folder / _LOG)
 
 
-# Put in by `open_store`, which the flow calls (`flows/run_memory.py`); found by `find_open_store`,
-# which the recall task calls (`tasks/recall.py`). The store can't be a parameter of the task run:
+# Put in by `open_store`, which the flow calls (`flows/memory.py`); found by `find_open_store`,
+# which the recall task calls (`tasks/memory.py`). The store can't be a parameter of the task run:
 # Prefect serializes parameters, and a store holds open connections and locks. So the task gets
 # `Place.key`.
 _stores: dict[Place, Store] = {}
@@ -220,3 +231,74 @@ def close_stores() -> None:
     with _lock:
         while _stores:
             _stores.popitem()[1].close()
+
+
+def configured_place(embedder: str = "wordllama") -> Place:
+    """Return where the settings say that the memory lies."""
+    from ..settings import SwarmSettings, home
+
+    return Place(home() / "memory", SwarmSettings().memory or "", embedder)
+
+
+@contextmanager
+def open_configured_store(embedder: str = "wordllama") -> Generator[Store]:
+    """Open the memory that the settings name, and close it.
+
+    Raises:
+        InputError: There is no embedder of that name.
+        MemoryStoreError: The memory can't be opened.
+    """
+    from .embedding import make_embedder
+
+    make_embedder(embedder)
+    store = Store(configured_place(embedder))
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+_MOST = 2_000
+"""Of which one takes a few thousand bytes."""
+
+
+class EpisodeCache:
+    """Reads episodes of a log, and keeps those that were asked for last; safe from any thread.
+
+    What a position holds never changes. It can only be forgotten, and then nothing is kept.
+    """
+
+    def __init__(self, log: EpisodeLog, most: int = _MOST) -> None:
+        self._log = log
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: dict[int, Episode] = {}
+        self._forgotten = -1
+
+    def at(self, positions: Sequence[int]) -> dict[int, Episode]:
+        """Return the episodes at those positions; forgotten ones are left out.
+
+        Raises:
+            MemoryStoreError: The log can't be read.
+        """
+        # Before the episodes: what is forgotten after this is read anew at the next call.
+        forgotten = self._log.forgotten()
+        with self._lock:
+            if forgotten != self._forgotten:
+                self._kept, self._forgotten = {}, forgotten
+            found = {each: self._kept[each] for each in positions if each in self._kept}
+        if missing := [each for each in positions if each not in found]:
+            found |= self._log.at(missing)
+        with self._lock:
+            if forgotten == self._forgotten:
+                self._keep(found)
+        return found
+
+    def _keep(self, found: dict[int, Episode]) -> None:
+        # Those that were asked for last stand last.
+        for position in found:
+            self._kept.pop(position, None)
+        self._kept |= found
+        if (excess := len(self._kept) - self._most) > 0:
+            for position in [*self._kept][:excess]:
+                del self._kept[position]

@@ -1,20 +1,28 @@
-"""Train an adapter, evaluate its checkpoints as they will be served, and install the best one."""
+"""Train an adapter, score its plans, and install the best."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
-from ..blocks.llama.adapter import planner_adapter
-from ..blocks.llama.model import LlamaCppModel
-from ..errors import InputError, WorseAdapterError
-from ..files import make_folder, owner_only
+from ..errors import InputError, PlanError, WorseAdapterError
+from ..files import make_folder, owner_only, read_text
+from ..models.llama.gguf import planner_adapter
+from ..models.llama.model import LlamaCppModel
+from ..plan.task_ir import parse_plan
+from ..tasks.planner.adapter_planner import AdapterPlanner
+from ..tasks.planner.conversation import PlanContext
+from ..tasks.planner.line_format import flat, read_lines, write_lines
+from ..tasks.planner.structured import GrammarPlanner
 from ..text import plural
-from .data.generating.generate import Part, generate
-from .evaluate import Evaluation, evaluate
+from ..untrusted.json_text import NoJsonError, read_json
+from .agreement import Agreement, agreement
+from .data.generate import Part, generate
 from .train import (
     Practice,
     TrainConfig,
@@ -25,7 +33,82 @@ from .train import (
     training_device,
 )
 
-__all__ = ["RetrainOutcome", "TrainingSource", "retrain"]
+__all__ = ["Evaluation", "RetrainOutcome", "TrainingSource", "evaluate", "read_pairs", "retrain"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A planner's scores over some pairs.
+
+    Attributes:
+        plans: Number of pairs.
+        readable: Share of objectives that got a plan.
+        exact: Share of plans with the wanted steps and edges.
+        edge_f1: F1 over the edges of all plans together.
+        faithful: Mean share of the wanted words that the paired steps have.
+        seconds: Mean seconds for one plan.
+    """
+
+    plans: int
+    readable: float
+    exact: float
+    edge_f1: float
+    faithful: float
+    seconds: float
+
+    @property
+    def score(self) -> float:
+        """The score that adapters are compared by, 0..1: the mean of exact, edges and words."""
+        return (self.exact + self.edge_f1 + self.faithful) / 3
+
+
+async def evaluate(
+    pairs: Sequence[tuple[str, str]],
+    model: LlamaCppModel,
+    *,
+    samples: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Evaluation:
+    """Plan every objective through the engine, one after another.
+
+    Args:
+        pairs: Objectives and their wanted plans in lines; at least one.
+        model: Plans with its planner adapter, if it has one.
+        samples: The most plans to generate for one objective.
+
+    Raises:
+        PlanError: A wanted plan can't be read.
+    """
+    adapter = model.planner_adapter
+    planner = (
+        AdapterPlanner(model, adapter, samples=samples)
+        if adapter is not None
+        else GrammarPlanner(model, model)
+    )
+    start = clock()
+    results: list[Agreement] = []
+    for objective, lines in pairs:
+        wanted = read_lines(lines, objective)
+        try:
+            plan = (await planner.plan(objective, PlanContext())).plan
+        except PlanError:
+            plan = None
+        results.append(agreement(plan, wanted))
+    return _average(results, clock() - start)
+
+
+def _average(results: Sequence[Agreement], seconds: float) -> Evaluation:
+    count = len(results)
+    edges = sum(result.plan_edges + result.wanted_edges for result in results)
+    return Evaluation(
+        plans=count,
+        readable=sum(result.readable for result in results) / count,
+        exact=sum(result.exact for result in results) / count,
+        edge_f1=2 * sum(result.matched_edges for result in results) / edges if edges else 1.0,
+        faithful=sum(result.faithful for result in results) / count,
+        seconds=seconds / count,
+    )
+
 
 Pairs = Sequence[tuple[str, str]]
 _CANDIDATES = 3
@@ -171,3 +254,42 @@ def _current_adapter(base: Path, target: Path) -> Path:
             "Train an adapter without --practice first, or give one with --start.",
         )
     return adapter
+
+
+def read_pairs(path: Path) -> list[tuple[str, str]]:
+    """Read pairs of an objective and its plan in lines.
+
+    Each line is `{"objective": …, "plan": …}`; the plan is numbered lines as one string, or a
+    `TaskIR` as an object, as `prefect-swarm plan --json` prints it.
+
+    Raises:
+        InputError: The file can't be read or has no pairs, or a line is not a pair.
+    """
+    lines = read_text(path).splitlines()
+    pairs = [_read_pair(f"{path}:{n}", line) for n, line in enumerate(lines, 1) if line.strip()]
+    if not pairs:
+        raise InputError(f"The file {path} has no pairs.", _FORMAT)
+    return pairs
+
+
+_FORMAT = 'Write {"objective": "…", "plan": "1. Name: What to do\\n2. …"} on each line.'
+
+
+def _read_pair(place: str, line: str) -> tuple[str, str]:
+    try:
+        value = read_json(line, halves=True)
+    except NoJsonError as error:
+        raise InputError(f"{place} is not valid JSON: {error}.", _FORMAT) from None
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    objective, plan = fields.get("objective"), fields.get("plan")
+    if not isinstance(objective, str) or not objective.strip():
+        raise InputError(f"{place} has no objective.", _FORMAT)
+    try:
+        if isinstance(plan, dict):
+            plan_fields = cast("dict[str, Any]", plan)
+            return objective, write_lines(flat(parse_plan({"objective": objective, **plan_fields})))
+        if isinstance(plan, str):
+            return objective, write_lines(read_lines(plan, objective))
+    except PlanError as error:
+        raise InputError(f"The plan of {place} can't be read: {error.problem}", error.fix) from None
+    raise InputError(f"{place} has no plan.", _FORMAT)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..errors import Category
-from ..failure_policy import Policy
-from ..memory.advice.mitigation import better_mitigation, is_proven, precedent
-from ..result import Action, Decision, Mitigation, excerpt
-from ..task_ir import TIERS, Tier
+from ..memory.learning.mitigation import better_mitigation, is_proven, precedent
+from ..plan.task_ir import TIERS, Tier
+from ..store.failure_policy import Policy
+from ..store.result import Action, Decision, Mitigation, excerpt
 
 __all__ = ["ATTEMPTS_SPENT", "Bounds", "Failure", "counts", "feedback", "route"]
 

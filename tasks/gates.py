@@ -16,7 +16,7 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from prefect.context import TaskRunContext
 from prefect.states import Cancelled, Completed
 
-from ..frozen import Frozen
+from ..data_types import Frozen
 from ..gates import (
     Gate,
     GateCache,
@@ -28,13 +28,13 @@ from ..gates import (
     gate_name,
     run_pipeline,
 )
-from ..result import excerpt
 from ..settings import home
+from ..store.result import excerpt
 from ..text import visible
 from .race import run_in_race
 from .task_runs import failed_result, gate_span, note_verdict, tag_task_run
 
-__all__ = ["Inspection", "Verdicts", "gates", "summary", "verdicts_heard"]
+__all__ = ["Inspection", "Verdicts", "gates", "summary", "verdicts_to"]
 
 
 def summary(results: Sequence[GateResult], asked: Sequence[str]) -> str:
@@ -107,31 +107,29 @@ class Verdicts(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
-class _Hearing:
+class _Verdicts:
     light: AbstractAsyncContextManager[object]
-    listener: Callable[[GateResult], None]
+    sink: Callable[[GateResult], None]
 
 
-# `verdicts_heard` sets it around a call of the task, which runs in the same event loop; the task
+# `verdicts_to` sets it around a call of the task, which runs in the same event loop; the task
 # finds it, since its parameters can't hold either.
-_hearing: ContextVar[_Hearing | None] = ContextVar("gate_verdicts", default=None)
+_verdicts: ContextVar[_Verdicts | None] = ContextVar("gate_verdicts", default=None)
 
 
 @contextmanager
-def verdicts_heard(
-    listener: Callable[[GateResult], None], light: asyncio.Semaphore
-) -> Generator[None]:
+def verdicts_to(sink: Callable[[GateResult], None], light: asyncio.Semaphore) -> Generator[None]:
     """Let a listener hear each result of the task runs inside as soon as it is found.
 
     Args:
         listener: Hears nothing of a task run whose result is stored already.
         light: Bounds the gates of the stage `light`.
     """
-    token = _hearing.set(_Hearing(light, listener))
+    token = _verdicts.set(_Verdicts(light, sink))
     try:
         yield
     finally:
-        _hearing.reset(token)
+        _verdicts.reset(token)
 
 
 def _key(_: TaskRunContext, parameters: dict[str, Any]) -> str:
@@ -166,11 +164,11 @@ async def gates(inspection: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
 
 
 async def _inspect(gate: Gate, subject: Subject, required: bool) -> GateResult:
-    hearing = _hearing.get() or _Hearing(nullcontext(), lambda _: None)
-    async with hearing.light if gate.stage == "light" else nullcontext():
+    verdicts = _verdicts.get() or _Verdicts(nullcontext(), lambda _: None)
+    async with verdicts.light if gate.stage == "light" else nullcontext():
         with gate_span(gate.name, required=required) as span:
             cache = GateCache(home() / "gates")
             result = await check(gate, subject, required=required, cache=cache)
             note_verdict(span, result)
-    hearing.listener(result)
+    verdicts.sink(result)
     return result

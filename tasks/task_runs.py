@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,8 +11,12 @@ from prefect import State
 from prefect.context import TaskRunContext
 from prefect.states import Failed
 from prefect.transactions import get_transaction
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from ..gates import GateResult, format_diagnostics
+from ..models.answers.usage import ESTIMATED
+from ..models.remote import REQUESTS
+from ..store.result import Usage
 from ..text import visible
 from ..tracing import Attributes, fail, is_traced, span
 from .subagent.request import SubagentRequest, SubagentResult
@@ -25,6 +29,7 @@ __all__ = [
     "note_verdict",
     "plan_span",
     "tag_task_run",
+    "usage_of",
 ]
 
 
@@ -119,3 +124,23 @@ def _ids() -> Attributes:
         "prefect.task_run.id": str(context.task_run.id),
         "prefect.flow_run.id": str(flow_run_id) if flow_run_id else None,
     }
+
+
+def usage_of(messages: Iterable[ModelMessage]) -> Usage:
+    """Return what the answers among these messages took; the price where each one's is known."""
+    answers = [message for message in messages if isinstance(message, ModelResponse)]
+    return sum(map(_usage, answers), Usage())
+
+
+def _usage(answer: ModelResponse) -> Usage:
+    try:
+        cost = float(answer.cost().total_price)
+    except (LookupError, ValueError, AssertionError):
+        cost = None
+    return Usage(
+        requests=(answer.provider_details or {}).get(REQUESTS, 1),
+        input_tokens=answer.usage.input_tokens,
+        output_tokens=answer.usage.output_tokens,
+        cost_usd=cost,
+        estimated=answer.usage.details.get(ESTIMATED, 0),
+    )

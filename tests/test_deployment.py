@@ -17,7 +17,7 @@ from docs_pages import blocks, page_path
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.exceptions import PrefectHTTPStatusError
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.runs import find_run
+from prefect_swarm.store.folder import find_run
 
 T = TypeVar("T")
 PLAN: dict[str, Any] = {

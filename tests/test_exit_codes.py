@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm import errors
-from prefect_swarm.errors import SwarmError
-from prefect_swarm.exit_codes import ExitCode, exit_code_of_status
-from prefect_swarm.result import RunFailedError
+from prefect_swarm.errors import ExitCode, SwarmError, exit_code_of_status
+from prefect_swarm.store.result import RunFailedError
 
 DOCS = Path(__file__).parents[1] / "docs"
 # What was given or set can't be used: the same command fails again until that is changed.

@@ -1,7 +1,7 @@
 """An expression is told from what is none."""
 
 import pytest
-from prefect_swarm.expression import expression_problem
+from prefect_swarm.plan.output import expression_problem
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import Category, InputError
-from prefect_swarm.failure_policy import RULES, Policy, load_policy
 from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.store.failure_policy import RULES, Policy, load_policy
 
 
 def write(folder: Path, text: str) -> Path:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from growing_time import growth
-from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.subagent.answer_checks import abort_reason
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.tasks.subagent.answer import abort_reason
 from pydantic import ValidationError
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from prefect_swarm.errors import InputError
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.model_names import is_variable, model_names, refuse_secrets, servers_of, with_key
+from prefect_swarm.models.names import (
+    is_variable,
+    model_names,
+    refuse_secrets,
+    servers_of,
+    with_key,
+)
 
 MINE = "openai:big@https://mine.example/v1"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from prefect_swarm.neighbours import announced, computing
+from prefect_swarm.openmp import announced, computing
 
 
 def test_neighbours_add_up_and_end_with_their_work() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import PlanError
-from prefect_swarm.schema_check import schema_problem
-from prefect_swarm.task_ir import Example, Output, parse_plan
+from prefect_swarm.plan.output import schema_problem
+from prefect_swarm.plan.task_ir import Example, Output, parse_plan
 from pydantic import BaseModel
 from raw_plans import plan, problem, step
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import PlanError
-from prefect_swarm.expression import expression_problem
 from prefect_swarm.inputs.reading import read_paths
-from prefect_swarm.task_ir import load_plan, parse_plan
+from prefect_swarm.plan.output import expression_problem
+from prefect_swarm.plan.task_ir import load_plan, parse_plan
 from prefect_swarm.text import count_in
 
 IDS = [
@@ -135,7 +135,7 @@ def test_an_expression_that_is_too_much_is_none(text: str) -> None:
 @pytest.mark.parametrize("name", ["a\0b", "a" * 5_000, "\ud800", "/dev/zero"], ids=ascii)
 @pytest.mark.attack("parsers")
 def test_a_file_that_is_none_is_a_plan_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("prefect_swarm.text_files._LARGEST", 1 << 16)
+    monkeypatch.setattr("prefect_swarm.files._LARGEST", 1 << 16)
     with pytest.raises(PlanError) as caught:
         load_plan(Path(name))
     assert caught.value.fix

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from prefect_swarm.blocks.llama import close_engines, demo_model_path
-from prefect_swarm.blocks.llama.adapter import check_base, planner_adapter
-from prefect_swarm.blocks.llama.model import LlamaCppModel
+from prefect_swarm.models.llama.engine import close_engines
+from prefect_swarm.models.llama.gguf import check_base, demo_model_path, planner_adapter
+from prefect_swarm.models.llama.model import LlamaCppModel
 from prefect_swarm.parl.agreement import agreement
-from prefect_swarm.tasks.planner.adapter.line_format import read_lines
-from prefect_swarm.tasks.planner.planner import planner_for
-from prefect_swarm.tasks.planner.protocol import PlanContext
+from prefect_swarm.tasks.planner.conversation import PlanContext
+from prefect_swarm.tasks.planner.line_format import read_lines
+from prefect_swarm.tasks.planner.task import planner_for
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -20,18 +20,18 @@ NOT_FROM_OUTSIDE = {
     "parl.data": "reads the patterns that the package has, to make texts for training",
 }
 MADE_IN_A_CALL = {
-    "blocks.answers.json_value": "the ends of a text, as the module's `_CHUNKS` holds them",
-    "blocks.answers.provider_words": "a tag, whose text ends where the next begins; `_any_of`'s"
+    "models.answers.lenient_json": "the ends of a text, as the module's `_CHUNKS` holds them",
+    "models.answers.provider_words": "a tag, whose text ends where the next begins; `_any_of`'s"
     " are held by the module's names",
-    "blocks.answers.reasoning": "a mark, escaped",
-    "blocks.llama.chat": "the texts of a model's tokens, escaped",
+    "models.answers.reasoning": "a mark, escaped",
+    "models.llama.chat": "the texts of a model's tokens, escaped",
     "evals.cases": "written by who runs the evaluation; only compiled",
     "evals.checks": "a number or a text of who runs the evaluation",
     "evals.matching": "written by who runs the evaluation; in a process that is ended in time",
-    "memory.graph.rows": "a name, escaped; the others are held by `_RULES`",
+    "memory.graph_rows": "a name, escaped; the others are held by `_RULES`",
     "quoting": "a mark, which is small letters alone",
     "toolsets.artifacts": "a number, and up to nine digits",
-    "toolsets.mcp.described": "only compiled, to say whether it is one",
+    "toolsets.mcp.session": "only compiled, to say whether it is one",
 }
 """Modules with an expression that only a call knows, and what it is."""
 

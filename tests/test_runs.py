@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import RunDamagedError, RunNotFoundError, StorageError
-from prefect_swarm.runs import ACCOUNTS, RunFolder, find_run
+from prefect_swarm.store.folder import ACCOUNTS, RunFolder, find_run
 from prefect_swarm.untrusted.folder import UntrustedFolder
 
 FLOW_RUN = "0123abcd-4567-89ab-cdef-0123456789ab"
@@ -75,7 +75,7 @@ def test_what_is_stored_aside_on_a_full_disk_is_kept(run: RunFolder, full: list[
     asyncio.run(store())
     assert len(run.unstored()) == 9
     full.clear()
-    assert run.store_kept() == ()
+    assert run.store_pending() == ()
     assert [run.read(f"outputs/S{n}.txt") for n in range(9)] == [f"{n}" for n in range(9)]
 
 

@@ -29,7 +29,7 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Cancelling, Crashed, InfrastructurePending, Pending, Running, Submitting
 from prefect_swarm import swarm_flow
 from prefect_swarm.cli.app import app
-from prefect_swarm.runs import find_run
+from prefect_swarm.store.folder import find_run
 from provider_runs import serving
 from provider_server import Asked, ProviderServer, Reply
 from typer.testing import CliRunner

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import PlanError
-from prefect_swarm.task_ir import (
+from prefect_swarm.plan.task_ir import (
     MAX_ITEMS,
     MAX_STEPS,
     Agent,
@@ -24,7 +24,7 @@ from raw_plans import plan, problem, step
 
 SCHEMA_FILE = Path(__file__).parents[1] / "docs" / "reference" / "task_ir.schema.json"
 REGENERATE = (
-    """python -c 'import json; from prefect_swarm.task_ir import TaskIR; """
+    """python -c 'import json; from prefect_swarm.plan.task_ir import TaskIR; """
     """print(json.dumps(TaskIR.model_json_schema(), indent=2))' """
     """> docs/reference/task_ir.schema.json"""
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.text_files import read_text
+from prefect_swarm.files import read_text
 
 
 def test_line_ends_become_newlines_and_the_mark_goes(tmp_path: Path) -> None:

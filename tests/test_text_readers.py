@@ -58,7 +58,7 @@ def as_answer(text: str) -> ModelResponse:
 
 
 def template() -> Any:
-    return import_module("prefect_swarm.blocks.llama.chat").ChatTemplate(
+    return import_module("prefect_swarm.models.llama.chat").ChatTemplate(
         "{{ messages }}", bos="<s>", eos="</s>", special=["<|channel|>", "</think>", "<a>"]
     )
 
@@ -72,40 +72,38 @@ def refusal_of(read: Callable[[str], Any], text: str) -> Exception | None:
 
 
 NEEDING_MORE: dict[str, Callable[[str], Any]] = {
-    "blocks.answers.provider_words": of("blocks.answers.provider_words._of_text", 0),
-    "blocks.answers.call_text": of("blocks.answers.call_text.read_call_text", {"a"}),
-    "blocks.answers.provider_errors": lambda text: of(
-        "blocks.answers.provider_errors.error_in", "m"
+    "models.answers.provider_words": of("models.answers.provider_words._of_text", 0),
+    "models.answers.call_text": of("models.answers.call_text.read_call_text", {"a"}),
+    "models.answers.provider_errors": lambda text: of(
+        "models.answers.provider_errors.error_in", "m"
     )({"error": {"message": text}}),
-    "blocks.answers.reasoning.cut": of("blocks.answers.reasoning._cut", "</think>"),
-    "blocks.llama.chat": lambda text: template().plain(text),
-    "blocks.llama.residency.model_memory": of("blocks.llama.residency.model_memory.is_buffer_line"),
-    "blocks.llama.tools.parse": of("blocks.llama.tools.parse.parse_answer", {"a"}),
+    "models.answers.reasoning.cut": of("models.answers.reasoning._cut", "</think>"),
+    "models.llama.chat": lambda text: template().plain(text),
+    "models.llama.residency": of("models.llama.residency.is_buffer_line"),
+    "models.llama.tool_calls": of("models.llama.tool_calls.parse_answer", {"a"}),
     "evals.checks": of("evals.checks._has", "a"),
-    "events.log.line": of("events.log.from_line"),
-    "events.log.lines": in_bytes("events.log.last_event"),
-    "flows.approving.asking": of("flows.approving.asking._quoted"),
-    "flows.diff": lambda text: of("flows.diff.compare_texts", text)("b"),
-    "flows.bounds.summaries": of("flows.bounds.summaries.parts_of", 100),
-    "gates.text.citations": lambda text: of("gates.text.citations._without_code")(text.split("\n")),
-    "gates.text.form.number": of("gates.text.form._number"),
-    "gates.text.form.list": of("gates.text.form._list"),
-    "gates.text.form.table": of("gates.text.form._table"),
-    "gates.text.form.yes": of("gates.text.form._yes_no"),
-    "gates.text.repetition": of("gates.text.repetition.repeated_text"),
-    "gates.text.sections": of("gates.text.sections._title"),
+    "store.event_log.line": of("store.event_log.from_line"),
+    "store.event_log.lines": in_bytes("store.event_log.last_event"),
+    "flows.approval": of("flows.approval._quoted"),
+    "store.diff": lambda text: of("store.diff.compare_texts", text)("b"),
+    "flows.request": of("flows.request.parts_of", 100),
+    "gates.text_gates": lambda text: of("gates.text_gates._without_code")(text.split("\n")),
+    "gates.text_gates.number": of("gates.text_gates._number"),
+    "gates.text_gates.list": of("gates.text_gates._list"),
+    "gates.text_gates.table": of("gates.text_gates._table"),
+    "gates.text_gates.yes": of("gates.text_gates._yes_no"),
+    "gates.text_gates.repeated": of("gates.text_gates.repeated_text"),
+    "gates.text_gates.title": of("gates.text_gates._title"),
     "gates.python.verdict": of("gates.python.verdict._joined", 100),
     "inputs.contents.text": in_bytes("inputs.contents.text_of", "a.txt"),
     "inputs.contents.json": in_bytes("inputs.contents.text_of", "a.json"),
-    "memory.advice.lesson": of("memory.advice.lesson.quote", 100),
-    "memory.graph.rows": of("memory.graph.rows.symptom_of"),
+    "memory.learning.lesson": of("memory.learning.lesson.quote", 100),
+    "memory.graph_rows": of("memory.graph_rows.symptom_of"),
     "memory.erasure": of("memory.erasure.plain"),
-    "tasks.planner.adapter.coverage.lists": of("tasks.planner.adapter.coverage.lists"),
-    "tasks.planner.adapter.coverage.items": of("tasks.planner.adapter.coverage.listed_items"),
-    "tasks.planner.adapter.line_format.lines": of(
-        "tasks.planner.adapter.line_format.read_lines", "o"
-    ),
-    "tasks.planner.adapter.line_format.line": of("tasks.planner.adapter.line_format.asked_in"),
+    "tasks.planner.plan_coverage.lists": of("tasks.planner.plan_coverage.lists"),
+    "tasks.planner.plan_coverage.items": of("tasks.planner.plan_coverage.listed_items"),
+    "tasks.planner.line_format.lines": of("tasks.planner.line_format.read_lines", "o"),
+    "tasks.planner.line_format.line": of("tasks.planner.line_format.asked_in"),
     "quoting.called": of("quoting.called"),
     "quoting.quoted": of("quoting.quoted"),
     "quoting.uncopied": of(
@@ -115,38 +113,38 @@ NEEDING_MORE: dict[str, Callable[[str], Any]] = {
         as_answer(text)
     ),
     "tasks.replan": of("tasks.replan.read_replacement", "A", "p"),
-    "tasks.report.html.prose.python": of("tasks.report.html.prose.coloured", "python"),
-    "tasks.report.html.prose.json": of("tasks.report.html.prose.coloured", "json"),
-    "tasks.report.html.prose": of("tasks.report.html.prose.prose", 1),
-    "tasks.report.markdown.plain": of("tasks.report.markdown.plain", 10**6),
-    "tasks.report.pages.parts": of("tasks.report.pages.parts.changed_lines", "b"),
-    "tasks.report.markdown.written": of("tasks.report.markdown.written"),
-    "tasks.subagent.answer_checks.joined": of(
-        "tasks.subagent.answer_checks.joined", first=("```\na b c\n",)
-    ),
-    "tasks.subagent.answer_checks.abort": of("tasks.subagent.answer_checks.abort_reason", "python"),
-    "tasks.subagent.extraction.python": of("tasks.subagent.extraction.extract", "python"),
-    "tasks.subagent.extraction.json": of("tasks.subagent.extraction.extract", "json"),
+    "report.prose_html.python": of("report.prose_html.coloured", "python"),
+    "report.prose_html.json": of("report.prose_html.coloured", "json"),
+    "report.prose_html": of("report.prose_html.prose", 1),
+    "report.markdown.plain": of("report.markdown.plain", 10**6),
+    "report.attempts_page": of("report.attempts_page.changed_lines", "b"),
+    "report.markdown.written": of("report.markdown.written"),
+    "tasks.subagent.answer.joined": of("tasks.subagent.answer.joined", first=("```\na b c\n",)),
+    "tasks.subagent.answer.abort": of("tasks.subagent.answer.abort_reason", "python"),
+    "tasks.subagent.answer.python": of("tasks.subagent.answer.extract", "python"),
+    "tasks.subagent.answer.json": of("tasks.subagent.answer.extract", "json"),
     "tasks.subagent.request": of("tasks.subagent.request.cut", 100),
     "toolsets.mcp.configuration": of("toolsets.mcp.configuration.expanded", {"a": "b"}),
     "toolsets.mcp.address.body": of("toolsets.mcp.address._words"),
     "toolsets.mcp.address.challenge": lambda text: of(
         "toolsets.mcp.address.refusal_text", {"www-authenticate": text}, "", "none"
     )(401),
-    "toolsets.mcp.described": of("toolsets.mcp.described._is_pattern"),
+    "toolsets.mcp.session": of("toolsets.mcp.session._is_pattern"),
     "toolsets.mcp.process": in_bytes("toolsets.mcp.process.with_whole_characters"),
-    "toolsets.mcp.session": lambda text: of("toolsets.mcp.session._plain_base64")(f"data:{text}"),
+    "toolsets.mcp.session.data": lambda text: of("toolsets.mcp.session._plain_base64")(
+        f"data:{text}"
+    ),
     "toolsets.mcp.written": of("toolsets.mcp.written.environment_in"),
     "toolsets.web.failure": of("toolsets.web.failure_text"),
     "toolsets.web.page": of("toolsets.web.page_text", 0, first=("https://a", "a")),
 }
 HAS_NO_READER = {
-    "blocks.llama.schemas.rules": "builds rules; its expression is tried with all others",
-    "cli.help_text": "the package's own help",
-    "cli.output.files": "names of files, of bounded length",
+    "models.llama.grammar_rules": "builds rules; its expression is tried with all others",
+    "cli.command": "the package's own help",
+    "cli.terminal.files": "names of files, of bounded length",
     "cli.runs": "an option's argument",
     "evals.matching": "any patterns, in a process that is ended in time",
-    "gates.check": "looks for half a character",
+    "gates.pipeline": "looks for half a character",
     "gates.sandbox.guest.run_tests": "runs in the sandbox, within its bounds",
 }
 """Modules that have expressions and take texts, and why none of their functions is tried here."""

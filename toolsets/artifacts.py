@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ..result import StepResult
-from ..runs import RunFolder
+from ..store.folder import RunFolder
+from ..store.result import StepResult
 
 __all__ = ["artifacts_of", "artifacts_read", "keep_artifacts"]
 

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Discriminator, Field, TypeAdapter, ValidationError
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 
+from ..data_types import Frozen
 from ..errors import RunDamagedError, UncertainCallError
-from ..formats.json_text import read_object
-from ..frozen import Frozen
-from ..runs import RunFolder
+from ..store.folder import RunFolder
 from ..text import count_in
+from ..untrusted.json_text import read_object
 
 __all__ = [
     "CallJournal",

@@ -1,13 +1,17 @@
-"""What toolsets and tools may be called. Pure."""
+"""What toolsets and tools may be called, and what bounds their calls. Pure."""
 
 from __future__ import annotations
 
 import re
 from hashlib import sha256
 
+from pydantic import Field
+
+from ..data_types import Frozen
 from ..errors import InputError
 
-__all__ = ["LONGEST", "checked_name", "fitted", "short_hash"]
+__all__ = ["LONGEST", "ToolLimits", "checked_name", "fitted", "short_hash"]
+
 
 LONGEST = 64
 """Characters that models' providers take in a tool's name."""
@@ -50,3 +54,16 @@ def fitted(name: str, *, told_apart: bool = False) -> str:
 def short_hash(text: str) -> str:
     """Return six digits that tell a text from others."""
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+
+
+class ToolLimits(Frozen):
+    """Bounds of an attempt's calls, and of a server's."""
+
+    calls: int = Field(default=50, ge=1, description="Calls of tools an attempt may make.")
+    seconds: float = Field(
+        default=60.0, gt=0, allow_inf_nan=False, description="Seconds a call of a tool may take."
+    )
+    characters: int = Field(
+        default=20_000, ge=200, description="Characters of a call's result that a model reads."
+    )
+    at_once: int = Field(default=4, ge=1, description="Calls at once to one server of tools.")

@@ -17,8 +17,7 @@ from ..errors import InputError, ToolsetError
 from ..inputs.contents import text_of
 from ..quoting import PromptPart, Quote, with_quotes
 from ..text import clean, one_line
-from .marks import marked
-from .source import Toolset, ToolsetUse
+from .catalogue import Toolset, ToolsetUse, marked
 
 __all__ = ["WebSource", "failure_text", "page_text", "results_text"]
 

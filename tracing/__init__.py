@@ -4,7 +4,6 @@
 """
 
 from .provider import content_is_exported, is_traced
-from .requests import request_tracing
-from .spans import Attributes, fail, span
+from .spans import Attributes, fail, request_tracing, span
 
 __all__ = ["Attributes", "content_is_exported", "fail", "is_traced", "request_tracing", "span"]

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 from opentelemetry.trace import INVALID_SPAN, Link, Span, Status, StatusCode, use_span
+from prefect.settings import PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY, temporary_settings
+from pydantic_ai.models.instrumented import InstrumentationSettings
 
-from .provider import content_is_exported, tracer
+from .provider import content_is_exported, is_traced, tracer, tracer_provider
 
-__all__ = ["Attributes", "begin", "fail", "inside", "known", "span"]
+__all__ = [
+    "Attributes",
+    "awaited_without_prefect_spans",
+    "begin",
+    "fail",
+    "inside",
+    "known",
+    "request_tracing",
+    "span",
+    "without_prefect_spans",
+]
+
 
 Attributes = Mapping[str, str | bool | int | float | None]
 """Attributes of a span by their names; what is None is left out."""
@@ -73,3 +87,38 @@ def _fail_by(failed: Span, error: BaseException) -> None:
     fail(failed, type(error).__qualname__, str(error))
     if content_is_exported():
         failed.record_exception(error)
+
+
+T = TypeVar("T")
+
+
+@contextmanager
+def without_prefect_spans() -> Generator[None]:
+    """Have Prefect make no spans inside, unless the user wants content exported."""
+    if not is_traced() or content_is_exported():
+        yield
+        return
+    with temporary_settings({PREFECT_CLOUD_ENABLE_ORCHESTRATION_TELEMETRY: False}):
+        yield
+
+
+async def awaited_without_prefect_spans(work: Coroutine[Any, Any, T]) -> T:
+    """Await some work in which Prefect makes no spans, unless content is exported."""
+    with without_prefect_spans():
+        return await work
+
+
+def request_tracing() -> InstrumentationSettings | None:
+    """Return pydantic-ai's settings for a request; None if this package traces nothing.
+
+    None leaves it to what the user has set for all agents, such as `Agent.instrument_all`.
+    """
+    if (provider := tracer_provider()) is None:
+        return None
+    shown = content_is_exported()
+    return InstrumentationSettings(
+        tracer_provider=provider,
+        include_content=shown,
+        include_binary_content=shown,
+        include_model_request_parameters=shown,
+    )

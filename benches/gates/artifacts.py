@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from prefect_swarm.gates import StepOutput, Subject
-from prefect_swarm.task_ir import Output, OutputKind
+from prefect_swarm.plan.task_ir import Output, OutputKind
 
 __all__ = ["asked_form", "joined", "python_prompt", "subject_of", "tested"]
 

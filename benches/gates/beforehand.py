@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from prefect_swarm.blocks.llama import EngineConfig, demo_model_path
-from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
+from prefect_swarm.models.llama.api import EngineConfig
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.model import LlamaCppModel, LlamaCppSettings
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.wrapper import WrapperModel

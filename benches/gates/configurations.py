@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from prefect_swarm.errors import Category
-from prefect_swarm.failure_policy import RULES, Policy
 from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.store.failure_policy import RULES, Policy
 from steps import KINDS
 
 __all__ = ["CONFIGURATIONS", "SAMPLES", "configured"]

@@ -28,18 +28,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from artifacts import python_prompt, subject_of
 from beforehand import Beforehand
 from machine import describe_machine
-from prefect_swarm.blocks.llama import (
-    EngineConfig,
-    GenerateRequest,
-    Message,
-    demo_model_path,
-    get_engine,
-)
-from prefect_swarm.blocks.llama.engine import Engine, close_engines
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.gates import find_gate
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.models.llama.api import EngineConfig, GenerateRequest, Message
+from prefect_swarm.models.llama.engine import Engine, close_engines, get_engine
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from swarms import run_plan
 from workspace import fresh_home, own_prefect
 

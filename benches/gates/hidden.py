@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from prefect_swarm.errors import InputError
-from prefect_swarm.task_ir import Example, describe
+from prefect_swarm.plan.task_ir import Example, describe
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 __all__ = [

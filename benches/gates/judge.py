@@ -8,9 +8,9 @@ from typing import Any
 from hidden import JsonTruth, PythonTruth, ShellRun, ShellTruth, TextTruth, Truth, text_flaw
 from jsonschema import Draft202012Validator
 from prefect_swarm.gates import Diagnostic, format_diagnostics
+from prefect_swarm.gates.python.gates import installed, run_trial
 from prefect_swarm.gates.python.inspection import Facts, read
 from prefect_swarm.gates.python.layout import Piece, lay_out
-from prefect_swarm.gates.python.trial import installed, run_trial
 from prefect_swarm.gates.sandbox import Program, ProgramResult, SandboxLimits, run
 
 __all__ = ["flaw", "run_flaw"]

@@ -38,7 +38,7 @@ from prefect_swarm.gates import (
     select_gates,
 )
 from prefect_swarm.gates.sandbox import Program, backend_kind, run
-from prefect_swarm.task_ir import OutputKind
+from prefect_swarm.plan.task_ir import OutputKind
 from tools import run_tools
 
 MIX: tuple[tuple[OutputKind, float], ...] = (("python", 0.4), ("shell", 0.3), ("json", 0.3))

@@ -33,7 +33,7 @@ from prefect_swarm.gates import (
     run_pipeline,
     select_gates,
 )
-from prefect_swarm.tasks.subagent.answer_checks import abort_reason
+from prefect_swarm.tasks.subagent.answer import abort_reason
 from pydantic import BaseModel, ConfigDict
 from steps import KINDS, Asked, Kind, load_steps
 from tally import BenchReport

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from prefect_swarm.errors import InputError
-from prefect_swarm.task_ir import Output, describe
+from prefect_swarm.plan.task_ir import Output, describe
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 __all__ = ["KINDS", "STEPS", "Asked", "Kind", "load_steps"]

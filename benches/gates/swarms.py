@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import RunFailedError, StepResult, SwarmResult
-from prefect_swarm.runs import RunFolder
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.result import RunFailedError, StepResult, SwarmResult
 from steps import Asked, Kind
 from tally import Outcome
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prefect_swarm.gates import Subject
-from prefect_swarm.gates.code.lint import RULES
-from prefect_swarm.gates.tool import find_tool
+from prefect_swarm.gates.code_gates import RULES
+from prefect_swarm.gates.source import find_tool
 
 __all__ = ["run_tools"]
 

@@ -17,7 +17,7 @@ from prefect.settings import (
     temporary_settings,
 )
 from prefect.testing.utilities import prefect_test_harness
-from prefect_swarm.blocks.llama.engine import close_engines
+from prefect_swarm.models.llama.engine import close_engines
 
 __all__ = ["fresh_home", "own_prefect"]
 

@@ -6,7 +6,8 @@ import asyncio
 from pathlib import Path
 from time import perf_counter
 
-from prefect_swarm.blocks.llama import EngineConfig, GenerateRequest, close_engines, get_engine
+from prefect_swarm.models.llama.api import EngineConfig, GenerateRequest
+from prefect_swarm.models.llama.engine import close_engines, get_engine
 
 from .workload import Ask, Rates, Setting
 

@@ -6,17 +6,11 @@ import asyncio
 from pathlib import Path
 from statistics import median
 
-from prefect_swarm.blocks.llama import (
-    Engine,
-    EngineConfig,
-    GenerateRequest,
-    close_engines,
-    demo_model_path,
-    get_engine,
-)
-from prefect_swarm.blocks.llama import slots as module_to_copy
-from prefect_swarm.blocks.llama.api import Message
-from prefect_swarm.blocks.llama.requantised.prepared import weights_of
+from prefect_swarm.models.llama import sampling as module_to_copy
+from prefect_swarm.models.llama.api import EngineConfig, GenerateRequest, Message
+from prefect_swarm.models.llama.engine import Engine, close_engines, get_engine
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.prepared import weights_of
 
 __all__ = ["lookup_section"]
 

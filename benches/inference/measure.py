@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.api import usable_cores
-from prefect_swarm.blocks.llama.requantised.prepared import weights_of
+from prefect_swarm.models.llama.api import usable_cores
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.prepared import weights_of
 
 from .engine_way import EngineWay
 from .lookup import lookup_section

@@ -12,7 +12,7 @@ from time import monotonic, perf_counter, sleep
 from typing import Any
 
 import httpx
-from prefect_swarm.blocks.llama.api import usable_cores
+from prefect_swarm.models.llama.api import usable_cores
 
 from .workload import Ask, Rates, Setting
 

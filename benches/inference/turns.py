@@ -7,18 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from statistics import median
 
-from prefect_swarm.blocks.llama import (
-    Engine,
-    EngineConfig,
-    GenerateRequest,
-    LocalTool,
-    Message,
-    close_engines,
-    demo_model_path,
-    get_engine,
-)
-from prefect_swarm.blocks.llama.requantised.prepared import weights_of
-from prefect_swarm.blocks.llama.tools import turn_grammar
+from prefect_swarm.models.llama.api import EngineConfig, GenerateRequest, LocalTool, Message
+from prefect_swarm.models.llama.engine import Engine, close_engines, get_engine
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.prepared import weights_of
+from prefect_swarm.models.llama.turn_grammar import turn_grammar
 
 __all__ = ["turns_section"]
 

@@ -17,11 +17,11 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.store.events import RunEvent
 from work import OPTIONS, PLAN, answering
 
 CALLS_BEFORE = 8
@@ -32,16 +32,16 @@ def say(text: str) -> None:
     os.write(1, f"{text}\n".encode())
 
 
-def _hear(event: RunEvent) -> None:
+def _handle(event: RunEvent) -> None:
     say(f"{event.kind} {event.step or event.run}".rstrip())
 
 
 async def _work(command: dict[str, Any]) -> None:
-    tell = _say_and_turn_back(command["back_s"]) if command["back_s"] else say
-    model = answering(Path(command["calls"]), tell, command["delay_s"])
+    emit = _say_and_turn_back(command["back_s"]) if command["back_s"] else say
+    model = answering(Path(command["calls"]), emit, command["delay_s"])
     with (
         override_models(worker=model, coder=model, architect=model, orchestrator=model),
-        controlled(RunControl(listener=_hear)),
+        controlled(RunControl(listener=_handle)),
     ):
         if command["run"] is None:
             result = await swarm(PLAN.objective, plan=PLAN, options=OPTIONS)
@@ -54,13 +54,13 @@ def _say_and_turn_back(seconds: float) -> Any:
     """Say what is said, and set the clock back at the call that is halfway."""
     count, now = [0], time.time
 
-    def tell(text: str) -> None:
+    def emit(text: str) -> None:
         say(text)
         count[0] += 1
         if count[0] == CALLS_BEFORE:
             time.time = lambda: now() - seconds
 
-    return tell
+    return emit
 
 
 def _child(command: dict[str, Any]) -> int:

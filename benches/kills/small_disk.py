@@ -52,16 +52,16 @@ class Listener(logging.Handler):
 async def main() -> dict[str, Any]:
     """Run it, and say what came of it."""
     # Prefect reads its settings when it is imported.
-    from prefect_swarm.blocks.models import override_models
     from prefect_swarm.errors import StorageError
     from prefect_swarm.flows.resume import resume
     from prefect_swarm.flows.swarm import swarm
-    from prefect_swarm.runs import find_run
+    from prefect_swarm.models.resolve import override_models
+    from prefect_swarm.store.folder import find_run
     from work import OPTIONS, PLAN, answering
 
     asked: list[str] = []
 
-    def hear(line: str) -> None:
+    def handle(line: str) -> None:
         asked.append(line.removeprefix("asked "))
         if len(asked) == FILL:
             fill()
@@ -69,8 +69,8 @@ async def main() -> dict[str, Any]:
             free()
 
     listener = Listener()
-    logging.getLogger("prefect_swarm.runs").addHandler(listener)
-    model = answering(Path(os.devnull), hear, delay_s=0.0)
+    logging.getLogger("prefect_swarm.store.folder").addHandler(listener)
+    model = answering(Path(os.devnull), handle, delay_s=0.0)
     found: dict[str, Any] = {"asked": asked, "logged": listener.lines, "error": ""}
     if FILL == 0:
         fill()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from prefect_swarm.flows.options import SwarmOptions, TierOptions
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 

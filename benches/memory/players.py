@@ -6,12 +6,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from prefect_swarm.memory.advice.choice import choose_persona, step_rng
 from prefect_swarm.memory.episode import EpisodeKey
-from prefect_swarm.memory.learning.config import DEFAULTS, LearningConfig
-from prefect_swarm.memory.learning.credit import reward_of
-from prefect_swarm.memory.learning.evidence import Evidence
-from prefect_swarm.memory.learning.posterior import Tally, ValueEstimate
+from prefect_swarm.memory.learning.choice import choose_persona, step_rng
+from prefect_swarm.memory.learning.credit import DEFAULTS, LearningConfig, reward_of
+from prefect_swarm.memory.learning.evidence import Evidence, Tally, ValueEstimate
 from world import DIMENSION, DRIFT, PERSONAS, TYPES, World
 
 __all__ = ["PLAYERS", "Asked", "Player"]

@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.embedding.factory import make_embedder
+from prefect_swarm.memory.embedding import make_embedder
 from prefect_swarm.memory.episode import Episode, GateOutcome
-from prefect_swarm.memory.index.consolidate import consolidate
+from prefect_swarm.memory.index.faiss import search_tail
+from prefect_swarm.memory.index.generation_store import consolidate
 from prefect_swarm.memory.index.reader import Reader
-from prefect_swarm.memory.index.similarity import search_tail
 from prefect_swarm.memory.log.sqlite import SqliteLog
 
 TAIL, QUERIES, K, BATCH = 1000, 300, 10, 2000

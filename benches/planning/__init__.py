@@ -20,7 +20,7 @@ what the columns count, which goals are missed, what fails, and the same by kind
 
 def run() -> str:
     """Measure."""
-    from prefect_swarm.blocks.llama.engine import close_engines
+    from prefect_swarm.models.llama.engine import close_engines
 
     from .run import embedded_table
 

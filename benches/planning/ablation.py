@@ -23,13 +23,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from drawing import Drawing
 from grade import Grade, edge_f1, grade
 from heldout import SETS, Wanted, load_heldout
-from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.errors import PlanError, SwarmError
-from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.planner.adapter.line_format import read_lines
-from prefect_swarm.tasks.planner.adapter.planner import THRESHOLD
-from prefect_swarm.tasks.planner.adapter.repair import RULES, Rule, repair_by
-from prefect_swarm.tasks.planner.adapter.score import AGREED, PlanCandidate, score, select_plan
+from prefect_swarm.models.llama.engine import close_engines
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.tasks.planner.adapter_planner import THRESHOLD
+from prefect_swarm.tasks.planner.line_format import RULES, Rule, read_lines, repair_by
+from prefect_swarm.tasks.planner.plan_score import AGREED, PlanCandidate, score, select_plan
 
 __all__ = ["Difference", "Graded", "chosen", "difference", "graded", "sign_test", "table"]
 

@@ -19,16 +19,16 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from prefect_swarm.blocks.llama.engine import close_engines
-from prefect_swarm.blocks.llama.gguf import demo_model_path
-from prefect_swarm.blocks.llama.model import LlamaCppModel
 from prefect_swarm.errors import PlanError
+from prefect_swarm.models.llama.engine import close_engines
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.model import LlamaCppModel
 from prefect_swarm.parl.agreement import agreement
-from prefect_swarm.parl.data.generating.generate import generate
-from prefect_swarm.tasks.planner.adapter.line_format import read_lines
-from prefect_swarm.tasks.planner.adapter.planner import AdapterPlanner
-from prefect_swarm.tasks.planner.adapter.score import Graph, best_index, graph
-from prefect_swarm.tasks.planner.protocol import PlanContext
+from prefect_swarm.parl.data.generate import generate
+from prefect_swarm.tasks.planner.adapter_planner import AdapterPlanner
+from prefect_swarm.tasks.planner.conversation import PlanContext
+from prefect_swarm.tasks.planner.line_format import read_lines
+from prefect_swarm.tasks.planner.plan_score import Graph, best_index, graph
 
 THRESHOLDS = (0.0, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.01)
 AGREED = (0.0, 0.25, 0.5, 1.0)

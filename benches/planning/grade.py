@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from math import lcm
 
 from heldout import Expected, Wanted, is_chain
-from prefect_swarm.parl.assignment import Pairing, assign
-from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.planner.adapter.score import score, words
+from prefect_swarm.parl.agreement import Pairing, assign
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.tasks.planner.plan_score import score, words
 
 __all__ = ["Grade", "edge_f1", "grade"]
 

@@ -12,8 +12,7 @@ from typing import Any
 from grade import Grade, edge_f1, grade
 from heldout import Wanted
 from planner import Planned, Planner
-from prefect_swarm.tasks.planner.adapter.line_format import read_lines
-from prefect_swarm.tasks.planner.adapter.repair import repair_plan
+from prefect_swarm.tasks.planner.line_format import read_lines, repair_plan
 
 __all__ = ["Measured", "figures", "from_json", "graded_table", "measure_graded", "to_json"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Self, cast
 
 from prefect_swarm.errors import InputError
-from prefect_swarm.task_ir import describe
+from prefect_swarm.plan.task_ir import describe
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 __all__ = ["SETS", "Expected", "Graph", "Wanted", "is_chain", "load_heldout"]

@@ -6,17 +6,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from prefect_swarm.blocks.llama.gguf import demo_model_path
-from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.errors import InputError, PlanError
-from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.planner.adapter.line_format import flat, grammar, read_lines, write_lines
-from prefect_swarm.tasks.planner.adapter.planner import SAMPLES, AdapterPlanner, trained_messages
-from prefect_swarm.tasks.planner.adapter.repair import repair_plan
-from prefect_swarm.tasks.planner.grammar import GrammarPlanner
-from prefect_swarm.tasks.planner.protocol import PlanContext
-from prefect_swarm.tasks.planner.protocol import Planner as PlanWriter
-from prefect_swarm.tasks.usage import usage_of
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.model import LlamaCppModel, LlamaCppSettings
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.tasks.planner.adapter_planner import SAMPLES, AdapterPlanner, trained_messages
+from prefect_swarm.tasks.planner.conversation import PlanContext
+from prefect_swarm.tasks.planner.conversation import Planner as PlanWriter
+from prefect_swarm.tasks.planner.line_format import (
+    flat,
+    grammar,
+    read_lines,
+    repair_plan,
+    write_lines,
+)
+from prefect_swarm.tasks.planner.structured import GrammarPlanner
+from prefect_swarm.tasks.task_runs import usage_of
 from pydantic_ai.direct import model_request
 
 __all__ = ["PLANNERS", "Planned", "Planner", "planner"]

@@ -12,16 +12,14 @@ import argparse
 import time
 
 import torch
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.api import usable_cores
-from prefect_swarm.parl.data.generating.generate import generate
+from prefect_swarm.models.llama.api import usable_cores
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.parl.data.generate import generate
 from prefect_swarm.parl.train import TrainConfig
-from prefect_swarm.parl.train.batches import Batch, TokenizedExample, batches, pack
-from prefect_swarm.parl.train.device import keep_memory
-from prefect_swarm.parl.train.network.base import load_base
-from prefect_swarm.parl.train.network.lora import Adapter, new_adapter
-from prefect_swarm.parl.train.network.model import Model
-from prefect_swarm.parl.train.tokens import encode
+from prefect_swarm.parl.train.base import Adapter, load_base, new_adapter
+from prefect_swarm.parl.train.batches import Batch, TokenizedExample, batches, encode, pack
+from prefect_swarm.parl.train.learner import keep_memory
+from prefect_swarm.parl.train.model import Model
 from torch import Tensor
 
 __all__ = ["drawn", "step"]

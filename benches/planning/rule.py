@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
 
-from prefect_swarm.task_ir import Step, TaskIR
-from prefect_swarm.tasks.planner.adapter.coverage import all_needs
-from prefect_swarm.tasks.planner.adapter.score import score
+from prefect_swarm.plan.task_ir import Step, TaskIR
+from prefect_swarm.tasks.planner.plan_coverage import all_needs
+from prefect_swarm.tasks.planner.plan_score import score
 
 __all__ = ["VERBS", "Objective", "flaw", "load"]
 

@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from graded import from_json, graded_table, measure_graded, to_json
 from heldout import SETS, load_heldout
 from planner import PLANNERS, Planner, planner
-from prefect_swarm.blocks.llama.engine import close_engines
 from prefect_swarm.errors import SwarmError
+from prefect_swarm.models.llama.engine import close_engines
 from usable import measure_usable, usable_table
 
 __all__ = ["embedded_table"]

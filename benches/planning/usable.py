@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner import Planned, Planner
-from prefect_swarm.tasks.planner.adapter.score import score
+from prefect_swarm.tasks.planner.plan_score import score
 from rule import Objective, flaw, load
 
 __all__ = ["Result", "measure_usable", "usable_table"]

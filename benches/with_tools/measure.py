@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import StepResult, SwarmResult
-from prefect_swarm.runs import RunFolder
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.result import StepResult, SwarmResult
 from prefect_swarm.tasks.subagent.request import tokens_of
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, ModelError
 from ...flows.options import SwarmOptions
-from ...task_ir import TIERS
+from ...plan.task_ir import TIERS
 from .check import Check
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from ...blocks.llama.requantised.prepared import Prepared
-    from ...blocks.llama.residency import Resident
-    from ...blocks.llama.slot_speeds.table import SlotTable
+    from ...models.llama.limits import SlotTable
+    from ...models.llama.prepared import Prepared
+    from ...models.llama.residency import Resident
 
 __all__ = [
     "check_model_memory",
@@ -35,7 +35,8 @@ _TITLE = "model memory"
 
 def check_model_memory(options: SwarmOptions) -> Iterable[Check]:
     """Say what local models may take, what each of the tiers' files will, and what is loaded."""
-    from ...blocks.llama.residency import memory_budget, model_memory
+    from ...models.llama.residency import model_memory
+    from ...models.llama.sizing import memory_budget
 
     if planned := asyncio.run(_planned(options)):
         yield from findings(memory_budget(), planned, model_memory().residents())
@@ -49,8 +50,8 @@ def findings(budget: int, planned: dict[str, Resident], loaded: list[Resident]) 
         planned: The engine of each file that a tier names, by the tiers' names.
         loaded: The engines that are loaded now.
     """
-    from ...blocks.llama.residency.budget import BUDGET_VARIABLE
-    from ...blocks.llama.residency.model_memory import bytes_of, fits_alone, gigabytes
+    from ...models.llama.residency import bytes_of, fits_alone, gigabytes
+    from ...models.llama.sizing import BUDGET_VARIABLE
 
     for tiers, resident in planned.items():
         weights, own = map(gigabytes, resident.use)
@@ -73,7 +74,7 @@ async def _planned(options: SwarmOptions) -> dict[str, Resident]:
     Planning with an adapter needs a context of its own, and the embedded model's weights once more
     where the adapter is added to them; neither is counted.
     """
-    from ...blocks.models import resolve_model
+    from ...models.resolve import resolve_model
 
     found: dict[str, list[str]] = {}
     engines: dict[str, Resident] = {}
@@ -92,9 +93,9 @@ async def _planned(options: SwarmOptions) -> dict[str, Resident]:
 
 
 def _resident(model: Model) -> Resident | None:
-    from ...blocks.llama.residency import Resident
-    from ...blocks.llama.residency.estimate import estimate
-    from ...blocks.local import local_model
+    from ...models.llama.limits import estimate
+    from ...models.llama.residency import Resident
+    from ...models.resolve import local_model
 
     if (local := local_model(model)) is None:
         return None
@@ -112,12 +113,12 @@ def measure_again(model: Any) -> bool:
     Raises:
         ModelError: The file can't be loaded, or memory is short.
     """
-    from ...blocks.local import local_model
+    from ...models.resolve import local_model
     from ...settings import SwarmSettings
 
     if (local := local_model(model)) is None or SwarmSettings().measure_slots == "off":
         return False
-    from ...blocks.llama.slot_speeds.table import measure
+    from ...models.llama.limits import measure
 
     return measure(local.path, local.config).speeds is not None
 
@@ -127,12 +128,12 @@ def check_slots(title: str, model: Any) -> Iterable[Check]:
 
     Nothing is said of a model of a provider.
     """
-    from ...blocks.local import local_model
+    from ...models.resolve import local_model
     from ...settings import SwarmSettings
 
     if (local := local_model(model)) is None:
         return
-    from ...blocks.llama.slot_speeds.table import read_table, table_path
+    from ...models.llama.limits import read_table, table_path
 
     name = title.replace("model", "slots", 1)
     slots = local.config.n_slots
@@ -151,7 +152,7 @@ def check_slots(title: str, model: Any) -> Iterable[Check]:
 
 
 def _measured(slots: int, table: SlotTable, now: float) -> str:
-    from ...blocks.llama.sizing import MOST_SLOTS, best_slots
+    from ...models.llama.sizing import MOST_SLOTS, best_slots
 
     speeds = table.speeds or {}
     figures = ", ".join(f"{speed:.0f} at {count}" for count, speed in speeds.items())
@@ -176,11 +177,11 @@ def check_weights(title: str, model: Any) -> Iterable[Check]:
 
     Nothing is said of a model of a provider.
     """
-    from ...blocks.local import local_model
+    from ...models.resolve import local_model
 
     if (local := local_model(model)) is None:
         return
-    from ...blocks.llama.requantised.prepared import find_prepared
+    from ...models.llama.prepared import find_prepared
 
     name = title.replace("model", "weights", 1)
     prepared = find_prepared(local.path)
@@ -197,8 +198,8 @@ def planner_weights(name: str, adapter: Path) -> str:
         name: Of a model file: `demo`, or `llamacpp:` and a path.
         adapter: The adapter that it plans with.
     """
-    from ...blocks.llama.gguf import check_model_file, demo_model_path
-    from ...blocks.llama.merged.prepared import find_merged
+    from ...models.llama.gguf import check_model_file, demo_model_path
+    from ...models.llama.merged import find_merged
 
     path = check_model_file(name.partition(":")[2] or demo_model_path())
     if (merged := find_merged(path, adapter)) is None:
@@ -225,9 +226,9 @@ def _embedded(prepared: Prepared) -> str:
 
 
 def _as_is(name: str, path: Path) -> Check:
-    from ...blocks.llama.gguf import is_demo_model, read_tensors
-    from ...blocks.llama.requantised.prepared import requantisation_for
-    from ...blocks.llama.requantised.tensor_types import bytes_by_type
+    from ...models.llama.gguf import is_demo_model, read_tensors
+    from ...models.llama.once import bytes_by_type
+    from ...models.llama.prepared import requantisation_for
 
     tensors = read_tensors(path, "model file")
     sizes = bytes_by_type(tensors)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InputError, SandboxError, SwarmError, ToolsetError
 from ...flows.options import SwarmOptions
-from ...host.certificates import CA_FIX, certificate_problem
+from ...host.network import CA_FIX, certificate_problem
 from ...text import one_line, plural, visible
 from .check import Check
 
@@ -87,7 +87,7 @@ def check_mcp(options: SwarmOptions, *, login: bool = False) -> Iterable[Check]:
 
 
 async def _checked(named: str, *, login: bool) -> list[Check]:
-    from ...toolsets.mcp.reading import servers_named
+    from ...toolsets.mcp.toolset import servers_named
 
     servers = await servers_named(named)
     refused: dict[str, Check] = {}

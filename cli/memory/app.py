@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from ...memory.configured import open_configured_store
 from ...memory.index.build import build_index
+from ...memory.store import open_configured_store
 from ...text import plural
 from ..command import AsJson, command
-from ..output.printing import print_json, print_text
-from .forget import forget
-from .lesson import show_lesson
+from ..terminal.printing import print_json, print_text
 from .options import EmbedderName
 from .persona import persona_app, personas
-from .show import show
+from .show import show, show_lesson
 from .stats import bytes_of, readable, search, stats
-from .transfer import export, read_in
+from .transfer import export, forget, read_in
 
 __all__ = ["memory_app"]
 

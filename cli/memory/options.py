@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...memory.episode import Episode, EpisodeKey, LogEntry
-from ...memory.run_names import short_run
-from ..output.printing import print_text
+from ...memory.erasure import short_run
+from ..terminal.printing import print_text
 
 if TYPE_CHECKING:
     from ...memory.protocols import EpisodeLog

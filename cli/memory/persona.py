@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ...memory.configured import open_configured_store
-from ...tasks.report.remembered.record import Period
+from ...memory.store import open_configured_store
+from ...report.memory_pages import Period
 from ...text import one_line
 from ..command import AsJson, command
-from ..output.printing import console, print_json, print_table, print_text
+from ..terminal.printing import console, print_json, print_table, print_text
 from .options import AsHtml, Namespace, entries_of
 
 if TYPE_CHECKING:
-    from ...memory.persona.registry import KnownPersona
+    from ...memory.personas.registry import KnownPersona
     from ...memory.store import Store
 
 __all__ = ["LEGEND", "persona_app", "personas", "plot_lines"]
@@ -122,9 +122,8 @@ def show_persona(
     as_json: AsJson = False,
 ) -> int:
     """Show a persona whole: its record over time, and every decision about it with its evidence."""
-    from ...tasks.report.remembered.persona import MOST_PERIODS, persona_page
-    from ...tasks.report.remembered.record import periods, record_of
-    from .printed import print_page, write_page
+    from ...report.memory_pages import MOST_PERIODS, periods, persona_page, record_of
+    from .pages import print_page, write_page
 
     with open_configured_store() as store:
         known = store.personas.registry(namespace).find(name)
@@ -153,7 +152,7 @@ def _act(name: str, about: str) -> Callable[..., int]:
         namespace: Namespace = "default",
         as_json: AsJson = False,
     ) -> int:
-        from ...memory.persona import decisions as registry_acts
+        from ...memory.personas import registry as registry_acts
 
         decide = getattr(registry_acts, name)
         with open_configured_store() as store:

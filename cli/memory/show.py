@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import InputError
-from ...memory.configured import open_configured_store
 from ...memory.episode import Episode, EpisodeKey, LogEntry, Selection
-from ...memory.run_names import find_run_id
+from ...memory.erasure import find_run_id
+from ...memory.store import open_configured_store
 from ...text import count_in, duration, plural
 from ..command import AsJson
-from ..output.printing import print_json, print_section, print_text
-from .options import Namespace, outcome, say_empty, short
+from ..terminal.printing import print_json, print_section, print_text
+from .options import AsHtml, Namespace, entries_of, outcome, say_empty, short
 from .stats import graph_of
 
 if TYPE_CHECKING:
-    from ...memory.graph.kuzu import KuzuGraph
+    from ...memory.episode import Episode
+    from ...memory.graph import KuzuGraph
     from ...memory.store import Store
+    from ...report.memory_pages import LessonView
 
-__all__ = ["attempts_of_run", "named_attempts", "show"]
+__all__ = ["attempts_of_run", "named_attempts", "show", "show_lesson"]
 
 
 def attempts_of_run(store: Store, namespace: str, name: str) -> list[LogEntry]:
@@ -149,8 +151,8 @@ def _add_mitigations(
     graph: KuzuGraph | None, wanted: Sequence[LogEntry], records: Sequence[dict[str, Any]]
 ) -> None:
     """Add what has been done about the same symptom before."""
-    from ...memory.graph.queries import mitigations
-    from ...memory.graph.rows import symptom_text
+    from ...memory.graph import mitigations
+    from ...memory.graph_rows import symptom_text
 
     for entry, record in zip(wanted, records, strict=True):
         episode = entry.episode
@@ -168,8 +170,8 @@ def _sources(
     graph: KuzuGraph | None, wanted: Sequence[LogEntry]
 ) -> dict[str, list[dict[str, Any]]] | None:
     """Where each step's output came from; None without a graph, and no step it doesn't have."""
-    from ...memory.graph.queries import provenance
-    from ...memory.graph.rows import node_id
+    from ...memory.graph import provenance
+    from ...memory.graph_rows import node_id
 
     if graph is None:
         return None
@@ -255,3 +257,55 @@ def _source(source: dict[str, Any]) -> str:
     who = f" by {source['persona']}" if source["persona"] else ""
     far = "" if source["distance"] == 1 else f", {plural(source['distance'], 'step')} before"
     return f"{source['step']}{who}{far}"
+
+
+def show_lesson(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN/STEP[.ATTEMPT]",
+            help="The attempt that it is made of; without a number a step's last.",
+        ),
+    ],
+    namespace: Namespace = "default",
+    html: AsHtml = None,
+    as_json: AsJson = False,
+) -> int:
+    """Show what a model is told of an attempt, of which attempts that is made, and its worth."""
+    from ...report.memory_pages import lesson_page, lesson_view
+    from .pages import print_page, write_page
+
+    with open_configured_store() as store:
+        if not store.log.count(namespace):
+            if as_json:
+                print_json({"namespace": namespace, "lesson": None})
+            else:
+                say_empty(namespace)
+            return 0
+        of_run = attempts_of_run(store, namespace, name)
+        entry = named_attempts(store, namespace, name, of_run)[-1]
+        q = store.beliefs(namespace).q_of_memory(entry.episode.key)
+        view = lesson_view(entry, [*entries_of(store.log, namespace)], q)
+    if as_json:
+        print_json({"namespace": namespace, "lesson": _lesson_record(view)})
+        return 0
+    if html is not None:
+        return write_page(html, lesson_page(view))
+    print_page(lesson_page(view))
+    return 0
+
+
+def _lesson_record(view: LessonView) -> dict[str, Any]:
+    return {
+        "attempt": short(view.entry.episode.key),
+        "text": view.text,
+        "q": view.q,
+        "made_of": view.entry.episode.model_dump(mode="json"),
+        "shown_to": [_lesson_brief(episode) for episode in view.shown],
+        "alike": [_lesson_brief(episode) for episode in view.alike],
+    }
+
+
+def _lesson_brief(episode: Episode) -> dict[str, Any]:
+    found = episode.model_dump(mode="json", include={"persona", "tier", "reward", "prompt"})
+    return {"attempt": short(episode.key), "outcome": outcome(episode), **found}

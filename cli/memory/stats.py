@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...errors import InputError, MemoryStoreError
-from ...memory.configured import open_configured_store
+from ...memory.store import open_configured_store
 from ...text import one_line, plural
 from ..command import AsJson
-from ..output.printing import print_json, print_table, print_text
+from ..terminal.printing import print_json, print_table, print_text
 from .options import EmbedderName, Namespace, entries_of, outcome, say_empty, short
 
 if TYPE_CHECKING:
-    from ...memory.graph.kuzu import KuzuGraph
+    from ...memory.graph import KuzuGraph
     from ...memory.index.generation import Generation
     from ...memory.store import Store
 
@@ -95,7 +95,7 @@ def stats(
     as_json: AsJson = False,
 ) -> int:
     """Say how much is remembered, how it ended, and whether index and forgetting are whole."""
-    from ...memory.unfinished import find_unfinished
+    from ...memory.forgetting import find_unfinished
 
     with open_configured_store() as store:
         counts = _count(store, namespace)

@@ -10,12 +10,12 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from prefect_swarm.cli.options import NOT_HERE, flag_of
 from prefect_swarm.flows.options import SwarmOptions, TierOptions
-from prefect_swarm.output import Example, Output
+from prefect_swarm.plan.output import Example, Output
 from prefect_swarm.settings import SwarmSettings
-from prefect_swarm.settings.sources import PREFIX
-from prefect_swarm.step_settings import StepSettings
-from prefect_swarm.task_ir import Agent, Escalation, Step, TaskIR
-from prefect_swarm.toolsets.limits import ToolLimits
+from prefect_swarm.settings import PREFIX
+from prefect_swarm.plan.task_ir import StepSettings
+from prefect_swarm.plan.task_ir import Agent, Escalation, Step, TaskIR
+from prefect_swarm.toolsets.names import ToolLimits
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from tables import GENERATED, cell, table

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import Diagnostic, Finding, Stage, Subject
-from prefect_swarm.task_ir import OutputKind
+from prefect_swarm.plan.task_ir import OutputKind
 
 _PLACEHOLDER = re.compile(
     r"\bTODO\b|\bTBD\b|\bXXX\b|(?i:lorem ipsum)|\[(?i:insert|your|add|fill in)\b[^\]\n]*\]"

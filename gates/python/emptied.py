@@ -10,9 +10,9 @@ import ast
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ...expression import NOT_READ
+from ...plan.output import NOT_READ
+from .inspection import Function, is_code, is_fixture, last_name, module_level, read_tree
 from .layout import Layout, Placed
-from .statements import Function, is_code, is_fixture, last_name, module_level, read_tree
 
 __all__ = ["STUB", "emptied", "empty"]
 

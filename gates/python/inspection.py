@@ -1,23 +1,225 @@
-"""What a Python text says without being run: tests, names, what it imports. Pure."""
+"""What a Python text says without being run: statements, tests, examples, platforms. Pure."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import doctest
 import symtable
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
-from ...expression import NOT_READ, why_not_read
-from ..code.source import NO_CODE, says_nothing
-from ..result import Diagnostic
-from .doctests import Doctest, doctests
-from .elsewhere import elsewhere
-from .statements import find_tests, is_code, module_level
+from ...plan.output import NOT_READ, why_not_read
+from ..base import Diagnostic
+from ..source import NO_CODE, says_nothing
 
-__all__ = ["Facts", "Import", "read"]
+__all__ = [
+    "DOCTEST",
+    "Doctest",
+    "Facts",
+    "FoundTest",
+    "Function",
+    "Import",
+    "doctests",
+    "elsewhere",
+    "find_tests",
+    "is_code",
+    "is_fixture",
+    "last_name",
+    "module_level",
+    "read",
+    "read_tree",
+]
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+FoundTest = tuple[str, Sequence[ast.ClassDef | Function]]
+"""A test's name as pytest has it, and the classes that it is in, with the function last."""
+
+_HELPERS = frozenset(("fixture", "composite"))
+"""Decorators of what serves tests."""
+
+
+def read_tree(text: str) -> ast.Module | None:
+    """Return a text's tree, if it can be read."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text.encode())
+    except NOT_READ:
+        return None
+
+
+def module_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Go through all statements that run in the module's own scope, or in a class's."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.stmt):
+                yield from module_level([child])
+            elif isinstance(child, ast.ExceptHandler | ast.match_case):
+                yield from module_level(child.body)
+
+
+def is_code(node: ast.stmt) -> bool:
+    """Whether a statement defines a public function or class that isn't there for a test."""
+    if isinstance(node, ast.ClassDef):
+        return not node.name.startswith(("_", "Test")) and not _is_unittest(node)
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return not node.name.startswith(("_", "test_")) and not is_fixture(node)
+    return False
+
+
+def is_fixture(node: Function) -> bool:
+    """Whether a function serves tests: a fixture, or a strategy of values."""
+    return any(last_name(decorator) in _HELPERS for decorator in node.decorator_list)
+
+
+def last_name(node: ast.expr) -> str:
+    """Return the last part of what a name, or a call of it, says."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func)
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def find_tests(
+    body: Sequence[ast.stmt], within: Sequence[ast.ClassDef | Function] = ()
+) -> Iterator[FoundTest]:
+    """Go through a module's tests."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            if _is_unittest(node) or node.name.startswith("Test"):
+                yield from find_tests(node.body, (*within, node))
+        elif _is_test(node):
+            parts = (*within, node)
+            yield "::".join(part.name for part in parts), parts
+
+
+def _is_test(node: ast.stmt) -> TypeGuard[Function]:
+    function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    return function and node.name.startswith("test_") and not is_fixture(node)
+
+
+def _is_unittest(node: ast.ClassDef) -> bool:
+    return any(last_name(base).endswith("TestCase") for base in node.bases)
+
+
+DOCTEST = "doctest of "
+"""What the name of each begins with."""
+
+_Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Doctest(NamedTuple):
+    """A docstring with examples: its name as a test, the line it begins in, and its text."""
+
+    name: str
+    line: int
+    text: str
+
+
+def doctests(tree: ast.Module) -> tuple[Doctest, ...]:
+    """Find the docstrings with examples that are to be run, in the module and all it defines."""
+    found = {made.name: made for made in _doctests(tree, "")}
+    return tuple(found.values())
+
+
+def _doctests(node: _Documented, name: str) -> Iterator[Doctest]:
+    text = ast.get_docstring(node, clean=False)
+    if text is not None and _has_examples(text):
+        yield Doctest(f"{DOCTEST}{name or 'the module'}", node.body[0].lineno, text)
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        for child in node.body:
+            if isinstance(child, _Documented):
+                yield from _doctests(child, f"{name}.{child.name}".lstrip("."))
+
+
+def _has_examples(text: str) -> bool:
+    # What doctest can't read, such as a quoted mail, is no example.
+    with suppress(ValueError):
+        examples = doctest.DocTestParser().get_examples(text)
+        return any(not example.options.get(doctest.SKIP) for example in examples)
+    return False
+
+
+_MODULES = frozenset(("sys", "os", "platform"))
+_ATTRIBUTES = frozenset(
+    ("platform", "version_info", "implementation", "hexversion", "name", "system", "machine")
+) | frozenset(("release", "python_version", "python_implementation", "architecture"))
+_SKIPS = frozenset(("skip", "skipif", "skipIf", "skipUnless", "skipTest", "SkipTest"))
+
+
+def elsewhere(tree: ast.Module) -> Iterator[str]:
+    """Find the tests that are skipped by what `sys`, `os` or `platform` say of the machine.
+
+    The condition may be a decorator of theirs or of a class around them, a mark of one of their
+    parameters, the module's `pytestmark`, or an `if` in them; and it may have a name.
+    """
+    known = _names(tree)
+    whole = any(_assigns(node, "pytestmark") and _skips(node, known) for node in tree.body)
+    for name, parts in find_tests(tree.body):
+        *classes, function = parts
+        decorators = [mark for part in parts for mark in part.decorator_list]
+        marks = [node for kind in classes for node in kind.body if _assigns(node, "pytestmark")]
+        found = any(_skips(node, known) for node in (*decorators, *marks))
+        if whole or found or _skips_within(function, known):
+            yield name
+
+
+def _names(tree: ast.Module) -> frozenset[str]:
+    """Return the names that the module gives to such conditions, and to marks with them."""
+    known: set[str] = set()
+    for node in module_level(tree.body):
+        if isinstance(node, ast.ImportFrom) and node.module in _MODULES:
+            known |= {a.asname or a.name for a in node.names if a.name in _ATTRIBUTES}
+        elif isinstance(node, ast.Assign) and _asks(node.value, known):
+            known |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return frozenset(known)
+
+
+def _assigns(node: ast.stmt, name: str) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else ()
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+
+
+def _asks(node: ast.AST, known: Iterable[str]) -> bool:
+    """Whether something looks at the platform."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Attribute(value=ast.Name(id=module), attr=name):
+                if module in _MODULES and name in _ATTRIBUTES:
+                    return True
+            case ast.Name(id=name) if name in known:
+                return True
+            case _:
+                pass
+    return False
+
+
+def _skips(node: ast.AST, known: Iterable[str]) -> bool:
+    """Whether a decorator, or a list of marks, skips by the platform."""
+    if isinstance(node, ast.Name | ast.Attribute):
+        return isinstance(node, ast.Name) and node.id in known
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    if any(last_name(call) in _SKIPS and _asks(call, known) for call in calls):
+        return True
+    return any(isinstance(part, ast.Name) and part.id in known for part in ast.walk(node))
+
+
+def _skips_within(node: ast.ClassDef | Function, known: Iterable[str]) -> bool:
+    ifs = (part for part in ast.walk(node) if isinstance(part, ast.If))
+    return any(_asks(part.test, known) and _has_skip(part.body) for part in ifs)
+
+
+def _has_skip(body: Sequence[ast.stmt]) -> bool:
+    walked = (part for node in body for part in ast.walk(node))
+    return any(isinstance(part, ast.Call) and last_name(part) in _SKIPS for part in walked)
+
 
 _GIVEN = frozenset(dir(builtins)) | {"__file__", "__path__", "__builtins__", "__annotations__"}
 

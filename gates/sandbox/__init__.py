@@ -14,10 +14,10 @@ from functools import cache
 from typing import Literal
 
 from ...errors import SandboxError
-from . import ahead
+from . import spawn as ahead
+from .confinement import filter_for
+from .launched import Program, ProgramResult, SandboxLimits, refuse_files
 from .probe import strongest_backend
-from .program import Program, ProgramResult, SandboxLimits, refuse_files
-from .seccomp import filter_for
 from .spawn import SandboxBackend, run_on, use
 
 __all__ = [
@@ -28,11 +28,11 @@ __all__ = [
     "SandboxPolicy",
     "backend_kind",
     "current_policy",
-    "kept_ready",
+    "prestarted",
     "refuse_files",
     "remarks",
     "run",
-    "run_kept",
+    "run_prestarted",
 ]
 
 IsolatedKind = Literal["bubblewrap", "namespaces"]
@@ -58,8 +58,8 @@ async def run(
 
 
 @contextmanager
-def kept_ready(program: Program, limits: SandboxLimits) -> Generator[None]:
-    """Have a program wait in a strict sandbox, and another once that has been used (`run_kept`).
+def prestarted(program: Program, limits: SandboxLimits) -> Generator[None]:
+    """Have a program wait in a strict sandbox, and another once `run_prestarted` has used it.
 
     It must read its input before it does anything that needs a limit. `limits` are those of its
     start. Where there is no sandbox nothing waits. It is for this thread alone.
@@ -69,11 +69,11 @@ def kept_ready(program: Program, limits: SandboxLimits) -> Generator[None]:
     except SandboxError:
         yield
         return
-    with ahead.kept_ready(backend, program, limits):
+    with ahead.prestarted(backend, program, limits):
         yield
 
 
-async def run_kept(
+async def run_prestarted(
     program: Program, limits: SandboxLimits, stdin: bytes, within: SandboxLimits
 ) -> ProgramResult | None:
     """Run the program that waits, as `run` does, with this input; None if this one doesn't wait.

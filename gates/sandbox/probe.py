@@ -1,26 +1,247 @@
-"""Which sandbox backend works on this machine, found out by running a probe program in it."""
+"""Which sandbox backend works on this machine, and whether its bounds hold."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import os
+import platform
 import shutil
 import sys
 import threading
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import cast
 
 from ...errors import SandboxError
-from .bounds import broken_bounds, known_to_hold, note_that_they_hold
-from .delegation import delegated_group
-from .launched import LIMITS_HINT
-from .program import Program, SandboxLimits
-from .seccomp import filter_for
+from ...files import OWNER_ONLY, make_folder
+from .confinement import filter_for, find_visible_files
+from .launched import LIMITS_HINT, Program, SandboxLimits
 from .spawn import SandboxBackend, run_on
-from .visible_files import find_visible_files
 
-__all__ = ["candidates", "clear_probe_cache", "strongest_backend", "verify_backend"]
+__all__ = [
+    "broken_bounds",
+    "candidates",
+    "clear_probe_cache",
+    "delegated_group",
+    "known_to_hold",
+    "note_that_they_hold",
+    "strongest_backend",
+    "verify_backend",
+]
+
+
+_HERE = Path(__file__).parent
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+_MIB = 1 << 20
+# Where it is none of these the kernel's numbers are the common ones.
+_EXIT = {"x86_64": 60}.get(platform.machine(), 93)
+_LIMITS = SandboxLimits(
+    cpu_s=20,
+    wall_s=60,
+    memory_bytes=64 * _MIB,
+    address_bytes=1024 * _MIB,
+    processes=8,
+    open_files=600,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """A bound, a program that passes it, and the limit that is to end that."""
+
+    name: str
+    code: str
+    limits: SandboxLimits
+    exceeded: str = "memory"
+
+
+_BOUNDS = (
+    _Bound(
+        "the memory of a process whose first thread has ended",
+        f"""
+import ctypes, os, select, threading
+def take():
+    while ") Z " not in open(f"/proc/self/task/{{os.getpid()}}/stat").read():
+        pass
+    kept = bytearray(b"x" * {96 * _MIB})
+    select.select([], [], [], 10)
+    os._exit(0)
+threading.Thread(target=take).start()
+ctypes.CDLL(None).syscall({_EXIT}, 0)
+""",
+        _LIMITS,
+    ),
+    _Bound(
+        "the memory of sockets",
+        """
+import select, socket
+kept = []
+for _ in range(250):
+    for end in (pair := socket.socketpair()):
+        kept.append(end)
+        end.setblocking(False)
+        try:
+            while True:
+                end.send(bytes(1 << 16))
+        except OSError:
+            pass
+select.select([], [], [], 10)
+""",
+        _LIMITS,
+    ),
+    _Bound(
+        "the time of processes that are not waited for",
+        """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(400):
+    if os.fork() == 0:
+        while time.process_time() < 0.02:
+            pass
+        os._exit(0)
+    try:
+        os.wait()
+    except OSError:
+        pass
+""",
+        SandboxLimits(cpu_s=0.1, wall_s=60, processes=8),
+        "cpu",
+    ),
+)
+
+
+async def broken_bounds(backend: SandboxBackend) -> list[str]:
+    """Return the names of the bounds that this backend doesn't hold here."""
+    held = await asyncio.gather(*(_holds(backend, bound) for bound in _BOUNDS))
+    return [bound.name for bound, holds in zip(_BOUNDS, held, strict=True) if not holds]
+
+
+def known_to_hold(backend: SandboxBackend, notes: Path) -> bool:
+    """Whether they were found to hold since this machine was started: it takes a second to try."""
+    name = _name_of(backend)
+    return bool(name) and (notes / name).exists()
+
+
+def note_that_they_hold(backend: SandboxBackend, notes: Path) -> None:
+    """Leave a note for the next process, if that can be written."""
+    if name := _name_of(backend):
+        with suppress(OSError):
+            make_folder(notes)
+            (notes / name).touch(OWNER_ONLY)
+
+
+def _name_of(backend: SandboxBackend) -> str:
+    """Return a digest of all that decides whether they hold; "" if that isn't known."""
+    try:
+        boot = _BOOT.read_text()
+        code = [path.read_bytes() for path in sorted((_HERE / "launcher").glob("*.py"))]
+        tool = os.stat(backend.bubblewrap).st_mtime if backend.bubblewrap else 0
+    except OSError:
+        return ""
+    facts = (boot, platform.release(), os.geteuid(), backend, tool, _BOUNDS, filter_for())
+    return hashlib.sha256(repr(facts).encode() + b"".join(code)).hexdigest()[:32]
+
+
+async def _holds(backend: SandboxBackend, bound: _Bound) -> bool:
+    program = Program(("python", "-I", "-S", "-c", bound.code))
+    return (await run_on(backend, program, bound.limits)).exceeded == bound.exceeded
+
+
+# What a group has used of the processor the kernel says without a controller.
+_WANTED = frozenset({"memory", "pids"})
+_MARKS = ("user.delegate", "trusted.delegate")
+_OWN = "prefect-swarm-processes"
+
+
+def delegated_group(
+    memberships: Path = Path("/proc/self/cgroup"), mounts: Path = Path("/proc/self/mountinfo")
+) -> Path | None:
+    """Return the group below which the sandboxes can have theirs, with memory and pids bounded.
+
+    It is an ancestor of this process's own group, or that one: then its processes move into a
+    group of their own below it, since the kernel bounds no group beside processes.
+    """
+    own, top = _place(memberships, mounts)
+    if own is None or top is None:
+        return None
+    for folder in own.parents:
+        if not folder.is_relative_to(top):
+            break
+        if _is_ours(folder) and _has_controllers(folder):
+            return folder
+    if _is_ours(own) and _words(own / "cgroup.controllers") >= _WANTED and _make_room(own):
+        return own
+    return None
+
+
+def _place(memberships: Path, mounts: Path) -> tuple[Path | None, Path | None]:
+    """Return the folders of this process's group and of the uppermost that can be seen."""
+    with suppress(OSError, StopIteration, ValueError, IndexError):
+        lines = memberships.read_text().splitlines()
+        path = next(line[3:] for line in lines if line.startswith("0::"))
+        for line in mounts.read_text().splitlines():
+            before, _, after = line.partition(" - ")
+            root, point = before.split()[3:5]
+            if after.split()[0] == "cgroup2" and Path(path).is_relative_to(root):
+                return Path(point) / Path(path).relative_to(root), Path(point)
+    return None, None
+
+
+def _is_ours(folder: Path) -> bool:
+    files = (folder, folder / "cgroup.procs", folder / "cgroup.subtree_control")
+    if not all(os.access(file, os.W_OK) for file in files):
+        return False
+    # Root may write everywhere; what is its own to arrange carries systemd's mark, or is the
+    # uppermost group that a container sees, which the machine's own root doesn't look like.
+    return os.geteuid() != 0 or _is_marked(folder) or _is_containers(folder)
+
+
+def _is_marked(folder: Path) -> bool:
+    for mark in _MARKS:
+        with suppress(OSError):
+            if os.getxattr(folder, mark) == b"1":
+                return True
+    return False
+
+
+def _is_containers(folder: Path) -> bool:
+    return os.path.ismount(folder) and (folder / "cgroup.events").exists()
+
+
+def _has_controllers(folder: Path) -> bool:
+    control = folder / "cgroup.subtree_control"
+    if not _words(folder / "cgroup.controllers") >= _WANTED:
+        return False
+    if missing := _WANTED - _words(control):
+        with suppress(OSError):
+            control.write_text(" ".join(f"+{name}" for name in sorted(missing)))
+    return _words(control) >= _WANTED
+
+
+def _make_room(own: Path) -> bool:
+    """Move the processes of a group one down, and bound its groups from now on."""
+    below = own / _OWN
+    with suppress(OSError):
+        below.mkdir(exist_ok=True)
+        for _ in range(5):  # Others may start meanwhile.
+            for pid in _words(own / "cgroup.procs"):
+                with suppress(ProcessLookupError):
+                    (below / "cgroup.procs").write_text(pid)
+            if _has_controllers(own):
+                return True
+    return False
+
+
+def _words(file: Path) -> frozenset[str]:
+    with suppress(OSError):
+        return frozenset(file.read_text().split())
+    return frozenset()
+
 
 # CAP_SETGID, CAP_SETUID and CAP_SYS_ADMIN: enough to make a sandbox without a user namespace first.
 _ENOUGH = 1 << 6 | 1 << 7 | 1 << 21

@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import tempfile
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,21 +14,38 @@ from pathlib import Path
 from typing import cast
 
 from ...errors import InputError, SandboxError
-from ...neighbours import computing
-from .launched import LIMITS_HINT, Launched, launch
-from .launcher.wire import Allowance, BackendKind, Config, LauncherReport, pack, unpack_from
-from .program import Program, ProgramResult, SandboxLimits, refuse_files
-from .seccomp import filter_for
-from .visible_files import WORK, VisibleFiles, environment, find_visible_files, interpreter
+from ...openmp import computing
+from .confinement import (
+    WORK,
+    VisibleFiles,
+    environment,
+    filter_for,
+    find_visible_files,
+    interpreter,
+)
+from .launched import (
+    LIMITS_HINT,
+    Launched,
+    Program,
+    ProgramResult,
+    SandboxLimits,
+    launch,
+    refuse_files,
+)
+from .launcher.kernel import Allowance, BackendKind, Config, LauncherReport, pack, unpack_from
 
 __all__ = [
     "SandboxBackend",
     "StartedProgram",
+    "prestarted",
     "run_on",
     "start",
+    "start_next",
+    "take",
     "use",
     "waiting_config",
 ]
+
 
 # Who the program is to the machine where we are root: the user that owns nothing.
 _NOBODY = 65534
@@ -220,3 +238,84 @@ def _result(answer: bytes, output: _Output) -> ProgramResult:
         files=dict(zip(report["files"], blobs, strict=True)),
         kind=report["kind"],
     )
+
+
+# Each holds some 50 MB.
+_MOST = 2
+_lock = threading.Lock()
+_waiting: list[StartedProgram] = []
+
+
+@dataclass(slots=True)
+class _Wanted:
+    """What a thread wants to have ready, and who has asked for it."""
+
+    backend: SandboxBackend
+    program: Program
+    limits: SandboxLimits
+    users: int = 1
+    started: StartedProgram | None = None
+
+
+# The kernel ends a launcher with the thread that started it, so each thread has its own.
+_of_thread = threading.local()
+
+
+@contextmanager
+def prestarted(backend: SandboxBackend, program: Program, limits: SandboxLimits) -> Generator[None]:
+    """Start a program now, and another as soon as that has been used; at the end none waits."""
+    wanted = _wanted()
+    if wanted is None:
+        wanted = _of_thread.wanted = _Wanted(backend, program, limits)
+    else:
+        wanted.users += 1
+    start_next()
+    try:
+        yield
+    finally:
+        wanted.users -= 1
+        if wanted.users == 0:
+            _of_thread.wanted = None
+            if (left := _taken(wanted)) is not None:
+                left.launched.end_now()
+
+
+def take(backend: SandboxBackend, program: Program, limits: SandboxLimits) -> StartedProgram | None:
+    """Return the program that waits if it is this one, or None; it is the caller's from now on."""
+    wanted = _wanted()
+    if wanted is None or (found := _taken(wanted)) is None:
+        return None
+    # Packages may have been installed since, and the launcher may have been killed.
+    if found.launched.runs and found.config == waiting_config(backend, program, limits):
+        return found
+    found.launched.end_now()
+    return None
+
+
+def start_next() -> None:
+    """Start what this thread wants to have ready, if it isn't."""
+    wanted = _wanted()
+    if wanted is None or wanted.started is not None:
+        return
+    with _lock:
+        _waiting[:] = [started for started in _waiting if started.launched.runs]
+        if len(_waiting) >= _MOST:
+            return
+        try:
+            wanted.started = start(wanted.backend, wanted.program, wanted.limits)
+        except SandboxError:
+            return  # Whoever needs it hears of that.
+        _waiting.append(wanted.started)
+
+
+def _wanted() -> _Wanted | None:
+    found: _Wanted | None = getattr(_of_thread, "wanted", None)
+    return found
+
+
+def _taken(wanted: _Wanted) -> StartedProgram | None:
+    found, wanted.started = wanted.started, None
+    if found is not None:
+        with _lock:
+            _waiting[:] = [started for started in _waiting if started is not found]
+    return found

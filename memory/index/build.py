@@ -9,7 +9,7 @@ from ...errors import MemoryStoreError
 
 if TYPE_CHECKING:
     from ..store import Store
-    from .consolidate import Consolidation
+    from .generation_store import Consolidation
 
 __all__ = ["build_index"]
 

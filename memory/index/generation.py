@@ -15,13 +15,13 @@ from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
+from ...data_types import Frozen
 from ...errors import MemoryStoreError
-from ...frozen import Frozen
 from ...text import count_in
 from ...untrusted.folder import UntrustedFolder, read_file
 from ...untrusted.opening import open_plain, opened_folder, parts_of
 from ..episode import LogEntry
-from ..graph.kuzu import KuzuGraph
+from ..graph import KuzuGraph
 from ..protocols import EpisodeLog
 from .faiss import FaissIndex
 

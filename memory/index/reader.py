@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MemoryStoreError
-from ..embedding.stored_vectors import group_by_namespace, prompt_vectors
-from ..graph.kuzu import KuzuGraph
+from ..embedding import group_by_namespace, prompt_vectors
+from ..graph import KuzuGraph
 from ..protocols import Embedder, EpisodeLog, Match, Vectors
-from .faiss import FaissIndex
+from .faiss import FaissIndex, search_tail, top_matches
 from .generation import Damage, Generation, Pointer, open_generation, read_pointer, void_reason
-from .similarity import search_tail, top_matches
 
 __all__ = ["IndexStatus", "Reader", "Tail"]
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from ...errors import MemoryStoreError
-from .per_thread import PerThread
+from .rows import PerThread
 
 try:
     import psycopg

@@ -14,11 +14,10 @@ from pathlib import Path
 
 from ...errors import InputError
 from .check import check_pattern, table
-from .generating.corpus import read_corpus
-from .generating.draw import seeded_random
-from .generating.expand import expand
-from .noise.apply import add_noise
-from .parsing.pattern import Pattern
+from .expand import expand, seeded_random
+from .generate import read_corpus
+from .noise import add_noise
+from .pattern import Pattern
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from .generating.draw import seeded_random
-from .generating.expand import Expansion, MisfitError, draw
-from .parsing.pattern import Pattern
+from .expand import Expansion, MisfitError, draw, seeded_random
+from .pattern import Pattern
 
 __all__ = ["PatternFinding", "check_pattern", "depth", "table", "width"]
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...openmp import sleeping_threads
-from .config import Practice, TrainConfig, TrainingReport, TrainResult
-from .extra import require_extra
+from .config import Practice, TrainConfig, TrainingReport, TrainResult, require_extra
 
 __all__ = [
     "Practice",
@@ -64,7 +63,7 @@ def train(
     if not pairs:
         raise InputError("There is no example to train with.", "Give at least one pair.")
     with sleeping_threads():
-        from .begin import run
+        from .loop import run
 
     return run(
         pairs,
@@ -91,7 +90,7 @@ def training_device(config: TrainConfig) -> str:
     """
     require_extra()
     with sleeping_threads():
-        from .device import device_of
+        from .learner import device_of
 
     return str(device_of(config))
 
@@ -110,7 +109,7 @@ def average_adapters(checkpoint: Path, start: Path, *, base: Path) -> Path:
     """
     require_extra()
     with sleeping_threads():
-        from .gguf_export import keep_mean
+        from .checkpoints import keep_mean
 
     return keep_mean(checkpoint, start, base)
 
@@ -125,7 +124,7 @@ def export(checkpoint: Path, target: Path, *, name: str = "Prefect Swarm orchest
     """
     require_extra()
     with sleeping_threads():
-        from .gguf_export import write_gguf
+        from .checkpoints import write_gguf
 
     write_gguf(checkpoint, target, name)
     return target

@@ -7,14 +7,22 @@ examples' tokens attend to, and so saves an eighth of the work.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import takewhile
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
-__all__ = ["Batch", "TokenizedExample", "batches", "pack"]
+from ...errors import InputError, ModelError
+from ...models.llama.api import EngineConfig
+from ...models.llama.chat import ChatTemplate, to_chat
+from ...models.llama.gguf import check_model_file
+from ...models.llama.native import Native
+from ...tasks.planner.adapter_planner import trained_messages
+
+__all__ = ["Batch", "TokenizedExample", "batches", "encode", "pack", "pieces"]
 
 
 @dataclass(frozen=True)
@@ -122,3 +130,44 @@ def _common(prompts: Sequence[tuple[int, ...]]) -> int:
     most = min(map(len, prompts)) - 1
     same = takewhile(lambda n: len({prompt[n] for prompt in prompts}) == 1, range(most))
     return sum(1 for _ in same)
+
+
+def encode(pairs: Iterable[tuple[str, str]], base: Path) -> list[TokenizedExample]:
+    """Turn (objective, plan) pairs into tokens.
+
+    Raises:
+        ModelError: The model file can't be loaded or has no chat template.
+        InputError: A plan's first token would melt into the prompt's last.
+    """
+    native = Native(check_model_file(base), EngineConfig(n_ctx=64, n_slots=1))
+    try:
+        if (source := native.chat_template) is None:
+            raise ModelError(
+                f"The model file {base} has no chat template.", "Give a model tuned for chat."
+            )
+        template = ChatTemplate(source, bos=native.bos, eos=native.eos)
+        return [_encode(objective, plan, native, template) for objective, plan in pairs]
+    finally:
+        native.close()
+
+
+def pieces(base: Path) -> tuple[bytes, ...]:
+    """The bytes of every token, by its number; none for a special one.
+
+    Raises:
+        ModelError: The model file can't be loaded.
+    """
+    native = Native(check_model_file(base), EngineConfig(n_ctx=64, n_slots=1))
+    try:
+        return tuple(native.piece(token) for token in range(native.n_vocab))
+    finally:
+        native.close()
+
+
+def _encode(objective: str, plan: str, native: Native, template: ChatTemplate) -> TokenizedExample:
+    text = template.render(to_chat(trained_messages(objective)))
+    prompt = native.tokenize(text)
+    whole = native.tokenize(text + plan + native.eos)
+    if whole[: len(prompt)] != prompt:
+        raise InputError(f"The plan begins as no token does: {plan[:40]!r}.", "Write `1. Name: …`.")
+    return TokenizedExample(tuple(prompt), tuple(whole[len(prompt) :]))

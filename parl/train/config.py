@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
 from ...errors import InputError
+from ...host.system import require_llama_cpp
 
-__all__ = ["Practice", "TrainConfig", "TrainResult", "TrainingReport"]
+__all__ = ["Practice", "TrainConfig", "TrainResult", "TrainingReport", "require_extra"]
 
 
 @dataclass(frozen=True)
@@ -163,3 +165,20 @@ def _check(
         bounds += [f"more than {above}"] if above > -math.inf else []
         bounds += [f"at most {most}"] if most < math.inf else []
         raise InputError(f"{name} is {value}.", f"Give {' and '.join(bounds)}.")
+
+
+_NEEDED = ("torch", "gguf")
+
+
+def require_extra() -> None:
+    """Say what of the extras `train` and `local` is missing, before an import fails somewhere deep.
+
+    Raises:
+        InputError: Something is.
+    """
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        raise InputError(
+            f"Training needs {' and '.join(missing)}, which is not installed.",
+            "Run: pip install 'prefect-swarm[train]'",
+        )
+    require_llama_cpp()

@@ -1,27 +1,96 @@
-"""The training loop: seeded, limited by steps or minutes, resumable."""
+"""A run from pairs and a model file: what is learnt from, and what learns."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ...blocks.llama.api import usable_cores
 from ...errors import InputError
+from ...models.llama.api import usable_cores
+from ...tasks.planner.line_format import read_lines
+from .base import Base, load_base
+from .batches import encode, pieces
 from .checkpoints import Folder, Origin, TrainingProgress, save_adapter
-from .config import TrainConfig, TrainingReport, TrainResult
-from .learner import Learner
-from .lessons import Course, TrainingLesson
-from .network.base import Base
-from .schedule import ended, rate
+from .config import Practice, TrainConfig, TrainingReport, TrainResult
+from .learner import Learner, device_of, keep_memory, new_learner
+from .practice import Course, PracticeCourse, SupervisedCourse, Task, TrainingLesson
 
-__all__ = ["Since", "TrainingRun"]
+__all__ = ["Since", "TrainingRun", "ended", "line", "progress_printer", "rate", "run"]
+
+
+@contextmanager
+def progress_printer(
+    config: TrainConfig, console: Console | None = None
+) -> Generator[Callable[[TrainingReport], None]]:
+    """Give the function that shows each report."""
+    console = console or Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        yield lambda report: console.print(line(report), soft_wrap=True)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("Reading the base model", total=1.0)
+
+        def show(report: TrainingReport) -> None:
+            if report.dev_loss is not None:
+                console.print(line(report), soft_wrap=True)
+            bar.update(task, description=line(report), completed=_share(config, report))
+
+        yield show
+
+
+def line(report: TrainingReport) -> str:
+    """Say a report in one line."""
+    dev = "" if report.dev_loss is None else f"  dev {report.dev_loss:.4f}"
+    return (
+        f"step {report.step:>5}  loss {report.loss:.4f}{dev}  lr {report.lr:.1e}  "
+        f"{report.tokens_s:4.0f} tokens/s  {report.elapsed_s / 60:.1f} min"
+    )
+
+
+def _share(config: TrainConfig, report: TrainingReport) -> float:
+    by_steps = report.step / config.steps if config.steps else 0.0
+    by_time = report.elapsed_s / (config.minutes * 60) if config.minutes else 0.0
+    return min(1.0, max(by_steps, by_time))
+
+
+def ended(config: TrainConfig, progress: TrainingProgress) -> str | None:
+    """What ends the run now, if anything."""
+    if config.steps is not None and progress.step >= config.steps:
+        return f"{config.steps} steps are done"
+    if config.minutes is not None and progress.elapsed_s >= config.minutes * 60:
+        return f"{config.minutes:g} minutes are over"
+    if config.patience is not None and _since_best(progress) >= config.patience:
+        return f"{config.patience} evaluations were no better than step {progress.best}"
+    return None
+
+
+def rate(config: TrainConfig, progress: TrainingProgress) -> float:
+    """Learning rate of the next step: it rises, then falls, both in a straight line."""
+    # Half a step more, so that neither the first nor the last step is idle.
+    share = (progress.step + 0.5) / config.steps if config.steps else 0.0
+    if config.minutes is not None:
+        share = max(share, progress.elapsed_s / (config.minutes * 60))
+    if share < config.warmup:
+        # A run limited by time begins at 0 seconds.
+        return config.lr * max(share / config.warmup, 0.05)
+    left = (1 - min(share, 1.0)) / (1 - config.warmup) if config.warmup < 1 else 1.0
+    return config.lr * (config.final_lr + (1 - config.final_lr) * left)
+
+
+def _since_best(progress: TrainingProgress) -> int:
+    best = progress.best
+    return sum(1 for step in progress.dev_losses if best is not None and step > best)
 
 
 class TrainingRun:
@@ -173,3 +242,48 @@ class Since:
     def tokens_s(self) -> float:
         """Tokens of examples per second."""
         return self.tokens / self.seconds if self.seconds else 0.0
+
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def run(
+    pairs: Pairs,
+    development: Pairs,
+    config: TrainConfig,
+    folder: Path,
+    base: Path,
+    show: Callable[[TrainingReport], None],
+    *,
+    start: Path | None,
+    practice: Practice | None,
+    resume: bool,
+) -> TrainResult:
+    """Train from pairs; see `parl.train.train`."""
+    keep_memory()
+    loaded = load_base(base, device_of(config))
+    learner = new_learner(loaded, config, start)
+    course: Course = (
+        SupervisedCourse(encode(pairs, base), encode(development, base), config, learner)
+        if practice is None
+        else _practised(pairs, development, config, practice, base, learner)
+    )
+    return TrainingRun(course, learner, config, folder, loaded, show).train(resume=resume)
+
+
+def _practised(
+    pairs: Pairs,
+    development: Pairs,
+    config: TrainConfig,
+    practice: Practice,
+    base: Path,
+    learner: Learner,
+) -> PracticeCourse:
+    def tasks(pairs: Pairs) -> list[Task]:
+        examples = zip(pairs, encode(pairs, base), strict=True)
+        return [
+            Task(objective, read_lines(plan, objective), example)
+            for (objective, plan), example in examples
+        ]
+
+    return PracticeCourse(tasks(pairs), tasks(development), config, practice, learner, pieces(base))

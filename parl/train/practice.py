@@ -5,21 +5,65 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from ...errors import InputError
-from ...task_ir import TaskIR
-from ..reward import GRAPH_REWARD, reward
-from .batches import Batch, TokenizedExample, pack
+from ...plan.task_ir import TaskIR
+from ..agreement import GRAPH_REWARD, reward
+from .batches import Batch, TokenizedExample, batches, pack
 from .checkpoints import TrainingProgress
 from .config import Practice, TrainConfig
 from .learner import Learner
-from .lessons import TrainingLesson
-from .network.sampler import Writer
+from .model import Writer
 
-__all__ = ["PracticeCourse", "PracticePlan", "Task", "advantages"]
+__all__ = [
+    "Course",
+    "PracticeCourse",
+    "PracticePlan",
+    "SupervisedCourse",
+    "Task",
+    "TrainingLesson",
+    "advantages",
+]
+
+
+@dataclass(frozen=True)
+class TrainingLesson:
+    """What one step of the optimiser learns from.
+
+    Attributes:
+        parts: Batches, computed one after the other, and what each of their targets' losses is
+            multiplied by; None for one part of the whole.
+        loss: What reports say of it; None says the loss of the batches.
+    """
+
+    parts: Sequence[tuple[Batch, Tensor | None]]
+    loss: float | None = None
+
+
+class Course(Protocol):
+    """Gives lessons, in an order that a seed decides, and examines."""
+
+    @property
+    def data(self) -> str:
+        """All that is learnt from, as text that tells it from other data."""
+        ...
+
+    @property
+    def report_every(self) -> int:
+        """Steps between two reports."""
+        ...
+
+    def lesson(self, progress: TrainingProgress) -> TrainingLesson:
+        """The next lesson; counts it in `progress`, whose epoch and batch say which it is."""
+        ...
+
+    def dev_loss(self) -> float | None:
+        """The loss on what isn't learnt from; None where there is nothing."""
+        ...
 
 
 _ROWS = 256
@@ -191,3 +235,53 @@ def advantages(rewards: Sequence[float]) -> list[tuple[int, float]]:
     mean = sum(rewards[number] for number in ends) / max(1, len(ends))
     found = ((number, rewards[number] - mean) for number in ends)
     return [(number, advantage) for number, advantage in found if abs(advantage) > _ALIKE]
+
+
+class SupervisedCourse:
+    """Deals all examples into batches, epoch after epoch; a `Course`."""
+
+    report_every = 10
+
+    def __init__(
+        self,
+        examples: Sequence[TokenizedExample],
+        unseen: Sequence[TokenizedExample],
+        config: TrainConfig,
+        learner: Learner,
+    ) -> None:
+        self._examples = examples
+        self._config = config
+        self._learner = learner
+        by_length = sorted(unseen, key=len)
+        self._unseen = [pack(some) for some in batches(by_length, config.batch_tokens, None)]
+        self._dealt: list[list[TokenizedExample]] = []
+
+    @property
+    def data(self) -> str:
+        """Every example's tokens."""
+        return repr([(example.prompt, example.plan) for example in self._examples])
+
+    def lesson(self, progress: TrainingProgress) -> TrainingLesson:
+        """The next batch."""
+        if not self._dealt or progress.batch == len(self._dealt):
+            if self._dealt:
+                progress.epoch, progress.batch = progress.epoch + 1, 0
+            seed = self._config.seed * 1_000_003 + progress.epoch
+            self._dealt = list(batches(self._examples, self._config.batch_tokens, seed))
+            # A resumed epoch may have been seen whole.
+            if progress.batch == len(self._dealt):
+                return self.lesson(progress)
+        progress.batch += 1
+        return TrainingLesson([(pack(self._dealt[progress.batch - 1]), None)])
+
+    def dev_loss(self) -> float | None:
+        """Mean loss of a token."""
+        if not self._unseen:
+            return None
+        model, adapter = self._learner.model, self._learner.adapter
+        with torch.no_grad():
+            sums = [
+                float(model.loss(example, adapter)) * len(example.targets)
+                for example in self._unseen
+            ]
+        return sum(sums) / sum(len(example.targets) for example in self._unseen)

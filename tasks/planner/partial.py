@@ -7,10 +7,10 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from ...blocks.answers.lenient_json import JsonProblem, read_json
-from ...blocks.answers.shaped import normal_name
 from ...errors import PlanError
-from ...task_ir import PlanRules, TaskIR
+from ...models.answers.lenient_json import JsonProblem, read_json
+from ...models.answers.shapes import normal_name
+from ...plan.task_ir import PlanRules, TaskIR
 from ...text import without_surrogates
 from .written import PlannedTask, Subagent, WrittenPlan, plan_data, whole_plan_schema
 

@@ -15,23 +15,50 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.models import Model
 
-from ...blocks.llama.adapter import file_hash
-from ...blocks.models import planner_adapter_of, resolve_model
-from ...blocks.preflight import refusal
-from ...blocks.profiles import profile_of
+from ...data_types import Frozen
 from ...errors import NoPlanError
-from ...frozen import Frozen
 from ...gates import gates
-from ...result import Planning
-from ...task_ir import PlanRules, StoredPlan, TierName
+from ...models.llama.gguf import file_hash
+from ...models.remote import AgentModel
+from ...models.resolve import local_model, planner_adapter_of, profile_of, refusal, resolve_model
+from ...plan.task_ir import PlanRules, StoredPlan, TierName
+from ...store.result import Planning
 from ..task_runs import plan_span, tag_task_run
-from .context.facts import PlanningFacts
-from .context.text import FactsText, facts_text, notes_text, room_for
-from .given_inputs import InputNote
-from .planner import planner_for, reads_facts
-from .protocol import PlanContext, PlanDraft, Planner
+from .adapter_planner import AdapterPlanner
+from .conversation import PlanContext, PlanDraft, Planner
+from .facts import InputNote, PlanningFacts
+from .facts_text import FactsText, facts_text, notes_text, room_for
+from .structured import GrammarPlanner, StructuredPlanner
 
-__all__ = ["PlanRequest", "Planned", "decompose", "plan_objective"]
+__all__ = ["PlanRequest", "Planned", "decompose", "plan_objective", "planner_for", "reads_facts"]
+
+
+def planner_for(model: Model, *, adapter: bool = True) -> Planner:
+    """Return the planner of a model.
+
+    Args:
+        model: A model file plans under a grammar, with its adapter in lines; any other model gives
+            structured output.
+        adapter: Whether the planner's adapter of a model file is applied, if it has one.
+
+    Raises:
+        ModelError: The shipped adapter is damaged.
+    """
+    local = local_model(model)
+    if local is None:
+        return StructuredPlanner(model)
+    if isinstance(model, AgentModel):
+        model = model.wrapped
+    path = local.planner_adapter if adapter else None
+    return AdapterPlanner(model, path) if path is not None else GrammarPlanner(model, local)
+
+
+def reads_facts(planner: Planner) -> bool:
+    """Return whether a planner reads what the swarm has and has seen.
+
+    The adapter's doesn't: its prompt is the one that it was trained on, word for word.
+    """
+    return not isinstance(planner, AdapterPlanner)
 
 
 class PlanRequest(Frozen):

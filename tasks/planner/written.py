@@ -12,16 +12,15 @@ from pydantic import BaseModel, Field, ValidationError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_core import ErrorDetails
 
-from ...blocks.answers.arguments import offered_name
-from ...blocks.answers.call_text import read_call_text
-from ...blocks.answers.lenient_json import JsonProblem, read_json
-from ...blocks.answers.reasoning import split_reasoning
-from ...blocks.answers.shaped import Shaped, normal_name, shaped
 from ...errors import PlanError
-from ...output import Form, OutputKind
-from ...task_ir import PlanRules, TaskIR, Tier, final_step, parse_plan
+from ...models.answers.call_text import read_call_text
+from ...models.answers.lenient_json import JsonProblem, read_json
+from ...models.answers.reasoning import split_reasoning
+from ...models.answers.shapes import Shaped, normal_name, offered_name, shaped
+from ...plan.output import Form, OutputKind
+from ...plan.task_ir import PlanRules, TaskIR, Tier, final_step, parse_plan
 from ...text import without_surrogates
-from ..subagent.extraction import extract
+from ..subagent.answer import extract
 
 __all__ = [
     "PLAN_TOOL",

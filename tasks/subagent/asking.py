@@ -1,8 +1,9 @@
-"""Ask a model what a request says, and say in our own errors what a provider answers instead."""
+"""Requests that were made before their attempt began: its task run takes the answer from here."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import asyncio
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
 from pydantic_ai.direct import model_request
@@ -24,11 +25,6 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model
 
-from ...blocks.answers.provider_errors import words_of
-from ...blocks.limiter.faults import fault_of
-from ...blocks.local import local_model
-from ...blocks.preflight import refusal
-from ...blocks.traced import tracing_of
 from ...errors import (
     ContextTooSmallError,
     EmptyOutputError,
@@ -36,11 +32,53 @@ from ...errors import (
     SwarmError,
     UnavailableError,
 )
-from .answer_checks import GO_ON
-from .request import SubagentRequest, prompt_of
+from ...metrics.clock import Stretch
+from ...models.answers.provider_errors import words_of
+from ...models.limiter import fault_of
+from ...models.remote import tracing_of
+from ...models.resolve import local_model, refusal
+from .answer import GO_ON
+from .request import SubagentRequest, SubagentResult, prompt_of
 from .request_settings import settings_of
 
-__all__ = ["ask", "own_errors"]
+__all__ = [
+    "answer_prestarted",
+    "ask",
+    "drop_prestarted",
+    "offer_prestarted",
+    "own_errors",
+    "queue_s_of",
+    "waits_of",
+]
+
+
+_answers: dict[tuple[str, str], asyncio.Future[SubagentResult]] = {}
+"""Answers, finished or under way, by flow run and what is asked. `flows/ahead/` puts them in; task
+runs find them here, since what is under way can't be among a task run's parameters."""
+
+
+def offer_prestarted(request: SubagentRequest, answer: asyncio.Future[SubagentResult]) -> None:
+    """Let the task run of an equal request take this answer."""
+    _answers[_name(request)] = answer
+
+
+def drop_prestarted(request: SubagentRequest) -> None:
+    """Let no task run take it any more."""
+    _answers.pop(_name(request), None)
+
+
+async def answer_prestarted(request: SubagentRequest) -> SubagentResult | None:
+    """Return what the request was answered ahead of its plan; None if it wasn't made then.
+
+    Whoever cancels this cancels the request.
+    """
+    answer = _answers.get(_name(request))
+    return None if answer is None else await answer
+
+
+def _name(request: SubagentRequest) -> tuple[str, str]:
+    return request.run, request.content_hash()
+
 
 _REJECTED = (ModelRequestRejectedError, ModelHTTPError)
 
@@ -126,3 +164,46 @@ def _translated(model: Model, request: SubagentRequest, error: Exception) -> Swa
                 f"{model.model_name} gave {request.step} no usable answer: {error}",
                 "Ask differently, or use another model.",
             )
+
+
+_LEAST_S = 0.001
+"""A shorter wait is none that anybody would look for."""
+
+
+def queue_s_of(messages: Iterable[ModelMessage], since: float) -> float:
+    """Return the seconds that requests waited for a local model's turn.
+
+    Args:
+        messages: A conversation; what an earlier process was answered doesn't count.
+        since: When the attempt began, in seconds since the Unix epoch.
+    """
+    return sum(seconds for _, seconds in _turns(messages, since))
+
+
+def waits_of(
+    messages: Iterable[ModelMessage], providers: Sequence[tuple[float, float]], since: float
+) -> tuple[Stretch, ...]:
+    """Return an attempt's waits, without those too short to matter.
+
+    Args:
+        messages: Its conversation.
+        providers: Begin and end of its waits for providers.
+        since: When it began.
+    """
+    waits = [
+        *(Stretch(kind="provider", started_at=begin, ended_at=end) for begin, end in providers),
+        *(
+            Stretch(kind="slot", started_at=asked_at, ended_at=asked_at + seconds)
+            for asked_at, seconds in _turns(messages, since)
+        ),
+    ]
+    return tuple(wait for wait in waits if wait.seconds >= _LEAST_S)
+
+
+def _turns(messages: Iterable[ModelMessage], since: float) -> Iterable[tuple[float, float]]:
+    """Yield when each request was asked, and how long it waited."""
+    for message in messages:
+        details = (isinstance(message, ModelResponse) and message.provider_details) or {}
+        asked_at = float(details.get("asked_at") or since)
+        if asked_at >= since and (seconds := float(details.get("queue_s") or 0.0)) > 0:
+            yield asked_at, seconds

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from ...data_types import Frozen
 from ...errors import Category, UnavailableError
-from ...frozen import Frozen
-from ...measures.stretch import Stretch
-from ...output import OutputKind, StepOutput
+from ...metrics.clock import Stretch
+from ...plan.output import OutputKind, StepOutput
+from ...plan.task_ir import TierName
 from ...quoting import PromptPart, Quote, called, with_quotes
-from ...result import LeftOut, ToolCall, Usage
-from ...task_ir import TierName
+from ...store.result import Omission, ToolCall, Usage
 from ...text import BYTES_PER_TOKEN, tokens_of
 
 __all__ = [
@@ -140,7 +140,7 @@ class SubagentRequest(CallLimits):
     priority: float = Field(
         default=0.0, description="The length of the path that remains from its step."
     )
-    summarised: tuple[LeftOut, ...] = Field(
+    summarised: tuple[Omission, ...] = Field(
         default=(), description="The upstream texts that are summaries."
     )
     lesson: str = Field(default="", description="What earlier steps like it have shown, quoted.")
@@ -193,7 +193,7 @@ class SubagentResult(Frozen):
     category: Category | None = None
     error: str = ""
     tokens_saved: int = Field(default=0, description="What it may have gone on to write.")
-    left_out: tuple[LeftOut, ...] = Field(default=(), description="Of what it was to read.")
+    left_out: tuple[Omission, ...] = Field(default=(), description="Of what it was to read.")
     timeout_s: float | None = Field(default=None, description="The limit it ran under.")
     calls: tuple[ToolCall, ...] = Field(default=(), description="Of tools.")
 
@@ -240,7 +240,7 @@ def prompt_of(request: SubagentRequest) -> str:
     return "\n\n".join(with_quotes([*readings, *_work(request)]))
 
 
-def left_out_of(request: SubagentRequest, *, marked: bool = True) -> tuple[LeftOut, ...]:
+def left_out_of(request: SubagentRequest, *, marked: bool = True) -> tuple[Omission, ...]:
     """Return what the prompt has no room for.
 
     Args:
@@ -271,7 +271,7 @@ def _work(request: SubagentRequest) -> list[PromptPart]:
 
 def _readings(
     given: Sequence[StepOutput], limit: int | None, *, marked: bool
-) -> tuple[list[Quote], tuple[LeftOut, ...]]:
+) -> tuple[list[Quote], tuple[Omission, ...]]:
     labels = [_label(text) for text in given]
     if limit is None:
         return [_quote(text.text, label) for text, label in zip(given, labels, strict=True)], ()
@@ -287,7 +287,7 @@ def _readings(
         for text, share in zip(given, shares(tokens, room), strict=True)
     ]
     left_out = tuple(
-        LeftOut(name=text.name, tokens=of - tokens_of(kept), of=of)
+        Omission(name=text.name, tokens=of - tokens_of(kept), of=of)
         for text, kept, of in zip(given, texts, tokens, strict=True)
         if kept != text.text
     )

@@ -9,9 +9,9 @@ from typing import cast
 
 from pydantic_ai.settings import ThinkingLevel
 
-from ...blocks.llama.model import LlamaCppSettings
-from ...task_ir import Form, Output
-from .answer_checks import watch
+from ...models.llama.asking import LlamaCppSettings
+from ...plan.output import Form, Output
+from .answer import watch
 from .request import SubagentRequest
 
 __all__ = ["form_grammar", "output_requirements", "settings_of"]

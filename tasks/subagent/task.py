@@ -14,11 +14,6 @@ from prefect.transactions import get_transaction
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.models import Model
 
-from ...blocks.answers.call_objects import calls_in_json
-from ...blocks.answers.notes import REASONED, UNMADE_CALL, note
-from ...blocks.limiter.waiting import Timer, timed
-from ...blocks.local import local_model
-from ...blocks.models import resolve_model
 from ...errors import (
     ApprovalNeededError,
     Category,
@@ -31,23 +26,23 @@ from ...errors import (
     UnavailableError,
     UnmadeCallError,
 )
-from ...measures.clock import run_time
+from ...metrics.clock import run_time
+from ...models.answers.call_text import calls_in_json
+from ...models.answers.usage import REASONED, UNMADE_CALL, note
+from ...models.provider_waits import Timer, timed
+from ...models.resolve import local_model, resolve_model
 from ...quoting import uncopied
-from ...result import Usage
-from ...runs import RunFolder
+from ...store.folder import RunFolder
+from ...store.result import Usage
 from ...text import visible
-from ...toolsets.calling.pictures import bare
+from ...toolsets.pictures import bare
 from ..race import run_in_race
-from ..task_runs import agent_span, failed_result, note_answer, tag_task_run
-from ..usage import usage_of
-from .answer_checks import joined, refuses, resume_point
-from .answered_ahead import answer_ahead
-from .asking import ask, own_errors
-from .extraction import extract
+from ..task_runs import agent_span, failed_result, note_answer, tag_task_run, usage_of
+from .answer import extract, joined, refuses, resume_point
+from .asking import answer_prestarted, ask, own_errors, queue_s_of, waits_of
 from .request import SubagentRequest, SubagentResult, UnansweredError, left_out_of, prompt_of
 from .request_settings import settings_of
 from .tool_loop import ToolLoop, current_budget
-from .waits import queue_s_of, waits_of
 
 __all__ = ["WAITING", "answer", "subagent"]
 
@@ -95,7 +90,7 @@ async def subagent(request: dict[str, Any], name: str) -> Any:  # noqa: ARG001 -
 
 
 async def _answer(request: SubagentRequest) -> SubagentResult:
-    return await answer_ahead(request) or await answer(request)
+    return await answer_prestarted(request) or await answer(request)
 
 
 def _keep_nothing() -> None:

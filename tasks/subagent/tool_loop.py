@@ -17,21 +17,19 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.usage import UsageLimits
 
-from ...blocks.answers.call_ids import WithOwnIds
-from ...blocks.profiles import takes_pictures
 from ...errors import EmptyOutputError
-from ...result import ToolCall, Usage
-from ...runs import RunFolder
-from ...toolsets.calling.journaled import JournaledCalls
-from ...toolsets.calling.offered import AttemptTools
-from ...toolsets.calling.pictures import pictures_in, text_of
-from ...toolsets.calling.verdict import AttemptRules, repeats
-from ...toolsets.catalogue import Catalogue, catalogue_of
+from ...models.answers.call_ids import WithOwnIds
+from ...models.resolve import takes_pictures
+from ...store.folder import RunFolder
+from ...store.result import ToolCall, Usage
+from ...toolsets.calls import JournaledCalls
+from ...toolsets.catalogue import Catalogue, ToolsetUse, catalogue_of, is_acting
 from ...toolsets.journal import CallJournal
-from ...toolsets.marks import is_acting
-from ...toolsets.source import ToolsetUse
+from ...toolsets.offered import AttemptTools
+from ...toolsets.pictures import pictures_in, text_of
+from ...toolsets.policy import AttemptRules, repeats
 from ...tracing import request_tracing
-from ..usage import usage_of
+from ..task_runs import usage_of
 from .request import SubagentRequest, prompt_of, tokens_of
 
 __all__ = ["AttemptBudget", "ToolLoop", "allowed", "current_budget"]

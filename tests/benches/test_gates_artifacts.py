@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm.blocks.llama import EngineConfig, close_engines
 from prefect_swarm.gates import (
     Subject,
     build_pipeline,
@@ -17,6 +16,8 @@ from prefect_swarm.gates import (
     run_pipeline,
     select_gates,
 )
+from prefect_swarm.models.llama.api import EngineConfig
+from prefect_swarm.models.llama.engine import close_engines
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 

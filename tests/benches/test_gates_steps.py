@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.gates import Subject, build_pipeline, check, run_pipeline, select_gates
+from prefect_swarm.gates import (
+    Subject,
+    build_pipeline,
+    check,
+    run_pipeline,
+    select_gates,
+)
 
 GATES = Path(__file__).parents[2] / "benches" / "gates"
 ANSWERS = Path(__file__).with_name("gates_answers.jsonl")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.planner.adapter.repair import RULES
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.tasks.planner.line_format import RULES
 
 PLANNING = Path(__file__).parents[2] / "benches" / "planning"
 ODE = "Write an ode to the harbour of Split"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.line_format import read_lines
 
 PLANNING = Path(__file__).parents[2] / "benches" / "planning"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from prefect_swarm.result import SwarmResult
+from prefect_swarm.store.result import SwarmResult
 
 from .conftest import COMMAND, EXAMPLES
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect_swarm.blocks.llama.gguf import demo_model_path
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.cli.failure import failure_of, show
-from prefect_swarm.cli.progress.terminated import Terminated
+from prefect_swarm.cli.command import failure_of, show
+from prefect_swarm.cli.terminal.interruption import Terminated
 from prefect_swarm.errors import ContextTooSmallError, InputError, ModelError, RunCancelledError
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.resolve import override_models
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 

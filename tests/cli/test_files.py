@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from flow_runs import plan_of
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.cli.output import files as folder
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.runs import find_run
+from prefect_swarm.cli.terminal import files as folder
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.result import SwarmResult
 from quoted_texts import without_marks
 from scripted import Script
 

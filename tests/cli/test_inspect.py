@@ -8,7 +8,9 @@ import pytest
 from prefect_swarm.errors import Category
 from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.gates import Diagnostic, GateResult
-from prefect_swarm.result import (
+from prefect_swarm.plan.task_ir import load_plan
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.result import (
     Attempt,
     Cost,
     Decision,
@@ -18,8 +20,6 @@ from prefect_swarm.result import (
     SwarmResult,
     Usage,
 )
-from prefect_swarm.runs import RunFolder
-from prefect_swarm.task_ir import load_plan
 from prefect_swarm.toolsets.artifacts import keep_artifacts
 
 from .conftest import EXAMPLES, Invoke

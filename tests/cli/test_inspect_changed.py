@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from flow_runs import pages, plan_of, run
-from prefect_swarm.failure_policy import Delegate, Policy
-from prefect_swarm.result import StepResult, SwarmResult
-from prefect_swarm.runs import find_run
+from prefect_swarm.store.failure_policy import Delegate, Policy
+from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.result import StepResult, SwarmResult
 from scripted import Script, scripted
 
 from .conftest import Invoke

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from flow_runs import pages, plan_of, run
 from prefect.exceptions import CancelledRun
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import Category
-from prefect_swarm.failure_policy import Policy
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.result import RunFailedError, StepResult, SwarmResult
-from prefect_swarm.runs import RunFolder, find_run
+from prefect_swarm.models.resolve import override_models
 from prefect_swarm.settings import home
+from prefect_swarm.store.failure_policy import Policy
+from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.result import RunFailedError, StepResult, SwarmResult
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 from scripted import Script, scripted

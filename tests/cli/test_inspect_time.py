@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from prefect_swarm.measures.stretch import RunTime
-from prefect_swarm.runs import RunFolder
+from prefect_swarm.metrics.clock import RunTime
+from prefect_swarm.store.folder import RunFolder
 from run_times import stretch
 
 from .conftest import Invoke

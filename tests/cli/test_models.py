@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.adapter import SHIPPED_ADAPTER
-from prefect_swarm.blocks.llama.merged import prepared as merged
-from prefect_swarm.blocks.llama.model import LlamaCppModel
-from prefect_swarm.blocks.llama.requantised import prepared
-from prefect_swarm.blocks.llama.slot_speeds import table as measuring
-from prefect_swarm.cli.models import measure_slots, prepare_weights
+from prefect_swarm.cli.source import measure_slots, prepare_weights
+from prefect_swarm.models.llama import limits as measuring
+from prefect_swarm.models.llama import merged, prepared
+from prefect_swarm.models.llama.gguf import SHIPPED_ADAPTER, demo_model_path
+from prefect_swarm.models.llama.model import LlamaCppModel
 from pydantic_ai.models.test import TestModel
 
 

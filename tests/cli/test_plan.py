@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from adapters import write_adapter
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.task_ir import TaskIR, load_plan
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import TaskIR, load_plan
 from scripted_local import ScriptedModel
 
 from .conftest import EXAMPLES, Invoke

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.flows.compile import compile_plan
-from prefect_swarm.runs import RunFolder
+from prefect_swarm.store.folder import RunFolder
 
 from .conftest import Invoke
 from .test_inspect import FLOW_RUN, PLAN, RESULT

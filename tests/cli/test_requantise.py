@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.adapter import file_hash, source_of
-from prefect_swarm.blocks.llama.requantised import prepared
-from prefect_swarm.blocks.llama.requantised.kernels import Processor
+from prefect_swarm.models.llama import prepared
+from prefect_swarm.models.llama.gguf import demo_model_path, file_hash, source_of
+from prefect_swarm.models.llama.requantised import Processor
 
 from .conftest import Invoke
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.runs import find_run
-from prefect_swarm.task_ir import load_plan
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import load_plan
+from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.result import SwarmResult
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from prefect_swarm.blocks.models import override_models
+from prefect_swarm.models.resolve import override_models
 from scripted import Script
 
 from .conftest import EXAMPLES, Invoke

@@ -10,9 +10,9 @@ from pathlib import Path
 import prefect_swarm
 import pytest
 from prefect.settings import PREFECT_HOME, PREFECT_LOCAL_STORAGE_PATH, temporary_settings
+from prefect_swarm.data_folder import check_data_folder
 from prefect_swarm.errors import InputError, StorageError
 from prefect_swarm.flows.preflight import check_storage
-from prefect_swarm.settings.data_folder import check_data_folder
 
 from .conftest import COMMAND
 

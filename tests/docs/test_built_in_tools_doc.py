@@ -7,14 +7,13 @@ import re
 from pathlib import Path
 
 from docs_pages import ROOT, blocks, rows, sections
-from prefect_swarm.inputs.limits import MAX_FILE_BYTES, size
-from prefect_swarm.task_ir import Agent
-from prefect_swarm.toolsets.documents.chunks import MAX_CHUNK
-from prefect_swarm.toolsets.documents.reading import MAX_DOCUMENTS
-from prefect_swarm.toolsets.documents.source import DocumentsSource
-from prefect_swarm.toolsets.sandboxed.job import LIMITS, MOST_FILES
-from prefect_swarm.toolsets.sandboxed.source import PythonSource
-from prefect_swarm.toolsets.source import ToolsetSource
+from prefect_swarm.inputs.contents import MAX_FILE_BYTES, size
+from prefect_swarm.plan.task_ir import Agent
+from prefect_swarm.toolsets.catalogue import ToolsetSource
+from prefect_swarm.toolsets.document_reading import MAX_CHUNK, MAX_DOCUMENTS
+from prefect_swarm.toolsets.documents import DocumentsSource
+from prefect_swarm.toolsets.python import PythonSource
+from prefect_swarm.toolsets.python_job import LIMITS, MOST_FILES
 from prefect_swarm.toolsets.web import WebSource
 from toolset_calls import calls_of, in_loop, use_in
 

@@ -6,8 +6,8 @@ import re
 from typing import get_args
 
 from docs_pages import rows, sections
-from prefect_swarm import events
-from prefect_swarm.events.kinds import OtherEvent, RunEvent
+from prefect_swarm.store import events
+from prefect_swarm.store.events import OtherEvent, RunEvent
 
 _WORD = re.compile(r"\w+")
 

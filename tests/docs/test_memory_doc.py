@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from docs_pages import blocks, rows, sections
 from prefect_swarm.errors import Category
-from prefect_swarm.memory.advice.advise import LESSONS_CHARS
-from prefect_swarm.memory.embedding.factory import make_embedder
-from prefect_swarm.memory.graph.kuzu import KuzuGraph
-from prefect_swarm.memory.graph.rows import EDGES, NODES
-from prefect_swarm.memory.learning.config import DEFAULTS
+from prefect_swarm.memory.embedding import make_embedder
+from prefect_swarm.memory.graph import KuzuGraph
+from prefect_swarm.memory.graph_rows import EDGES, NODES
+from prefect_swarm.memory.learning.advise import LESSONS_CHARS
+from prefect_swarm.memory.learning.credit import DEFAULTS
 from prefect_swarm.memory.store import Place, Store
 from samples import episode, full_episode
 

@@ -28,7 +28,7 @@ from prefect_swarm.gates import (
     select_gates,
 )
 from prefect_swarm.gates.registry import GROUP
-from prefect_swarm.task_ir import Output, PlanRules, parse_plan
+from prefect_swarm.plan.task_ir import Output, PlanRules, parse_plan
 from typer.testing import CliRunner
 
 EXAMPLE = ROOT / "examples" / "own_gate"

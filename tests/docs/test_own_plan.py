@@ -6,7 +6,7 @@ from pathlib import Path
 
 from docs_pages import blocks, page_path
 from prefect_swarm.gates import gates
-from prefect_swarm.task_ir import PlanRules, load_plan
+from prefect_swarm.plan.task_ir import PlanRules, load_plan
 
 
 def test_its_plan_can_be_run(tmp_path: Path) -> None:

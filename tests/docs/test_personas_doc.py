@@ -9,11 +9,11 @@ from typing import get_args
 
 import pytest
 from docs_pages import blocks, rows, sections
-from prefect_swarm.memory.persona import decisions as registry_acts
-from prefect_swarm.memory.persona.model import Persona, load_persona, shipped_personas, spelling
-from prefect_swarm.memory.persona.registry import Action
-from prefect_swarm.memory.persona.review import ReviewPolicy
-from prefect_swarm.memory.persona.store import PersonaStore
+from prefect_swarm.memory.personas import registry as registry_acts
+from prefect_swarm.memory.personas.model import Persona, load_persona, shipped_personas, spelling
+from prefect_swarm.memory.personas.registry import Action
+from prefect_swarm.memory.personas.review import ReviewPolicy
+from prefect_swarm.memory.personas.store import PersonaStore
 
 PARTS = sections("personas.md")
 

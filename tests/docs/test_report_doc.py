@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from docs_pages import page_path
-from prefect_swarm.tasks.report.drawn.graph import LEAST_ALIKE, MOST_BOXES
-from prefect_swarm.tasks.report.html.document import MOST_CHARS
+from prefect_swarm.report.document_html import MOST_CHARS
+from prefect_swarm.report.svg.graph import LEAST_ALIKE, MOST_BOXES
 
 PATH = page_path("report.md")
 PAGE = PATH.read_text("utf-8")

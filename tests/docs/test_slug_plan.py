@@ -18,7 +18,7 @@ from prefect_swarm.gates import (
     run_pipeline,
     select_gates,
 )
-from prefect_swarm.task_ir import PlanRules, load_plan
+from prefect_swarm.plan.task_ir import PlanRules, load_plan
 
 PLAN = load_plan(ROOT / "examples" / "slug.json", PlanRules(gates=frozenset(gates())))
 SLUGIFY = """\

@@ -12,10 +12,9 @@ import pytest
 from docs_pages import page_path
 from prefect_swarm.cli.doctor.tool_checks import check_mcp
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.toolsets.limits import ToolLimits
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, OwnMarks
-from prefect_swarm.toolsets.mcp.reading import servers_named
-from prefect_swarm.toolsets.mcp.toolset import McpToolset
+from prefect_swarm.toolsets.mcp.toolset import McpToolset, servers_named
+from prefect_swarm.toolsets.names import ToolLimits
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel

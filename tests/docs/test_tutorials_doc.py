@@ -13,7 +13,7 @@ import pytest
 from docs_pages import ROOT, blocks, page_path
 from prefect.flows import load_flow_from_entrypoint
 from prefect_swarm.cli.app import app
-from prefect_swarm.task_ir import PlanRules, load_plan
+from prefect_swarm.plan.task_ir import PlanRules, load_plan
 from typer.testing import CliRunner, Result
 
 APPROVE = page_path("approve_and_edit.md").read_text("utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import InputError, PlanError
-from prefect_swarm.evals.reading import EvalCases, read_cases
+from prefect_swarm.evals.cases import EvalCases, read_cases
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "cases.yaml"

@@ -18,16 +18,15 @@ from typing import cast
 
 from prefect.client.schemas.objects import FlowRun
 from prefect.flow_engine import run_flow_async
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.batch import BatchSummary, swarm_batch
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions, TierOptions
-from prefect_swarm.flows.resume import resume
-from prefect_swarm.flows.start_fork import fork
+from prefect_swarm.flows.resume import fork, resume
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.task_ir import TaskIR, load_plan
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import TaskIR, load_plan
+from prefect_swarm.store.events import RunEvent
+from prefect_swarm.store.result import SwarmResult
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,

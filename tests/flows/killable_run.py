@@ -20,23 +20,18 @@ from typing import Any, Literal
 
 from kill_moments import KillMoments
 from prefect.settings import get_current_settings
-from prefect_swarm.approvals.question import Answer, Verdict
-from prefect_swarm.approvals.store import Approvals
-from prefect_swarm.approvals.waiting import RunWaitingError
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.cli.approval.commands import (  # pyright: ignore[reportPrivateUsage]
-    _answer as edit,
-)
+from prefect_swarm.cli.approvals import _answer as edit  # pyright: ignore[reportPrivateUsage]
 from prefect_swarm.flows.options import Approve, SwarmOptions
 from prefect_swarm.flows.python import swarm
-from prefect_swarm.flows.resume import resume
-from prefect_swarm.flows.start_fork import fork
-from prefect_swarm.result import RunFailedError
-from prefect_swarm.runs import find_run
+from prefect_swarm.flows.resume import fork, resume
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import parse_plan
 from prefect_swarm.settings import home
-from prefect_swarm.task_ir import parse_plan
-from prefect_swarm.toolsets.given import override_toolsets
-from prefect_swarm.toolsets.marks import marked
+from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.question import Answer, RunWaitingError, Verdict
+from prefect_swarm.store.result import RunFailedError
+from prefect_swarm.toolsets.catalogue import marked, override_toolsets
 from pydantic import BaseModel
 from pydantic_ai.messages import (
     ModelMessage,

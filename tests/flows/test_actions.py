@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from flow_runs import pages, plan_of, run, task_runs
 from prefect_swarm.blocks import FailurePolicy
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import Category, InputError, ModelError
-from prefect_swarm.failure_policy import Delegate, Policy
-from prefect_swarm.result import RunFailedError, SwarmResult
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.store.failure_policy import Delegate, Policy
+from prefect_swarm.store.result import RunFailedError, SwarmResult
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 from quoted_texts import without_marks

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import InputError
-from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.batch import BatchLine, run_batch, swarm_batch
-from prefect_swarm.flows.batch_line import read_line
+from prefect_swarm.flows.batch_files import read_line
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.result import RunFailedError
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.store.events import RunEvent
+from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -161,11 +161,11 @@ def test_concurrent_lines_keep_their_order(greeter: Greeter) -> None:
 
 @pytest.mark.usefixtures("prefect_server", "swarm_home")
 def test_a_cancelled_batch_starts_nothing_more(greeter: Greeter) -> None:
-    def hear(event: RunEvent) -> None:
+    def handle(event: RunEvent) -> None:
         if event.kind == "started":
             control.cancel.set()
 
-    control = RunControl(listener=hear)
+    control = RunControl(listener=handle)
     with controlled(control):
         ended = _ended([json.dumps(_plan("wait")), json.dumps(_plan())])
     assert "cancelled" in ended[0].error

@@ -11,12 +11,12 @@ import pytest
 from flow_runs import plan_of, run
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
 from prefect_swarm.cli.app import app
-from prefect_swarm.cli.resume import warn_of_lost
+from prefect_swarm.cli.run import warn_of_lost
 from prefect_swarm.errors import RunCancelledError, RunDamagedError
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.flows.stored.ledger import paid_again
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.runs import find_run
+from prefect_swarm.flows.stored_plan import paid_again
+from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
 from typer.testing import CliRunner
 
@@ -156,7 +156,7 @@ def test_on_a_terminal_it_is_asked_first(results: Path, monkeypatch: pytest.Monk
         return False
 
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("prefect_swarm.cli.resume.typer.confirm", refuse)
+    monkeypatch.setattr("prefect_swarm.cli.run.typer.confirm", refuse)
     with scripted(Script()) as script, pytest.raises(RunCancelledError, match="Nothing was done"):
         asyncio.run(warn_of_lost(find_run(result.run_id), ask=True))
     assert (questions, script.prompts) == (["Go on?"], [])

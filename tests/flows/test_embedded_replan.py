@@ -6,9 +6,9 @@ import html
 
 import pytest
 from flow_runs import pages, plan_of, run, task_runs
-from prefect_swarm.failure_policy import Policy
-from prefect_swarm.result import RunFailedError, SwarmResult
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.store.failure_policy import Policy
+from prefect_swarm.store.result import RunFailedError, SwarmResult
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 

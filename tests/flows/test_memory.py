@@ -8,9 +8,9 @@ import pytest
 from flow_runs import pages, plan_of, run, task_runs
 from prefect_swarm.memory.episode import Selection
 from prefect_swarm.memory.store import Place, open_store
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.task_ir import TaskIR, parse_plan
-from prefect_swarm.tasks.report.memory import recalled_line
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.report.lines import recalled_line
+from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server")

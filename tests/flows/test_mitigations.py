@@ -8,8 +8,8 @@ import pytest
 from flow_runs import plan_of, run
 from prefect_swarm.memory.episode import EpisodeKey, Selection
 from prefect_swarm.memory.store import Place, open_store
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.store.result import SwarmResult
 from scripted import Script, scripted
 
 pytestmark = pytest.mark.usefixtures("prefect_server")

@@ -6,10 +6,10 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.failure_policy import Policy
 from prefect_swarm.flows.options import SwarmOptions
-from prefect_swarm.task_ir import TIERS, TaskType, Tier
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.plan.task_ir import TIERS, TaskType, Tier
+from prefect_swarm.store.failure_policy import Policy
 
 TASKS: tuple[TaskType, ...] = ("chat", "ingest")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import ModelError, NoPlanError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.store.result import SwarmResult
 from pydantic_ai.exceptions import ModelAuthenticationError, ModelConnectionError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel

@@ -15,8 +15,8 @@ from prefect.deployments import run_deployment
 from prefect.flow_engine import run_flow_async
 from prefect.utilities.callables import parameter_schema
 from prefect_swarm import SwarmOptions, TaskIR, resume, swarm, swarm_batch, swarm_flow
-from prefect_swarm.result import RunFailedError, SwarmResult
-from prefect_swarm.task_ir import TIERS
+from prefect_swarm.plan.task_ir import TIERS
+from prefect_swarm.store.result import RunFailedError, SwarmResult
 from pydantic import BaseModel
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.models.test import TestModel

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from flow_runs import pages
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.memory import forgetting
-from prefect_swarm.result import SwarmResult
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.store.result import SwarmResult
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from scripted import Script

@@ -14,10 +14,10 @@ from flow_runs import plan_of
 from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect_swarm import SwarmOptions, SwarmResult, override_models, resume, swarm
-from prefect_swarm.blocks import given
-from prefect_swarm.blocks.given import GivenModel
 from prefect_swarm.errors import ModelError
-from prefect_swarm.result import RunFailedError
+from prefect_swarm.models import registry as given
+from prefect_swarm.models.registry import RegisteredModel
+from prefect_swarm.store.result import RunFailedError
 from provider_server import Asked, ProviderServer, Reply, provider_server
 from pydantic_ai import Agent
 from pydantic_ai.models.fallback import FallbackModel
@@ -42,9 +42,9 @@ given_as = pytest.mark.parametrize("model_of", [by_name, made_by_hand])
 
 
 async def run(
-    model: GivenModel | str,
+    model: RegisteredModel | str,
     *,
-    worker: GivenModel | str | None = None,
+    worker: RegisteredModel | str | None = None,
     options: SwarmOptions = FORGETFUL,
 ) -> SwarmResult:
     return await swarm("Find out", plan=PLAN, options=options, model=model, worker=worker)
@@ -65,7 +65,7 @@ def two_at_once() -> Callable[[Asked], Reply]:
 class TestEventLoops:
     @given_as
     def test_loop_after_loop_takes_the_same_model(
-        self, model_of: Callable[[ProviderServer], GivenModel | str]
+        self, model_of: Callable[[ProviderServer], RegisteredModel | str]
     ) -> None:
         with provider_server(works, models=SERVED) as server, connections_left(server) as left:
             model = model_of(server)
@@ -79,9 +79,9 @@ class TestEventLoops:
 
     @given_as
     def test_a_loop_that_runs_already_takes_run_after_run(
-        self, model_of: Callable[[ProviderServer], GivenModel | str]
+        self, model_of: Callable[[ProviderServer], RegisteredModel | str]
     ) -> None:
-        async def cells(model: GivenModel | str) -> list[SwarmResult]:
+        async def cells(model: RegisteredModel | str) -> list[SwarmResult]:
             return [await run(model), await run(model)]
 
         with provider_server(works, models=SERVED) as server, connections_left(server) as left:
@@ -92,9 +92,9 @@ class TestEventLoops:
 
     @given_as
     def test_runs_of_a_loop_may_go_on_at_once(
-        self, model_of: Callable[[ProviderServer], GivenModel | str]
+        self, model_of: Callable[[ProviderServer], RegisteredModel | str]
     ) -> None:
-        async def both(model: GivenModel | str) -> list[SwarmResult]:
+        async def both(model: RegisteredModel | str) -> list[SwarmResult]:
             return [*await asyncio.gather(run(model), run(model))]
 
         with (
@@ -165,7 +165,7 @@ class Account:
         return works(asked) if self.is_full else Reply(status=401)
 
 
-def failed_run(model: GivenModel | str, worker: GivenModel | None = None) -> str:
+def failed_run(model: RegisteredModel | str, worker: RegisteredModel | None = None) -> str:
     """The name of a run that ends before anything is found, since its model is refused."""
     with pytest.raises(RunFailedError) as caught:
         asyncio.run(run(model, worker=worker))
@@ -201,7 +201,7 @@ class TestModelsAsObjects:
             model = made_by_hand(server)
             result = asyncio.run(run(model))
             options = asyncio.run(stored(result.flow_run_id))["options"]
-        assert options["model"] == given.name_given(model)
+        assert options["model"] == given.register_model(model)
         assert SwarmOptions.model_validate(options).model == options["model"]
 
 

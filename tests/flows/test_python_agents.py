@@ -10,7 +10,7 @@ import pytest
 from flow_runs import plan_of
 from prefect_swarm import SwarmOptions, SwarmResult, TaskIR, swarm
 from prefect_swarm.errors import InputError, ModelError
-from prefect_swarm.result import RunFailedError
+from prefect_swarm.store.result import RunFailedError
 from provider_server import Asked, ProviderServer, Reply, provider_server
 from pydantic import BaseModel
 from pydantic_ai import Agent

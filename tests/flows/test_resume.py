@@ -25,13 +25,12 @@ from prefect.settings import PREFECT_API_URL, get_current_settings, temporary_se
 from prefect.states import AwaitingRetry
 from prefect_swarm.cli.app import app
 from prefect_swarm.errors import RunAliveError, RunCancelledError, RunNotFoundError, ServerError
-from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.control import RunControl, controlled
-from prefect_swarm.flows.lock import exclusive
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.runs import RunFolder, find_run
+from prefect_swarm.plan.task_ir import load_plan
 from prefect_swarm.settings import home
-from prefect_swarm.task_ir import load_plan
+from prefect_swarm.store.events import RunEvent
+from prefect_swarm.store.folder import RunFolder, exclusive, find_run
 from typer.testing import CliRunner
 
 pytestmark = pytest.mark.usefixtures("prefect_server", "swarm_home")
@@ -234,11 +233,11 @@ def test_a_cancelled_run_goes_on(calls: Path, plan: Path) -> None:
 def _cancelling(kind: str, step: str) -> RunControl:
     """Cancel a run as soon as that is said of that step."""
 
-    def hear(event: RunEvent) -> None:
+    def handle(event: RunEvent) -> None:
         if (event.kind, event.step) == (kind, step):
             control.cancel.set()
 
-    control = RunControl(listener=hear)
+    control = RunControl(listener=handle)
     return control
 
 

@@ -11,11 +11,11 @@ from flow_runs import plan_of, run
 from prefect.exceptions import CancelledRun
 from prefect_swarm.cli.app import app
 from prefect_swarm.errors import InputError
-from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
-from prefect_swarm.result import RunFailedError, SwarmResult
-from prefect_swarm.runs import find_run
+from prefect_swarm.store.events import RunEvent
+from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.result import RunFailedError, SwarmResult
 from scripted import Script, scripted
 from typer.testing import CliRunner
 
@@ -192,9 +192,9 @@ def test_the_time_of_all_processes_counts() -> None:
 
 def _cancelled_at(step: str) -> str:
     names: list[str] = []
-    control = RunControl(lambda event: hear(event))
+    control = RunControl(lambda event: handle(event))
 
-    def hear(event: RunEvent) -> None:
+    def handle(event: RunEvent) -> None:
         if event.kind == "began":
             names.append(event.run)
         if (event.kind, event.step) == ("started", step):

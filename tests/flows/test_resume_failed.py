@@ -9,13 +9,13 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.exceptions import CancelledRun
 from prefect_swarm.errors import ModelError
-from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import RunFailedError
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.store.events import RunEvent
+from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.exceptions import ModelHTTPError
 from scripted import Script, scripted
 
@@ -66,9 +66,9 @@ def test_a_run_of_an_earlier_version_goes_on() -> None:
 def test_a_step_that_was_reached_at_its_second_attempt_is_not_run_again() -> None:
     errors = [ModelError("The file can't be loaded.")]
     names: list[str] = []
-    control = RunControl(lambda event: hear(event))
+    control = RunControl(lambda event: handle(event))
 
-    def hear(event: RunEvent) -> None:
+    def handle(event: RunEvent) -> None:
         if event.kind == "began":
             names.append(event.run)
         if event.kind == "started" and event.step == "S2":

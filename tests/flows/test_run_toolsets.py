@@ -13,11 +13,11 @@ import pytest
 from flow_runs import plan_of, run
 from mcp_http_server import http_server
 from prefect_swarm import override_toolsets
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import InputError, PlanError, ToolsetError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import SwarmResult
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.store.result import SwarmResult
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset

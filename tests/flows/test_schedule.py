@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import pytest
-from prefect_swarm.flows.events import (
+from prefect_swarm.plan.schedule import (
     Approved,
     Ask,
     AttemptFinished,
@@ -20,10 +20,10 @@ from prefect_swarm.flows.events import (
     PlanExtended,
     Rejected,
     Replace,
+    Schedule,
     Skip,
     Wait,
 )
-from prefect_swarm.flows.schedule import Schedule
 
 Ending = Literal["succeeded", "failed", "skipped", "waived", "cancelled"]
 

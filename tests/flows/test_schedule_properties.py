@@ -10,7 +10,7 @@ from typing import Literal
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from prefect_swarm.flows.events import (
+from prefect_swarm.plan.schedule import (
     Approved,
     Ask,
     AttemptFinished,
@@ -25,10 +25,10 @@ from prefect_swarm.flows.events import (
     PlanExtended,
     Rejected,
     Replace,
+    Schedule,
     Skip,
     Wait,
 )
-from prefect_swarm.flows.schedule import Schedule
 
 Outcome = Literal["succeeded", "failed", "skipped", "waived", "retry", "asked", "cancelled"]
 TIERS = ("worker", "coder", "architect")
@@ -128,21 +128,21 @@ class Driver(RuleBasedStateMachine):
     @rule()
     def the_plan_is_edited(self) -> None:
         self.edited = not self.cancelled
-        self.tell(Edited())
+        self.emit(Edited())
 
     @precondition(lambda self: len(self.history) > 8 and not self.cancelled)
     @rule()
     def the_run_is_cancelled(self) -> None:
         self.cancelled = True
         self.plan_asked = self.edited = False
-        self.tell(Cancelled())
+        self.emit(Cancelled())
 
     def extend(self, stage: PlanExtended) -> None:
         self.jobs += [job for job in stage.steps if isinstance(job, Job)]
         self.tiers |= {job.id: job.tier for job in stage.steps}
         self.asks |= stage.approval
         self.plan_asked = self.plan_asked or stage.asked
-        self.tell(stage)
+        self.emit(stage)
 
     def answer(self, subject: str, approved: bool) -> None:
         if not subject:
@@ -153,7 +153,7 @@ class Driver(RuleBasedStateMachine):
         else:
             (job,) = [job for job in self.jobs if job.id == subject]
             self.over[subject] = "skipped" if job.optional else "failed"
-        self.tell(Approved(subject) if approved else Rejected(subject))
+        self.emit(Approved(subject) if approved else Rejected(subject))
 
     def end(self, event: AttemptFinished) -> None:
         del self.running[event.step]
@@ -169,9 +169,9 @@ class Driver(RuleBasedStateMachine):
             self.over[event.step] = event.outcome
         elif event.asks:
             self.asks.add(event.step)
-        self.tell(event)
+        self.emit(event)
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         if isinstance(event, Approved | Rejected):
             self.open.remove(event.step)
         if event == Cancelled():

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 from prefect_swarm.blocks import ModelProvider
-from prefect_swarm.blocks.models import override_models, resolve_model
-from prefect_swarm.blocks.remote import remote_model
-from prefect_swarm.cli.failure import failure_of
+from prefect_swarm.cli.command import failure_of
 from prefect_swarm.cli.options import options_from
 from prefect_swarm.errors import InputError
-from prefect_swarm.events.kinds import SpentEvent
-from prefect_swarm.events.log import from_line, to_line
 from prefect_swarm.flows.batch import swarm_batch
 from prefect_swarm.flows.options import SwarmOptions, stored_options
 from prefect_swarm.flows.python import swarm
 from prefect_swarm.flows.swarm import swarm as swarm_flow
+from prefect_swarm.models.remote import remote_model
+from prefect_swarm.models.resolve import override_models, resolve_model
+from prefect_swarm.store.event_log import from_line, to_line
+from prefect_swarm.store.events import SpentEvent
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
@@ -60,7 +60,7 @@ def test_it_is_refused_and_not_repeated(
     def fail() -> None:
         raise AssertionError("a server is asked")
 
-    monkeypatch.setattr("prefect_swarm.flows.schema_flow.ensure_server", fail)
+    monkeypatch.setattr("prefect_swarm.flows.prefect_io.schema_flow.ensure_server", fail)
     with pytest.raises(InputError) as caught:
         WAYS[way]()
     shown = json.dumps(failure_of(caught.value).to_json())

@@ -12,13 +12,13 @@ from flow_runs import UNEVEN, pages, plan_of, run, steps_of, task_runs
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.objects import TaskRunResult
-from prefect_swarm.blocks.models import override_models
-from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.runs import find_run
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.store.events import RunEvent
+from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.result import SwarmResult
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 from quoted_texts import without_marks
@@ -124,7 +124,7 @@ def test_the_plan_page_is_there_while_steps_wait_and_says_why() -> None:
     release = asyncio.Event()
     run_ids: list[str] = []
 
-    def hear(event: RunEvent) -> None:
+    def handle(event: RunEvent) -> None:
         if event.kind == "began":
             run_ids.append(event.run)
 
@@ -146,7 +146,7 @@ def test_the_plan_page_is_there_while_steps_wait_and_says_why() -> None:
         model = FunctionModel(held)
         with (
             override_models(worker=model, coder=model, architect=model),
-            controlled(RunControl(listener=hear)),
+            controlled(RunControl(listener=handle)),
         ):
             flow = asyncio.create_task(swarm("Find out", plan=plan))
             page = await asyncio.wait_for(read_page(), 60)

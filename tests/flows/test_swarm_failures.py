@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from flow_runs import UNEVEN, end_of, pages, plan_of, run, steps_of
 from prefect.client.schemas.objects import State
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import Category, InputError, PlanError
-from prefect_swarm.failure_policy import Policy
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import RunFailedError
-from prefect_swarm.runs import RunFolder, find_run
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.store.failure_policy import Policy
+from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.result import RunFailedError
 from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models.function import FunctionModel

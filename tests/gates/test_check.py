@@ -12,7 +12,7 @@ import pytest
 from gate_checks import result, subject
 from prefect_swarm.errors import Category, GateError
 from prefect_swarm.gates import Finding, GateCache, Stage, Subject, format_diagnostics
-from prefect_swarm.task_ir import OutputKind
+from prefect_swarm.plan.task_ir import OutputKind
 
 
 async def _passes(_: Subject) -> Finding:

@@ -17,7 +17,7 @@ from prefect_swarm.gates import (
     check,
     run_pipeline,
 )
-from prefect_swarm.task_ir import OutputKind
+from prefect_swarm.plan.task_ir import OutputKind
 
 BAD, UGLY = "def f(:\n", "def f(a):\n  return  a\n"
 

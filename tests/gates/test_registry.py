@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prefect_swarm.errors import InputError
 from prefect_swarm.gates import Finding, Subject, find_gate, gates, registry
-from prefect_swarm.task_ir import PlanRules, parse_plan
+from prefect_swarm.plan.task_ir import PlanRules, parse_plan
 
 
 class Loud:

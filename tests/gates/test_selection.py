@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.gates import DEFAULT_GATES, gate_name, gates, is_required, select_gates
-from prefect_swarm.task_ir import Output
+from prefect_swarm.plan.task_ir import Output
 
 PYTHON = Output(kind="python")
 

@@ -8,7 +8,7 @@ import select
 from pathlib import Path
 
 import pytest
-from prefect_swarm.gates.tool import ToolOutput, gave_up, run_tool
+from prefect_swarm.gates.source import ToolOutput, gave_up, run_tool
 
 
 def test_what_a_cancelled_tool_had_started_ends_with_it(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 from flow_runs import plan_of
-from prefect_swarm.cli.approval.terminal import edited_by_hand
+from prefect_swarm.cli.approval_prompt import edit_in_editor
 from prefect_swarm.gates import sandbox
-from prefect_swarm.gates.sandbox.program import Program
-from prefect_swarm.gates.tool import run_tool
-from prefect_swarm.host.inherited import without_login
-from prefect_swarm.memory.graph.process import GraphProcess
-from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.toolsets.calling.masking import MASK, mask, secrets_in
+from prefect_swarm.gates.sandbox.launched import Program
+from prefect_swarm.gates.source import run_tool
+from prefect_swarm.host.system import without_login
+from prefect_swarm.memory.graph_process import GraphProcess
+from prefect_swarm.plan.task_ir import PlanRules
+from prefect_swarm.toolsets.masking import MASK, mask, secrets_in
 from prefect_swarm.toolsets.mcp.process import end_child, start_child
 
 VARIABLES = ("PREFECT_API_AUTH_STRING", "PREFECT_SERVER_API_AUTH_STRING", "PREFECT_API_KEY")
@@ -49,7 +49,7 @@ def editor(folder: Path) -> str:
     script = folder / "editor.py"
     script.write_text(f"import os\nopen({str(folder / 'shown')!r}, 'w').write(str(os.environ))")
     os.environ["VISUAL"] = f"{sys.executable} {script}"
-    asyncio.run(edited_by_hand(plan_of({"id": "S1"}), PlanRules(), print))
+    asyncio.run(edit_in_editor(plan_of({"id": "S1"}), PlanRules(), print))
     return (folder / "shown").read_text()
 
 

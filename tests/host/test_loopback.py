@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from prefect_swarm.host.loopback import no_proxy_variables
+from prefect_swarm.host.network import no_proxy_variables
 from provider_server import Reply, provider_server
 from proxies import recording_proxy
 

@@ -37,7 +37,7 @@ def run_blocked(code: str) -> subprocess.CompletedProcess[str]:
     [
         "import prefect_swarm",
         "from prefect_swarm import swarm",
-        "from prefect_swarm.flows.lock import run_lock",
+        "from prefect_swarm.store.folder import run_lock",
         "from prefect_swarm.cli.app import app",
     ],
 )

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.host.socks import check_proxies, socks_variable, unreadable_variable
+from prefect_swarm.host.network import check_proxies, socks_variable, unreadable_variable
 
 
 @pytest.mark.parametrize("name", ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "http_proxy"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pdf_files import encrypted_pdf, pdf_of
 from prefect_swarm.errors import InputError
-from prefect_swarm.inputs import pdf
+from prefect_swarm.inputs import contents as pdf
 from prefect_swarm.inputs.contents import InputKind, kind_of, text_of
 from prefect_swarm.inputs.pdf_guest import found_in
 

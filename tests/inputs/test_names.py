@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.inputs.names import MAX_NAME, input_names, name_problem, named_problem
+from prefect_swarm.inputs.contents import MAX_NAME, input_names, name_problem, named_problem
 
 PARTS = st.text(min_size=1, max_size=100).filter(lambda part: "/" not in part and part != ".")
 PATHS = st.lists(PARTS, min_size=1, max_size=4).map(lambda parts: PurePosixPath("/", *parts))

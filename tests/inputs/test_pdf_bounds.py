@@ -8,7 +8,7 @@ import pytest
 from pdf_files import pdf_of
 from prefect_swarm.errors import InputError
 from prefect_swarm.host.bounded import ProcessBounds
-from prefect_swarm.inputs.pdf import pdf_text
+from prefect_swarm.inputs.contents import pdf_text
 from prefect_swarm.inputs.pdf_guest import found_in
 
 SHORT = ProcessBounds(1.0, memory_bytes=512 << 20, answer_bytes=1 << 20)

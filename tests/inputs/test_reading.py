@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.inputs import limits, reading
+from prefect_swarm.inputs import contents as limits
+from prefect_swarm.inputs import reading
 from prefect_swarm.inputs import reading as folder
 from prefect_swarm.inputs.reading import check_inputs, read_file, read_given, read_paths
 

@@ -10,9 +10,8 @@ import pytest
 from persona_book import good_evidence
 from prefect_swarm import Forgotten, forget
 from prefect_swarm.errors import InputError
-from prefect_swarm.memory.configured import configured_place
-from prefect_swarm.memory.persona.decisions import invent, promote
-from prefect_swarm.memory.store import Store, open_store
+from prefect_swarm.memory.personas.registry import invent, promote
+from prefect_swarm.memory.store import Store, configured_place, open_store
 from samples import episode
 
 WORD = "xylophone"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.parl.agreement import agreement
-from prefect_swarm.task_ir import TaskIR
-from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.tasks.planner.line_format import read_lines
 
 WANTED = """\
 1. Tea Expert: Describe tea for the morning

@@ -4,7 +4,7 @@ from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.parl.assignment import assign
+from prefect_swarm.parl.agreement import assign
 
 tables = st.tuples(st.integers(1, 5), st.integers(0, 5)).flatmap(
     lambda size: st.lists(

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.parl.metrics import StepRun, critical_path, measure, slacks
+from prefect_swarm.metrics.critical_path import StepRun, critical_path, measure, slacks
 
 
 def step(name: str, start: float, work: float, *upstream: str, calls: int = 1) -> StepRun:

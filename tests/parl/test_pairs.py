@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.parl.pairs import read_pairs
+from prefect_swarm.parl.retrain import read_pairs
 
 LINES = "1. Poet: Write a poem\n2. Critic: Judge the poem (needs 1)"
 PLAN = {

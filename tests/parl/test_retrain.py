@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.adapter import check_adapter
 from prefect_swarm.errors import InputError, WorseAdapterError
+from prefect_swarm.models.llama.gguf import check_adapter, demo_model_path
 from prefect_swarm.parl import retrain as module
-from prefect_swarm.parl.evaluate import Evaluation
-from prefect_swarm.parl.retrain import TrainingSource, retrain
+from prefect_swarm.parl.retrain import Evaluation, TrainingSource, retrain
 from prefect_swarm.parl.train import Practice, TrainConfig
 
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch isn't installed.")
 CONFIG = TrainConfig(rank=4, alpha=8.0, lr=2e-3, steps=12, eval_every=12, batch_tokens=300)
 NOT_JUDGED = replace(CONFIG, steps=2, eval_every=2)
 """Where it doesn't matter how well is planned with what comes of it."""
@@ -109,12 +109,14 @@ def test_the_mean_with_the_adapter_it_went_on_from_is_tried_too(
     assert file.read_bytes() == (tmp_path / "second" / "mean-adapter-000002.gguf").read_bytes()
 
 
+@needs_torch
 def test_something_has_to_be_left_to_judge_by(tmp_path: Path) -> None:
     few = TrainingSource(generated=0, own=OWN[:9])
     with pytest.raises(InputError, match="9 pairs leave none to evaluate on"):
         retrain(demo_model_path(), few, CONFIG, tmp_path / "run", tmp_path / "out.gguf")
 
 
+@needs_torch
 def test_practice_wants_an_adapter_that_plans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

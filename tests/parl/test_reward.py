@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.parl.reward import GRAPH_REWARD, reward
-from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.parl.agreement import GRAPH_REWARD, reward
+from prefect_swarm.tasks.planner.line_format import read_lines
 
 OBJECTIVE = "Describe iron and gold for a child, then write a song from both"
 LINES = """\

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.host.this_machine import is_loopback
-from prefect_swarm.serve.access import Access, access_for
-from prefect_swarm.serve.api_errors import ApiError
+from prefect_swarm.host.network import is_loopback
+from prefect_swarm.serve.app import Access, access_for
+from prefect_swarm.serve.connection import ApiError
 
 KEYED = Access("token", "key")
 OPEN = Access("token")

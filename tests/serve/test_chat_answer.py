@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.blocks.llama import GeneratedText
-from prefect_swarm.serve.chat_answer import ChatAnswer, chat_answer
+from prefect_swarm.models.llama.api import GeneratedText
+from prefect_swarm.serve.endpoints import ChatAnswer, chat_answer
 
 PIECES = st.lists(
     st.sampled_from(

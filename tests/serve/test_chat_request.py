@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from prefect_swarm.blocks.llama import GenerateRequest, LocalTool, LocalToolCall, Message
-from prefect_swarm.serve.api_errors import ApiError
-from prefect_swarm.serve.chat_body import read_chat_body
-from prefect_swarm.serve.chat_request import ChatRequest, chat_request
+from prefect_swarm.models.llama.api import GenerateRequest, LocalTool, LocalToolCall, Message
+from prefect_swarm.serve.chat_request import ChatRequest, chat_request, read_chat_body
+from prefect_swarm.serve.connection import ApiError
 
 USER = {"role": "user", "content": "Hello"}
 TOOLS = [

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
-from prefect_swarm.serve.deadlines import BoundedConnection
+from prefect_swarm.serve.connection import BoundedConnection
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from growing_time import growth
 from prefect_swarm.errors import SwarmError
-from prefect_swarm.serve.api_errors import api_error
-from prefect_swarm.serve.chat_body import read_chat_body
-from prefect_swarm.serve.chat_request import ChatRequest, chat_request
+from prefect_swarm.serve.chat_request import ChatRequest, chat_request, read_chat_body
+from prefect_swarm.serve.connection import api_error
 from served_models import Served, serving
 
 USER = {"role": "user", "content": "Hello"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from prefect_swarm.blocks.llama import GeneratedText
-from prefect_swarm.serve.metrics import ServerMetrics
+from prefect_swarm.models.llama.api import GeneratedText
+from prefect_swarm.serve.service import ServerMetrics
 
 
 def test_every_line_is_a_metric_or_says_what_it_is() -> None:

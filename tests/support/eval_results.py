@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from prefect_swarm.evals.checks import Verdict
 from prefect_swarm.evals.report import CaseReport, EvalReport, EvalRun
-from prefect_swarm.result import Cost, Metrics, Planning, StepResult, SwarmResult
+from prefect_swarm.store.result import Cost, Metrics, Planning, StepResult, SwarmResult
 
 __all__ = ["eval_report", "eval_run", "swarm_result"]
 

@@ -16,8 +16,8 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import Artifact, State, TaskRun
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.task_ir import TaskIR, parse_plan
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.store.result import SwarmResult
 
 
 def plan_of(*steps: dict[str, Any], **fields: Any) -> TaskIR:

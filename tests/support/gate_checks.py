@@ -5,8 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from prefect_swarm.gates import Finding, Gate, GateResult, StepOutput, Subject, check, find_gate
-from prefect_swarm.task_ir import Output, OutputKind
+from prefect_swarm.gates import (
+    Finding,
+    Gate,
+    GateResult,
+    StepOutput,
+    Subject,
+    check,
+    find_gate,
+)
+from prefect_swarm.plan.task_ir import Output, OutputKind
 
 
 def subject(artifact: str, kind: OutputKind = "text", **fields: Any) -> Subject:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import llama_cpp.llama_cpp as lib
 from llama_cpp import Llama
-from prefect_swarm.blocks.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.gguf import demo_model_path
 
 
 class GrammarReader:

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 import numpy as np
 from llama_cpp import llama_cpp as lib
-from prefect_swarm.blocks.llama import demo_model_path, logs
+from prefect_swarm.models.llama import library as logs
+from prefect_swarm.models.llama.gguf import demo_model_path
 
 __all__ = ["allowed_text", "is_accepted"]
 

@@ -23,7 +23,7 @@ __all__ = ["GuardedServer", "guarded_server"]
 
 _PROGRAM = """
 import json, os, sys
-from prefect_swarm.flows.temporary_server.server import start_server, stop_server
+from prefect_swarm.flows.prefect_io.temporary_server import start_server, stop_server
 server = start_server()
 print(json.dumps([server.url, os.environ.get("PREFECT_API_AUTH_STRING", ""), server.process.pid]))
 sys.stdout.flush()

@@ -39,7 +39,7 @@ class KillMoments:
 
     def watch(self) -> None:
         """Begin to count, for as long as this process lives."""
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._handle)
         send = httpx.AsyncClient.send
 
         async def sent(client: httpx.AsyncClient, request: httpx.Request, **more: Any) -> Any:
@@ -57,7 +57,7 @@ class KillMoments:
         if self._last in (self._count, what):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+    def _handle(self, event: str, args: tuple[Any, ...]) -> None:
         if event == "open":
             path, _, flags = args
             if isinstance(flags, int) and flags & _WRITING and self._is_ours(path):

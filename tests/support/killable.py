@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from prefect.settings import get_current_settings
-from prefect_swarm.approvals.question import Question
-from prefect_swarm.approvals.store import Approvals
-from prefect_swarm.runs import RunFolder
+from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.question import Question
 
 __all__ = ["KILLS", "Ended", "Killable", "Story", "killable", "killed_often", "spread"]
 

@@ -13,12 +13,12 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from starlette.requests import Request
 
-__all__ = ["FLOOD_BYTES", "Heard", "http_app", "http_server", "served_app"]
+__all__ = ["FLOOD_BYTES", "ServerLog", "http_app", "http_server", "served_app"]
 
 FLOOD_BYTES = 50_000_000
 
 
-class Heard:
+class ServerLog:
     """What a server was asked with.
 
     Attributes:
@@ -31,7 +31,7 @@ class Heard:
         self.hanging = threading.Event()
 
 
-def _server(heard: Heard) -> MCPServer:
+def _server(heard: ServerLog) -> MCPServer:
     server: MCPServer = MCPServer("shop")
 
     @server.tool()
@@ -70,7 +70,7 @@ def _server(heard: Heard) -> MCPServer:
     return server
 
 
-def http_app(heard: Heard, *, json_response: bool = False, sse: bool = False) -> Any:
+def http_app(heard: ServerLog, *, json_response: bool = False, sse: bool = False) -> Any:
     """Return an application with the tools `stock`, `hang`, `flood` and `open_shop`."""
     server = _server(heard)
     return server.sse_app() if sse else server.streamable_http_app(json_response=json_response)
@@ -83,7 +83,7 @@ def http_server(
     sse: bool = False,
     port: int = 0,
     instead: Mapping[bytes, bytes] | None = None,
-) -> Generator[tuple[str, Heard]]:
+) -> Generator[tuple[str, ServerLog]]:
     """Serve the tools of `http_app`; yield the address and what is heard.
 
     Args:
@@ -91,7 +91,7 @@ def http_server(
         port: The port; any that is free if it is 0.
         instead: Bytes that are sent in the place of others, of the same length.
     """
-    heard = Heard()
+    heard = ServerLog()
     app = http_app(heard, json_response=json_response, sse=sse)
 
     async def noting(scope: Any, receive: Any, send: Any) -> None:

@@ -11,8 +11,8 @@ from persona_book import good_evidence
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode
 from prefect_swarm.memory.log.sqlite import SqliteLog
-from prefect_swarm.memory.persona.decisions import invent, promote
-from prefect_swarm.memory.persona.store import PersonaStore
+from prefect_swarm.memory.personas.registry import invent, promote
+from prefect_swarm.memory.personas.store import PersonaStore
 from samples import episode
 from typer.testing import Result
 

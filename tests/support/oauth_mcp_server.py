@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from mcp_http_server import Heard, http_app, served_app
+from mcp_http_server import ServerLog, http_app, served_app
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -41,7 +41,7 @@ class OAuthServer:
         self.lives_s = 3600
         self.refuses = False
         self.registers = True
-        self.heard = Heard()
+        self.heard = ServerLog()
         self._app = http_app(self.heard, sse=sse)
         self._challenges: dict[str, str] = {}
         self._number = 0

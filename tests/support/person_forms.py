@@ -10,7 +10,7 @@ from uuid import UUID
 from prefect.client.orchestration import PrefectClient, get_client
 from prefect.client.schemas.objects import State
 from prefect.client.schemas.responses import SetStateStatus
-from prefect_swarm.runs import RunFolder
+from prefect_swarm.store.folder import RunFolder
 
 
 async def shown_state(flow_run_id: UUID, *, but: str = "") -> State[Any]:

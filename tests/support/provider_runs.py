@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flow_runs import run
-from prefect_swarm.blocks.limiter.model import LimitedModel
-from prefect_swarm.blocks.remote import remote_model
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.result import RunFailedError, SwarmResult
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.models.limited_model import LimitedModel
+from prefect_swarm.models.remote import remote_model
+from prefect_swarm.plan.task_ir import TaskIR
+from prefect_swarm.store.result import RunFailedError, SwarmResult
 from provider_server import Asked, ProviderServer, Reply, provider_server
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from prefect_swarm.blocks.llama.merged.q8_0 import Matrix
+from prefect_swarm.models.llama.merged import Matrix
 
 _BLOCK = np.dtype([("scale", "<f2"), ("items", "i1", (32,))])
 

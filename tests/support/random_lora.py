@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import torch
-from prefect_swarm.parl.train.network.base import Base
-from prefect_swarm.parl.train.network.lora import Adapter, new_adapter
+from prefect_swarm.parl.train.base import Adapter, Base, new_adapter
 
 
 def random_adapter(base: Base, seed: int, std: float) -> Adapter:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import PlanError
-from prefect_swarm.task_ir import PlanRules, parse_plan
+from prefect_swarm.plan.task_ir import PlanRules, parse_plan
 
 __all__ = ["plan", "problem", "step"]
 

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from prefect_swarm.toolsets.limits import ToolLimits
 from prefect_swarm.toolsets.mcp.configuration import McpEndpoint, OwnMarks, StdioServer
 from prefect_swarm.toolsets.mcp.toolset import McpToolset
+from prefect_swarm.toolsets.names import ToolLimits
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import ToolsetTool

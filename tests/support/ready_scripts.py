@@ -29,7 +29,7 @@ _IMPORTED = (
     "prefect.workers.process",
     "prefect_swarm.cli.app",
     "prefect_swarm.flows.batch",
-    "prefect_swarm.flows.start_fork",
+    "prefect_swarm.flows.resume",
     "prefect_swarm.flows.resume",
     "prefect_swarm.flows.swarm",
     "pydantic_ai.models.function",

@@ -6,16 +6,8 @@ from typing import Any
 
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import Diagnostic, GateResult
-from prefect_swarm.result import (
-    Attempt,
-    Cost,
-    Decision,
-    Metrics,
-    Planning,
-    StepResult,
-    Usage,
-)
-from prefect_swarm.tasks.report.page import (
+from prefect_swarm.report.page import (
+    AttemptView,
     Block,
     Bullets,
     Drawing,
@@ -25,11 +17,13 @@ from prefect_swarm.tasks.report.page import (
     Paragraph,
     Quoted,
     Ref,
+    RunView,
     Section,
+    StepView,
     Strong,
     Table,
 )
-from prefect_swarm.tasks.report.view import AttemptView, RunView, StepView
+from prefect_swarm.store.result import Attempt, Cost, Decision, Metrics, Planning, StepResult, Usage
 
 __all__ = ["HOSTILE", "busy_view", "large_view", "pages_of_all_blocks", "view_of_steps"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from prefect_swarm.events.kinds import (
+from prefect_swarm.store.event_log import EVENTS, read_events
+from prefect_swarm.store.events import (
     AnsweredEvent,
     AnsweringEvent,
     AskedEvent,
@@ -23,8 +24,7 @@ from prefect_swarm.events.kinds import (
     TextEvent,
     WaitEvent,
 )
-from prefect_swarm.events.log import EVENTS, read_events
-from prefect_swarm.runs import find_run
+from prefect_swarm.store.folder import find_run
 
 __all__ = ["kept_events", "run_events", "texts"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
-from prefect_swarm.measures.stretch import Stretch, TimeKind
-from prefect_swarm.parl.time_breakdown import Around, Turn
+from prefect_swarm.metrics.clock import Stretch, TimeKind
+from prefect_swarm.metrics.time_breakdown import Around, Turn
 
 __all__ = ["TimedRun", "stretch", "timed_runs", "turn"]
 

@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama.gguf import demo_model_path
 from prefect_swarm.errors import SandboxError
+from prefect_swarm.gates.sandbox.launched import Program, ProgramResult, SandboxLimits
 from prefect_swarm.gates.sandbox.probe import candidates, verify_backend
-from prefect_swarm.gates.sandbox.program import Program, ProgramResult, SandboxLimits
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend, run_on
+from prefect_swarm.models.llama.gguf import demo_model_path
 
 HOSTILE = Path(__file__).parents[1] / "gates" / "sandbox" / "hostile"
 PROJECT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Any, Literal
 
-from prefect_swarm.blocks.llama.gguf import demo_model_path
-from prefect_swarm.blocks.llama.messages import to_chat
-from prefect_swarm.blocks.llama.model import LlamaCppModel
+from prefect_swarm.models.llama.chat import to_chat
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.model import LlamaCppModel
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from prefect_swarm.blocks.llama import GeneratedText, GenerateRequest, Message
 from prefect_swarm.errors import ContextTooSmallError, InputError, StepTimeoutError
+from prefect_swarm.models.llama.api import GeneratedText, GenerateRequest, Message
 
 __all__ = ["SoakCase", "soak_cases"]
 

@@ -10,6 +10,10 @@ from pathlib import Path
 __all__ = ["ROOT", "Module", "circles", "imports", "modules"]
 
 ROOT = Path(__file__).parents[2]
+UPWARDS: dict[tuple[str, ...], set[tuple[str, ...]]] = {
+    ("store", "result"): {("report", "run_html")}
+}
+"""Imports against the arrows that are meant: a result asks its page how it looks in a notebook."""
 _OUTSIDE = {"benches", "build", "dist", "docs", "examples", "tests"}
 
 Module = tuple[str, ...]
@@ -34,7 +38,7 @@ def imports(module: Module) -> frozenset[Module]:
     path = modules()[module]
     package = module if path.name == "__init__.py" else module[:-1]
     tree = ast.parse(path.read_text("utf-8"))
-    return frozenset(_imported(tree, package)) - {module}
+    return frozenset(_imported(tree, package)) - {module} - UPWARDS.get(module, set())
 
 
 def _imported(tree: ast.Module, package: Module) -> Iterator[Module]:

@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from types import FrameType
 
 from eval_results import swarm_result
-from prefect_swarm.approvals.question import Question
-from prefect_swarm.approvals.store import Approvals
-from prefect_swarm.events.kinds import BeganEvent, FinishedEvent
-from prefect_swarm.events.log import EVENTS, opened_log
 from prefect_swarm.flows.compile import compile_plan
-from prefect_swarm.flows.stored.planned import StoredPlanning, save
-from prefect_swarm.result import Attempt, Planning, StepResult
-from prefect_swarm.runs import RunFolder, run_id_of
+from prefect_swarm.flows.stored_plan import StoredPlanning, save
 from prefect_swarm.settings import home
+from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.event_log import EVENTS, opened_log
+from prefect_swarm.store.events import BeganEvent, FinishedEvent
+from prefect_swarm.store.folder import RunFolder, run_id_of
+from prefect_swarm.store.question import Question
+from prefect_swarm.store.result import Attempt, Planning, StepResult
 from prefect_swarm.tasks.planner.task import Planned
 
 __all__ = ["not_hanging", "stored_run"]

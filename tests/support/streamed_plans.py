@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from prefect_swarm.result import SwarmResult
+from prefect_swarm.store.result import SwarmResult
 from provider_server import Asked, Reply
 from run_events import kept_events
 

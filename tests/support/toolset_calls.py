@@ -11,8 +11,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from prefect_swarm.runs import RunFolder
-from prefect_swarm.toolsets.source import Toolset, ToolsetSource, ToolsetUse
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.toolsets.catalogue import Toolset, ToolsetSource, ToolsetUse
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart

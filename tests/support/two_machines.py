@@ -17,8 +17,8 @@ from prefect.flow_engine import run_flow_async
 from prefect.settings import PREFECT_LOCAL_STORAGE_PATH, temporary_settings
 from prefect_swarm import swarm_flow
 from prefect_swarm.memory.store import close_stores
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.runs import RunFolder
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.result import SwarmResult
 
 __all__ = ["Machines", "ask_server", "execute", "flow_run_of", "scheduled"]
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
-from prefect_swarm.failure_policy import RULES, Policy
-from prefect_swarm.result import Action, Decision, Mitigation, ShownAttempt
-from prefect_swarm.task_ir import TIERS, Tier
+from prefect_swarm.plan.task_ir import TIERS, Tier
+from prefect_swarm.store.failure_policy import RULES, Policy
+from prefect_swarm.store.result import Action, Decision, Mitigation, ShownAttempt
 from prefect_swarm.tasks.failure_router import ATTEMPTS_SPENT, Bounds, Failure, feedback, route
 
 POLICY = Policy()

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect_swarm.flows.task_run import run_task
+from prefect_swarm.flows.prefect_io.task_runs import run_task
 from prefect_swarm.gates import Finding, GateResult, Subject
-from prefect_swarm.tasks.gates import Inspection, gates, verdicts_heard
+from prefect_swarm.tasks.gates import Inspection, gates, verdicts_to
 from prefect_swarm.tasks.race import race
 
 
@@ -65,7 +65,7 @@ def inspected(
         states: list[State[Any]] = []
         for artifact in artifacts:
             asked = Inspection.of(name or str(id(heard)), names, subject(artifact), name)
-            with verdicts_heard(heard.append, asyncio.Semaphore(at_once)):
+            with verdicts_to(heard.append, asyncio.Semaphore(at_once)):
                 states.append((await run_task(gates, asked, name="gates"))[0])
         kept.extend(states)
         return []
@@ -115,7 +115,7 @@ def test_what_failed_before_is_not_inspected_again() -> None:
 def test_a_verdict_is_heard_while_other_gates_are_under_way() -> None:
     heard: list[str] = []
 
-    def hear(result: GateResult) -> None:
+    def handle(result: GateResult) -> None:
         heard.append(result.gate)
         if result.gate == "quick":
             Held.release.set()  # The other gate ends only once this has been heard.
@@ -127,7 +127,7 @@ def test_a_verdict_is_heard_while_other_gates_are_under_way() -> None:
     @flow
     async def inspect() -> str | None:
         asked = Inspection.of("live", ("slow", "quick"), subject("wait"), "")
-        with verdicts_heard(hear, asyncio.Semaphore(2)):
+        with verdicts_to(handle, asyncio.Semaphore(2)):
             return (await run_task(gates, asked, name="gates"))[0].name
 
     registry = {"slow": Held("slow"), "quick": Quick("quick")}

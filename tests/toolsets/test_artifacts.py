@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prefect_swarm.result import Attempt, StepResult
-from prefect_swarm.runs import RunFolder
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.result import Attempt, StepResult
 from prefect_swarm.toolsets.artifacts import artifacts_of, keep_artifacts
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from prefect_swarm.toolsets.documents.source import DocumentsSource
-from prefect_swarm.toolsets.sandboxed.source import PythonSource
+from prefect_swarm.toolsets.documents import DocumentsSource
+from prefect_swarm.toolsets.python import PythonSource
 from pydantic_ai import Agent
 from pydantic_ai.messages import (
     ModelMessage,

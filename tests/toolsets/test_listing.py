@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import ToolsetError
-from prefect_swarm.runs import RunFolder
-from prefect_swarm.toolsets.given import GivenToolset
-from prefect_swarm.toolsets.listing import listed_tools
-from prefect_swarm.toolsets.source import ToolsetUse
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.toolsets.catalogue import ToolsetOverride, ToolsetUse, listed_tools
 from pydantic_ai.tools import RunContext
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
@@ -19,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("swarm_home")
 
 def listed(toolset: FunctionToolset[None], seconds: float = 60) -> dict[str, Any]:
     use = ToolsetUse(RunFolder.of("run"), "", "plan")
-    return dict(asyncio.run(listed_tools(GivenToolset("stock", toolset), use, seconds)))
+    return dict(asyncio.run(listed_tools(ToolsetOverride("stock", toolset), use, seconds)))
 
 
 def count(item: str) -> int:

@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import InputError
-from prefect_swarm.toolsets import registered
-from prefect_swarm.toolsets.given import GivenToolset
-from prefect_swarm.toolsets.registered import registered_toolsets
+from prefect_swarm.toolsets import catalogue as registered
+from prefect_swarm.toolsets.catalogue import ToolsetOverride, registered_toolsets
 from pydantic_ai.toolsets import FunctionToolset
 
 plain: FunctionToolset[None] = FunctionToolset()
-source = GivenToolset("own", plain, "What it is good for.")
-misnamed = GivenToolset("no name", plain)
+source = ToolsetOverride("own", plain, "What it is good for.")
+misnamed = ToolsetOverride("no name", plain)
 nothing = 7
 halfway = SimpleNamespace(name="halfway", about="", server="halfway")
 
@@ -25,7 +24,7 @@ def made() -> FunctionToolset[None]:
     return plain
 
 
-def source_made() -> GivenToolset:
+def source_made() -> ToolsetOverride:
     return source
 
 

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 from prefect_swarm.errors import SwarmError
 from prefect_swarm.flows.fork import compared_run, finished_work
-from prefect_swarm.flows.html_report import folder_html
-from prefect_swarm.flows.lock import exclusive
-from prefect_swarm.flows.stored.view import view_of
-from prefect_swarm.runs import RunFolder
+from prefect_swarm.report.run_html import folder_html
+from prefect_swarm.report.stored_view import view_of
+from prefect_swarm.store.folder import RunFolder, exclusive
 from stored_runs import not_hanging, stored_run
 from typer.testing import CliRunner, Result
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm.approvals.question import Answer, Question
-from prefect_swarm.approvals.store import Approvals
 from prefect_swarm.errors import (
     InputError,
     MemoryStoreError,
@@ -20,21 +18,23 @@ from prefect_swarm.errors import (
     StorageError,
 )
 from prefect_swarm.evals.report import last_report
-from prefect_swarm.events.kinds import ReadyEvent
-from prefect_swarm.events.log import opened_log
-from prefect_swarm.flows.batches.output import batch_output
-from prefect_swarm.flows.bounds.accounts import Accounts
+from prefect_swarm.flows.batch_files import batch_output
 from prefect_swarm.flows.fork import _link  # pyright: ignore[reportPrivateUsage]
-from prefect_swarm.flows.stored.restore import finished_step
-from prefect_swarm.flows.stored.result_folder import ResultFolder
-from prefect_swarm.gates.check import GateCache
-from prefect_swarm.gates.gate import Subject
+from prefect_swarm.flows.prefect_io.task_runs import ResultFolder
+from prefect_swarm.flows.stored_plan import finished_step
+from prefect_swarm.gates.base import Subject
+from prefect_swarm.gates.pipeline import GateCache
 from prefect_swarm.memory.erasure import Traces, remove_traces
+from prefect_swarm.memory.forgetting import read_mark
 from prefect_swarm.memory.index.generation import Damage, read_pointer
-from prefect_swarm.memory.learning.storage import read_beliefs
-from prefect_swarm.memory.persona.model import load_personas
-from prefect_swarm.memory.unfinished import read_mark
-from prefect_swarm.runs import RunFolder, find_run
+from prefect_swarm.memory.learning.beliefs import read_beliefs
+from prefect_swarm.memory.personas.model import load_personas
+from prefect_swarm.store.accounts import Accounts
+from prefect_swarm.store.approvals import Approvals
+from prefect_swarm.store.event_log import opened_log
+from prefect_swarm.store.events import ReadyEvent
+from prefect_swarm.store.folder import RunFolder, find_run
+from prefect_swarm.store.question import Answer, Question
 from prefect_swarm.toolsets.artifacts import keep_artifacts
 from prefect_swarm.toolsets.mcp.configuration import HttpServer
 from prefect_swarm.toolsets.mcp.oauth_store import LoginFile
@@ -114,7 +114,7 @@ def test_what_a_linked_folder_of_artifacts_leads_to_is_not_removed(
 def test_what_is_added_to_a_file_goes_through_no_link(
     use: str, swarm_home: Path, victim: Path
 ) -> None:
-    from prefect_swarm.flows.lock import exclusive
+    from prefect_swarm.store.folder import exclusive
 
     run = stored_run(BAD)
     (run.folder / use).unlink(missing_ok=True)

@@ -10,11 +10,11 @@ from typing import Any, Literal, cast
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
+from ...data_types import Frozen
 from ...errors import InputError
-from ...formats.json_text import NoJsonError
-from ...frozen import Frozen
 from ...host.url_secrets import ELSEWHERE, secret_in, secrets_of, without_secrets
-from ..calling.masking import secrets_in
+from ...untrusted.json_text import NoJsonError
+from ..masking import secrets_in
 from ..names import checked_name
 from .written import (
     EXAMPLE,

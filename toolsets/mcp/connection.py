@@ -17,11 +17,10 @@ from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.mcp import MCPToolset
 
 from ...text import one_line
-from ..calling.masking import mask
+from ..masking import mask
 from .configuration import McpEndpoint, StdioServer
-from .described import ToolList, described
 from .process import ProcessTransport
-from .session import ForgivingSession
+from .session import ForgivingSession, ToolList, described
 
 if TYPE_CHECKING:
     from .address import Refusals
@@ -59,7 +58,7 @@ class Connection:
 
             transport, self._refusals = address_transport(endpoint.how, MOST_BYTES)
         self._client = Client(
-            transport, log_handler=_pass_over, message_handler=self._hear, init_timeout=0
+            transport, log_handler=_pass_over, message_handler=self._handle, init_timeout=0
         )
         self._toolset: MCPToolset[None] = MCPToolset(
             self._client, id=endpoint.name, tool_error_behavior="failed", max_retries=0
@@ -100,24 +99,24 @@ class Connection:
         listed = await self._answered(self._client.list_tools())
         left_out = session.left_out if isinstance(session, ForgivingSession) else {}
         tools = described(self._endpoint, listed, left_out)
-        self._tell(tools)
+        self._emit(tools)
         # What changed while the list was on its way isn't in it.
-        if changes == self._changes and not self._changes_unheard():
+        if changes == self._changes and not self._unseen_changes():
             self._tools = tools
         return tools
 
-    async def _hear(self, message: object) -> None:
+    async def _handle(self, message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._changes += 1
             self._tools = None
 
-    def _changes_unheard(self) -> bool:
+    def _unseen_changes(self) -> bool:
         """Say whether its tools may change without a word: newer servers tell those who ask."""
         abilities = self._client.server_capabilities
         is_newer = self._client.initialize_result is None
         return is_newer and bool(abilities and abilities.tools and abilities.tools.list_changed)
 
-    def _tell(self, tools: ToolList) -> None:
+    def _emit(self, tools: ToolList) -> None:
         for name, why in tools.left_out.items():
             if self._named.get(name) != why:
                 text = self.shown(f"the tool {name!r} is left out: {why}")
@@ -204,8 +203,8 @@ class Connection:
         if process.ended:
             code = "" if process.exit_code is None else f" with code {process.exit_code}"
             parts.insert(0, f"its process ended{code}")
-        if process.heard:
-            parts.append(f"its last words: {' / '.join(process.heard)}")
+        if process.last_lines:
+            parts.append(f"its last words: {' / '.join(process.last_lines)}")
         # What was told belongs to this fault, not to the next.
         process.strange = ""
         return self.shown("; ".join(filter(None, parts)))

@@ -13,7 +13,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult
 
 from ...errors import ToolsetError
-from ...host.certificates import CA_FIX, certificate_problem
+from ...host.network import CA_FIX, certificate_problem
 from ...text import one_line
 from .address import quieten
 from .configuration import HttpServer, McpEndpoint

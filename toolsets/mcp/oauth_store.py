@@ -24,9 +24,9 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
+from ...data_types import Moment
 from ...files import make_folder, write_atomically
 from ...settings import home
-from ...untrusted.figures import Moment
 from ...untrusted.folder import UntrustedFolder, read_file
 from .configuration import HttpServer
 

@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from pydantic_ai.exceptions import ToolFailed
 
 from ...errors import ToolsetError
-from ...host.certificates import CA_FIX, certificate_problem
+from ...host.network import CA_FIX, certificate_problem
 from .configuration import McpEndpoint, StdioServer
-from .described import ToolList
+from .session import ToolList
 
 if TYPE_CHECKING:
     from .connection import Connection

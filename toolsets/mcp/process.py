@@ -25,7 +25,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from ...text import one_line
-from ..calling.masking import mask
+from ..masking import mask
 from .configuration import McpEndpoint, StdioServer
 from .session import ForgivingSession
 
@@ -206,7 +206,7 @@ class ProcessTransport(ClientTransport):
 
     Attributes:
         ended: Whether the server has closed its output: nothing more is answered.
-        heard: The last lines of its standard error, which go to the debug log.
+        last_lines: The last lines of its standard error, which go to the debug log.
         strange: The last line of its standard output that is no message; "" without any.
         left: Set while nothing of it runs.
     """
@@ -216,7 +216,7 @@ class ProcessTransport(ClientTransport):
         self._name, self._secrets = endpoint.name, endpoint.secrets
         self._server, self._most = server, most_bytes
         self.ended = False
-        self.heard: deque[str] = deque(maxlen=_LAST_LINES)
+        self.last_lines: deque[str] = deque(maxlen=_LAST_LINES)
         self.strange = ""
         self.exit_code: int | None = None
         self.left = anyio.Event()
@@ -305,7 +305,7 @@ class ProcessTransport(ClientTransport):
             for line in lines.feed(chunk):
                 shown = line.head if isinstance(line, TooLong) else line
                 if text := self._shown(shown, 400):
-                    self.heard.append(text)
+                    self.last_lines.append(text)
                     _logger.debug("The MCP server %s: %s", self._name, text)
 
 

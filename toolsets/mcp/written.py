@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, cast
 
-from ...formats.json_text import read_json
+from ...untrusted.json_text import read_json
 from ..names import short_hash
 
 __all__ = [

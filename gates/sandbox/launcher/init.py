@@ -12,9 +12,16 @@ import time
 from typing import NoReturn
 
 from . import kernel
-from .mounts import build_root, mount_private
-from .privileges import be_expendable, become_nobody, bound_processes, limit, lock
-from .wire import Config, pack
+from .kernel import Config, pack
+from .world import (
+    be_expendable,
+    become_nobody,
+    bound_processes,
+    build_root,
+    limit,
+    lock,
+    mount_private,
+)
 
 __all__ = ["READY", "forget_streams", "init"]
 

@@ -18,20 +18,10 @@ import time
 from typing import cast
 
 from . import kernel
-from .bubblewrap import bubblewrap_command
-from .group import Group
 from .init import READY, forget_streams, init
-from .privileges import enter_user_namespace, is_roots_own_namespace
-from .watch import Watch, kill_descendants, send_buffer
-from .wire import (
-    Allowance,
-    Config,
-    Exceeded,
-    LauncherReport,
-    pack,
-    reader_of,
-    unpack_from,
-)
+from .kernel import Allowance, Config, Exceeded, LauncherReport, pack, reader_of, unpack_from
+from .watch import Group, Watch, kill_descendants, send_buffer
+from .world import bubblewrap_command, enter_user_namespace, is_roots_own_namespace
 
 __all__ = ["main"]
 
@@ -177,7 +167,7 @@ class _Sandbox:
             # this is to end.
             if self._parent.fileno() in events and not self._allowed():
                 return None
-            if self._line.fileno() in events and not self._hear():
+            if self._line.fileno() in events and not self._handle():
                 return None
             if self._counts() and (exceeded := self._exceeded()):
                 return exceeded
@@ -205,7 +195,7 @@ class _Sandbox:
             self._cpu_before = self._cpu_s()
         return True
 
-    def _hear(self) -> bool:
+    def _handle(self) -> bool:
         """Take what PID 1 says; False once it has no more to say."""
         if self._started:
             data = self._line.recv(_CHUNK)

@@ -1,17 +1,53 @@
-"""What the processes of a sandbox use together, read from a /proc that shows only them."""
+"""What the processes of a sandbox use together, and the control group that bounds it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
+from typing import NamedTuple
 
-from .cpu import CpuTime, Times
+__all__ = ["CpuTime", "Group", "Times", "Watch", "kill_descendants", "send_buffer"]
 
-__all__ = ["Watch", "kill_descendants", "send_buffer"]
+
+class Times(NamedTuple):
+    """Seconds of a process and of its children that it has waited for; whether it computes now."""
+
+    own: float
+    waited: float
+    computing: bool
+
+
+class CpuTime:
+    """The sum over all processes that ever were, brought up to date by each look."""
+
+    def __init__(self) -> None:
+        self._before: Mapping[object, Times] | None = None
+        self._gone = 0.0
+        self._collected = 0.0
+
+    def look(self, seen: Mapping[object, Times], elapsed_s: float) -> float:
+        """Return the seconds so far; `seen` is what there is now, by what tells processes apart."""
+        # What was before the first look is no sign of anything.
+        known = seen if self._before is None else self._before
+        for process, times in known.items():
+            if process not in seen:
+                self._gone += times.waited + _at_the_end(times, elapsed_s)
+        for process, times in seen.items():
+            before = known.get(process)
+            self._collected += times.waited - (before.waited if before else 0.0)
+        self._before = dict(seen)
+        alive = sum(times.own + times.waited for times in seen.values())
+        return alive + max(0.0, self._gone - self._collected)
+
+
+def _at_the_end(last: Times, elapsed_s: float) -> float:
+    return max(elapsed_s, last.own + elapsed_s / 2) if last.computing else last.own
+
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _KIB = 1024
@@ -162,3 +198,69 @@ def _descendants(root: int) -> set[int]:
         fresh = {pid for pid, parent in parents.items() if parent in fresh} - found
         found |= fresh
     return found
+
+
+_NAME = "prefect-swarm-sandbox-"
+# PID 1, bubblewrap's own process, and those that start them.
+_MORE_PROCESSES = 4
+_MORE_BYTES = 48 << 20
+_PATIENCE_S = 5.0
+
+
+class Group:
+    """Made below a delegated group, joined by PID 1 before it does anything, removed at the end."""
+
+    def __init__(self, parent: str, memory_bytes: int, processes: int) -> None:
+        _remove_left(parent)
+        self._folder = f"{parent}/{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
+        os.mkdir(self._folder)
+        try:
+            self._write("memory.max", str(memory_bytes + _MORE_BYTES))
+            self._write("memory.oom.group", "1")
+            self._write("pids.max", str(processes + _MORE_PROCESSES))
+            with contextlib.suppress(OSError):  # There is none where nothing is swapped.
+                self._write("memory.swap.max", "0")
+            # Opened by the user that may; what writes to it may be another by then.
+            self._members = os.open(f"{self._folder}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
+        except OSError:
+            os.rmdir(self._folder)
+            raise
+
+    def join(self) -> None:
+        """Become a member, with all that this process starts from now on."""
+        os.write(self._members, b"0")
+
+    def is_out_of_memory(self) -> bool:
+        """Whether the kernel has ended something for what it took."""
+        return self._figures("memory.events").get("oom_kill", 0) > 0
+
+    def cpu_s(self) -> float:
+        """Return the processor seconds of all that ever were in it."""
+        return self._figures("cpu.stat").get("usage_usec", 0) / 1e6
+
+    def remove(self) -> None:
+        """Remove it; all its processes have ended, or are just about to."""
+        os.close(self._members)
+        until = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                os.rmdir(self._folder)
+                return
+            time.sleep(0.002)
+
+    def _write(self, name: str, text: str) -> None:
+        with open(f"{self._folder}/{name}", "w") as file:
+            file.write(text)
+
+    def _figures(self, name: str) -> dict[str, int]:
+        with contextlib.suppress(OSError), open(f"{self._folder}/{name}") as file:
+            return {key: int(figure) for key, figure in map(str.split, file)}
+        return {}
+
+
+def _remove_left(parent: str) -> None:
+    """Remove the groups of launchers that were killed."""
+    for name in os.listdir(parent):
+        if name.startswith(_NAME) and not os.path.exists(f"/proc/{name.split('-')[3]}"):
+            with contextlib.suppress(OSError):
+                os.rmdir(f"{parent}/{name}")

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 from adapters import write_adapter
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect_swarm.blocks.llama import adapter as adapters
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.adapter import file_hash
 from prefect_swarm.errors import GateError
 from prefect_swarm.gates import sandbox
-from prefect_swarm.gates.code.shellcheck import Shellcheck
+from prefect_swarm.gates.code_gates import Shellcheck
 from prefect_swarm.gates.sandbox import probe as sandbox_probe
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend
+from prefect_swarm.models.llama import gguf as adapters
+from prefect_swarm.models.llama.gguf import demo_model_path, file_hash
 
 from ..conftest import Invoke
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.blocks.llama.residency import MemoryUse, Resident
-from prefect_swarm.blocks.llama.residency.budget import BUDGET_VARIABLE
 from prefect_swarm.cli.doctor.engine_checks import check_model_memory, findings
 from prefect_swarm.flows.options import SwarmOptions
+from prefect_swarm.models.llama.residency import MemoryUse, Resident
+from prefect_swarm.models.llama.sizing import BUDGET_VARIABLE
 
 GB = 10**9
 LARGE = Resident("large", "large", MemoryUse(5 * GB, GB))

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama import EngineConfig, demo_model_path
-from prefect_swarm.blocks.llama.model import LlamaCppModel
-from prefect_swarm.blocks.llama.slot_speeds import table as measuring
-from prefect_swarm.blocks.llama.slot_speeds import timing
-from prefect_swarm.blocks.llama.slot_speeds.table import SlotTable, table_path, write_table
 from prefect_swarm.cli.doctor.engine_checks import check_slots, measure_again
+from prefect_swarm.models.llama import limits as measuring
+from prefect_swarm.models.llama import native as timing
+from prefect_swarm.models.llama.api import EngineConfig
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.limits import SlotTable, table_path, write_table
+from prefect_swarm.models.llama.model import LlamaCppModel
 from pydantic_ai.models.test import TestModel
 
 _SETTING = "PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS"

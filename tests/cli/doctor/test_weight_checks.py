@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.adapter import SHIPPED_ADAPTER
-from prefect_swarm.blocks.llama.merged.prepared import find_merged
-from prefect_swarm.blocks.llama.requantised import prepared
-from prefect_swarm.blocks.llama.requantised.kernels import Processor
-from prefect_swarm.blocks.llama.requantised.prepared import weights_of
+from prefect_swarm.models.llama import prepared
+from prefect_swarm.models.llama.gguf import SHIPPED_ADAPTER, demo_model_path
+from prefect_swarm.models.llama.merged import find_merged
+from prefect_swarm.models.llama.prepared import weights_of
+from prefect_swarm.models.llama.requantised import Processor
 
 from ..conftest import Invoke
 

@@ -76,7 +76,7 @@ def test_nobody_asked_is_nothing_removed(filled: Path, invoke: Invoke) -> None:
 def test_on_a_terminal_it_shows_how_many_and_asks(
     answer: str, left: int, filled: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("prefect_swarm.cli.memory.forget.asks", lambda: True)
+    monkeypatch.setattr("prefect_swarm.cli.memory.transfer.asks", lambda: True)
     result = invoke("memory", "forget", "--run", RUN, stdin=answer)
     assert "3 episodes will be forgotten for good." in result.stdout
     assert result.exit_code == (0 if left == 1 else 1)

@@ -64,7 +64,7 @@ def is_named(file: str, text: str) -> bool:
 @pytest.fixture
 def memory(filled: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A memory with the word in its log, graph, beliefs and personas."""
-    monkeypatch.setattr("prefect_swarm.memory.log.sqlite_database._BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("prefect_swarm.memory.log.sqlite._BUSY_TIMEOUT_S", 0.05)
     fill(filled, FAILED.model_copy(update={"run": "z", "error": f"there is no {WORD} here"}))
     invent_persona(filled).close()
     store = Store(Place(filled / "memory"))

@@ -42,7 +42,7 @@ def home(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (filled / "prefixes" / "model" / "aa.prefix").write_bytes(b"tokens")
     (storage := tmp_path / "storage").mkdir()
     monkeypatch.setattr("prefect_swarm.memory.erasure.result_storage", lambda: storage)
-    nested = json.dumps({"__class__": "prefect_swarm.result.SwarmResult", "run_id": SHORT})
+    nested = json.dumps({"__class__": "prefect_swarm.store.result.SwarmResult", "run_id": SHORT})
     texts = [
         json.dumps({"result": json.dumps({"text": "a slug"})}),
         json.dumps({"result": json.dumps({"text": f"\u00e9tude on a {WORD}"})}),
@@ -112,7 +112,7 @@ def test_it_is_shown_and_confirmed_before_anything_goes(
     before = left(home)
     refused = invoke("memory", "forget", "--containing", WORD, "--everywhere")
     assert refused.exit_code == 2
-    monkeypatch.setattr("prefect_swarm.cli.memory.forget.asks", lambda: True)
+    monkeypatch.setattr("prefect_swarm.cli.memory.transfer.asks", lambda: True)
     result = invoke("memory", "forget", "--containing", WORD, "--everywhere", stdin="n\n")
     for shown in (refused.stderr, result.stdout):
         assert "2 stored results; 1 cached gate result; 1 stored prompt w" in shown

@@ -7,7 +7,7 @@ from datetime import UTC
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.cli.memory.persona import plot_lines
-from prefect_swarm.tasks.report.remembered.record import Expectation, Period
+from prefect_swarm.report.memory_pages import Expectation, Period
 from rich.cells import cell_len
 
 rates = st.floats(0, 1)

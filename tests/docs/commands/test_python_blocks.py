@@ -14,7 +14,7 @@ from docs_pages import ROOT
 from documented.fences import Fence, fences
 from documented.shape import ids_in
 from documented.stand_in import Answering
-from prefect_swarm.blocks.llama import demo_model_path
+from prefect_swarm.models.llama.gguf import demo_model_path
 
 from .conftest import Typist
 from .python_blocks import BLOCKS, Block, block_of

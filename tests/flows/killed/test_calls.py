@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from killable import Story, killable, killed_often
-from prefect_swarm.approvals.store import Approvals
-from prefect_swarm.task_ir import parse_plan
+from prefect_swarm.plan.task_ir import parse_plan
+from prefect_swarm.store.approvals import Approvals
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("prefect_server")]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flow_runs import plan_of
 from killable import Story, killable, killed_often
-from prefect_swarm.approvals.store import Approvals
+from prefect_swarm.store.approvals import Approvals
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("prefect_server")]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flow_runs import UNEVEN, plan_of
 from killable import Story, killable, killed_often
-from prefect_swarm.runs import RunFolder
+from prefect_swarm.store.folder import RunFolder
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("prefect_server")]
 

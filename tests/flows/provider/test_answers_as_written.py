@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from flow_runs import plan_of
 from prefect_swarm import override_toolsets
-from prefect_swarm.approvals.waiting import RunWaitingError
 from prefect_swarm.errors import Category
-from prefect_swarm.flows.approving import asking
+from prefect_swarm.flows import approval as asking
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.python import swarm
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.runs import RunFolder
-from prefect_swarm.task_ir import TaskIR, parse_plan
-from prefect_swarm.toolsets.marks import marked
+from prefect_swarm.plan.task_ir import TaskIR, parse_plan
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.store.question import RunWaitingError
+from prefect_swarm.store.result import SwarmResult
+from prefect_swarm.toolsets.catalogue import marked
 from provider_runs import ONCE, InTurn, end_at, planned, run_at, serving
 from provider_server import Asked, Reply
 from pydantic_ai.toolsets import FunctionToolset

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import NoPlanError
-from prefect_swarm.task_ir import MAX_STEPS
+from prefect_swarm.plan.task_ir import MAX_STEPS
 from provider_runs import InTurn, planned, serving
 from provider_server import Asked, Reply
 

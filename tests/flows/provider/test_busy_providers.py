@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from flow_runs import plan_of
 from prefect_swarm.errors import Category
-from prefect_swarm.events.kinds import RunEvent, WaitEvent
 from prefect_swarm.flows.control import RunControl, controlled
+from prefect_swarm.store.events import RunEvent, WaitEvent
 from provider_runs import InTurn, end_at, hurried, run_at, serving, works
 from provider_server import Asked, Reply
 

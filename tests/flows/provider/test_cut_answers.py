@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from flow_runs import plan_of, steps_of
 from prefect_swarm.errors import Category
-from prefect_swarm.runs import find_run
+from prefect_swarm.store.folder import find_run
 from provider_runs import ONCE, InTurn, end_at, prose, run_at, serving
 from provider_server import Asked, Reply
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from flow_runs import plan_of, steps_of
-from prefect_swarm.result import LeftOut, SwarmResult
+from prefect_swarm.store.result import Omission, SwarmResult
 from prefect_swarm.tasks.subagent.request import tokens_of
 from provider_runs import prose, run_at, serving
 from provider_server import Asked, ProviderServer, Reply
@@ -38,7 +38,7 @@ def refuses(asked: Asked) -> Reply:
     return Reply("I'm sorry, but I can't help with that.") if is_summary(asked) else works(asked)
 
 
-def left_out_of(result: SwarmResult) -> tuple[LeftOut, ...]:
+def left_out_of(result: SwarmResult) -> tuple[Omission, ...]:
     return steps_of(result)["S2"].attempts[0].left_out
 
 

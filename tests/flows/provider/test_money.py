@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 import pytest
 from flow_runs import plan_of, steps_of
 from prefect_swarm.errors import Category, InputError
-from prefect_swarm.runs import find_run
+from prefect_swarm.store.folder import find_run
 from provider_runs import end_at, planned, run_at
 from provider_server import Asked, ProviderServer, Reply, provider_server
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from flow_runs import plan_of, run, steps_of
 from prefect_swarm import override_models
-from prefect_swarm.blocks.remote import remote_model
 from prefect_swarm.errors import Category, ContextTooSmallError, ModelError, NoPlanError
+from prefect_swarm.models.remote import remote_model
 from provider_runs import ONCE, end_at, hurried, planned, run_at, serving, works
 from provider_server import Asked, Reply, provider_server
 from pydantic_ai.models.fallback import FallbackModel

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from flow_runs import plan_of, steps_of
-from prefect_swarm.result import SwarmResult
-from prefect_swarm.runs import find_run
+from prefect_swarm.store.folder import find_run
+from prefect_swarm.store.result import SwarmResult
 from provider_runs import planned, prose, run_at
 from provider_server import Asked, Reply, provider_server
 from recorded_plans import RecordedPlan, recorded_plans

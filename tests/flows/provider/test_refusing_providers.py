@@ -13,7 +13,7 @@ from prefect_swarm.errors import ModelError
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.plan.task_ir import TaskIR
 from provider_runs import closed_port, end_at, hurried, model_at, planned, run_at, serving, works
 from provider_server import Asked, Reply, provider_server
 

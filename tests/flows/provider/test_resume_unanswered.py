@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from flow_runs import plan_of
 from prefect.exceptions import CancelledRun
-from prefect_swarm.events.kinds import RunEvent
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.resume import resume
 from prefect_swarm.flows.swarm import swarm
+from prefect_swarm.store.events import RunEvent
 from provider_server import Asked, Reply, provider_server
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -25,9 +25,9 @@ def test_a_step_that_was_refused_before_a_run_was_cancelled_is_asked_again(
     plan = plan_of({"id": "S1"}, {"id": "S2"}, {"id": "S3", "depends_on": ["S1"]})
     refusing, late = True, threading.Event()
     names: list[str] = []
-    control = RunControl(lambda event: hear(event))
+    control = RunControl(lambda event: handle(event))
 
-    def hear(event: RunEvent) -> None:
+    def handle(event: RunEvent) -> None:
         if event.kind == "began":
             names.append(event.run)
         if event.kind == "failed":

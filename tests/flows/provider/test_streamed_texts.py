@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from flow_runs import UNEVEN, plan_of
-from prefect_swarm.events.kinds import TextEvent
-from prefect_swarm.result import SwarmResult
+from prefect_swarm.store.events import TextEvent
+from prefect_swarm.store.result import SwarmResult
 from provider_runs import ONCE, InTurn, end_at, run_at, serving, works
 from provider_server import Reply
 from run_events import kept_events

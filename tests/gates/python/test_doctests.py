@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from prefect_swarm.gates.python.doctests import doctests
+from prefect_swarm.gates.python.inspection import doctests
 
 
 def found(text: str) -> list[tuple[str, int]]:

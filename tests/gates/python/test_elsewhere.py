@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from prefect_swarm.gates.python.elsewhere import elsewhere
+from prefect_swarm.gates.python.inspection import elsewhere
 
 HEAD = "import os, platform, sys, unittest\nimport pytest\n"
 TEST = "def test_a():\n    assert 1\n"

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.gates.python.file_blocks import file_blocks, path_problem
+from prefect_swarm.gates.python.layout import file_blocks, path_problem
 
 PART = st.from_regex(r"[A-Za-z0-9_]{1,8}", fullmatch=True)
 PATH = st.builds("{}/{}.py".format, PART, PART)

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect_swarm.gates.base import Diagnostic
 from prefect_swarm.gates.python.inspection import Facts, Import, read
-from prefect_swarm.gates.result import Diagnostic
 
 NAMES = (
     st.from_regex(r"[a-z][a-z_]{0,6}", fullmatch=True).filter(str.isidentifier).map("n{}".format)

@@ -6,9 +6,9 @@ import sys
 import pytest
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import StepOutput, Subject
-from prefect_swarm.gates.python.integration import Integration
-from prefect_swarm.gates.result import Finding
-from prefect_swarm.task_ir import Output, OutputKind
+from prefect_swarm.gates.base import Finding
+from prefect_swarm.gates.python.gates import Integration
+from prefect_swarm.plan.task_ir import Output, OutputKind
 
 PARSE = "def parse(text):\n    return [int(part) for part in text.split(',')]\n"
 TOTAL = "from parser import parse\n\n\ndef total(text):\n    return sum(parse(text))\n"

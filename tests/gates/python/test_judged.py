@@ -13,7 +13,7 @@ from prefect_swarm.gates import (
     check,
     run_pipeline,
 )
-from prefect_swarm.task_ir import Output
+from prefect_swarm.plan.task_ir import Output
 from right_python import RIGHT
 from wrong_python import WRONG
 

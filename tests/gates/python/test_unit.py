@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from prefect_swarm.errors import Category
 from prefect_swarm.gates import StepOutput, Subject
-from prefect_swarm.gates.python import trial as python_trial
-from prefect_swarm.gates.python.unit import Unit
-from prefect_swarm.gates.result import Finding
-from prefect_swarm.task_ir import Example, Output
+from prefect_swarm.gates.base import Finding
+from prefect_swarm.gates.python import gates as python_trial
+from prefect_swarm.gates.python.gates import Unit
+from prefect_swarm.plan.task_ir import Example, Output
 from python_cheats import CHEATS, EQUALS, OF_EXAMPLES, OWN_TESTS, TESTS
 
 GOOD = "def slugify(text):\n    return text.lower().replace(' ', '-')\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.gates.python.values import same, shown
+from prefect_swarm.gates.python.verdict import same, shown
 from prefect_swarm.gates.sandbox.guest.run_calls import encode
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

@@ -16,7 +16,7 @@ from prefect_swarm.gates.python.run import (
     Tests,
 )
 from prefect_swarm.gates.python.verdict import Trial, verdict
-from prefect_swarm.task_ir import Example
+from prefect_swarm.plan.task_ir import Example
 
 TEXT = "def f(text):\n    return text\n"
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from prefect_swarm.gates.python.run import Calls, run_jobs
-from prefect_swarm.gates.python.supervisor import supervisor_ready
-from prefect_swarm.gates.sandbox import Program, SandboxLimits, ahead, spawn
+from prefect_swarm.gates.python.run import Calls, run_jobs, supervisor_ready
+from prefect_swarm.gates.sandbox import Program, SandboxLimits, spawn
+from prefect_swarm.gates.sandbox import spawn as ahead
 from prefect_swarm.gates.sandbox.launched import launch
-from prefect_swarm.gates.sandbox.launcher.wire import Allowance, pack
+from prefect_swarm.gates.sandbox.launcher.kernel import Allowance, pack
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend, StartedProgram, use
 from sandboxes import BACKENDS, backend_named, processes_with
 
@@ -50,7 +50,7 @@ def until_it_waits(started: StartedProgram) -> None:
 
 def test_each_is_used_once_and_the_next_is_started(backend: SandboxBackend, marker: str) -> None:
     given = (backend, program(marker), LIMITS)
-    with ahead.kept_ready(*given):
+    with ahead.prestarted(*given):
         for text in (b"first", b"second"):
             started = ahead.take(*given)
             assert started is not None
@@ -63,7 +63,7 @@ def test_each_is_used_once_and_the_next_is_started(backend: SandboxBackend, mark
 def test_nothing_counts_before_it_is_used(backend: SandboxBackend, marker: str) -> None:
     busy = f"import time\nwhile time.process_time() < 1.2:\n    pass\n{ECHO}"
     given = (backend, program(marker, busy), LIMITS)
-    with ahead.kept_ready(*given):
+    with ahead.prestarted(*given):
         started = ahead.take(*given)
         assert started is not None
         until_it_waits(started)
@@ -92,7 +92,7 @@ def test_its_limits_hold_from_then_on(
     code: str, limits: SandboxLimits, exceeded: str | None, backend: SandboxBackend, marker: str
 ) -> None:
     given = (backend, program(marker, f"import sys; sys.stdin.read()\n{code}"), LIMITS)
-    with ahead.kept_ready(*given):
+    with ahead.prestarted(*given):
         started = ahead.take(*given)
         assert started is not None
         result = asyncio.run(use(started, b"", limits))
@@ -101,7 +101,7 @@ def test_its_limits_hold_from_then_on(
 
 def test_what_is_not_used_ends_with_the_need_for_it(backend: SandboxBackend, marker: str) -> None:
     given = (backend, program(marker), LIMITS)
-    with ahead.kept_ready(*given), ahead.kept_ready(*given):
+    with ahead.prestarted(*given), ahead.prestarted(*given):
         started = ahead._wanted()
         assert started is not None
         assert started.started is not None
@@ -115,7 +115,7 @@ def test_it_ends_with_the_process_that_started_it(backend: SandboxBackend, marke
         "from prefect_swarm.gates.sandbox import Program, SandboxLimits, ahead\n"
         "from prefect_swarm.gates.sandbox.spawn import SandboxBackend\n"
         f"program = Program(('python', '-c', {ECHO!r}, '-'.join(sys.argv[1:])))\n"
-        f"with ahead.kept_ready({backend!r}, program, SandboxLimits(cpu_s=60)):\n"
+        f"with ahead.prestarted({backend!r}, program, SandboxLimits(cpu_s=60)):\n"
         "    print('started', flush=True)\n"
         "    signal.pause()\n"
     )
@@ -138,7 +138,7 @@ def test_a_thread_has_its_own_and_a_process_no_more_than_two(marker: str) -> Non
 
     def keep() -> tuple[bool, bool]:
         given = (backend, program(marker), LIMITS)
-        with ahead.kept_ready(*given):
+        with ahead.prestarted(*given):
             started.wait()
             wanted = ahead._wanted()
             assert wanted is not None
@@ -158,14 +158,14 @@ def test_what_would_be_started_otherwise_now_is_not_used(
     backend: SandboxBackend, marker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = (backend, program(marker), LIMITS)
-    with ahead.kept_ready(*given):
+    with ahead.prestarted(*given):
         monkeypatch.setattr(spawn, "environment", lambda: {"PATH": "/usr/bin", "NEW": "1"})
         assert ahead.take(*given) is None
 
 
 def test_what_has_ended_meanwhile_is_not_used(backend: SandboxBackend, marker: str) -> None:
     given = (backend, program(marker), LIMITS)
-    with ahead.kept_ready(*given):
+    with ahead.prestarted(*given):
         wanted = ahead._wanted()
         assert wanted is not None
         assert wanted.started is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from prefect_swarm.gates.sandbox.launcher.cpu import CpuTime, Times
+from prefect_swarm.gates.sandbox.launcher.watch import CpuTime, Times
 
 TICK = 0.02
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from prefect_swarm.gates.sandbox.delegation import delegated_group
+from prefect_swarm.gates.sandbox.probe import delegated_group
 
 MARK = "user.delegate"
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from prefect_swarm.gates.sandbox.program import ProgramResult, SandboxLimits
+from prefect_swarm.gates.sandbox.launched import ProgramResult, SandboxLimits
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend
 from sandboxes import BACKENDS, HOSTILE, Surroundings, backend_named, run_hostile, surroundings
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import SandboxError
-from prefect_swarm.gates.sandbox import bounds, probe
+from prefect_swarm.gates.sandbox import probe
+from prefect_swarm.gates.sandbox import probe as bounds
 from prefect_swarm.gates.sandbox.launched import LIMITS_HINT
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend
 from sandboxes import BACKENDS, PROJECT, backend_named

@@ -19,8 +19,8 @@ from prefect_swarm.gates import sandbox
 from prefect_swarm.gates.sandbox import Program, ProgramResult, SandboxLimits
 from prefect_swarm.gates.sandbox import probe as sandbox_probe
 from prefect_swarm.gates.sandbox import spawn as sandbox_spawn
+from prefect_swarm.gates.sandbox.confinement import collect_visible_files
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend, run_on
-from prefect_swarm.gates.sandbox.visible_files import collect_visible_files
 from sandboxes import BACKENDS, PROJECT, backend_named, processes_with
 
 # Room for a busy machine; no test reaches these.
@@ -156,7 +156,7 @@ def test_killing_the_caller_ends_the_program(backend: SandboxBackend) -> None:
     marker = f"marker-{secrets.token_hex(8)}"
     code = (
         "import asyncio, sys\n"
-        "from prefect_swarm.gates.sandbox.program import SandboxLimits, Program\n"
+        "from prefect_swarm.gates.sandbox.launched import SandboxLimits, Program\n"
         "from prefect_swarm.gates.sandbox.spawn import SandboxBackend, run_on\n"
         f"program = Program(('python', '-c', {PAUSE!r}, '-'.join(sys.argv[1:])))\n"
         f"asyncio.run(run_on({backend!r}, program, SandboxLimits(wall_s=300)))\n"

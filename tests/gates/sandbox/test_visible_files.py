@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import SandboxError
-from prefect_swarm.gates.sandbox.seccomp import filter_for
-from prefect_swarm.gates.sandbox.visible_files import collect_visible_files
+from prefect_swarm.gates.sandbox.confinement import collect_visible_files, filter_for
 
 
 def _prefix(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from generations import contents, open_newest
 from hash_embedder import HashEmbedder
 from prefect_swarm.errors import Category, MemoryStoreError
 from prefect_swarm.memory.episode import Episode, LogEntry, Selection
-from prefect_swarm.memory.index.consolidate import consolidate
+from prefect_swarm.memory.index.generation_store import consolidate
 
 EMBEDDER = HashEmbedder()
 

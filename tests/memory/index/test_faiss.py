@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from conformance.vectors import IndexReader, VectorIndexConformance, random_vectors
 from prefect_swarm.errors import MemoryStoreError
-from prefect_swarm.memory.embedding.vectors import unit_rows
+from prefect_swarm.memory.embedding import unit_rows
 from prefect_swarm.memory.index import faiss as faiss_index
-from prefect_swarm.memory.index.faiss import FaissIndex
-from prefect_swarm.memory.index.similarity import search_tail, similarities, top_matches
+from prefect_swarm.memory.index.faiss import FaissIndex, search_tail, similarities, top_matches
 from prefect_swarm.memory.protocols import Match, Vectors
 
 

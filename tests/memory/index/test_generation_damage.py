@@ -11,7 +11,7 @@ from dict_log import DictLog, episode
 from generations import contents
 from hash_embedder import HashEmbedder
 from prefect_swarm.memory.index import generation
-from prefect_swarm.memory.index.consolidate import consolidate
+from prefect_swarm.memory.index.generation_store import consolidate
 from prefect_swarm.memory.index.reader import Reader
 
 EMBEDDER = HashEmbedder()

@@ -11,7 +11,7 @@ import pytest
 from consolidators import SCRIPT
 from generations import contents
 from hash_embedder import HashEmbedder
-from prefect_swarm.memory.index.consolidate import consolidate
+from prefect_swarm.memory.index.generation_store import consolidate
 from prefect_swarm.memory.log.sqlite import SqliteLog
 from writers import run_writers
 

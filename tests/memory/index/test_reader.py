@@ -11,10 +11,10 @@ from hash_embedder import HashEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prefect_swarm.memory.episode import Episode, Selection
-from prefect_swarm.memory.graph.queries import provenance
-from prefect_swarm.memory.index.consolidate import consolidate
+from prefect_swarm.memory.graph import provenance
+from prefect_swarm.memory.index.faiss import similarities, top_matches
+from prefect_swarm.memory.index.generation_store import consolidate
 from prefect_swarm.memory.index.reader import Reader
-from prefect_swarm.memory.index.similarity import similarities, top_matches
 from prefect_swarm.memory.protocols import Match
 
 EMBEDDER = HashEmbedder()

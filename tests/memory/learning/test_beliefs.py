@@ -9,8 +9,8 @@ from learnt import fold
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode, EpisodeKey, LogEntry
 from prefect_swarm.memory.learning.beliefs import Beliefs
-from prefect_swarm.memory.learning.config import LearningConfig
-from prefect_swarm.memory.learning.posterior import ValueEstimate
+from prefect_swarm.memory.learning.credit import LearningConfig
+from prefect_swarm.memory.learning.evidence import ValueEstimate
 from remembered import episode, gates, logs
 
 PLAIN = LearningConfig(shaping=0.0)

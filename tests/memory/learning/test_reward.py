@@ -7,8 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import GateOutcome
-from prefect_swarm.memory.learning.config import LearningConfig
-from prefect_swarm.memory.learning.credit import SILENT, outcome_of, reward_of, shape_reward
+from prefect_swarm.memory.learning.credit import (
+    SILENT,
+    LearningConfig,
+    outcome_of,
+    reward_of,
+    shape_reward,
+)
 from pydantic import ValidationError
 
 

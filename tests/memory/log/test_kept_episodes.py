@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.memory.episode import Episode, Selection
-from prefect_swarm.memory.log.kept_episodes import KeptEpisodes
 from prefect_swarm.memory.log.sqlite import SqliteLog
+from prefect_swarm.memory.store import EpisodeCache
 from samples import episode
 
 
@@ -31,7 +31,7 @@ def log(quick_folder: Path) -> NotedLog:
 
 
 def test_only_what_was_not_read_is_read(log: NotedLog) -> None:
-    kept = KeptEpisodes(log)
+    kept = EpisodeCache(log)
     assert kept.at([1, 2]) == {1: episode(1), 2: episode(2)}
     assert kept.at([2, 3]) == {2: episode(2), 3: episode(3)}
     assert kept.at([1, 2, 3]) == {number: episode(number) for number in (1, 2, 3)}
@@ -39,21 +39,21 @@ def test_only_what_was_not_read_is_read(log: NotedLog) -> None:
 
 
 def test_what_another_process_forgets_is_not_found(log: NotedLog) -> None:
-    kept = KeptEpisodes(log)
+    kept = EpisodeCache(log)
     kept.at([1, 2])
     SqliteLog(log.path).forget("default", Selection(run="run-1"))
     assert kept.at([1, 2]) == {2: episode(2)}
 
 
 def test_what_is_appended_later_is_found(log: NotedLog) -> None:
-    kept = KeptEpisodes(log)
+    kept = EpisodeCache(log)
     assert kept.at([6]) == {}
     log.append([episode(6)])
     assert kept.at([6]) == {6: episode(6)}
 
 
 def test_those_that_were_asked_for_last_are_kept(log: NotedLog) -> None:
-    kept = KeptEpisodes(log, most=2)
+    kept = EpisodeCache(log, most=2)
     kept.at([1, 2])
     kept.at([1])
     kept.at([3])

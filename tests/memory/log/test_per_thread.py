@@ -6,7 +6,7 @@ import os
 import threading
 
 import pytest
-from prefect_swarm.memory.log.per_thread import PerThread
+from prefect_swarm.memory.log.rows import PerThread
 
 
 class NumberOpener:

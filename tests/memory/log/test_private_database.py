@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.memory.log.sqlite import SqliteLog
-from prefect_swarm.memory.persona.store import PersonaStore
+from prefect_swarm.memory.personas.store import PersonaStore
 
 OPENED: dict[str, Callable[[Path], SqliteLog | PersonaStore]] = {
     "episodes": SqliteLog,

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.errors import MemoryStoreError
-from prefect_swarm.memory.log.sqlite import SqliteLog
-from prefect_swarm.memory.log.sqlite_database import APPLICATION_ID, LAYOUT
+from prefect_swarm.memory.log.sqlite import APPLICATION_ID, LAYOUT, SqliteLog
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from prefect_swarm.parl.data.generating.corpus import Corpus, read_corpus
-from prefect_swarm.parl.data.parsing.pattern import Pattern
+from prefect_swarm.parl.data.generate import Corpus, read_corpus
+from prefect_swarm.parl.data.pattern import Pattern
 
 WORDS = """
 [pets]

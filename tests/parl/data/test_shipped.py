@@ -8,18 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prefect_swarm.parl.data.check import check_pattern
-from prefect_swarm.parl.data.generating.corpus import patterns
-from prefect_swarm.parl.data.generating.draw import seeded_random
-from prefect_swarm.parl.data.generating.expand import expand
-from prefect_swarm.parl.data.generating.generate import generate, kinds, split
-from prefect_swarm.parl.data.noise.apply import add_noise
-from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.tasks.planner.adapter.line_format import (
-    GRAMMAR_STEPS,
-    grammar,
-    read_lines,
-    write_lines,
-)
+from prefect_swarm.parl.data.expand import expand, seeded_random
+from prefect_swarm.parl.data.generate import generate, kinds, patterns, split
+from prefect_swarm.parl.data.noise import add_noise
+from prefect_swarm.plan.task_ir import PlanRules
+from prefect_swarm.tasks.planner.line_format import GRAMMAR_STEPS, grammar, read_lines, write_lines
 
 
 def rule(name: str) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 import gguf
 import numpy as np
 import pytest
-from prefect_swarm.blocks.llama import logs
-from prefect_swarm.blocks.llama.library import lib
+from prefect_swarm.models.llama import library as logs
+from prefect_swarm.models.llama.library import lib
 
 LAYERS, WIDTH, HIDDEN, HEADS, KV_HEADS, VOCABULARY = 2, 64, 96, 4, 2, 300
 _FLOAT32 = 0

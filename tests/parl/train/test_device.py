@@ -10,7 +10,7 @@ import pytest
 import torch
 from prefect_swarm.errors import InputError
 from prefect_swarm.parl.train import TrainConfig
-from prefect_swarm.parl.train.device import device_of, product_type
+from prefect_swarm.parl.train.learner import device_of, product_type
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 

@@ -11,15 +11,13 @@ from typing import Any
 import pytest
 import torch
 from prefect_swarm.parl.train import Practice, TrainConfig, TrainResult, export
+from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import TokenizedExample
 from prefect_swarm.parl.train.checkpoints import load_adapter
 from prefect_swarm.parl.train.learner import Learner, new_learner
-from prefect_swarm.parl.train.lessons import Course
 from prefect_swarm.parl.train.loop import TrainingRun
-from prefect_swarm.parl.train.network.base import Base, load_base
-from prefect_swarm.parl.train.practice import PracticeCourse, Task
-from prefect_swarm.parl.train.supervised import SupervisedCourse
-from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.parl.train.practice import Course, PracticeCourse, SupervisedCourse, Task
+from prefect_swarm.tasks.planner.line_format import read_lines
 from pretend_device import pretend_device
 
 CONFIG = TrainConfig(

@@ -17,7 +17,7 @@ def _no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     def find(name: str) -> object:
         return None if name == "torch" else importlib.util.find_spec(name)
 
-    monkeypatch.setattr("prefect_swarm.parl.train.extra.find_spec", find)
+    monkeypatch.setattr("prefect_swarm.parl.train.config.find_spec", find)
 
 
 @pytest.mark.usefixtures("_no_torch")

@@ -7,12 +7,11 @@ from pathlib import Path
 import gguf
 import pytest
 import torch
-from prefect_swarm.blocks.llama.adapter import check_adapter, check_base
 from prefect_swarm.errors import InputError
+from prefect_swarm.models.llama.gguf import check_adapter, check_base
 from prefect_swarm.parl.train import export
+from prefect_swarm.parl.train.base import Adapter, load_base, new_adapter
 from prefect_swarm.parl.train.checkpoints import save_adapter
-from prefect_swarm.parl.train.network.base import load_base
-from prefect_swarm.parl.train.network.lora import Adapter, new_adapter
 
 
 @pytest.fixture

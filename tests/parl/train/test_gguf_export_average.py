@@ -8,9 +8,8 @@ import pytest
 import torch
 from prefect_swarm.errors import InputError
 from prefect_swarm.parl.train import average_adapters
-from prefect_swarm.parl.train.checkpoints import load_adapter, save_adapter
-from prefect_swarm.parl.train.gguf_export import write_adapter
-from prefect_swarm.parl.train.network.base import load_base
+from prefect_swarm.parl.train.base import load_base
+from prefect_swarm.parl.train.checkpoints import load_adapter, save_adapter, write_adapter
 from random_lora import random_adapter
 
 

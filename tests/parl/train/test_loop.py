@@ -12,12 +12,12 @@ import pytest
 import torch
 from prefect_swarm.errors import InputError, ModelError
 from prefect_swarm.parl.train import TrainConfig, TrainingReport, TrainResult, export
+from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import TokenizedExample
 from prefect_swarm.parl.train.checkpoints import load_adapter
 from prefect_swarm.parl.train.learner import new_learner
 from prefect_swarm.parl.train.loop import TrainingRun
-from prefect_swarm.parl.train.network.base import Base, load_base
-from prefect_swarm.parl.train.supervised import SupervisedCourse
+from prefect_swarm.parl.train.practice import SupervisedCourse
 
 EXAMPLES = [TokenizedExample((5, 6, n, n + 1), (n + 100, n + 101, 2)) for n in range(12)]
 CONFIG = TrainConfig(

@@ -12,14 +12,14 @@ import pytest
 import torch
 from prefect_swarm.errors import InputError
 from prefect_swarm.parl.train import Practice, TrainConfig, TrainingReport, TrainResult
+from prefect_swarm.parl.train.base import Base, load_base
 from prefect_swarm.parl.train.batches import TokenizedExample
 from prefect_swarm.parl.train.checkpoints import TrainingProgress, load_adapter
 from prefect_swarm.parl.train.learner import new_learner
 from prefect_swarm.parl.train.loop import TrainingRun
-from prefect_swarm.parl.train.network.base import Base, load_base
-from prefect_swarm.parl.train.network.sampler import Writer
+from prefect_swarm.parl.train.model import Writer
 from prefect_swarm.parl.train.practice import PracticeCourse, Task
-from prefect_swarm.tasks.planner.adapter.line_format import read_lines
+from prefect_swarm.tasks.planner.line_format import read_lines
 
 LINE = "1. Poet: Write a poem about rain"
 OBJECTIVE = "Write a poem about rain"

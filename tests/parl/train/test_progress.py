@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from prefect_swarm.parl.train import TrainConfig, TrainingReport
-from prefect_swarm.parl.train.progress import progress_printer
+from prefect_swarm.parl.train.loop import progress_printer
 from rich.console import Console
 
 PLAIN = TrainingReport(10, 1.25, None, 5e-4, 200.0, 90.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prefect_swarm.parl.train import TrainConfig
 from prefect_swarm.parl.train.checkpoints import TrainingProgress
-from prefect_swarm.parl.train.schedule import ended, rate
+from prefect_swarm.parl.train.loop import ended, rate
 
 
 def rates(config: TrainConfig, steps: int) -> list[float]:

@@ -10,18 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.adapter import planner_adapter
-from prefect_swarm.blocks.llama.model import LlamaCppModel
+from prefect_swarm.models.llama.gguf import demo_model_path, planner_adapter
+from prefect_swarm.models.llama.model import LlamaCppModel
 from prefect_swarm.parl.train import Practice, TrainConfig, export, train
-from prefect_swarm.parl.train.batches import TokenizedExample, pack
-from prefect_swarm.parl.train.gguf_export import write_adapter
-from prefect_swarm.parl.train.network.base import Base, load_base
-from prefect_swarm.parl.train.network.lora import Adapter, new_adapter
-from prefect_swarm.parl.train.network.model import Model
-from prefect_swarm.parl.train.tokens import encode
-from prefect_swarm.tasks.planner.planner import planner_for
-from prefect_swarm.tasks.planner.protocol import PlanContext
+from prefect_swarm.parl.train.base import Adapter, Base, load_base, new_adapter
+from prefect_swarm.parl.train.batches import TokenizedExample, encode, pack
+from prefect_swarm.parl.train.checkpoints import write_adapter
+from prefect_swarm.parl.train.model import Model
+from prefect_swarm.tasks.planner.conversation import PlanContext
+from prefect_swarm.tasks.planner.task import planner_for
 from random_lora import random_adapter
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.api import EngineConfig
-from prefect_swarm.blocks.llama.native import Native
 from prefect_swarm.errors import ModelError
-from prefect_swarm.parl.train.tokens import encode
+from prefect_swarm.models.llama.api import EngineConfig
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.native import Native
+from prefect_swarm.parl.train.batches import encode
 
 pytestmark = pytest.mark.model
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hash_embedder import HashEmbedder
-from prefect_swarm.memory.index.consolidate import consolidate
 from prefect_swarm.memory.index.faiss import FaissIndex
 from prefect_swarm.memory.index.generation import Damage, Pointer, open_generation, read_pointer
+from prefect_swarm.memory.index.generation_store import consolidate
 from prefect_swarm.memory.log.sqlite import SqliteLog
 
 __all__ = ["SCRIPT"]

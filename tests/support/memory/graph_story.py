@@ -8,8 +8,8 @@ from typing import Any
 from dict_log import DictLog, episode
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode, GateOutcome, LogEntry
-from prefect_swarm.memory.graph.rows import symptom_text
-from prefect_swarm.result import Action, Mitigation
+from prefect_swarm.memory.graph_rows import symptom_text
+from prefect_swarm.store.result import Action, Mitigation
 
 __all__ = ["FINE", "LINT", "STORY", "SYMPTOM", "UNIT", "entries", "tried_once"]
 

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
-from prefect_swarm.memory.embedding.vectors import unit_rows
+from prefect_swarm.memory.embedding import unit_rows
 from prefect_swarm.memory.protocols import Vectors
 
 __all__ = ["HashEmbedder"]

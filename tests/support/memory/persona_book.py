@@ -6,9 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from prefect_swarm.errors import Category
 from prefect_swarm.memory.episode import Episode, EpisodeKey, LogEntry
-from prefect_swarm.memory.persona.decisions import invent
-from prefect_swarm.memory.persona.model import Persona
-from prefect_swarm.memory.persona.registry import Change, DecisionEvidence, Registry, registry_of
+from prefect_swarm.memory.personas.model import Persona
+from prefect_swarm.memory.personas.registry import (
+    Change,
+    DecisionEvidence,
+    Registry,
+    invent,
+    registry_of,
+)
 
 __all__ = ["NOW", "TEA", "Book", "attempts_of", "good_evidence", "persona"]
 

@@ -13,9 +13,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from prefect_swarm.memory.persona.decisions import invent, restore, retire
-from prefect_swarm.memory.persona.registry import Change, Registry
-from prefect_swarm.memory.persona.store import PersonaStore
+from prefect_swarm.memory.personas.registry import Change, Registry, invent, restore, retire
+from prefect_swarm.memory.personas.store import PersonaStore
 
 __all__ = ["start_decider"]
 

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 import pytest
 from forked import told_by_fork
-from prefect_swarm.runs import RunFolder
-from prefect_swarm.tasks.planner.explore import exploration_request, notes_in
-from prefect_swarm.tasks.planner.given_inputs import notes_of
+from prefect_swarm.store.folder import RunFolder
+from prefect_swarm.tasks.planner.conversation import exploration_request, notes_in
+from prefect_swarm.tasks.planner.facts import notes_of
 from prefect_swarm.tasks.subagent.request import (
     CallLimits,
     SubagentRequest,
@@ -20,9 +20,7 @@ from prefect_swarm.tasks.subagent.request import (
     tokens_of,
 )
 from prefect_swarm.tasks.subagent.tool_loop import ToolLoop
-from prefect_swarm.toolsets.catalogue import Catalogue, open_catalogue
-from prefect_swarm.toolsets.given import GivenToolset
-from prefect_swarm.toolsets.marks import marked
+from prefect_swarm.toolsets.catalogue import Catalogue, ToolsetOverride, marked, open_catalogue
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -80,18 +78,18 @@ def answers(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
 def killed_in_call(run: str, number: int) -> list[str]:
     """Look around in a process that is killed in a call; return what it wrote down."""
 
-    def work(tell: Callable[[str], None]) -> None:
+    def work(emit: Callable[[str], None]) -> None:
         async def count(n: int) -> str:
-            tell(f"call {n}")
+            emit(f"call {n}")
             if n == number:
                 os.kill(os.getpid(), signal.SIGKILL)
             return f"<{n}>"
 
         tools = FunctionToolset[None]()
         tools.add_function(count, metadata=marked(idempotent=True))
-        with open_catalogue(run, Catalogue.of([GivenToolset("shelf", tools)])):
+        with open_catalogue(run, Catalogue.of([ToolsetOverride("shelf", tools)])):
             loop = ToolLoop(FunctionModel(answers), request(run), ModelSettings())
-            tell(asyncio.run(loop.run()).text or "")
+            emit(asyncio.run(loop.run()).text or "")
 
     return told_by_fork(work)
 

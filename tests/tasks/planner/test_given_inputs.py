@@ -11,12 +11,10 @@ from grammar_reader import GrammarReader
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import NoPlanError
-from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.tasks.planner.conversation import instructions
-from prefect_swarm.tasks.planner.given_inputs import listing, notes_of
-from prefect_swarm.tasks.planner.grammar import plan_grammar, plan_shape
-from prefect_swarm.tasks.planner.protocol import PlanContext, PlanDraft
-from prefect_swarm.tasks.planner.structured import StructuredPlanner
+from prefect_swarm.plan.task_ir import PlanRules
+from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft, instructions
+from prefect_swarm.tasks.planner.facts import listing, notes_of
+from prefect_swarm.tasks.planner.structured import StructuredPlanner, plan_grammar, plan_shape
 from prefect_swarm.tasks.planner.task import PlanRequest
 from prefect_swarm.tasks.planner.written import plan_schema
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart

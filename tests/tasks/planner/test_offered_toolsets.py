@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 from grammar_reader import GrammarReader
 from prefect_swarm.errors import PlanError
-from prefect_swarm.task_ir import PlanRules
-from prefect_swarm.tasks.planner.context.facts import PlanningFacts, TierFact, ToolFact, ToolsetFact
-from prefect_swarm.tasks.planner.context.offered import toolset_fact
-from prefect_swarm.tasks.planner.context.text import facts_text
+from prefect_swarm.plan.task_ir import PlanRules
 from prefect_swarm.tasks.planner.conversation import instructions
-from prefect_swarm.tasks.planner.grammar import plan_grammar, plan_shape
+from prefect_swarm.tasks.planner.facts import (
+    PlanningFacts,
+    TierFact,
+    ToolFact,
+    ToolsetFact,
+    toolset_fact,
+)
+from prefect_swarm.tasks.planner.facts_text import facts_text
+from prefect_swarm.tasks.planner.structured import plan_grammar, plan_shape
 from prefect_swarm.tasks.planner.task import PlanRequest, _key
 from prefect_swarm.tasks.planner.written import WrittenPlan, plan_schema
 from pydantic_ai.tools import ToolDefinition

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.task_ir import PlanRules, TaskIR
+from prefect_swarm.plan.task_ir import PlanRules, TaskIR
 from prefect_swarm.tasks.planner.partial import PlanText, plan_so_far
 from prefect_swarm.tasks.planner.written import WrittenPlan
 

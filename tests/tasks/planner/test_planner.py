@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 
-from prefect_swarm.blocks.agent import AgentModel
-from prefect_swarm.tasks.planner.planner import planner_for
-from prefect_swarm.tasks.planner.protocol import PlanContext
+from prefect_swarm.models.remote import AgentModel
+from prefect_swarm.tasks.planner.conversation import PlanContext
 from prefect_swarm.tasks.planner.structured import StructuredPlanner
+from prefect_swarm.tasks.planner.task import planner_for
 from pydantic_ai import Agent
 from pydantic_ai.models.test import TestModel
 from scripted_local import ScriptedModel

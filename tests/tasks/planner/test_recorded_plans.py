@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from prefect_swarm.task_ir import TaskIR
+from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.tasks.planner.written import WrittenPlan
 from recorded_plans import RecordedPlan, recorded_plans
 

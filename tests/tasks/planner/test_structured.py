@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import InputError, NoPlanError, PlanError
-from prefect_swarm.task_ir import Example, PlanRules
-from prefect_swarm.tasks.planner.protocol import PlanContext, PlanDraft
+from prefect_swarm.plan.task_ir import Example, PlanRules
+from prefect_swarm.tasks.planner.conversation import PlanContext, PlanDraft
 from prefect_swarm.tasks.planner.structured import StructuredPlanner
 from pydantic_ai.exceptions import ModelAuthenticationError, ModelRequestRejectedError
 from pydantic_ai.messages import (

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 from adapters import write_adapter
-from prefect_swarm.blocks.llama import adapter as adapters
-from prefect_swarm.blocks.llama import demo_model_path
-from prefect_swarm.blocks.llama.adapter import file_hash
-from prefect_swarm.blocks.llama.engine import close_engines
-from prefect_swarm.blocks.models import forget_models, override_models
-from prefect_swarm.task_ir import TierName
+from prefect_swarm.models.llama import gguf as adapters
+from prefect_swarm.models.llama.engine import close_engines
+from prefect_swarm.models.llama.gguf import demo_model_path, file_hash
+from prefect_swarm.models.resolve import forget_models, override_models
+from prefect_swarm.plan.task_ir import TierName
 from prefect_swarm.tasks.planner import task as module
 from prefect_swarm.tasks.planner.task import PlanRequest, plan_objective
 from prefect_swarm.tasks.subagent.request import SubagentRequest

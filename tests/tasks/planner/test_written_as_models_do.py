@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from prefect_swarm.errors import PlanError
-from prefect_swarm.task_ir import PlanRules, TaskIR
+from prefect_swarm.plan.task_ir import PlanRules, TaskIR
 from prefect_swarm.tasks.planner.partial import PlanText, plan_so_far
 from prefect_swarm.tasks.planner.written import ReadPlan, read_answer
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart

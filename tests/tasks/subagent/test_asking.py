@@ -12,7 +12,7 @@ from prefect_swarm.errors import (
     SwarmError,
     UnavailableError,
 )
-from prefect_swarm.tasks.subagent.answer_checks import GO_ON
+from prefect_swarm.tasks.subagent.answer import GO_ON
 from prefect_swarm.tasks.subagent.asking import ask
 from prefect_swarm.tasks.subagent.request import SubagentRequest
 from pydantic_ai.exceptions import (

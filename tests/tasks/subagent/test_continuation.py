@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.task_ir import OutputKind
-from prefect_swarm.tasks.subagent.answer_checks import cut_mark, joined, resume_point
+from prefect_swarm.plan.task_ir import OutputKind
+from prefect_swarm.tasks.subagent.answer import cut_mark, joined, resume_point
 
 OPEN_BLOCK = "```python\ndef depth() -> int:\n"
 

@@ -7,8 +7,8 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.task_ir import OutputKind
-from prefect_swarm.tasks.subagent.answer_checks import abort_reason
+from prefect_swarm.plan.task_ir import OutputKind
+from prefect_swarm.tasks.subagent.answer import abort_reason
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.task_ir import OutputKind
-from prefect_swarm.tasks.subagent.extraction import extract
+from prefect_swarm.plan.task_ir import OutputKind
+from prefect_swarm.tasks.subagent.answer import extract
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import asyncio
 from typing import get_args
 
 import pytest
-from prefect_swarm.blocks.llama.gguf import demo_model_path
-from prefect_swarm.blocks.llama.model import LlamaCppModel, LlamaCppSettings
 from prefect_swarm.gates import gates
-from prefect_swarm.gates.gate import Subject
-from prefect_swarm.task_ir import Form, Output
+from prefect_swarm.gates.base import Subject
+from prefect_swarm.models.llama.gguf import demo_model_path
+from prefect_swarm.models.llama.model import LlamaCppModel, LlamaCppSettings
+from prefect_swarm.plan.task_ir import Form, Output
 from prefect_swarm.tasks.subagent.request_settings import form_grammar
 from pydantic_ai import Agent
 

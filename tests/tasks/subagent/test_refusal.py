@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from prefect_swarm.tasks.subagent.answer_checks import refuses
+from prefect_swarm.tasks.subagent.answer import refuses
 
 REFUSALS = [
     "I'm sorry, but I can't help with that.",

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from prefect_swarm.blocks.models import override_models
 from prefect_swarm.errors import Category, EarlyAbortError
+from prefect_swarm.models.resolve import override_models
 from prefect_swarm.tasks.subagent.request import SubagentRequest, SubagentResult
 from prefect_swarm.tasks.subagent.task import answer
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart

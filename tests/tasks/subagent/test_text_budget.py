@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from prefect_swarm.output import StepOutput
+from prefect_swarm.plan.output import StepOutput
 from prefect_swarm.tasks.subagent.request import (
     EXPLANATION_TOKENS,
     MARKS_TOKENS,

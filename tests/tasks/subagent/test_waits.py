@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from prefect_swarm.tasks.subagent.waits import queue_s_of, waits_of
+from prefect_swarm.tasks.subagent.asking import queue_s_of, waits_of
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart
 
 

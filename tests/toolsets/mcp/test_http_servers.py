@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp_http_server import Heard, http_app, http_server, served_app
+from mcp_http_server import ServerLog, http_app, http_server, served_app
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.toolsets.mcp import connection
 from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint
@@ -33,7 +33,7 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-def shop() -> Generator[tuple[str, Heard]]:
+def shop() -> Generator[tuple[str, ServerLog]]:
     with http_server() as served:
         yield served
 
@@ -43,7 +43,7 @@ def endpoint(url: str, **headers: str) -> McpEndpoint:
 
 
 async def test_its_tools_are_called_with_the_headers_of_the_configuration(
-    shop: tuple[str, Heard],
+    shop: tuple[str, ServerLog],
 ) -> None:
     url, heard = shop
     async with opened(endpoint(url, Authorization="Bearer abcdef")) as tools:
@@ -84,7 +84,7 @@ class Guarded:
 
     def __init__(self) -> None:
         self.is_open = True
-        self._app = http_app(Heard())
+        self._app = http_app(ServerLog())
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         is_refused = scope["type"] == "http" and not self.is_open
@@ -105,7 +105,7 @@ async def test_a_refusal_in_the_midst_costs_a_call_and_the_tools_stay() -> None:
             assert await tools.call("stock", item="fig") == 3
 
 
-async def test_an_error_of_a_tool_is_for_the_model(shop: tuple[str, Heard]) -> None:
+async def test_an_error_of_a_tool_is_for_the_model(shop: tuple[str, ServerLog]) -> None:
     async with opened(endpoint(shop[0])) as tools:
         with pytest.raises(ToolFailed, match="no such item"):
             await tools.call("stock", item="unicorn")
@@ -123,7 +123,7 @@ async def test_half_a_character_costs_no_result(*, json_response: bool) -> None:
 
 
 async def test_a_call_that_is_never_answered_is_given_up_while_others_go_on(
-    shop: tuple[str, Heard],
+    shop: tuple[str, ServerLog],
 ) -> None:
     url, heard = shop
     async with owned(endpoint(url), 4) as server:

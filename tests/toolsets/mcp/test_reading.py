@@ -10,7 +10,7 @@ import pytest
 from prefect_swarm.blocks import McpServer
 from prefect_swarm.errors import InputError
 from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint, OwnMarks, StdioServer
-from prefect_swarm.toolsets.mcp.reading import servers_named
+from prefect_swarm.toolsets.mcp.toolset import servers_named
 from pydantic import SecretStr
 
 

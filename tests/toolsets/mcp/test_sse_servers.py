@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from mcp_http_server import Heard, http_app, http_server, served_app
+from mcp_http_server import ServerLog, http_app, http_server, served_app
 from prefect_swarm.errors import ToolsetError
 from prefect_swarm.toolsets.mcp.configuration import HttpServer, McpEndpoint
 from pydantic_ai.exceptions import ToolFailed
@@ -46,7 +46,7 @@ class Closing:
 
     def __init__(self) -> None:
         self.is_closed = False
-        self._app = http_app(Heard(), sse=True)
+        self._app = http_app(ServerLog(), sse=True)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         is_refused = self.is_closed and scope.get("method") == "POST"

@@ -10,14 +10,14 @@ from dict_log import episode
 from graph_story import FINE, LINT, STORY, SYMPTOM, entries, tried_once
 from prefect_swarm.errors import MemoryStoreError
 from prefect_swarm.memory.episode import LogEntry
-from prefect_swarm.memory.graph.queries import (
+from prefect_swarm.memory.graph import (
     OutputSource,
     all_mitigations,
     latest_repairs,
     mitigations,
     provenance,
 )
-from prefect_swarm.memory.graph.rows import symptom_text
+from prefect_swarm.memory.graph_rows import symptom_text
 from prefect_swarm.memory.protocols import Graph
 
 __all__ = ["GraphConformance", "GraphOpener"]

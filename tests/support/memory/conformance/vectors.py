@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from prefect_swarm.memory.embedding.vectors import unit_rows
-from prefect_swarm.memory.index.similarity import search_tail
+from prefect_swarm.memory.embedding import unit_rows
+from prefect_swarm.memory.index.faiss import search_tail
 from prefect_swarm.memory.protocols import Match, VectorIndex, Vectors
 
 __all__ = ["IndexReader", "VectorIndexConformance", "random_vectors"]

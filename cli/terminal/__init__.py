@@ -1,0 +1,1 @@
+"""What commands show on a terminal: progress, tables, summaries, and files."""

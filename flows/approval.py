@@ -1,0 +1,360 @@
+"""What a run asks a person: questions are stored, and answers looked for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from prefect.exceptions import Pause, PausedRun
+
+from ..errors import RunDamagedError
+from ..metrics.clock import run_time
+from ..models.names import price_of_name
+from ..plan.schedule import Approved, Ask, Edited, Rejected
+from ..store.approvals import Approvals
+from ..store.events import AnsweredEvent, AskedEvent
+from ..store.folder import RunFolder
+from ..store.question import PLAN_QUESTION, Answer, Question, RunWaitingError, is_approval
+from ..store.result import excerpt
+from ..text import dollars, fenced, one_line, plain_words, plural
+from .bounds import Estimate, estimate
+from .compile import CompiledPlan, CompiledStep
+from .context import RunContext, StepRecord
+from .plan_changes import step_digests
+
+__all__ = [
+    "LOOK_S",
+    "Asking",
+    "failure_question",
+    "left_waiting",
+    "plain_question",
+    "plan_question",
+    "step_question",
+]
+
+
+def left_waiting(error: Pause | PausedRun) -> RunWaitingError:
+    """Return what a flow run that came back paused means, with the questions of its run."""
+    state = error.state
+    flow_run_id = state.state_details.flow_run_id if state is not None else None
+    run = RunFolder.of(str(flow_run_id or ""))
+    return RunWaitingError(run.run_id, Approvals(run).pending())
+
+
+_COLUMNS = 78  # of a block of code, in the narrower of Prefect's UIs
+_SHORT = 300
+_FAR = re.compile(r"[^\S\n]{33,}")
+_MOST_EMPTY = 4
+
+
+def plan_question(plan: CompiledPlan, estimated: Estimate, at: float) -> Question:
+    """Ask about a plan before anything of it starts."""
+    return Question(
+        id=PLAN_QUESTION,
+        asked="plan",
+        subject=plan.content_hash,
+        title=f"The plan of {plural(len(plan.steps), 'step')}: {one_line(plan.objective, 100)}",
+        text="\n\n".join(_plan_parts(plan, estimated)),
+        at=at,
+    )
+
+
+def _plan_parts(plan: CompiledPlan, estimated: Estimate) -> Iterator[str]:
+    """Write the steps with all that their models are told: nothing is cut."""
+    objective = _quoted(plan.objective).lstrip()
+    yield objective if "`" in objective else f"**{objective}**"
+    money = "" if estimated.usd is None else f", {dollars(estimated.usd)}"
+    yield f"{plural(len(plan.steps), 'step')}, about {estimated.tokens:,} tokens{money}."
+    # Short ones stand in a list without gaps.
+    parts = map(_plan_line, plan.steps)
+    for is_short, lines in groupby(parts, key=lambda part: "\n" not in part):
+        yield ("\n" if is_short else "\n\n").join(lines)
+    agents = dict.fromkeys((step.agent, step.instructions) for step in plan.steps)
+    for agent, instructions in agents:
+        if instructions:
+            yield f"The instructions of {plain_words(agent)}: {_quoted(instructions)}"
+
+
+def _plan_line(step: CompiledStep) -> str:
+    who = f"- **{step.id}** {plain_words(step.agent)} ({step.tier}){_after(step)}"
+    lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
+    return f"{who}{_tools(step)}: {_quoted(step.prompt)}{lesson}"
+
+
+def step_question(step: CompiledStep, digest: str, at: float) -> Question:
+    """Ask about a step before it begins; `digest` is the hash of it and of what it reads."""
+    return Question(
+        id=step.id,
+        asked="step",
+        subject=digest,
+        step=step.id,
+        attempt=1,
+        title=f"{step.id} {one_line(step.agent, 40)}, before it begins",
+        text=_step_text(step),
+        at=at,
+    )
+
+
+def failure_question(record: StepRecord, digest: str, again: int, at: float) -> Question:
+    """Ask about a step whose last attempt failed.
+
+    Args:
+        again: How often the step was begun again.
+    """
+    step, last = record.step, record.attempts[-1]
+    name = f"{step.id}-{again}" if again else step.id
+    what = f"{last.category}: {last.error or ''}"
+    best = f"\n\nWhat there is of it: {_quoted(excerpt(record.best))}" if record.best else ""
+    return Question(
+        id=f"{name}.failed.{last.number}",
+        asked="failure",
+        subject=digest,
+        step=step.id,
+        attempt=last.number,
+        title=f"{step.id} {one_line(step.agent, 40)} failed: {one_line(what, 100)}",
+        text=(
+            f"{_step_text(step)}\n\n"
+            f"Attempt {last.number} failed: {_quoted(excerpt(what, 2000))}{best}"
+        ),
+        at=at,
+    )
+
+
+def plain_question(name: str, record: StepRecord, attempt: int, at: float) -> Question:
+    """Ask about an attempt of which no more is known than that it waits for a person."""
+    step = record.step
+    return Question(
+        id=name,
+        asked="call",
+        step=step.id,
+        attempt=attempt,
+        title=f"{step.id} {one_line(step.agent, 40)}, in the middle of attempt {attempt}",
+        text=_step_text(step),
+        at=at,
+    )
+
+
+def _after(step: CompiledStep) -> str:
+    return f", after {', '.join(step.upstream)}" if step.upstream else ""
+
+
+def _tools(step: CompiledStep) -> str:
+    return f", with {', '.join(map(plain_words, step.tools))}" if step.tools else ""
+
+
+def _step_text(step: CompiledStep) -> str:
+    reads = f" It reads {', '.join(step.upstream)}." if step.upstream else ""
+    tools = f" Its tools: {', '.join(map(plain_words, step.tools))}." if step.tools else ""
+    says = f"\n\nIts instructions: {_quoted(step.instructions)}" if step.instructions else ""
+    lesson = f"\n\n{_lesson(step)}" if step.lesson else ""
+    who = f"{step.id}, by {plain_words(step.agent)} on tier {step.tier}.{reads}{tools}"
+    return f"{_quoted(step.prompt).lstrip()}\n\n{who}{says}{lesson}"
+
+
+def _lesson(step: CompiledStep) -> str:
+    return f"What the memory adds for {step.id}: {_quoted(step.lesson)}"
+
+
+def _quoted(text: str) -> str:
+    """Write what somebody wrote, whole: in the line if it is short, or else in lines of its own."""
+    if len(text) <= _SHORT and " ".join(text.split()) == text:
+        return plain_words(text)
+    return f"\n\n{fenced(_close(text), columns=_COLUMNS)}"
+
+
+def _close(text: str) -> str:
+    """Count spaces and empty lines where there are so many that the rest is out of sight."""
+    near = _FAR.sub(lambda row: f"[{len(row[0]):,} spaces]", text)
+    parts: list[str] = []
+    for is_empty, lines in groupby(near.split("\n"), key=lambda line: not line.strip()):
+        found = list(lines)
+        is_long = is_empty and len(found) > _MOST_EMPTY
+        parts += ["", f"[{len(found):,} empty lines]", ""] if is_long else found
+    return "\n".join(parts)
+
+
+LOOK_S = 0.5
+"""Seconds between two looks for answers."""
+
+_logger = logging.getLogger("prefect_swarm.store.folder")
+
+
+async def _pause() -> None:
+    await asyncio.sleep(LOOK_S)
+
+
+@dataclass(slots=True)
+class Asking:
+    """What one run of one plan has asked and not been answered yet.
+
+    Attributes:
+        edits: How many edited plans had come when this one began.
+        pause: Passes the time until answers are looked for again.
+        rejection: Why the plan was rejected; "" if it wasn't.
+    """
+
+    context: RunContext
+    approvals: Approvals
+    edits: int = 0
+    pause: Callable[[], Awaitable[None]] = _pause
+    clock: Callable[[], float] = run_time
+    rejection: str = field(init=False, default="")
+    _digests: Mapping[str, str] = field(init=False)
+    _open: dict[str, tuple[str, ...]] = field(
+        init=False, default_factory=dict[str, tuple[str, ...]]
+    )
+    _begun: set[str] = field(init=False, default_factory=set[str])
+    _damaged: set[str] = field(init=False, default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        self._digests = step_digests(self.context.plan)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything is asked."""
+        return bool(self._open)
+
+    @property
+    def pending(self) -> tuple[Question, ...]:
+        """What is asked and not answered, in the order of the store."""
+        names = {name for asked in self._open.values() for name in asked}
+        return tuple(question for question in self.approvals.pending() if question.id in names)
+
+    def ask(self, command: Ask, begun: Sequence[str] = ()) -> None:
+        """Write down what is asked about a step or the plan, and tell of what isn't answered.
+
+        Args:
+            begun: Ids of what an attempt that waits in its middle has asked.
+
+        Raises:
+            StorageError: It can't be written down, so that nobody can answer.
+        """
+        asked = self._questions(command, begun)
+        self._open[command.step] = tuple(question.id for question in asked)
+        if command.begun:
+            self._begun.add(command.step)
+        else:
+            self._begun.discard(command.step)
+        for question in asked:
+            if self._answer_to(question.id) is None:
+                event = AskedEvent(
+                    step=command.step,
+                    attempt=command.attempt,
+                    question=question.id,
+                    title=question.title,
+                )
+                self.context.emit(event)
+
+    def close(self) -> None:
+        """Ask nothing more: what there is to decide doesn't matter any more."""
+        self._open.clear()
+
+    def answers(self) -> list[Approved | Rejected | Edited]:
+        """Look for answers, and return what they come to; each is returned once."""
+        edits = self.approvals.edits()
+        if len(edits) > self.edits:
+            self.edits = len(edits)
+            self._open.clear()
+            self._emit("", edits[-1])
+            return [Edited()]
+        found: list[Approved | Rejected | Edited] = []
+        for step, names in list(self._open.items()):
+            answers = [answer for name in names if (answer := self._answer_to(name)) is not None]
+            refused = next((answer for answer in answers if not is_approval(answer)), None)
+            if step in self._begun:
+                # The attempt goes on: its tools make what is approved, and tell the model of what
+                # isn't, in this process as in one that resumes the run.
+                refused = None
+            if refused is None and len(answers) < len(names):
+                continue
+            del self._open[step]
+            for answer in answers:
+                self._emit(step, answer)
+            if refused is None:
+                self._approve(step, answers)
+                found.append(Approved(step))
+            else:
+                self._reject(step, refused)
+                found.append(Rejected(step))
+        return found
+
+    def _questions(self, command: Ask, begun: Sequence[str]) -> tuple[Question, ...]:
+        at = self.clock()
+        if not command.step:
+            plan, options = self.context.plan, self.context.options
+            asked = plan_question(plan, estimate(plan, options, price_of_name), at)
+            return (self.approvals.ask(asked),)
+        record = self.context.records[command.step]
+        if command.begun:
+            names = begun or self._asked_in(command) or (f"{command.step}.{command.attempt}.waits",)
+            return tuple(
+                self.approvals.question(name)
+                or self.approvals.ask(plain_question(name, record, command.attempt, at))
+                for name in names
+            )
+        digest = self._digests[command.step]
+        if not record.attempts:
+            return (self.approvals.ask(step_question(record.step, digest, at)),)
+        again = self.context.restart_counts.get(command.step, 0)
+        return (self.approvals.ask(failure_question(record, digest, again, at)),)
+
+    def _asked_in(self, command: Ask) -> tuple[str, ...]:
+        """Return the ids of what an attempt has written down, where it doesn't name them itself."""
+        asked = (
+            question.id
+            for question in self.approvals.questions()
+            if (question.step, question.attempt) == (command.step, command.attempt)
+            and question.asked in ("call", "uncertain_call")
+        )
+        answers = ((name, self.approvals.readable_answer(name)) for name in asked)
+        return tuple(name for name, answer in answers if answer is None or not answer.is_withdrawal)
+
+    def _approve(self, step: str, answers: Sequence[Answer]) -> None:
+        if step and (words := " ".join(answer.why for answer in answers if answer.why)):
+            self.context.records[step].advise(words)
+
+    def _reject(self, step: str, answer: Answer) -> None:
+        if not step:
+            self.rejection = f"The plan was rejected{f': {answer.why}' if answer.why else ''}."
+            return
+        record = self.context.records[step]
+        if record.attempts and record.reason:
+            record.add_reason(answer.words)
+        else:
+            record.end(answer.words)
+
+    def _emit(self, step: str, answer: Answer) -> None:
+        event = AnsweredEvent(
+            step=step,
+            question=answer.question,
+            verdict=answer.verdict,
+            why=answer.why,
+            by=answer.by,
+            name=answer.name,
+            answered_at=answer.at,
+        )
+        self.context.emit(event)
+
+    def _answer_to(self, name: str) -> Answer | None:
+        try:
+            answer, question = self.approvals.answer_to(name), self.approvals.question(name)
+        except RunDamagedError as error:
+            self._note_once(name, f"{error} Until then nobody has answered.")
+            return None
+        if answer is not None and question is not None and answer.subject != question.subject:
+            self._note_once(
+                name,
+                f"The answer to {name} is about something else than was asked, and counts for "
+                f"nothing. Remove answers/{name}.json in {self.approvals.run.folder} to answer it.",
+            )
+            return None
+        return answer
+
+    def _note_once(self, name: str, problem: str) -> None:
+        if name not in self._damaged:
+            self._damaged.add(name)
+            _logger.warning("%s", problem)

@@ -1,0 +1,318 @@
+"""A plan that changes while its run goes on: replaced steps, and a person's edit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ..errors import (
+    Category,
+    InputError,
+    NoPlanError,
+    RunDamagedError,
+    StepWaivedError,
+    UnusableReplacementError,
+)
+from ..plan.documents import plan_from
+from ..plan.task_ir import PlanRules, TaskIR
+from ..store.approvals import Approvals
+from ..store.folder import RunFolder
+from ..store.question import Answer
+from ..store.result import Usage, excerpt
+from ..tasks.planner.line_format import system_prompt
+from ..tasks.planner.task import Planned
+from ..tasks.replan import Replacement, read_replacement, replacement_request, replan
+from ..tasks.subagent.request import SubagentRequest, SubagentResult
+from .compile import CompiledPlan, CompiledStep
+from .context import RunContext, StepRecord
+from .options import SwarmOptions, stored_options
+from .planning import plan_rules
+from .prefect_io.task_runs import result_in, run_task
+from .stored_plan import StoredPlanning, load
+
+__all__ = [
+    "Replacements",
+    "current_plan",
+    "keep_unchanged",
+    "options_of",
+    "plan_after_edits",
+    "read_compiled",
+    "rules_of",
+    "step_digests",
+    "steps_written",
+    "unchanged_steps",
+]
+
+
+_SEEDS_APART = 1000
+_REASON_CHARS = 200
+_WRITTEN_WRONG = frozenset({Category.EARLY_ABORT, Category.FORMAT, Category.TRUNCATED})
+"""What another answer to the same question may well not have."""
+
+
+@dataclass(slots=True)
+class Replacements:
+    """Replaces steps, at most `left` times more."""
+
+    context: RunContext
+    left: int
+
+    async def replacement_for(self, record: StepRecord) -> CompiledStep:
+        """Return the step that takes a failed one's place, under its id.
+
+        An answer that is none is asked for once more, with another seed. The step's last decision
+        says what the question took and, where nothing is raised, what came of it.
+
+        Raises:
+            BudgetExceededError: The run can't afford the question.
+            NoPlanError: The orchestrator didn't answer, or twice wrote nothing that can be used.
+            StepWaivedError: It does without the step.
+        """
+        self.left -= 1
+        replacement, asked_again = await self._replacement(record)
+        if not replacement.agent:
+            reason = f"The orchestrator does without {record.step.id}: {replacement.prompt}"
+            raise StepWaivedError(reason + asked_again)
+        record.note(outcome=f"{replacement.agent}: {replacement.prompt}{asked_again}")
+        return self._replaced(record.step, replacement)
+
+    async def _replacement(self, record: StepRecord) -> tuple[Replacement, str]:
+        """Ask, and once more if need be; return what to say of that, too."""
+        question = self._question(record)
+        try:
+            return await self._ask(record, question), ""
+        except UnusableReplacementError as error:
+            first = error
+        again = f" (asked twice, since at first: {excerpt(first.problem, _REASON_CHARS)})"
+        try:
+            return await self._ask(record, self._again(question)), again
+        except UnusableReplacementError as error:
+            raise NoPlanError(error.problem + again, error.fix, error.text) from None
+
+    def _question(self, record: StepRecord) -> SubagentRequest:
+        context, step = self.context, record.step
+        attempts = reversed(record.attempts)
+        failures = [attempt.error or str(attempt.category) for attempt in attempts]
+        name = context.options.model_of("orchestrator")
+        return replacement_request(
+            context.plan.objective,
+            step.id,
+            step.agent,
+            step.prompt,
+            failures,
+            key=f"{context.key}.{step.id}.replan.{record.revision + 1}",
+            run=context.flow_run_id,
+            model=name,
+            evidence_chars=context.models.profile(name).feedback_chars * 2,
+            limits=context.limits,
+        )
+
+    def _again(self, question: SubagentRequest) -> SubagentRequest:
+        policy = self.context.options.policy
+        profile = self.context.models.profile(question.model)
+        temperature = policy.sample_temperature or profile.sample_temperature
+        changes = {
+            "key": f"{question.key}.2",
+            "attempt": 2,
+            "seed": question.seed + _SEEDS_APART,
+            "temperature": temperature or question.temperature,
+        }
+        return question.model_copy(update=changes)
+
+    async def _ask(self, record: StepRecord, question: SubagentRequest) -> Replacement:
+        again = " · once more" if question.attempt > 1 else ""
+        name = f"{record.step.id} · Orchestrator · replan {record.revision + 1}{again}"
+        request = await self.context.ledger.reserve(question)
+        usage: Usage | None = None
+        result: SubagentResult | None = None
+        try:
+            state, content = await run_task(replan, request, name=name, wait_for=record.states)
+            if (result := result_in(content)) is not None:
+                usage = result.usage
+                record.note_question(usage, result.work_s)
+        finally:
+            self.context.ledger.settle(request.key, usage)
+        record.wait_for(state)
+        if result is None:
+            raise NoPlanError(
+                f"The orchestrator could not be asked for a replacement: {content!r}."
+            )
+        if result.category is not None:
+            kind = UnusableReplacementError if result.category in _WRITTEN_WRONG else NoPlanError
+            raise kind(f"The orchestrator wrote no replacement: {result.error}")
+        return read_replacement(result.text, record.step.agent, record.step.prompt)
+
+    def _replaced(self, step: CompiledStep, replacement: Replacement) -> CompiledStep:
+        instructions = self.context.plan.instructions_for(system_prompt(replacement.agent))
+        return replace(
+            step,
+            agent=replacement.agent,
+            prompt=replacement.prompt,
+            instructions=instructions,
+            persona="",
+            lesson="",
+            used=(),
+        )
+
+
+_PLAN: TypeAdapter[CompiledPlan] = TypeAdapter(CompiledPlan)
+
+
+def unchanged_steps(
+    before: CompiledPlan, after: CompiledPlan, finished: Collection[str]
+) -> frozenset[str]:
+    """Return the ids of the finished steps whose output another plan may take over.
+
+    They are there under the same id in both, asked for the same in the same words, and read the
+    same. Who does a step, on which model and tier, and within which bounds, doesn't count.
+
+    Args:
+        before: The plan by which they were done.
+        after: The plan that takes its place.
+        finished: Ids of the steps that have succeeded.
+    """
+    old, new = step_digests(before), step_digests(after)
+    return frozenset(name for name in finished if name in new and old.get(name) == new[name])
+
+
+def step_digests(plan: CompiledPlan) -> dict[str, str]:
+    """Return a hash of each step, by its id: of what it is asked for, and of all that it reads.
+
+    That is its instructions, prompt, output, gates and tools, the texts of its inputs, and the
+    hashes of the steps before it.
+    """
+    digests: dict[str, str] = {}
+    for step in plan.steps:
+        content = {
+            "instructions": step.instructions,
+            "prompt": step.prompt,
+            "output": step.output.model_dump(mode="json"),
+            "gates": step.gates,
+            "tools": step.tools,
+            "inputs": plan.inputs_of(step),
+            "upstream": [(name, digests[name]) for name in step.upstream],
+        }
+        digests[step.id] = _digest(content)
+    return digests
+
+
+def read_compiled(data: Mapping[str, Any]) -> CompiledPlan | None:
+    """Return a plan as `CompiledPlan.to_json` wrote it; None if it is none."""
+    try:
+        plan = _PLAN.validate_python(data)
+        step_digests(plan)
+    except (ValidationError, KeyError):  # A step reads what isn't there.
+        return None
+    return plan
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_logger = logging.getLogger("prefect_swarm.store.folder")
+_EDITED = "edited by a person"
+
+
+def plan_after_edits(source: Planned, edits: Sequence[Answer], rules: PlanRules) -> Planned:
+    """Return the plan that a person made of a run's, the last of several; it itself without any.
+
+    Raises:
+        PlanError: It breaks a rule.
+    """
+    if not edits:
+        return source
+    plan = source.plan
+    for edit in edits:
+        plan = plan_from(edit.plan or {}, plan, rules)
+    choice = "; ".join(filter(None, [source.planning.choice, _EDITED]))
+    return source.model_copy(
+        update={"plan": plan, "planning": source.planning.model_copy(update={"choice": choice})}
+    )
+
+
+def steps_written(source: Planned, edited: TaskIR) -> frozenset[str]:
+    """Return the ids of the steps of which a person wrote who does them.
+
+    They are all but those that a plan of the orchestrator's still has as it wrote them.
+    """
+    steps = edited.steps
+    if source.planning.source != "orchestrator":
+        return frozenset(step.id for step in steps)
+    before, after = _agents_of(source.plan), _agents_of(edited)
+    return frozenset(step.id for step in steps if before.get(step.id) != after[step.id])
+
+
+def _agents_of(plan: TaskIR) -> dict[str, tuple[str, str]]:
+    prompts = {agent.name: agent.system_prompt for agent in plan.agents}
+    return {step.id: (step.agent, prompts[step.agent]) for step in plan.steps}
+
+
+def keep_unchanged(run: RunFolder, plan: CompiledPlan) -> None:
+    """Forget what was done of steps that a plan has changed, and what was asked about them.
+
+    Args:
+        plan: The plan that takes the place of the one that `plan.json` has.
+    """
+    finished = run.finished_steps()
+    before = _before(run)
+    kept = unchanged_steps(before, plan, finished) if before else frozenset[str]()
+    for name in finished:
+        if name not in kept:
+            # The step's record first: an output without one counts for nothing.
+            run.remove(f"steps/{name}.json")
+            run.remove(f"outputs/{name}.txt")
+    _withdraw(run, plan)
+
+
+def _withdraw(run: RunFolder, plan: CompiledPlan) -> None:
+    approvals, current = Approvals(run), set(step_digests(plan).values())
+    for question in approvals.pending():
+        if question.asked == "plan" or question.subject not in current:
+            approvals.withdraw(question)
+
+
+def _before(run: RunFolder) -> CompiledPlan | None:
+    with suppress(RunDamagedError):
+        if data := run.read_json("plan.json"):
+            if (found := read_compiled(data)) is not None:
+                return found
+            _logger.warning("%s is damaged. All steps are done anew.", run.folder / "plan.json")
+    return None
+
+
+def current_plan(run: RunFolder) -> TaskIR:
+    """Return the plan of a run.
+
+    Raises:
+        InputError: It has none yet, or none that can be read.
+    """
+    kept = load(run, StoredPlanning)
+    if kept is None:
+        raise InputError(
+            f"Run {run.run_id} has no plan yet.", f"See: prefect-swarm inspect {run.run_id}"
+        )
+    return plan_after_edits(kept.planned, Approvals(run).edits(), rules_of(run)).plan
+
+
+def options_of(run: RunFolder) -> SwarmOptions:
+    """Return the options that a run was started with.
+
+    Raises:
+        RunDamagedError: They aren't options.
+    """
+    with run.readable("run.json"):
+        return stored_options(run.about().get("options"))
+
+
+def rules_of(run: RunFolder) -> PlanRules:
+    """Return what bounds a plan of a run."""
+    return plan_rules(options_of(run))

@@ -1,0 +1,134 @@
+"""A run that goes on, or has just ended, as its pages are made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ...metrics.critical_path import measure
+from ...plan.schedule import StepStatus
+from ...report.page import AttemptView, RunView, StepView
+from ...report.stored_view import SHOWN_CHARS, attempt_views, why_of
+from ...store.result import Cost, Planning, Recall, StepResult, SwarmResult
+from ...toolsets.artifacts import artifacts_of
+from ..context import RunContext, StepRecord, step_result, step_results, step_runs
+
+__all__ = ["LiveRun"]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """What is known of a run in the process that works on it.
+
+    Attributes:
+        planning: Where its plan came from.
+        recall: What the memory made of the plan; None without one.
+        began_at: When the run was first begun.
+    """
+
+    context: RunContext
+    planning: Planning
+    recall: Recall | None = None
+    began_at: float = field(default=0.0)
+
+    def view(
+        self,
+        statuses: Mapping[str, StepStatus],
+        result: SwarmResult | None = None,
+        ended_at: float | None = None,
+    ) -> RunView:
+        """Return the view of the whole run, without the texts of its steps.
+
+        Args:
+            statuses: How far each step is.
+            result: What the run came to, if it is over or left.
+            ended_at: When it was.
+        """
+        records = self.context.records
+        runs = step_runs(list(records.values()))
+        results = result.steps if result else step_results(list(records.values()), statuses)
+        metrics = result.metrics if result else measure(runs, 0) if runs else None
+        answer = result.answer if result else ""
+        return RunView(
+            run_id=self.context.run.run_id,
+            flow_run_id=self.context.flow_run_id,
+            objective=self.context.plan.objective,
+            status=result.status if result else "running",
+            answer=answer,
+            problem=result.problem if result else "",
+            steps=tuple(
+                self._outline(records[step.id], step, statuses, answer) for step in results
+            ),
+            planning=self.planning,
+            metrics=metrics,
+            cost=result.cost if result else Cost.of(self.context.ledger.accounts.usage),
+            recall=self.recall,
+            taught=result.taught if result else (),
+            time=result.time if result else None,
+            began_at=self.began_at,
+            ended_at=ended_at,
+        )
+
+    def step(self, name: str, statuses: Mapping[str, StepStatus]) -> StepView:
+        """Return the view of a step with its texts; what it was sent is read from the run's folder.
+
+        Raises:
+            RunDamagedError: A file of the run can't be read.
+        """
+        record, run = self.context.records[name], self.context.run
+        result = step_result(record, statuses[name])
+        text = record.output.text if record.output else None
+        return self._step(
+            record,
+            result,
+            statuses,
+            output=None if text is None else text[:SHOWN_CHARS],
+            output_chars=len(text or ""),
+            reads=self._reads(record),
+            attempts=attempt_views(run, result, text),
+            files=tuple(artifacts_of(run, result)),
+        )
+
+    def _outline(
+        self,
+        record: StepRecord,
+        result: StepResult,
+        statuses: Mapping[str, StepStatus],
+        answer: str,
+    ) -> StepView:
+        """A step without its texts; but its output where that is the run's answer."""
+        text = record.output.text if record.output else ""
+        is_answer = bool(answer.strip()) and text.strip() == answer.strip()
+        return self._step(record, result, statuses, output=text if is_answer else None)
+
+    def _step(
+        self,
+        record: StepRecord,
+        result: StepResult,
+        statuses: Mapping[str, StepStatus],
+        *,
+        output: str | None = None,
+        output_chars: int = 0,
+        reads: tuple[tuple[str, int], ...] = (),
+        attempts: tuple[AttemptView, ...] = (),
+        files: tuple[str, ...] = (),
+    ) -> StepView:
+        step, status = record.step, statuses[record.step.id]
+        reason = record.taken_from.words if record.taken_from else record.reason
+        return StepView(
+            result=result,
+            upstream=step.upstream,
+            status=status,
+            why=why_of(step.upstream, statuses, status, reason),
+            kind=step.output.kind,
+            optional=step.optional,
+            reads=reads,
+            attempts=attempts,
+            output=output,
+            output_chars=output_chars,
+            files=files,
+        )
+
+    def _reads(self, record: StepRecord) -> tuple[tuple[str, int], ...]:
+        read = self.context.upstream_of(record.step)
+        return tuple((output.name, len(output.text)) for output in read)

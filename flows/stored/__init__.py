@@ -1,4 +1,0 @@
-"""What a run's folder keeps of it, and what another process takes from there.
-
-Ledger, plan, facts and outputs; what may change on resuming (`changes`) is pure.
-"""

@@ -1,0 +1,332 @@
+"""A run's plan, steps and ledger from earlier processes: taken as they are, never asked again."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+from uuid import UUID
+
+from prefect.client.schemas.objects import State, StateDetails, StateType
+from prefect.results import get_result_store
+from pydantic import BaseModel, ValidationError
+
+from ..data_types import Frozen
+from ..errors import RunDamagedError, StorageError
+from ..models.names import Price
+from ..store.accounts import Accounts, Booking, Budget
+from ..store.events import EventSink, SpentEvent
+from ..store.folder import ACCOUNTS, RunFolder
+from ..store.result import Exploration, Recall, StepResult, TakenFrom, Usage
+from ..tasks.planner.facts import PlanningFacts
+from ..tasks.planner.task import Planned
+from ..tasks.subagent.task import subagent
+from ..toolsets.journal import answers_kept
+from .bounds import Ledger
+from .compile import CompiledStep
+from .context import StepRecord
+from .options import SwarmOptions
+from .prestart import is_prestart_stored
+
+__all__ = [
+    "StoredExploration",
+    "StoredFacts",
+    "StoredPlanning",
+    "StoredRecall",
+    "book_plan",
+    "finished_step",
+    "go_on",
+    "is_stored",
+    "load",
+    "open_ledger",
+    "paid_again",
+    "restore_steps",
+    "save",
+    "state_of",
+    "task_run_of",
+    "unbooked_ledger",
+]
+
+
+_logger = logging.getLogger("prefect_swarm.store.folder")
+
+
+def restore_steps(run: RunFolder, records: Mapping[str, StepRecord]) -> frozenset[str]:
+    """Give the records of the steps that had succeeded what is stored of them; return their ids."""
+    restored: set[str] = set()
+    for name, record in records.items():
+        if found := _planned_step(run, record.step):
+            step, artifact = found
+            record.restore(step, artifact, _states(step.task_runs))
+            restored.add(name)
+    return frozenset(restored)
+
+
+def finished_step(run: RunFolder, name: str) -> tuple[StepResult, str] | None:
+    """Return a step that had succeeded, with its output; None if it had not.
+
+    Raises:
+        RunDamagedError: One of them can't be read.
+    """
+    step, artifact = run.step(name), run.read(f"outputs/{name}.txt")
+    if artifact is None and step is not None and step.taken_from is not None:
+        artifact = _fetched(run, name, step.taken_from)
+    if step is None or artifact is None or step.status != "succeeded":
+        return None
+    if not step.attempts and step.taken_from is None:
+        return None
+    return step, artifact
+
+
+def _fetched(run: RunFolder, name: str, origin: TakenFrom) -> str | None:
+    """Return an output that was taken over and is gone, from the run that made it."""
+    # Its name is one part of a path: `TakenFrom` sees to that.
+    text = RunFolder(run.folder.parent / origin.run).read(f"outputs/{name}.txt")
+    if text is not None:
+        run.store(f"outputs/{name}.txt", text)
+    return text
+
+
+def _planned_step(run: RunFolder, planned: CompiledStep) -> tuple[StepResult, str] | None:
+    """Return a step that had succeeded as it is planned, as it was changed, or in another run."""
+    try:
+        found = finished_step(run, planned.id)
+    except RunDamagedError as error:
+        _logger.warning("%s It is looked for in Prefect's results.", error.problem)
+        return None
+    if found is None:
+        return None
+    step, _ = found
+    is_as_planned = (step.agent, step.prompt) == (planned.agent, planned.prompt)
+    return found if is_as_planned or step.change or step.taken_from else None
+
+
+def state_of(task_run: str) -> State[Any]:
+    """Stand for a task run of an earlier process, in the edges that are drawn."""
+    try:
+        details = StateDetails(task_run_id=UUID(task_run))
+    except ValueError:
+        details = StateDetails()  # An edge that nothing can be drawn from.
+    return State(type=StateType.COMPLETED, state_details=details)
+
+
+def _states(task_runs: Sequence[str]) -> tuple[State[Any], ...]:
+    return tuple(map(state_of, task_runs))
+
+
+class _WithState(Frozen):
+    """What a task run gave; `task_run` is Prefect's id of it."""
+
+    task_run: str = ""
+
+    @property
+    def state(self) -> State[Any] | None:
+        """What the next task runs wait for."""
+        return state_of(self.task_run) if self.task_run else None
+
+
+class StoredPlanning(_WithState):
+    """A plan, and where it came from."""
+
+    planned: Planned
+
+
+class StoredExploration(_WithState):
+    """What the orchestrator found with tools before it planned."""
+
+    exploration: Exploration
+
+
+class StoredFacts(Frozen):
+    """What the planner is shown; None if it is shown nothing."""
+
+    facts: PlanningFacts | None
+
+
+class StoredRecall(_WithState):
+    """What the memory made of the plan; None if the run has no memory."""
+
+    recall: Recall | None
+
+
+K = TypeVar("K", StoredExploration, StoredFacts, StoredPlanning, StoredRecall)
+_Kept = StoredExploration | StoredFacts | StoredPlanning | StoredRecall
+_NAMES: dict[type[BaseModel], str] = {
+    StoredExploration: "explored.json",
+    StoredFacts: "facts.json",
+    StoredPlanning: "planned.json",
+    StoredRecall: "recall.json",
+}
+
+
+def load(run: RunFolder, kind: type[K], edits: int = 0) -> K | None:
+    """Return what an earlier process of the run kept; None if it kept nothing that can be read.
+
+    Args:
+        edits: How often the plan had been edited when it was kept.
+    """
+    name = _name(kind, edits)
+    try:
+        found = run.read_json(name)
+        return kind.model_validate(found) if found else None
+    except RunDamagedError as error:
+        _logger.warning("%s It is looked for in Prefect's results.", error.problem)
+    except ValidationError:
+        _logger.warning("%s is damaged. It is looked for in Prefect's results.", run.folder / name)
+    return None
+
+
+def save(run: RunFolder, kept: _Kept, edits: int = 0) -> None:
+    """Keep it; `edits` is how often the plan has been edited."""
+    run.store(_name(type(kept), edits), kept)
+
+
+def _name(kind: type[BaseModel], edits: int) -> str:
+    name = _NAMES[kind]
+    return name.replace(".json", f"-{edits}.json") if edits else name
+
+
+def task_run_of(state: State[Any] | None) -> str:
+    """Return Prefect's id of the task run that ended in a state; "" if there is none."""
+    found = state.state_details.task_run_id if state else None
+    return str(found) if found else ""
+
+
+async def is_stored(key: str) -> bool:
+    """Return whether the result of a subagent's call can be read, by the call's key."""
+    store = await get_result_store().aupdate_for_task(subagent)
+    try:
+        await store.aread(key)
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, Prefect can't read it either
+        return False
+    return True
+
+
+def open_ledger(
+    run: RunFolder,
+    options: SwarmOptions,
+    prices: Mapping[str, Price],
+    started_at: float,
+    emit: EventSink,
+) -> Ledger:
+    """Open a run's accounts, with what its earlier processes took.
+
+    Args:
+        started_at: When this process began to work on the run.
+        tell: Hears of what is spent.
+    """
+
+    def write(booking: Booking) -> None:
+        # A full disk costs later processes of the run this line, not the call its answer.
+        with suppress(StorageError):
+            run.append(ACCOUNTS, booking)
+        # What was paid for under another key has been told of.
+        if booking.is_settled and (booking.usage.requests or booking.tokens):
+            emit(_spent(booking, accounts.usage))
+
+    accounts = Accounts.of(run.lines(ACCOUNTS))
+    ledger = Ledger(_budget(options), started_at, accounts, prices, write=write)
+    if accounts.settled or accounts.left_open:
+        ledger.is_stored = is_stored
+    return ledger
+
+
+def go_on(ledger: Ledger, prices: Mapping[str, Price]) -> None:
+    """Let a run's accounts go on under another plan, whose calls may have been made before."""
+    ledger.prices = prices
+    ledger.is_stored = is_stored
+
+
+def book_plan(ledger: Ledger, planned: Planned) -> None:
+    """Book what a plan took, once in all processes of its run."""
+    usage, text = planned.planning.usage, planned.model_dump_json()
+    key = f"plan.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if usage.requests and key not in ledger.accounts.settled:
+        ledger.book(key, planned.planning.model or "", usage, step="plan")
+
+
+def unbooked_ledger(
+    run: RunFolder, options: SwarmOptions, prices: Mapping[str, Price], started_at: float
+) -> Ledger:
+    """Return what bounds calls before there is a plan; what they take is booked with the plan."""
+    accounts = Accounts.of(run.lines(ACCOUNTS))
+    return Ledger(_budget(options), started_at, accounts, prices, is_stored=is_stored)
+
+
+def _budget(options: SwarmOptions) -> Budget:
+    return Budget(options.max_tokens, options.max_usd, options.timeout_s)
+
+
+def _spent(booking: Booking, total: Usage) -> SpentEvent:
+    return SpentEvent(
+        step=booking.step if booking.step.startswith("S") else "",
+        model=booking.model,
+        call_input_tokens=booking.usage.input_tokens,
+        call_output_tokens=booking.usage.output_tokens,
+        calls=total.requests,
+        input_tokens=total.input_tokens,
+        output_tokens=total.output_tokens,
+        cost_usd=total.cost_usd,
+    )
+
+
+PLAN = "plan"
+
+
+async def paid_again(run: RunFolder) -> tuple[str, ...]:
+    """Return what of a run is asked again although it was answered before: steps, plan, answer.
+
+    A step is found by its files, and each call of a step that isn't over among Prefect's results;
+    an attempt that was put aside until a person answers goes on by its journal.
+    """
+    accounts = Accounts.of(run.lines(ACCOUNTS))
+    again = run.restart_counts()
+    names: dict[str, None] = {}
+    for booking in accounts.settled.values():
+        if booking.step in names or not booking.usage.requests:
+            continue
+        if not _is_current(booking, again) or _is_whole(run, booking.step):
+            continue
+        if is_prestart_stored(run, booking.key) or _is_journaled(run, booking):
+            continue
+        if booking.step == PLAN or not await is_stored(booking.key):
+            names[booking.step] = None
+    return (*_taken_over_and_gone(run), *names)
+
+
+def _taken_over_and_gone(run: RunFolder) -> list[str]:
+    """Return the steps that another run had done and whose outputs neither has any more."""
+    with suppress(RunDamagedError):
+        if run.result() is None:
+            taken = [step.id for step in run.steps() if step.taken_from is not None]
+            return [name for name in taken if not _is_whole(run, name)]
+    return []
+
+
+def _is_current(booking: Booking, again: dict[str, int]) -> bool:
+    """Whether a call belongs to its step as it was last begun."""
+    if not (times := again.get(booking.step, 0)):
+        return True
+    return f".{booking.step}-{times}." in booking.key
+
+
+def _is_journaled(run: RunFolder, booking: Booking) -> bool:
+    """Whether all that an attempt with tools was answered is in its journal."""
+    with suppress(RunDamagedError):
+        return answers_kept(run, booking.key) >= booking.usage.requests
+    return False
+
+
+def _is_whole(run: RunFolder, name: str) -> bool:
+    """Whether a run's folder has all that is needed not to ask for something again."""
+    with suppress(RunDamagedError):
+        if name == PLAN:
+            return load(run, StoredPlanning) is not None
+        if run.result() is not None:
+            return True
+        if re.fullmatch(r"S[0-9]+", name):
+            return finished_step(run, name) is not None
+    return False

@@ -1,1 +1,0 @@
-"""The gate for JSON, and whether a value fits a JSON Schema."""

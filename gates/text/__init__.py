@@ -1,1 +1,0 @@
-"""Gates for texts: length, sections, form, citations, repetition. Pure."""

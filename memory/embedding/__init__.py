@@ -1,1 +1,0 @@
-"""Texts as vectors: embedders by name, and the vectors that the log keeps."""

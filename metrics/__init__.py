@@ -1,0 +1,1 @@
+"""Kinds of time and figures of a run, and what each means."""

@@ -1,0 +1,200 @@
+"""Metrics of a run: critical steps, critical path, slack, parallelism and speedup. Pure.
+
+CriticalSteps = Σ_t (S_main(t) + max_i S_sub,i(t)) is Kimi K2.5's measure (arXiv 2602.02276),
+stage by stage. A run here has no stages to wait for, so the inner maximum becomes the longest path
+through the executed DAG, each step weighing its model calls; with one stage of independent steps
+the two are the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from ..data_types import Finite, Frozen
+from .clock import TimeKind
+
+__all__ = [
+    "FIGURES",
+    "KIND_WORDS",
+    "TIME_KINDS",
+    "Metrics",
+    "StepRun",
+    "critical_path",
+    "measure",
+    "slacks",
+]
+
+
+class Metrics(Frozen):
+    """How much of the critical path was cut. Formulas: `parl.metrics`; words: `meanings`."""
+
+    critical_steps: int
+    makespan_s: Finite
+    critical_path_s: Finite
+    work_s: Finite
+    parallelism: Finite
+    speedup: Finite
+    wait_s: Finite = Field(default=0.0, description="Seconds that attempts waited for models.")
+    critical_wait_s: Finite = Field(
+        default=0.0, description="Those of them that the critical path's steps waited."
+    )
+    total_s: Finite = Field(
+        default=0.0, description="Seconds from the objective to the answer; 0 if not measured."
+    )
+
+
+KIND_WORDS: Mapping[TimeKind, str] = {
+    "start": "start",
+    "planning": "planning",
+    "model": "model",
+    "provider": "waiting for a provider",
+    "slot": "waiting for a slot",
+    "delay": "retry delay",
+    "gate": "gates",
+    "tool": "tools",
+    "person": "a person",
+    "memory": "memory",
+    "answer": "answer",
+    "prefect": "Prefect",
+    "earlier": "an earlier process",
+    "stopped": "not running",
+}
+"""The kinds of time as people are shown them."""
+
+TIME_KINDS: Mapping[TimeKind, str] = {
+    "start": "before the plan is asked for, or gone on with: checks of models, gates and tools",
+    "planning": "the orchestrator looks around, writes the plan or a step's replacement; what the "
+    "memory knows of the plan's steps",
+    "model": "a model reads and writes for a step",
+    "provider": "a request waits until its provider takes it: it is busy, or others come first",
+    "slot": "a step that could start waits for others: all slots of the run or its tier are taken, "
+    "or the local model is being loaded or computes other requests",
+    "delay": "the pause that the failure policy asks for before a step is tried again",
+    "gate": "gates look at what a step made",
+    "tool": "a step's agent waits for a tool that it called",
+    "person": "a question waits for a person's answer",
+    "memory": "an attempt is remembered, or the memory learns from the run",
+    "answer": "the answer is taken or written from what the steps made",
+    "prefect": "what is left: task runs begin and end, results are stored, the schedule decides",
+    "earlier": "what an earlier process of the run did after the last thing that was kept of it",
+    "stopped": "no process worked on the run: it had been left or killed, and was resumed later",
+}
+"""What each kind of time means."""
+
+FIGURES: Mapping[str, str] = {
+    "total": "seconds from the objective to the answer",
+    "makespan": "seconds from the first step's start to the last step's end, without those in "
+    "which no process worked on the run",
+    "before": "seconds of the total before the first step's start",
+    "after": "seconds of the total after the last step's end",
+    "path": "the steps that the run's end waited for, each for the one before it",
+    "critical path": "the most seconds of work along steps that need each other: with any number "
+    "of slots the steps take no less",
+    "waits": "seconds that the critical path's steps waited for their models",
+    "work": "seconds of work of all attempts together, without waits for models",
+    "parallelism": "work ÷ critical path: how many times faster any number of slots could be",
+    "speedup": "work ÷ makespan: how many times faster it was than one step after another",
+    "critical steps": "model calls after one another: the orchestrator's, and the most along steps "
+    "that need each other",
+    "slack": "seconds that a step could have taken longer without making the run longer",
+    "cost": "calls of models and their tokens, planning and the answer included; money where "
+    "prices are known",
+}
+"""What each figure of a run means."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """Measurements of one step that ran.
+
+    Attributes:
+        upstream: Ids of the steps it waited for; those that never ran are ignored.
+        work_s: Seconds of work over all its attempts, without the time it waited for a model.
+        calls: Model calls over all its attempts.
+        wait_s: Seconds over all its attempts that it waited for a model.
+    """
+
+    id: str
+    upstream: tuple[str, ...]
+    started_at: float
+    ended_at: float
+    work_s: float
+    calls: int
+    wait_s: float = 0.0
+
+
+def measure(
+    runs: Sequence[StepRun], orchestrator_calls: int, total_s: float = 0.0, stopped_s: float = 0.0
+) -> Metrics:
+    """Measure a run.
+
+    Args:
+        runs: The steps that ran, each after those it depends on.
+        orchestrator_calls: Model calls for planning and synthesis.
+        total_s: Seconds from the objective to the answer.
+        stopped_s: Seconds between the first step's start and the last step's end in which no
+            process worked on the run.
+    """
+    seconds = {run.id: run.work_s for run in runs}
+    calls = {run.id: float(run.calls) for run in runs}
+    work_s = sum(seconds.values())
+    path_s = max(_longest_paths(runs, seconds)[0].values(), default=0.0)
+    path = critical_path(runs)
+    longest_calls = max(_longest_paths(runs, calls)[0].values(), default=0.0)
+    first = min((run.started_at for run in runs), default=0.0)
+    until = max((run.ended_at for run in runs), default=0.0)
+    makespan_s = max(0.0, until - first - stopped_s)
+    return Metrics(
+        critical_steps=orchestrator_calls + int(longest_calls),
+        makespan_s=makespan_s,
+        critical_path_s=path_s,
+        work_s=work_s,
+        parallelism=work_s / path_s if path_s else 0.0,
+        speedup=work_s / makespan_s if makespan_s else 0.0,
+        wait_s=sum(run.wait_s for run in runs),
+        critical_wait_s=sum(run.wait_s for run in runs if run.id in path),
+        total_s=total_s,
+    )
+
+
+def slacks(runs: Sequence[StepRun]) -> dict[str, float]:
+    """Seconds each step could have taken longer without a longer critical path."""
+    seconds = {run.id: run.work_s for run in runs}
+    head, tail = _longest_paths(runs, seconds)
+    longest = max(head.values(), default=0.0)
+    return {
+        run.id: max(0.0, longest - head[run.id] - tail[run.id] + seconds[run.id]) for run in runs
+    }
+
+
+def critical_path(runs: Sequence[StepRun]) -> tuple[str, ...]:
+    """Ids of the steps of one longest path by seconds of work, in order."""
+    seconds = {run.id: run.work_s for run in runs}
+    head, _ = _longest_paths(runs, seconds)
+    upstream = {run.id: [name for name in run.upstream if name in seconds] for run in runs}
+    path: list[str] = []
+    choice = [run.id for run in runs]
+    while choice:
+        path.append(max(choice, key=lambda name: head[name]))
+        choice = upstream[path[-1]]
+    return tuple(reversed(path))
+
+
+def _longest_paths(
+    runs: Sequence[StepRun], weight: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the weight of the longest path that ends with each step, and that starts with it."""
+    head: dict[str, float] = {}
+    for run in runs:
+        before = [head[name] for name in run.upstream if name in head]
+        head[run.id] = weight[run.id] + max(before, default=0.0)
+    tail = dict.fromkeys(weight, 0.0)
+    for run in reversed(runs):
+        tail[run.id] += weight[run.id]
+        for name in run.upstream:
+            if name in tail:
+                tail[name] = max(tail[name], tail[run.id])
+    return head, tail

@@ -1,0 +1,1 @@
+"""Models by name: resolved, limited, asked. `models/llama/` is the local engine."""

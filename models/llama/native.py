@@ -1,0 +1,400 @@
+"""One context over a loaded model: with `weights` and `sampling`, all that calls llama.cpp.
+
+Import it late: it loads the shared library. Use a context only in the thread that made it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import ModelError, ModelFailedError
+from ...text import encoded
+from . import library as logs
+from .api import BATCH_TOKENS, CacheType, EngineConfig, usable_cores
+from .gguf import ANOTHER, check_base
+from .library import lib
+from .residency import MemoryUse
+from .sizing import MOST_SLOTS
+from .threads import LoadSample, take_sample, was_quiet
+from .weights import lora_adapter, shared_model
+
+__all__ = ["CALL_MARKS", "BatchToken", "Logits", "Native", "agreed", "time_texts"]
+
+
+Logits = npt.NDArray[np.float32]
+
+CALL_MARKS = ("<tool_call>", "[TOOL_CALLS]")
+"""Texts that begin calls of tools; some vocabularies have special tokens for them."""
+_CONTROL_ATTRIBUTES = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
+_FLASH_WHERE_POSSIBLE, _PLAIN, _FLASH = -1, 0, 1
+_QUANTISED: dict[CacheType | None, int] = {
+    "q8_0": lib.GGML_TYPE_Q8_0,
+    "q4_0": lib.GGML_TYPE_Q4_0,
+}
+
+
+class BatchToken(NamedTuple):
+    """One token of a batch: its place in its sequence, and whether its logits are wanted."""
+
+    token: int
+    position: int
+    sequence: int
+    logits: bool
+
+
+class Native:
+    """Owns a llama.cpp context with `n_slots` sequences, each with its own cache.
+
+    Attributes:
+        merged: Whether the adapter is in the weights instead of being applied.
+    """
+
+    def __init__(self, path: Path, config: EngineConfig) -> None:
+        """Load the weights, unless another context has, and reserve the context.
+
+        Raises:
+            ModelError: The file can't be loaded or can't generate text, its adapter doesn't fit it,
+                or memory is short.
+        """
+        logs.install()
+        lib.llama_backend_init()
+        logs.clear_errors()
+        self._path = path
+        self._config = config
+        with ExitStack() as closing, logs.reserving() as so_far:
+            if config.adapter is not None:
+                check_base(config.adapter, path)
+            shared = closing.enter_context(shared_model(path, config.n_gpu_layers, config.adapter))
+            self._model, self.merged = shared.model, shared.merged
+            adapter = self._load_adapter(closing)
+            self.context = self._make_context()
+            closing.callback(lib.llama_free, self.context)
+            if adapter is not None:
+                self._apply_adapter(adapter)
+            self._memory = self._find_memory()
+            self._batch = lib.llama_batch_init(BATCH_TOKENS, 0, 1)
+            closing.callback(lib.llama_batch_free, self._batch)
+            self.memory_use = MemoryUse(shared.size, so_far().own)
+            self._closing = closing.pop_all()
+        self.vocab = cast("lib.llama_vocab_p", lib.llama_model_get_vocab(self._model))
+        self.n_vocab = lib.llama_vocab_n_tokens(self.vocab)
+        # A recurrent state can't be cut back to an earlier token.
+        self.can_rewind = not (
+            lib.llama_model_is_recurrent(self._model) or lib.llama_model_is_hybrid(self._model)
+        )
+
+    @property
+    def n_ctx(self) -> int:
+        """Tokens that one sequence may have."""
+        return min(self._config.n_ctx, lib.llama_model_n_ctx_train(self._model))
+
+    @property
+    def chat_template(self) -> str | None:
+        """The chat template the file carries."""
+        template = lib.llama_model_chat_template(self._model, None)
+        return template.decode() if template else None
+
+    @property
+    def bos(self) -> str:
+        """The beginning-of-sequence token's text."""
+        return self._special_text(lib.llama_vocab_bos(self.vocab))
+
+    @property
+    def eos(self) -> str:
+        """The end-of-sequence token's text."""
+        return self._special_text(lib.llama_vocab_eos(self.vocab))
+
+    @cached_property
+    def special(self) -> frozenset[str]:
+        """The texts of the tokens that mean something, such as that a turn begins."""
+        attribute, mask = cast("Any", lib).llama_vocab_get_attr, _CONTROL_ATTRIBUTES
+        tokens = (n for n in range(self.n_vocab) if attribute(self.vocab, n) & mask)
+        return frozenset(text for token in tokens if (text := self._special_text(token)))
+
+    def tokenize(self, text: str, *rest: str) -> list[int]:
+        """Turn a prompt, in one piece or several, into tokens.
+
+        Special tokens in a piece count as such; what two pieces have together is none.
+
+        Raises:
+            InputError: It has half of a surrogate pair.
+        """
+        bos = self.bos
+        tokens = self._tokens(text, begins=not (bos and text.startswith(bos)))
+        for piece in rest:
+            tokens += self._tokens(piece, begins=False)
+        return tokens
+
+    def _tokens(self, text: str, *, begins: bool) -> list[int]:
+        data = encoded(text, "prompt")
+        size = len(data) + 8
+        tokens = (lib.llama_token * size)()
+        count = lib.llama_tokenize(self.vocab, data, len(data), tokens, size, begins, True)
+        return list(tokens[:count])
+
+    @cached_property
+    def _marks(self) -> frozenset[int]:
+        """Special tokens that begin calls of tools, in a vocabulary that has such."""
+        tokens = (lib.llama_token * 16)()
+        found: set[int] = set()
+        for mark in map(str.encode, CALL_MARKS):
+            if lib.llama_tokenize(self.vocab, mark, len(mark), tokens, 16, False, True) == 1:
+                found.add(tokens[0])
+        return frozenset(found)
+
+    def piece(self, token: int) -> bytes:
+        """The bytes that a token represents; empty for a special token that begins no call."""
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = lib.llama_token_to_piece(
+                self.vocab, token, buffer, size, 0, token in self._marks
+            )
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count
+
+    def is_end_token(self, token: int) -> bool:
+        """Whether the token ends a generation."""
+        return lib.llama_vocab_is_eog(self.vocab, token)
+
+    def decode(self, entries: Sequence[BatchToken]) -> None:
+        """Compute a batch of at most `BATCH_TOKENS` tokens.
+
+        Raises:
+            ModelError: llama.cpp refused; the sequences' state is unknown then.
+        """
+        batch = self._batch
+        batch.n_tokens = len(entries)
+        token, position, logits = batch.token, batch.pos, batch.logits
+        sequence, counts = batch.seq_id, batch.n_seq_id
+        for n, entry in enumerate(entries):
+            token[n] = entry.token
+            position[n] = entry.position
+            sequence[n][0] = entry.sequence
+            counts[n] = 1
+            logits[n] = entry.logits
+        if code := lib.llama_decode(self.context, batch):
+            raise ModelFailedError(
+                f"llama.cpp failed (code {code}) while computing with {self._path}.",
+                "Try again; with less n_ctx if memory is short.",
+            )
+
+    def logits(self, row: int) -> Logits:
+        """The logits after the batch entry `row` of the last `decode`, a view until the next."""
+        pointer = lib.llama_get_logits_ith(self.context, row)
+        return np.ctypeslib.as_array(pointer, shape=(self.n_vocab,))
+
+    def held(self, sequence: int) -> int:
+        """Return how many tokens a sequence holds; of a recurrent model, up to which position."""
+        return lib.llama_memory_seq_pos_max(self._memory, sequence) + 1
+
+    def forget(self, sequence: int, start: int = 0) -> None:
+        """Drop a sequence's tokens from `start` on."""
+        lib.llama_memory_seq_rm(self._memory, sequence, start, -1)
+
+    def copy(self, source: int, target: int, length: int) -> None:
+        """Let the sequence `target` hold the first `length` tokens of `source` and nothing else."""
+        self.forget(target)
+        # Between caches only the whole of one can be copied.
+        lib.llama_memory_seq_cp(self._memory, source, target, -1, -1)
+        self.forget(target, length)
+
+    def save(self, sequence: int) -> bytes:
+        """Return what has been computed for a sequence."""
+        calls = cast("Any", lib)  # The stubs ask for C's integers.
+        size: int = calls.llama_state_seq_get_size(self.context, sequence)
+        buffer = (ctypes.c_uint8 * size)()
+        count: int = calls.llama_state_seq_get_data(self.context, buffer, size, sequence)
+        return bytes(buffer)[:count]
+
+    def restore(self, sequence: int, data: bytes) -> bool:
+        """Let an empty sequence hold what was saved; False if llama.cpp refuses it."""
+        buffer = (ctypes.c_uint8 * len(data)).from_buffer_copy(data)
+        calls = cast("Any", lib)
+        return bool(calls.llama_state_seq_set_data(self.context, buffer, len(data), sequence))
+
+    def forget_all(self) -> None:
+        """Empty the cache."""
+        lib.llama_memory_clear(self._memory, True)
+
+    def set_threads(self, count: int) -> None:
+        """Compute with so many threads from the next batch on."""
+        lib.llama_set_n_threads(self.context, count, count)
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._closing.close()
+
+    def _special_text(self, token: lib.llama_token | int) -> str:
+        # The stubs say c_int32; ctypes hands out an int. A model without that token says -1.
+        known = cast("int", token) >= 0
+        text = lib.llama_vocab_get_text(self.vocab, token) if known else b""
+        return text.decode(errors="replace")
+
+    def _load_adapter(self, closing: ExitStack) -> lib.llama_adapter_lora_p | None:
+        path = self._config.adapter
+        if path is None or self.merged:
+            return None
+        return closing.enter_context(lora_adapter(self._model, path))
+
+    def _apply_adapter(self, adapter: lib.llama_adapter_lora_p) -> None:
+        adapters = (lib.llama_adapter_lora_p_ctypes * 1)(adapter)
+        full = (ctypes.c_float * 1)(1.0)
+        if code := cast("Any", lib).llama_set_adapters_lora(self.context, adapters, 1, full):
+            raise ModelError(
+                f"llama.cpp can't use the adapter {self._config.adapter} (code {code}).",
+                ANOTHER,
+            )
+
+    def _make_context(self) -> lib.llama_context_p:
+        config = self._config
+        params = lib.llama_context_default_params()
+        params.n_ctx = self.n_ctx * config.n_slots
+        params.n_batch = params.n_ubatch = BATCH_TOKENS
+        params.n_seq_max = config.n_slots
+        params.n_threads = params.n_threads_batch = config.n_threads or usable_cores()
+        # With a cache of its own for each sequence and plain attention, an answer doesn't depend on
+        # what else is being computed. Flash attention takes up to a third less time, and goes
+        # through the cache in other parts where a sequence is alone.
+        params.kv_unified = False
+        params.flash_attn_type = _PLAIN if config.deterministic else _FLASH_WHERE_POSSIBLE
+        if config.cache_type in _QUANTISED:
+            # llama.cpp reads quantised values with flash attention alone.
+            params.type_k = params.type_v = _QUANTISED[config.cache_type]
+            params.flash_attn_type = _FLASH
+        context = lib.llama_init_from_model(self._model, params)
+        if not context:
+            raise ModelError(
+                f"llama.cpp can't make {config.n_slots} times {self.n_ctx} tokens of context, kept "
+                f"as {config.cache_type or 'f16'}, over {self._path}: {logs.first_error()}.",
+                "If memory is short, give a smaller n_ctx or fewer n_slots; if the file's heads "
+                "don't fit a quantised cache, the cache_type f16."
+                if config.cache_type in _QUANTISED
+                else "Give a smaller n_ctx, fewer n_slots or a smaller model.",
+            )
+        return context
+
+    def _find_memory(self) -> lib.llama_memory_t:
+        memory = lib.llama_get_memory(self.context)
+        if lib.llama_model_has_encoder(self._model) or not memory:
+            raise ModelError(
+                f"The model {self._path} can't continue a text: it is an embedding or encoder "
+                "model.",
+                "Use a decoder model, preferably tuned for chat.",
+            )
+        return memory
+
+
+_AGREEMENT = 1.2
+"""Two measurements of the same agree if neither is more than so many times the other."""
+_COUNTS = tuple(2**n for n in range(MOST_SLOTS.bit_length()))
+_HELD_TOKENS = 120
+"""Tokens that each sequence holds: less than most prompts, which would take longer to compute."""
+_ROUNDS = 6
+"""Steps of each count, of which every other makes up one of two measurements."""
+_CONTEXT = 256
+
+
+def time_texts(
+    path: Path,
+    config: EngineConfig,
+    most_s: float | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+    look: Callable[[], LoadSample | None] = take_sample,
+) -> dict[int, float] | None:
+    """Load a model file, unless it is, and time steps of 1, 2, 4, 8 and 16 texts.
+
+    Args:
+        path: The model file.
+        config: How it is served; its context and slots don't matter.
+        most_s: Seconds that the steps may take; None for any.
+        clock: Gives seconds.
+        look: Gives what was computed until now.
+
+    Returns:
+        Tokens a second of all texts together, by their count; None if it took too long, if
+        something else computed meanwhile or that isn't known, or if two measurements don't agree.
+
+    Raises:
+        ModelError: The file can't be loaded, or memory is short.
+    """
+    served = EngineConfig(
+        n_ctx=_CONTEXT,
+        n_slots=MOST_SLOTS,
+        n_threads=config.n_threads,
+        n_gpu_layers=config.n_gpu_layers,
+    )
+    native = Native(path, served)
+    try:
+        before = look()
+        steps = _Steps(native, clock).measure(most_s)
+        if steps is None or not was_quiet(before, look()):
+            return None
+        return {count: count / seconds for count, seconds in steps.items()}
+    finally:
+        native.close()
+
+
+def agreed(first: Mapping[int, float], second: Mapping[int, float]) -> dict[int, float] | None:
+    """Return the smaller figures of two measurements; None if they don't agree. Pure.
+
+    What else computes makes a step longer, and never shorter.
+    """
+    least = {count: min(first[count], second[count]) for count in first}
+    most = {count: max(first[count], second[count]) for count in first}
+    return least if all(most[n] <= _AGREEMENT * least[n] for n in least) else None
+
+
+class _Steps:
+    """A context whose sequences all hold the same prompt, and grow by a token a step."""
+
+    def __init__(self, native: Native, clock: Callable[[], float]) -> None:
+        self._native = native
+        self._clock = clock
+        self._lengths = [0] * MOST_SLOTS
+        self._token = native.tokenize("word")[-1]
+
+    def measure(self, most_s: float | None) -> dict[int, float] | None:
+        began = self._clock()
+        self._fill(min(_HELD_TOKENS, self._native.n_ctx // 2))
+        rounds: list[dict[int, float]] = []
+        for _ in range(1 + _ROUNDS):
+            taken: dict[int, float] = {}
+            for count in _COUNTS:
+                taken[count] = self._step(count)
+                if most_s is not None and self._clock() - began > most_s:
+                    return None
+            rounds.append(taken)
+        # The first round pays for what llama.cpp does at its first step of a size.
+        return agreed(_least(rounds[1::2]), _least(rounds[2::2]))
+
+    def _fill(self, length: int) -> None:
+        self._native.decode([BatchToken(self._token, n, 0, n == length - 1) for n in range(length)])
+        self._native.logits(length - 1)
+        for sequence in range(1, MOST_SLOTS):
+            self._native.copy(0, sequence, length)
+        self._lengths = [length] * MOST_SLOTS
+
+    def _step(self, count: int) -> float:
+        entries = [BatchToken(self._token, self._lengths[n], n, True) for n in range(count)]
+        began = self._clock()
+        self._native.decode(entries)
+        # A GPU has computed only once somebody reads.
+        self._native.logits(count - 1)
+        for sequence in range(count):
+            self._lengths[sequence] += 1
+        return self._clock() - began
+
+
+def _least(rounds: list[dict[int, float]]) -> dict[int, float]:
+    return {count: min(taken[count] for taken in rounds) for count in _COUNTS}

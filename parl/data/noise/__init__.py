@@ -1,1 +1,0 @@
-"""Objectives said as people say them: slips, small talk, other spellings. Pure."""

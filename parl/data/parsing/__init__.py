@@ -1,1 +1,0 @@
-"""Pattern and word files as data, with each mistake named by its line. Pure."""

@@ -1,0 +1,1 @@
+"""The plan language, and pure functions on plans."""

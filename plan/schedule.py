@@ -1,0 +1,457 @@
+"""Which step runs next: a pure, deterministic, event-driven state machine."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ..errors import Category
+
+__all__ = [
+    "UNFINISHED",
+    "Approved",
+    "Ask",
+    "AttemptFinished",
+    "Cancel",
+    "Cancelled",
+    "Command",
+    "ConcurrencyLimits",
+    "Edited",
+    "Event",
+    "Finish",
+    "Launch",
+    "PlanExtended",
+    "Rejected",
+    "Replace",
+    "RunStatus",
+    "Schedulable",
+    "Schedule",
+    "Skip",
+    "StepStatus",
+    "Wait",
+]
+
+
+StepStatus = Literal[
+    "waiting", "asked", "ready", "running", "succeeded", "failed", "skipped", "cancelled"
+]
+"""`asked`: the step could run, and waits for a person."""
+UNFINISHED: frozenset[StepStatus] = frozenset({"waiting", "asked", "ready", "running"})
+RunStatus = Literal["completed", "partial", "failed"]
+
+
+class Schedulable(Protocol):
+    """What the schedule has to know of a step; a `CompiledStep` is one."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def tier(self) -> str: ...
+    @property
+    def upstream(self) -> tuple[str, ...]: ...
+    @property
+    def optional(self) -> bool: ...
+    @property
+    def priority(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrencyLimits:
+    """How much may run at once: in all, and on each tier that has a limit of its own."""
+
+    max_concurrency: int
+    tiers: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class PlanExtended:
+    """Steps were added: the first plan, or another stage. Each needs only steps already there.
+
+    Attributes:
+        done: Ids of those that had succeeded before; they are never launched.
+        under_way: Ids of those whose work is under way already; they are launched first.
+        approval: Ids of those that a person is asked about when their inputs are there.
+        asked: Whether a person is asked about the plan; until then nothing is launched.
+    """
+
+    steps: tuple[Schedulable, ...]
+    done: frozenset[str] = frozenset()
+    under_way: frozenset[str] = frozenset()
+    approval: frozenset[str] = frozenset()
+    asked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFinished:
+    """A launched attempt ended.
+
+    Attributes:
+        outcome: `retry` puts the step back among the ready ones; the others end it. A `waived`
+            step is skipped, and what depends on it goes on as if it had been optional. One that
+            `asked` isn't over: it waits for a person in its middle, and is launched again.
+        tier: The tier of the next attempt, for `retry`; None keeps the last one.
+        asks: Whether a person is asked before the next attempt, for `retry`.
+        questions: Ids of what an attempt that `asked` has asked; the schedule doesn't read them.
+    """
+
+    step: str
+    outcome: Literal["succeeded", "failed", "skipped", "waived", "retry", "asked", "cancelled"]
+    tier: str | None = None
+    asks: bool = False
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """A person approved what a step waits for; of the plan, if the step is ""."""
+
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A person rejected what a step waits for, which ends it; "" is the plan, and all ends."""
+
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """Another plan is to take this one's place: what runs ends, and nothing more starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Nothing more is to start, and what runs is to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Start this attempt (counted from 1) of the step on that tier now."""
+
+    step: str
+    attempt: int
+    tier: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask a person about the step, or about the plan if the step is "".
+
+    Attributes:
+        attempt: The attempt that waits for the answer, counted from 1; 0 for the plan.
+        begun: Whether that attempt waits in its middle.
+    """
+
+    step: str = ""
+    attempt: int = 0
+    begun: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing runs or can start before a person has answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Nothing runs any more: the edited plan may take this one's place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """The step will never run, because `cause`, a required step above it, did not succeed.
+
+    The cause is "" where the plan was rejected.
+    """
+
+    step: str
+    cause: str
+    category: Category = Category.UPSTREAM
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop the step's running attempt; its `AttemptFinished` is still awaited."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Every step is over: `completed` if all required ones succeeded, `failed` if none did."""
+
+    status: RunStatus
+
+
+Event = PlanExtended | AttemptFinished | Approved | Rejected | Edited | Cancelled
+Command = Launch | Ask | Wait | Skip | Cancel | Replace | Finish
+
+
+_OVER = frozenset({"succeeded", "failed", "skipped", "cancelled"})
+
+
+@dataclass(slots=True)
+class _Node:
+    step: Schedulable
+    order: int
+    tier: str
+    pending: int
+    status: StepStatus = "waiting"
+    attempts: int = 0
+    under_way: bool = False
+    asks: bool = False
+    begun: bool = False
+    waived: bool = False
+    downstream: list[str] = field(default_factory=list[str])
+
+
+class Schedule:
+    """The state machine. Feed it events with `advance` and carry out the commands it returns."""
+
+    def __init__(self, limits: ConcurrencyLimits) -> None:
+        self._limits = limits
+        self._nodes: dict[str, _Node] = {}
+        self._ready: dict[str, list[tuple[bool, float, int, str]]] = {}
+        self._running: dict[str, int] = {}
+        self._unfinished = 0
+        self._cancelled = False
+        self._plan_asked = False
+        self._plan_rejected = False
+        self._edited = False
+
+    @property
+    def statuses(self) -> dict[str, StepStatus]:
+        """Every step's status, by id, in the plan's order."""
+        return {name: node.status for name, node in self._nodes.items()}
+
+    def advance(self, event: Event) -> list[Command]:
+        """Take one event and return what to do about it, in order.
+
+        Raises:
+            ValueError: The event does not fit the state: an unknown or repeated step, a dependency
+                that is not there, the end of an attempt that is not running, or an answer to what
+                is not asked.
+        """
+        commands: list[Command] = []
+        match event:
+            case PlanExtended():
+                self._extend(event, commands)
+            case AttemptFinished():
+                self._attempt_finished(event, commands)
+            case Approved(step):
+                self._approve(step, commands)
+            case Rejected(step):
+                self._reject(step, commands)
+            case Edited():
+                self._edited = not self._cancelled
+            case Cancelled():
+                self._cancel(commands)
+        self._conclude(commands)
+        return commands
+
+    def _conclude(self, commands: list[Command]) -> None:
+        """Launch what may start, and say what there is to wait for, if it is no attempt."""
+        if not self._edited and not self._plan_asked:
+            self._launch(commands)
+        is_idle = not any(self._running.values())
+        if self._edited:
+            if is_idle:
+                commands.append(Replace())
+        elif self._unfinished == 0:
+            commands.append(Finish(self._status()))
+        elif is_idle and (self._plan_asked or "asked" in self.statuses.values()):
+            commands.append(Wait())
+
+    def _extend(self, plan: PlanExtended, commands: list[Command]) -> None:
+        self._check(plan.steps)
+        if plan.asked:
+            if self._nodes:
+                raise ValueError("a plan that was begun can't be asked about")
+            self._plan_asked = True
+            commands.append(Ask())
+        for step in plan.steps:
+            if step.id in plan.done:
+                self._nodes[step.id] = _Node(
+                    step, len(self._nodes), step.tier, pending=0, status="succeeded"
+                )
+            else:
+                self._add(step, plan, commands)
+
+    def _check(self, steps: Iterable[Schedulable]) -> None:
+        known = set(self._nodes)
+        for step in steps:
+            if step.id in known:
+                raise ValueError(f"step {step.id} is in the plan already")
+            if missing := [needed for needed in step.upstream if needed not in known]:
+                raise ValueError(f"step {step.id} depends on {missing[0]}, which is not there")
+            known.add(step.id)
+
+    def _add(self, step: Schedulable, plan: PlanExtended, commands: list[Command]) -> None:
+        above = [self._nodes[needed] for needed in step.upstream]
+        node = _Node(
+            step,
+            len(self._nodes),
+            step.tier,
+            pending=sum(node.status not in _OVER for node in above),
+            under_way=step.id in plan.under_way,
+            asks=step.id in plan.approval,
+        )
+        self._nodes[step.id] = node
+        self._unfinished += 1
+        for upper in above:
+            upper.downstream.append(step.id)
+        if self._cancelled:
+            self._end(node, "cancelled", commands)
+        elif self._plan_rejected:
+            commands.append(Skip(step.id, ""))
+            self._end(node, "skipped", commands)
+        elif blocked := next((n for n in above if _blocks(n)), None):
+            commands.append(Skip(step.id, blocked.step.id))
+            self._end(node, "skipped", commands)
+        elif node.pending == 0:
+            self._admit(node, commands)
+
+    def _attempt_finished(self, event: AttemptFinished, commands: list[Command]) -> None:
+        node = self._nodes.get(event.step)
+        if node is None or node.status != "running":
+            state = "unknown" if node is None else node.status
+            raise ValueError(f"step {event.step} is {state}, so no attempt of it can finish")
+        self._running[node.tier] -= 1
+        if event.outcome == "waived":
+            node.waived = True
+            self._end(node, "skipped", commands)
+        elif event.outcome not in ("retry", "asked"):
+            self._end(node, event.outcome, commands)
+        elif self._cancelled:
+            self._end(node, "cancelled", commands)
+        else:
+            node.begun = event.outcome == "asked"
+            node.asks = event.asks or node.begun
+            # An attempt that waits in its middle is the same one when it goes on.
+            node.attempts -= node.begun
+            node.tier = event.tier or node.tier
+            self._admit(node, commands)
+
+    def _approve(self, step: str, commands: list[Command]) -> None:
+        if not step:
+            self._require_plan_asked()
+            self._plan_asked = False
+            for node in self._nodes.values():
+                if node.status == "waiting" and node.pending == 0:
+                    self._admit(node, commands)
+            return
+        node = self._asked_node(step)
+        node.asks = node.begun = False
+        self._queue(node)
+
+    def _reject(self, step: str, commands: list[Command]) -> None:
+        if step:
+            node = self._asked_node(step)
+            self._end(node, "skipped" if node.step.optional else "failed", commands)
+            return
+        self._require_plan_asked()
+        self._plan_asked, self._plan_rejected = False, True
+        for node in self._nodes.values():
+            if node.status not in _OVER:
+                node.status = "skipped"
+                self._unfinished -= 1
+                commands.append(Skip(node.step.id, ""))
+
+    def _require_plan_asked(self) -> None:
+        if not self._plan_asked:
+            raise ValueError("the plan is not asked about, so nothing about it can be answered")
+
+    def _asked_node(self, step: str) -> _Node:
+        node = self._nodes.get(step)
+        if node is None or node.status != "asked":
+            state = "unknown" if node is None else node.status
+            raise ValueError(f"step {step} is {state}, so nothing about it can be answered")
+        return node
+
+    def _cancel(self, commands: list[Command]) -> None:
+        self._cancelled = True
+        self._plan_asked = self._edited = False
+        self._ready.clear()
+        for node in self._nodes.values():
+            if node.status == "running":
+                commands.append(Cancel(node.step.id))
+            elif node.status in ("waiting", "asked", "ready"):
+                node.status = "cancelled"
+                self._unfinished -= 1
+
+    def _admit(self, node: _Node, commands: list[Command]) -> None:
+        """Take a step whose inputs are there: it may run once nobody has to be asked about it."""
+        if self._plan_asked:
+            return
+        if not node.asks:
+            self._queue(node)
+            return
+        node.status = "asked"
+        if not self._edited:
+            commands.append(Ask(node.step.id, node.attempts + 1, node.begun))
+
+    def _queue(self, node: _Node) -> None:
+        node.status = "ready"
+        # What runs already is launched before anything else may take its room.
+        entry = (not node.under_way, -node.step.priority, node.order, node.step.id)
+        heapq.heappush(self._ready.setdefault(node.tier, []), entry)
+
+    def _end(self, node: _Node, status: StepStatus, commands: list[Command]) -> None:
+        node.status = status
+        ending = [node]
+        while ending:
+            over = ending.pop()
+            self._unfinished -= 1
+            for name in over.downstream:
+                below = self._nodes[name]
+                if below.status != "waiting":
+                    continue
+                below.pending -= 1
+                if self._cancelled:
+                    continue
+                if _blocks(over):
+                    below.status = "skipped"
+                    commands.append(Skip(name, over.step.id))
+                    ending.append(below)
+                elif below.pending == 0:
+                    self._admit(below, commands)
+
+    def _launch(self, commands: list[Command]) -> None:
+        free = self._limits.max_concurrency - sum(self._running.values())
+        while free > 0 and (tier := self._next_tier()) is not None:
+            *_, name = heapq.heappop(self._ready[tier])
+            node = self._nodes[name]
+            node.status = "running"
+            node.attempts += 1
+            self._running[tier] = self._running.get(tier, 0) + 1
+            free -= 1
+            commands.append(Launch(name, node.attempts, tier))
+
+    def _next_tier(self) -> str | None:
+        open_tiers = [
+            tier
+            for tier, waiting in self._ready.items()
+            if waiting and self._running.get(tier, 0) < self._tier_limit(tier)
+        ]
+        return min(open_tiers, key=lambda tier: self._ready[tier][0], default=None)
+
+    def _tier_limit(self, tier: str) -> int:
+        return self._limits.tiers.get(tier, self._limits.max_concurrency)
+
+    def _status(self) -> RunStatus:
+        nodes = self._nodes.values()
+        if not any(node.status == "succeeded" for node in nodes):
+            return "failed"
+        complete = all(node.status == "succeeded" or _dispensable(node) for node in nodes)
+        return "completed" if complete else "partial"
+
+
+def _blocks(node: _Node) -> bool:
+    return node.status in ("failed", "skipped", "cancelled") and not _dispensable(node)
+
+
+def _dispensable(node: _Node) -> bool:
+    return node.step.optional or node.waived

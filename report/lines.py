@@ -1,0 +1,443 @@
+"""Parts of a run as lines of text: attempts, its graph, its timeline, what the memory did. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..gates import format_diagnostics
+from ..metrics.clock import RunTime, Stretch, TimeKind, seconds_by_kind
+from ..metrics.critical_path import FIGURES, KIND_WORDS, TIME_KINDS, Metrics
+from ..store.result import (
+    Attempt,
+    Cost,
+    Decision,
+    Planning,
+    StepRecall,
+    StepResult,
+    SwarmResult,
+    ToolCall,
+)
+from ..text import dollars, duration, one_line, plural
+from .markdown import label
+from .page import Block, Figure, Figures, Ref, Table, Text
+
+__all__ = [
+    "LEGEND",
+    "Bar",
+    "DagStep",
+    "bars",
+    "call_lines",
+    "change_line",
+    "changed_line",
+    "cost_of",
+    "cost_words",
+    "decision_line",
+    "expected_words",
+    "gate_line",
+    "memories_words",
+    "mermaid",
+    "omission_line",
+    "outcome_line",
+    "path_table",
+    "recalled_line",
+    "run_figures",
+    "shown_line",
+    "taken_line",
+    "taken_words",
+    "time_blocks",
+    "time_figures",
+    "time_line",
+    "timeline",
+    "token_words",
+    "why_words",
+]
+
+
+def call_lines(calls: Sequence[ToolCall]) -> list[str]:
+    """Write a line for each call of an attempt, or of the orchestrator before it planned."""
+    return [
+        f"call {call.ordinal}: {call.tool}({one_line(call.arguments, 160)}) {call.outcome} "
+        f"in {call.seconds:.1f} s: {one_line(call.result, 200)}"
+        for call in calls
+    ]
+
+
+_SHOWN = 12
+
+
+def taken_words(step: StepResult) -> str:
+    """Say whose a step is that was taken over; "" of any other."""
+    return step.taken_from.words if step.taken_from else ""
+
+
+def taken_line(steps: Sequence[StepResult]) -> str:
+    """Say in one line which steps were taken over, and from which runs; "" if none were."""
+    by_run: dict[str, list[str]] = {}
+    for step in steps:
+        if step.taken_from is not None:
+            by_run.setdefault(step.taken_from.run, []).append(step.id)
+    parts = [f"{_some(names)} from run {run}" for run, names in by_run.items()]
+    return f"Taken over: {'; '.join(parts)}." if parts else ""
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def change_line(change: str, planned: str) -> str:
+    """Say in a line how a step became another one than planned; empty if it didn't."""
+    return f"{change}; it was {planned}" if change else ""
+
+
+def changed_line(step: StepResult) -> str:
+    """Say what is asked now, and what that took the place of; empty if nothing changed."""
+    return f"{step.change}: {step.prompt} (it was {step.planned})" if step.change else ""
+
+
+def decision_line(attempt: Attempt) -> str:
+    """Say in a line what an attempt's failure led to; empty if it led to nothing."""
+    decision = attempt.decision
+    if decision is None:
+        return ""
+    samples = f" {decision.samples}" if decision.samples > 1 else ""
+    tier = f" on {decision.tier}" if decision.tier else ""
+    after = f" after {decision.delay_s:g} s" if decision.delay_s else ""
+    return f"{decision.action}{samples}{tier}{after}"
+
+
+def outcome_line(decision: Decision) -> str:
+    """Say in a line what the question took that a decision led to; empty if it led to none."""
+    if not decision.outcome:
+        return ""
+    cost = cost_words(decision.usage.tokens, 0, decision.duration_s)
+    return f"a question ({cost}): {one_line(decision.outcome, 160)}"
+
+
+def omission_line(attempt: Attempt) -> str:
+    """Say in a line what an attempt had no room to read; empty if it read everything."""
+    parts = [
+        f"{part.name}: "
+        + (
+            f"a summary in place of {part.of:,} tokens"
+            if part.summarised
+            else f"{part.tokens:,} of {part.of:,} tokens left out"
+        )
+        for part in attempt.left_out
+    ]
+    return "; ".join(parts)
+
+
+def gate_line(attempt: Attempt) -> list[str]:
+    """Write a line for each gate's result on an attempt's artifact."""
+    return [
+        f"gate {gate.gate}: {gate.status}{'' if gate.required else ' (optional)'} "
+        f"{one_line(format_diagnostics(gate.diagnostics), 300)}".rstrip()
+        for gate in attempt.gates
+    ]
+
+
+def cost_of(attempt: Attempt) -> str:
+    """Say what an attempt took."""
+    return cost_words(attempt.usage.tokens, attempt.tokens_saved, attempt.duration_s)
+
+
+def cost_words(tokens: int, saved: int, seconds: float) -> str:
+    """Write tokens, those that were not spent, and seconds of work."""
+    spared = f", {saved} saved" if saved else ""
+    return f"{tokens} tokens{spared}, {seconds:.1f} s"
+
+
+def token_words(cost: Cost) -> str:
+    """Say how many tokens a run took, and whether they are estimated."""
+    mark = " (some estimated)" if cost.estimated_calls else ""
+    if cost.estimated_calls and cost.estimated_calls >= cost.calls:
+        mark = " (estimated)"
+    return f"{plural(cost.tokens, 'token')}{mark}"
+
+
+_LOOK = {
+    "waiting": "fill:#eceff1,stroke:#90a4ae,color:#37474f",
+    "asked": "fill:#e0f2f1,stroke:#00897b,color:#004d40",
+    "ready": "fill:#fff8e1,stroke:#ffb300,color:#5d4037",
+    "running": "fill:#e3f2fd,stroke:#1e88e5,color:#0d47a1",
+    "succeeded": "fill:#e8f5e9,stroke:#43a047,color:#1b5e20",
+    "failed": "fill:#ffebee,stroke:#e53935,color:#b71c1c",
+    "skipped": "fill:#f3e5f5,stroke:#8e24aa,color:#4a148c",
+    "cancelled": "fill:#efebe9,stroke:#6d4c41,color:#3e2723",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DagStep:
+    """A step as the graph shows it."""
+
+    id: str
+    agent: str
+    prompt: str
+    upstream: tuple[str, ...]
+    status: str
+    critical: bool = False
+
+
+def mermaid(steps: Sequence[DagStep]) -> str:
+    """Draw the steps as a Mermaid flowchart, coloured by status, the critical path thick."""
+    lines = ["flowchart LR"]
+    for step in steps:
+        shown = f"{step.id} · {label(step.agent, 40)}<br/>{label(step.prompt, 60)}"
+        lines.append(f'    {step.id}["{shown}"]:::{step.status}')
+    critical = {step.id for step in steps if step.critical}
+    for step in steps:
+        for needed in step.upstream:
+            arrow = "==>" if step.id in critical and needed in critical else "-->"
+            lines.append(f"    {needed} {arrow} {step.id}")
+    used = {step.status for step in steps}
+    lines += [f"    classDef {status} {_LOOK[status]}" for status in _LOOK if status in used]
+    return "\n".join(lines)
+
+
+_WORK, _WAIT, _FAILED = "█", "░", "▒"
+LEGEND = f"{_WORK} working  {_WAIT} waiting for the model  {_FAILED} failed  * critical path"
+_NAME = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One attempt; times are seconds since the first one's start."""
+
+    step: str
+    agent: str
+    number: int
+    start_s: float
+    turn_s: float
+    end_s: float
+    failed: bool
+    critical: bool
+    slack_s: float | None
+
+    def drawn(self, width: int, total_s: float) -> str:
+        """Draw it on a line of `width` characters that stands for `total_s` seconds."""
+        scale = width / total_s if total_s > 0 else 0.0
+        start = min(int(self.start_s * scale), width - 1)
+        turn = min(max(start, int(self.turn_s * scale)), width - 1)
+        end = min(max(turn + 1, round(self.end_s * scale)), width)
+        work = (_FAILED if self.failed else _WORK) * (end - turn)
+        return f"{' ' * start}{_WAIT * (turn - start)}{work}".ljust(width)
+
+
+def bars(steps: Sequence[StepResult]) -> list[Bar]:
+    """Return a bar for each attempt, steps in the plan's order."""
+    tries = [(step, attempt) for step in steps for attempt in step.attempts]
+    origin = min((attempt.started_at for _, attempt in tries), default=0.0)
+    return [_bar(step, attempt, origin) for step, attempt in tries]
+
+
+def timeline(steps: Sequence[StepResult], width: int, *, figures: bool = True) -> list[str]:
+    """Draw the attempts, a line each, in `width` characters; empty if nothing ran."""
+    drawn = bars(steps)
+    total_s = max((bar.end_s for bar in drawn), default=0.0)
+    room = max(10, width - _NAME - (36 if figures else 3))
+    lines = [f"{_label(bar)} |{bar.drawn(room, total_s)}|" for bar in drawn]
+    if not figures:
+        return lines
+    return [f"{line} {_figures(bar)}" for line, bar in zip(lines, drawn, strict=True)]
+
+
+def _bar(step: StepResult, attempt: Attempt, origin: float) -> Bar:
+    return Bar(
+        step=step.id,
+        agent=attempt.agent or step.agent,
+        number=attempt.number,
+        start_s=attempt.started_at - origin,
+        turn_s=min(attempt.started_at + attempt.queue_s, attempt.ended_at) - origin,
+        end_s=attempt.ended_at - origin,
+        failed=attempt.category is not None,
+        critical=step.critical,
+        slack_s=step.slack_s,
+    )
+
+
+def _label(bar: Bar) -> str:
+    again = f" #{bar.number}" if bar.number > 1 else ""
+    name = one_line(f"{bar.step} {bar.agent}", _NAME - 2 - len(again)) + again
+    return f"{'*' if bar.critical else ' '} {name}".ljust(_NAME)
+
+
+def _figures(bar: Bar) -> str:
+    span = f"{bar.start_s:.1f} to {bar.end_s:.1f} s"
+    if bar.critical or bar.slack_s is None:
+        return span
+    return f"{span}, slack {duration(bar.slack_s)}"
+
+
+_MEMORY_SHOWN = 3
+_LISTED = 5
+
+
+def shown_line(planning: Planning) -> str:
+    """Say in one line which memories the planner was shown; "" if none were."""
+    parts: list[str] = []
+    if planning.shown_runs:
+        parts.append(f"the plans of {', '.join(run[:8] for run in planning.shown_runs)}")
+    if planning.shown_personas:
+        parts.append(plural(len(planning.shown_personas), "persona"))
+    return f"The planner was shown {' and '.join(parts)}." if parts else ""
+
+
+def recalled_line(result: SwarmResult) -> str:
+    """Say in one line what was recalled, and what came of it; "" if nothing was."""
+    if result.recall is None:
+        return ""
+    steps = result.recall.steps
+    used = {(memory.run, memory.step, memory.attempt) for step in steps for memory in step.memories}
+    if not used:
+        return ""
+    chosen = [f"{step.step} → {step.persona} ({step.why})" for step in steps if step.by != "rules"]
+    times = [f"{step.step} {expected_words(step)}" for step in steps if step.expected_s is not None]
+    parts = [
+        f"{len(used)} memories of {result.recall.episodes} attempts",
+        *(_memory_some(chosen, _LISTED) or ["the plan decided who does what"]),
+    ]
+    if len(times) > 1:
+        parts.append(f"ordered by expected times: {', '.join(_memory_some(times, _LISTED))}")
+    return "; ".join(parts)
+
+
+def _memory_some(parts: list[str], limit: int) -> list[str]:
+    more = len(parts) - limit
+    return [*parts[:limit], *([f"{more} more"] if more > 0 else [])]
+
+
+def expected_words(step: StepRecall) -> str:
+    """How long a step was expected to take; "" if nobody knew."""
+    return "" if step.expected_s is None else duration(step.expected_s)
+
+
+def why_words(step: StepRecall) -> str:
+    """Why it was given to whom it was, and to their tier."""
+    return "; ".join(filter(None, [step.why, step.tier_why and f"tier: {step.tier_why}"]))
+
+
+def memories_words(step: StepRecall) -> str:
+    """Name the earlier attempts that it went by."""
+    memories = [
+        f"{memory.run[:8]} {memory.step}.{memory.attempt} "
+        f"({memory.similarity:.2f}) for {memory.why}"
+        for memory in step.memories
+    ]
+    return "; ".join(_memory_some(memories, _MEMORY_SHOWN))
+
+
+_LEAST_S = 0.05
+"""Less than that is shown as 0.0 s."""
+_STEPS_NAMED = 4
+_MOST_ROWS = 40
+_PATH = ("Took", "Step", "Of that")
+
+
+def time_line(time: RunTime) -> str:
+    """Write a run's time in a line: `13.9 s = model 9.4 (S1, S3) + planning 2.1 + Prefect 2.4`."""
+    parts = [
+        f"{KIND_WORDS[kind]} {_short(seconds)}{_at(kind, time.stretches)}"
+        for kind, seconds in time.seconds.items()
+        if seconds >= _LEAST_S
+    ]
+    small = [seconds for seconds in time.seconds.values() if seconds < _LEAST_S]
+    if sum(small) >= _LEAST_S:
+        parts.append(f"other {_short(sum(small))}")
+    return f"{duration(time.total_s)} = {' + '.join(parts)}" if parts else duration(time.total_s)
+
+
+def time_blocks(time: RunTime | None, steps: Sequence[StepResult]) -> list[Block]:
+    """Return the blocks of a page that say where the time went; none if it wasn't measured."""
+    if time is None:
+        return []
+    return [time_figures(time, steps), path_table(time)]
+
+
+def run_figures(metrics: Metrics, cost: Cost) -> Figures:
+    """Return the figures of a run, each with what it means."""
+    money = f", {dollars(cost.money_usd)}" if cost.money_usd is not None else ""
+    values = {
+        "total": duration(metrics.total_s) if metrics.total_s else "",
+        "makespan": duration(metrics.makespan_s),
+        "critical path": duration(metrics.critical_path_s),
+        "waits": duration(metrics.critical_wait_s),
+        "work": duration(metrics.work_s),
+        "parallelism": f"{metrics.parallelism:.2f}",
+        "speedup": f"{metrics.speedup:.2f}",
+        "critical steps": str(metrics.critical_steps),
+        "cost": f"{cost.calls:,} calls, {cost.tokens:,} tokens{money}",
+    }
+    return Figures(
+        tuple(Figure(name, value, FIGURES[name]) for name, value in values.items() if value)
+    )
+
+
+def time_figures(time: RunTime, steps: Sequence[StepResult]) -> Figures:
+    """Return what the total is made of, the makespan's own parts, and the seconds of each kind."""
+    kinds = [
+        Figure(KIND_WORDS[kind], _share(seconds, time.total_s), TIME_KINDS[kind])
+        for kind, seconds in time.seconds.items()
+    ]
+    return Figures((*_parts(time, steps), *kinds))
+
+
+def path_table(time: RunTime) -> Table:
+    """Return what the run's end waited for, step by step; the seconds add up to the total."""
+    groups: list[tuple[str, list[Stretch]]] = []
+    for each in time.stretches:
+        if groups and groups[-1][0] == each.step:
+            groups[-1][1].append(each)
+        else:
+            groups.append((each.step, [each]))
+    rows = [_row(step, stretches) for step, stretches in groups]
+    return Table(_PATH, tuple(rows[:_MOST_ROWS]), max(0, len(rows) - _MOST_ROWS))
+
+
+def _parts(time: RunTime, steps: Sequence[StepResult]) -> list[Figure]:
+    """Return the total, and what of it was before, in and after the steps."""
+    tries = [attempt for step in steps for attempt in step.attempts]
+    whole = Figure("total", duration(time.total_s), FIGURES["total"])
+    if not tries:
+        return [whole]
+    first = min(attempt.started_at for attempt in tries)
+    last = max(attempt.ended_at for attempt in tries)
+    within = seconds_by_kind(time.stretches, first, last)
+    return [
+        whole,
+        Figure("before the steps", duration(first - time.began_at), FIGURES["before"]),
+        Figure("makespan", duration(last - first), f"{FIGURES['makespan']}: {_words(within)}"),
+        Figure("after the steps", duration(time.ended_at - last), FIGURES["after"]),
+    ]
+
+
+def _row(step: str, stretches: Sequence[Stretch]) -> tuple[Text, ...]:
+    since, until = stretches[0].started_at, stretches[-1].ended_at
+    kinds = _words(seconds_by_kind(stretches, since, until))
+    return duration(until - since), Ref(step, step) if step else "the run", kinds
+
+
+def _words(seconds: Mapping[TimeKind, float]) -> str:
+    shown: Mapping[TimeKind, float] = {k: s for k, s in seconds.items() if s >= _LEAST_S}
+    return ", ".join(
+        f"{KIND_WORDS[kind]} {duration(spent)}" for kind, spent in (shown or seconds).items()
+    )
+
+
+def _at(kind: TimeKind, stretches: Iterable[Stretch]) -> str:
+    """Name the steps that a model, a tool or a wait was of."""
+    if kind == "prefect":
+        return ""
+    steps = [*dict.fromkeys(each.step for each in stretches if each.kind == kind and each.step)]
+    more = f" and {len(steps) - _STEPS_NAMED} more" if len(steps) > _STEPS_NAMED else ""
+    return f" ({', '.join(steps[:_STEPS_NAMED])}{more})" if steps else ""
+
+
+def _short(seconds: float) -> str:
+    return duration(seconds).removesuffix(" s")
+
+
+def _share(seconds: float, total_s: float) -> str:
+    return f"{duration(seconds)}, {100 * seconds / total_s:.0f} %" if total_s else duration(seconds)

@@ -1,0 +1,324 @@
+"""A run as its pages are made from it, and a page as data. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import Any, Literal, TypeVar, cast
+
+from pydantic import BaseModel
+
+from ..errors import Category
+from ..metrics.clock import RunTime
+from ..store.result import Action, Cost, Metrics, Planning, Recall, StepResult
+from ..toolsets.masking import mask_written
+
+__all__ = [
+    "ACTIONS",
+    "CATEGORIES",
+    "AttemptView",
+    "Block",
+    "Bullets",
+    "Drawing",
+    "Figure",
+    "Figures",
+    "Page",
+    "Paragraph",
+    "Quoted",
+    "Ref",
+    "RunView",
+    "Section",
+    "StepView",
+    "Strong",
+    "Table",
+    "Text",
+    "legend",
+    "masked",
+    "words_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A link to another page of the same run: `answer`, `plan`, `timeline` or a step's id."""
+
+    page: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """Words that stand out."""
+
+    text: str
+
+
+Text = str | Ref | Strong
+
+
+def words_of(texts: Sequence[Text]) -> str:
+    """Return some words as plain text: without what stands out, and where links lead."""
+    return "".join(text if isinstance(text, str) else text.text for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Some words, one after another."""
+
+    texts: tuple[Text, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list; each line is some words."""
+
+    lines: tuple[tuple[Text, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells. What a reader needs first stands left; what may be long stands right.
+
+    Attributes:
+        more: How many rows were left out.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Text, ...], ...]
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure with what it means, in a line."""
+
+    name: str
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures, a line each."""
+
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    """A text as somebody wrote it, with all its lines.
+
+    Attributes:
+        language: What it is written in: `markdown` is drawn as such where that is safe, `diff`,
+            `python`, `json` and the like are coloured where they can be; "" is plain text.
+        left_out: Characters that were left out at its end.
+    """
+
+    text: str
+    language: str = ""
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What is drawn from the run itself: its graph, its timeline, or what steps cost.
+
+    Attributes:
+        says: The same in words, for whoever can't see it.
+    """
+
+    kind: Literal["graph", "timeline", "costs"]
+    says: str
+
+
+Block = Paragraph | Bullets | Table | Figures | Quoted | Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page; `folded` if it opens only on demand where that can be."""
+
+    title: str
+    blocks: Sequence[Block]
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page. `name` is what a `Ref` calls it; `lead` stands before the sections."""
+
+    name: str
+    title: str
+    lead: Sequence[Block]
+    sections: Sequence[Section]
+
+
+ACTIONS: Mapping[Action, str] = {
+    "RETRY": "asked again, and told what was wrong",
+    "CONTINUE": "written on where the text was cut off",
+    "THINK_HARDER": "retried at a higher temperature, with room for more",
+    "SAMPLE": "several candidates at once, the first to pass wins",
+    "ESCALATE": "asked on a higher tier, with another model",
+    "DELEGATE": "given to another agent",
+    "REPLAN": "written again by the orchestrator, or done without",
+    "KEEP": "taken as it is, marked as cut off",
+    "ASK": "a person was asked, and told the next attempt what they think",
+    "SKIP": "done without",
+    "FAIL": "given up",
+}
+"""What each action means, for whoever reads a page and nothing else."""
+
+CATEGORIES: Mapping[Category, str] = {
+    Category.FORMAT: "it can't be read as what it should be, or lacks its form",
+    Category.SCHEMA: "JSON that its schema refuses",
+    Category.CODE: "code that breaks",
+    Category.LOGIC: "it runs, and gives something wrong",
+    Category.TIMEOUT: "its time was over",
+    Category.EARLY_ABORT: "the model was stopped, since what it wrote was certain to fail",
+    Category.TRUNCATED: "the answer was cut off at the most tokens it may have",
+    Category.REFUSED: "the model refused to answer, or its answer was filtered",
+    Category.UNAVAILABLE: "the provider refused the request, or wasn't there",
+    Category.INFRASTRUCTURE: "not the model's fault: a connection, a tool, the machine",
+    Category.BUDGET: "the run, or the model's context, had no room for it",
+    Category.UPSTREAM: "a step that it needs did not succeed",
+    Category.UNKNOWN: "none of the known kinds of failure",
+}
+"""What each category means, likewise."""
+
+
+def legend(steps: Sequence[StepResult]) -> str:
+    """Explain the categories and actions that some steps met, and how rules are written."""
+    attempts = [attempt for step in steps for attempt in step.attempts]
+    categories = {attempt.category for attempt in attempts}
+    actions = {attempt.decision.action for attempt in attempts if attempt.decision}
+    words = {
+        **{str(each): meaning for each, meaning in CATEGORIES.items() if each in categories},
+        **{str(each): meaning for each, meaning in ACTIONS.items() if each in actions},
+    }
+    meanings = "; ".join(f"{word}: {meaning}" for word, meaning in words.items())
+    return (
+        f"{meanings}. A rule names the category and what its failures on this tier have led to "
+        "so far; the decision is the last of these."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptView:
+    """What an attempt was sent and what it answered; "" where nothing is stored (any more).
+
+    Attributes:
+        number: As in the step's result.
+        instructions: The system prompt.
+        sent: The prompt as it was sent, with what it read and what earlier attempts had led to.
+        answered: The answer as the model wrote it.
+    """
+
+    number: int
+    instructions: str = ""
+    sent: str = ""
+    answered: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """A step now, or as it ended.
+
+    Attributes:
+        result: Its attempts with gates, decisions and calls; the status `unfinished` if it goes on.
+        status: As the schedule has it: waiting, asked, ready, running, succeeded, failed, skipped,
+            cancelled.
+        why: What it waits for, or how it ended; "" if there is nothing to say.
+        kind: What it makes: text, json, python, shell, files.
+        reads: What it was given: names of inputs and steps, with the characters of each.
+        output: What it made, whole or cut; None if there is nothing.
+        output_chars: How long the whole is.
+        files: Names of the files that it left.
+    """
+
+    result: StepResult
+    upstream: tuple[str, ...]
+    status: str
+    why: str = ""
+    kind: str = "text"
+    optional: bool = False
+    reads: tuple[tuple[str, int], ...] = ()
+    attempts: tuple[AttemptView, ...] = ()
+    output: str | None = None
+    output_chars: int = 0
+    files: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The step's id."""
+        return self.result.id
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run now, or as it ended.
+
+    Attributes:
+        status: completed, partial, failed, unfinished (left), or running.
+        answer: "" as long as there is none.
+        metrics: None before any step ran.
+        recall: What the memory knew; None without one.
+        time: Where its time went; None before it has ended, or if it wasn't measured.
+    """
+
+    run_id: str
+    flow_run_id: str
+    objective: str
+    status: str
+    answer: str
+    problem: str
+    steps: tuple[StepView, ...]
+    planning: Planning | None
+    metrics: Metrics | None
+    cost: Cost
+    recall: Recall | None = None
+    taught: tuple[str, ...] = ()
+    time: RunTime | None = None
+    began_at: float = 0.0
+    ended_at: float | None = None
+
+
+T = TypeVar("T")
+
+
+def masked(data: T, secrets: Collection[str] = ()) -> T:
+    """Return a view, or a part of it, with the secrets in its texts masked.
+
+    Args:
+        secrets: Values that must not be shown, such as those of the environment's keys.
+    """
+    return cast("T", _masked(data, partial(mask_written, secrets=secrets)))
+
+
+def _masked(value: object, hide: Callable[[str], str]) -> object:
+    """Return the value, or what takes its place; the same object where nothing is hidden."""
+    if isinstance(value, str):
+        return hide(value) if len(value) > _SHORTEST else value
+    if isinstance(value, tuple | list):
+        parts = cast("tuple[object, ...] | list[object]", value)
+        hidden = [_masked(part, hide) for part in parts]
+        same = all(new is old for new, old in zip(hidden, parts, strict=True))
+        if same:
+            return parts
+        return tuple(hidden) if isinstance(parts, tuple) else hidden
+    if isinstance(value, BaseModel):
+        changed = _changes(value, list(type(value).model_fields), hide)
+        return value.model_copy(update=changed) if changed else value
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = _changes(value, [each.name for each in fields(value)], hide)
+        return replace(cast("Any", value), **changed) if changed else value
+    return value
+
+
+def _changes(value: object, names: list[str], hide: Callable[[str], str]) -> dict[str, object]:
+    parts = {name: getattr(value, name) for name in names}
+    hidden = {name: _masked(part, hide) for name, part in parts.items()}
+    return {name: part for name, part in hidden.items() if part is not parts[name]}
+
+
+_SHORTEST = 5  # no secret is shorter, and most texts of a run are

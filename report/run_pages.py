@@ -1,0 +1,360 @@
+"""The first page of a run: its answer, with what it took to get there. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ..store.result import Attempt, Recall
+from ..text import dollars, duration, one_line, plural
+from .attempts_page import (
+    MOST_ROWS,
+    attempts_sections,
+    bounded_list,
+    bounded_table,
+    figures,
+    joined,
+    quoted,
+    ref,
+    way,
+)
+from .lines import (
+    changed_line,
+    expected_words,
+    memories_words,
+    shown_line,
+    taken_line,
+    taken_words,
+    time_blocks,
+    token_words,
+    why_words,
+)
+from .page import Block, Drawing, Page, Paragraph, Ref, RunView, Section, StepView, Strong, Text
+
+__all__ = [
+    "answer_page",
+    "counts",
+    "memory_sections",
+    "money",
+    "plan_page",
+    "problem",
+    "status_line",
+    "step_memory",
+    "timeline_page",
+]
+
+
+_ORDER = (
+    "succeeded",
+    "failed",
+    "skipped",
+    "cancelled",
+    "running",
+    "ready",
+    "asked",
+    "waiting",
+)
+_PROBLEM_CHARS = 1_000
+
+
+def status_line(view: RunView) -> Block:
+    """Say how the run ended or how far it is, what it cost and how long it took."""
+    cost = view.cost
+    texts: list[Text] = [Strong(view.status), f"{counts(view)}"]
+    if view.metrics is not None:
+        texts.append(f"steps took {duration(view.metrics.makespan_s)}")
+    if view.ended_at is not None and view.began_at:
+        texts.append(f"{duration(max(0.0, view.ended_at - view.began_at))} in all")
+    texts.append(f"{plural(cost.calls, 'call')}, {token_words(cost)}{money(view)}")
+    return Paragraph(joined(texts, " · "))
+
+
+def counts(view: RunView) -> str:
+    """Count the steps by their status: `4 steps: 3 succeeded, 1 failed`."""
+    if not view.steps:
+        return "no plan yet"
+    found = Counter(step.status for step in view.steps)
+    shown = ", ".join(f"{found[status]:,} {status}" for status in _ORDER if found[status])
+    return f"{plural(len(view.steps), 'step')}: {shown}"
+
+
+def money(view: RunView) -> str:
+    """Write what the run cost, behind what it took; "" where that isn't known."""
+    usd = view.cost.money_usd
+    return f", {dollars(usd)}" if usd is not None else ""
+
+
+def problem(view: RunView) -> list[Block]:
+    """Say what went wrong, and which steps to look at; nothing if nothing did."""
+    blocks: list[Block] = []
+    if view.problem:
+        blocks.append(Paragraph((one_line(view.problem, _PROBLEM_CHARS),)))
+    failed: list[Ref] = [ref(step.id) for step in view.steps if step.status == "failed"][:12]
+    if failed:
+        blocks.append(Paragraph(("Look at: ", *joined(failed, ", "), ".")))
+    return blocks
+
+
+_ANSWER_CHARS = 40_000
+_OBJECTIVE_CHARS = 2_000
+_LISTED = 40
+
+
+def answer_page(view: RunView) -> Page:
+    """Write the page with a run's answer, or with how far the run is."""
+    lead: list[Block] = [status_line(view), way("answer")]
+    sections: list[Section] = []
+    if view.problem:
+        sections.append(Section("What went wrong", problem(view)))
+    if view.answer.strip():
+        answer = view.answer.strip()
+        kind = _kind(view)
+        sections.append(Section("Answer", [quoted(answer, _ANSWER_CHARS, kind)]))
+    else:
+        sections.append(Section("Answer", [Paragraph((_none_yet(view),))]))
+    sections.append(Section("Objective", [quoted(view.objective, _OBJECTIVE_CHARS)]))
+    if steps := _steps(view):
+        sections.append(Section("Steps", steps))
+    return Page("answer", f"Answer: {one_line(view.objective, 100)}", lead, sections)
+
+
+def _kind(view: RunView) -> str:
+    """What an answer is written in: a final step's output is of the step's kind."""
+    for step in reversed(view.steps):
+        if step.output is not None and step.output.strip() == view.answer.strip():
+            return _LANGUAGES.get(step.kind, "markdown")
+    return "json" if view.answer.lstrip().startswith(("{", "[{")) else "markdown"
+
+
+_LANGUAGES = {"json": "json", "python": "python", "shell": "sh", "files": "markdown"}
+
+
+def _none_yet(view: RunView) -> str:
+    if view.status == "running":
+        return "There is none yet: the run goes on."
+    if view.status == "unfinished":
+        return "There is none: the run was left before its end."
+    return "There is none."
+
+
+def _steps(view: RunView) -> list[Block]:
+    if not view.steps:
+        return []
+    links = [ref(step.id) for step in view.steps[:_LISTED]]
+    more = len(view.steps) - len(links)
+    rest = f" and {plural(more, 'more step')}" if more else ""
+    blocks: list[Block] = [Paragraph(("Their pages: ", *joined(links, ", "), f"{rest}."))]
+    if taken := taken_line([step.result for step in view.steps]):
+        blocks.append(Paragraph((taken,)))
+    return blocks
+
+
+_COLUMNS = ("Status", "Step", "Agent", "Tries", "Work", "Needs", "Prompt, or why")
+
+
+def plan_page(view: RunView) -> Page:
+    """Write the plan's page: the graph, and each step's status with the reason for it."""
+    lead: list[Block] = [status_line(view), way("plan")]
+    if view.planning is not None:
+        if where := _origin(view):
+            lead.append(Paragraph((where,)))
+        if shown := shown_line(view.planning):
+            lead.append(Paragraph((shown,)))
+    sections: list[Section] = []
+    if view.steps:
+        sections.append(Section("Graph", [Drawing("graph", _in_words(view.steps))]))
+        rows = [_row(step) for step in view.steps]
+        # All of a plan up to the bound of step pages would be a page too long to be drawn.
+        ordered = rows if len(rows) <= MOST_ROWS else _worth_a_look_first(view.steps, rows)
+        sections.append(Section("Steps", [bounded_table(_COLUMNS, ordered)]))
+    return Page("plan", f"Plan: {one_line(view.objective, 100)}", lead, sections)
+
+
+def _row(step: StepView) -> tuple[Text, ...]:
+    result = step.result
+    work = sum(attempt.duration_s for attempt in result.attempts)
+    return (
+        step.status,
+        ref(step.id),
+        one_line(result.agent, 40),
+        str(len(result.attempts)) if result.attempts else "",
+        duration(work) if result.attempts else "",
+        needs(step.upstream),
+        one_line(_says(step), 300),
+    )
+
+
+def _says(step: StepView) -> str:
+    """Why it isn't done, or was done elsewhere; or else what is asked."""
+    changed = changed_line(step.result)
+    if step.status == "succeeded" and step.result.taken_from is None:
+        return changed or step.result.prompt
+    return "; ".join(filter(None, [changed, step.why])) or step.result.prompt
+
+
+def needs(upstream: Sequence[str]) -> str:
+    """Name the steps that a step needs, or count them."""
+    return ", ".join(upstream) if len(upstream) <= 8 else f"{len(upstream)} steps"
+
+
+def _worth_a_look_first(
+    steps: Sequence[StepView], rows: Sequence[tuple[Text, ...]]
+) -> list[tuple[Text, ...]]:
+    places = {"failed": 0, "asked": 1, "running": 1, "cancelled": 2, "skipped": 2}
+    order = sorted(range(len(rows)), key=lambda place: places.get(steps[place].status, 3))
+    return [rows[place] for place in order]
+
+
+def _in_words(steps: Sequence[StepView]) -> str:
+    edges = sum(len(step.upstream) for step in steps)
+    return (
+        f"The graph has {len(steps):,} steps and {edges:,} edges; the table says what each needs."
+    )
+
+
+def _origin(view: RunView) -> str:
+    planning = view.planning
+    if planning is None:
+        return ""
+    if planning.source == "user":
+        return "The plan was given."
+    if planning.source == "fork":
+        of = f"The plan is that of run {planning.forked_from}"
+        return f"{of}, {planning.choice}." if planning.choice else f"{of}."
+    score = "" if planning.score is None else f", with a score of {planning.score:.2f}"
+    return f"The plan was written by {planning.model}{score}."
+
+
+_MEMORY_COLUMNS = ("Step", "Persona", "Tier", "Expected", "Chosen by", "Why")
+
+
+def memory_sections(recall: Recall | None, taught: Sequence[str]) -> list[Section]:
+    """Say who was chosen for each step and why, by which memories, and what the run taught."""
+    if recall is None:
+        return []
+    blocks: list[Block] = [
+        Paragraph((f"{recall.episodes} attempts were remembered when the run began.",))
+    ]
+    if recall.note:
+        blocks.append(Paragraph((one_line(recall.note, 300),)))
+    if recall.episodes and recall.steps:
+        rows: list[tuple[Text, ...]] = [
+            (
+                ref(step.step),
+                step.persona,
+                step.tier,
+                expected_words(step),
+                step.by,
+                why_words(step),
+            )
+            for step in recall.steps
+        ]
+        blocks.append(bounded_table(_MEMORY_COLUMNS, rows))
+        if used := [step for step in recall.steps if step.memories]:
+            lines = [(one_line(f"{step.step}: {memories_words(step)}", 400),) for step in used]
+            blocks += [Paragraph(("It went by these attempts:",)), bounded_list(lines)]
+    if taught:
+        lines = [(one_line(sentence, 200),) for sentence in taught]
+        blocks += [Paragraph(("It taught:",)), bounded_list(lines)]
+    return [Section("Memory", blocks)]
+
+
+def step_memory(recall: Recall | None, name: str) -> list[Block]:
+    """Say what the memory made of a step; nothing if it made nothing of it."""
+    step = next((each for each in recall.steps if each.step == name), None) if recall else None
+    if step is None or (not step.memories and step.by == "rules" and not step.why):
+        return []
+    lines: list[tuple[Text, ...]] = [(f"Persona {step.persona} on tier {step.tier}, by {step.by}",)]
+    lines += [(text,) for text in (one_line(why_words(step), 400),) if text]
+    if step.expected_s is not None:
+        lines.append((f"Expected to take {expected_words(step)}",))
+    if step.memories:
+        lines.append((one_line(f"Went by {memories_words(step)}", 400),))
+    if step.lesson:
+        lines.append((one_line(f"Told: {step.lesson}", 600),))
+    return [bounded_list(lines)]
+
+
+_TIMELINE_COLUMNS = (
+    "Status",
+    "Step",
+    "Agent",
+    "Start",
+    "Work",
+    "Waited",
+    "Slack",
+    "Tokens",
+    "Model",
+)
+_MOST_ON_PATH = 40
+_COSTS = "The table says how many tokens each step took."
+
+
+def timeline_page(view: RunView) -> Page:
+    """Write the timeline's page: bars, critical path, figures, attempts, gates and memory."""
+    results = [step.result for step in view.steps]
+    ran = [step for step in view.steps if step.result.attempts]
+    lead: list[Block] = [status_line(view), way("timeline"), *problem(view)]
+    if path := _path(ran):
+        lead.append(Paragraph(("Critical path: ", *path, ".")))
+    if taken := taken_line(results):
+        lead.append(Paragraph((taken,)))
+    sections: list[Section] = []
+    if ran:
+        sections.append(Section("Timeline", [Drawing("timeline", _timeline_in_words(ran))]))
+    if found := figures(view):
+        sections.append(Section("Figures", [found]))
+    if ran:
+        sections.append(Section("What it took", [Drawing("costs", _COSTS)]))
+    if explained := time_blocks(view.time, results):
+        sections.append(Section("Where the time went", explained))
+    if view.steps:
+        rows = [_timeline_row(step, _timeline_origin(ran)) for step in view.steps]
+        sections.append(Section("Steps", [bounded_table(_TIMELINE_COLUMNS, rows)]))
+    explored = view.planning.explored if view.planning else None
+    sections += attempts_sections(results, explored)
+    sections += memory_sections(view.recall, view.taught)
+    return Page("timeline", f"Timeline: {one_line(view.objective, 100)}", lead, sections)
+
+
+def _path(ran: Sequence[StepView]) -> tuple[Text, ...]:
+    critical = [ref(step.id) for step in ran if step.result.critical]
+    more = f" → {len(critical) - _MOST_ON_PATH} more" if len(critical) > _MOST_ON_PATH else ""
+    return (*joined(critical[:_MOST_ON_PATH], " → "), *([more] if more else []))
+
+
+def _timeline_row(step: StepView, origin: float) -> tuple[Text, ...]:
+    result = step.result
+    if not result.attempts:
+        return (step.status, ref(step.id), result.agent, *[""] * 5, taken_words(result))
+    tries = result.attempts
+    slack = "" if result.slack_s is None else f"{result.slack_s:.2f} s"
+    return (
+        step.status,
+        ref(step.id),
+        result.agent,
+        f"{tries[0].started_at - origin:.2f} s",
+        f"{sum(attempt.duration_s for attempt in tries):.2f} s",
+        f"{sum(attempt.queue_s for attempt in tries):.2f} s",
+        Strong("critical") if result.critical else slack,
+        f"{sum(map(_tokens, tries)):,}",
+        one_line(tries[-1].model, 60),
+    )
+
+
+def _tokens(attempt: Attempt) -> int:
+    """What an attempt took, and what its decision asked of the orchestrator."""
+    return attempt.usage.tokens + (attempt.decision.usage.tokens if attempt.decision else 0)
+
+
+def _timeline_origin(steps: Sequence[StepView]) -> float:
+    return min((step.result.attempts[0].started_at for step in steps), default=0.0)
+
+
+def _timeline_in_words(ran: Sequence[StepView]) -> str:
+    tries = sum(len(step.result.attempts) for step in ran)
+    last = max(attempt.ended_at for step in ran for attempt in step.result.attempts)
+    return (
+        f"{plural(tries, 'attempt')} at {plural(len(ran), 'step')} within "
+        f"{last - _timeline_origin(ran):.1f} s; the table says when each step began."
+    )

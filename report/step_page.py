@@ -1,0 +1,159 @@
+"""The page of a step: what it was asked, what it read and made, and how it got there. Pure."""
+
+from __future__ import annotations
+
+from ..text import dollars, duration, one_line, plural
+from .attempts_page import attempt_section, bounded_list, joined, quoted, ref, way
+from .lines import change_line, taken_words
+from .page import (
+    AttemptView,
+    Block,
+    Bullets,
+    Page,
+    Paragraph,
+    RunView,
+    Section,
+    StepView,
+    Strong,
+    Table,
+    Text,
+)
+from .run_pages import step_memory
+
+__all__ = ["step_page"]
+
+
+OUTPUT_CHARS = 20_000
+_SENT_CHARS = 12_000
+_INSTRUCTIONS_CHARS = 4_000
+_MOST_ATTEMPTS = 8
+_LINKED = 24
+_LANGUAGES = {"text": "markdown", "json": "json", "python": "python", "shell": "sh"}
+_READS = ("Read", "Characters", "Left out")
+
+
+def step_page(view: RunView, step: StepView, *, most_output: int = OUTPUT_CHARS) -> Page:
+    """Write a step's page: prompt, what it read, output, attempts, memory and files.
+
+    Args:
+        view: The run, for the steps before and after it.
+        step: The step, with its texts.
+        most_output: Characters of its output that are shown.
+    """
+    sections = [Section("Prompt", [quoted(step.result.prompt, _SENT_CHARS)])]
+    if reads := _reads(step):
+        sections.append(Section("What it read", [reads]))
+    if sent := _sent(step):
+        sections.append(Section("As it was sent", sent, folded=True))
+    sections.append(Section("Output", _output(step, most_output)))
+    sections += _attempts(step)
+    if memory := step_memory(view.recall, step.id):
+        sections.append(Section("Memory", memory))
+    if step.files:
+        files = bounded_list([(one_line(name, 200),) for name in step.files])
+        sections.append(Section("Files that it left", [files]))
+    title = f"{step.id} {step.result.agent}: {step.status}"
+    return Page(step.id, title, _lead(view, step), sections)
+
+
+def _lead(view: RunView, step: StepView) -> list[Block]:
+    lead: list[Block] = [_line(step), way(step.id), *_relatives(view, step)]
+    result = step.result
+    if result.change:
+        lead.append(Paragraph((f"Changed: {change_line(result.change, result.planned)}",)))
+    if result.taken_from is not None:
+        look = f"prefect-swarm inspect {result.taken_from.run} --step {step.id}"
+        words = f"It was {taken_words(result)}, which has its attempts: {look}"
+        lead.append(Paragraph((words,)))
+    elif result.reason:
+        lead.append(Paragraph((f"Reason: {one_line(result.reason, 1_000)}",)))
+    elif step.why:
+        lead.append(Paragraph((f"It {step.why}.",)))
+    return lead
+
+
+def _line(step: StepView) -> Block:
+    tries = step.result.attempts
+    texts: list[Text] = [Strong(step.status), f"makes {step.kind}"]
+    if step.optional:
+        texts.append("optional")
+    if tries:
+        tokens = sum(attempt.usage.tokens for attempt in tries)
+        costs = [attempt.usage.cost_usd for attempt in tries if attempt.usage.requests]
+        known = [cost for cost in costs if cost is not None]
+        money = f", {dollars(sum(known))}" if known and len(known) == len(costs) else ""
+        texts += [
+            plural(len(tries), "attempt"),
+            duration(sum(attempt.duration_s for attempt in tries)),
+            f"{plural(tokens, 'token')}{money}",
+        ]
+    if step.result.critical:
+        texts.append("on the critical path")
+    elif step.result.slack_s is not None:
+        texts.append(f"slack {duration(step.result.slack_s)}")
+    return Paragraph(joined(texts, " · "))
+
+
+def _relatives(view: RunView, step: StepView) -> list[Block]:
+    """Write where the pages of the steps before and after are."""
+    readers = [other.id for other in view.steps if step.id in other.upstream]
+    texts: list[Text] = []
+    for words, names in (("Needs ", list(step.upstream)), ("Needed by ", readers)):
+        if names:
+            more = f" and {len(names) - _LINKED} more" if len(names) > _LINKED else ""
+            texts += [words, *joined(map(ref, names[:_LINKED]), ", "), f"{more}. "]
+    return [Paragraph(tuple(texts))] if texts else []
+
+
+def _reads(step: StepView) -> Table | None:
+    if not step.reads:
+        return None
+    left: dict[str, str] = {}
+    if step.result.attempts:
+        for part in step.result.attempts[-1].left_out:
+            how = "a summary in place of" if part.summarised else f"{part.tokens:,} of"
+            left[part.name] = f"{how} {part.of:,} tokens"
+    rows: list[tuple[Text, ...]] = [
+        (ref(name) if name in step.upstream else name, f"{chars:,}", left.get(name, ""))
+        for name, chars in step.reads
+    ]
+    return Table(_READS, tuple(rows[:100]), more=max(0, len(rows) - 100))
+
+
+def _sent(step: StepView) -> list[Block]:
+    """Quote what the last attempt was sent, which has what earlier ones had led to."""
+    texts = next((each for each in reversed(step.attempts) if each.sent), None)
+    if texts is None:
+        return []
+    blocks: list[Block] = []
+    if texts.instructions:
+        blocks.append(Paragraph((f"Instructions of attempt {texts.number}:",)))
+        blocks.append(quoted(texts.instructions, _INSTRUCTIONS_CHARS))
+    blocks.append(Paragraph((f"Prompt of attempt {texts.number}, with all that it read:",)))
+    return [*blocks, quoted(texts.sent, _SENT_CHARS)]
+
+
+def _output(step: StepView, most: int) -> list[Block]:
+    if step.output is None:
+        over = step.status in ("failed", "skipped")
+        return [Paragraph(("There is none." if over else "It has not finished.",))]
+    language = _LANGUAGES.get(step.kind, "")
+    return [quoted(step.output, most, language, whole=step.output_chars)]
+
+
+def _attempts(step: StepView) -> list[Section]:
+    tries = step.result.attempts
+    texts = {each.number: each for each in step.attempts}
+    shown = tries[-_MOST_ATTEMPTS:]
+    sections: list[Section] = []
+    before: AttemptView | None = None
+    for attempt in shown:
+        counts = attempt is tries[-1] and step.output is not None
+        own = texts.get(attempt.number)
+        sections.append(attempt_section(attempt, own, before, counts=counts))
+        before = own if own and own.answered else before
+    if len(tries) > len(shown):
+        more = plural(len(tries) - len(shown), "earlier attempt")
+        left: tuple[tuple[Text, ...], ...] = ((f"{more} left out.",),)
+        sections.insert(0, Section("Earlier attempts", [Bullets(left)]))
+    return sections

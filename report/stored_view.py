@@ -1,0 +1,454 @@
+"""A stored run as its pages are made from it; without a Prefect server, and without secrets."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from ..errors import RunDamagedError
+from ..metrics.critical_path import StepRun, critical_path, measure, slacks
+from ..plan.schedule import UNFINISHED, StepStatus
+from ..store.accounts import Accounts
+from ..store.event_log import EVENTS, events_of_kinds, last_event
+from ..store.events import FinishedEvent
+from ..store.folder import ACCOUNTS, RunFolder
+from ..store.result import Cost, Planning, Recall, StepResult, SwarmResult
+from ..text import without_surrogates
+from ..toolsets.artifacts import artifacts_of
+from ..toolsets.masking import secrets_in
+from ..untrusted.opening import PlainName
+from .page import AttemptView, RunView, StepView, masked
+
+__all__ = [
+    "SHOWN_CHARS",
+    "ShownPlan",
+    "ShownStep",
+    "attempt_views",
+    "ended_early",
+    "output_of",
+    "planned_of",
+    "secrets_of",
+    "view_of",
+    "view_of_result",
+    "why_of",
+]
+
+
+_MOST_STEPS = 10_000
+_Text = Annotated[str, BeforeValidator(str)]
+
+
+class _Shown(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _ShownOutput(_Shown):
+    kind: str = "text"
+
+
+class ShownStep(_Shown):
+    """A step as it was compiled; `inputs` is None where it reads what its place gives it."""
+
+    id: PlainName
+    agent: str = ""
+    prompt: str = ""
+    upstream: tuple[PlainName, ...] = ()
+    output: _ShownOutput = _ShownOutput()
+    optional: bool = False
+    inputs: tuple[str, ...] | None = None
+
+
+def _in_order(steps: tuple[ShownStep, ...]) -> tuple[ShownStep, ...]:
+    earlier: set[str] = set()
+    for step in steps:
+        if step.id in earlier or not earlier.issuperset(step.upstream):
+            raise ValueError(f"{step.id} is there twice, or needs a step that is not before it")
+        earlier.add(step.id)
+    return steps
+
+
+class ShownPlan(_Shown):
+    """A plan as it was compiled; `edits` is how often a person had edited it.
+
+    Attributes:
+        inputs: The texts that the run was given, by their names.
+    """
+
+    steps: Annotated[
+        tuple[ShownStep, ...], Field(max_length=_MOST_STEPS), AfterValidator(_in_order)
+    ] = ()
+    inputs: tuple[tuple[str, _Text], ...] = ()
+    edits: int = Field(default=0, ge=0, le=1_000_000)
+
+
+def planned_of(run: RunFolder) -> ShownPlan:
+    """Return the plan that a run has; one without steps where it has none yet.
+
+    Raises:
+        RunDamagedError: Its file is no plan.
+    """
+    found: dict[str, Any] = run.read_json("plan.json")
+    with run.readable("plan.json"):
+        return ShownPlan.model_validate(found)
+
+
+_SHOWN = 8
+
+
+def why_of(
+    upstream: tuple[str, ...],
+    statuses: Mapping[str, StepStatus],
+    status: StepStatus,
+    reason: str,
+) -> str:
+    """Say what a step waits for, or how it ended; "" if there is nothing to say.
+
+    Args:
+        upstream: The steps that it needs.
+        statuses: How far the steps are.
+        status: How far it is itself.
+        reason: Why it failed or was skipped; or who had it done.
+    """
+    if status == "waiting":
+        missing = [name for name in upstream if statuses.get(name) in UNFINISHED]
+        more = " …" if len(missing) > _SHOWN else ""
+        return f"waits for {', '.join(missing[:_SHOWN])}{more}"
+    if status == "asked":
+        return f"waits for a person{f'; {reason}' if reason else ''}"
+    if status == "ready":
+        return f"waits for a free slot{f'; {reason}' if reason else ''}"
+    return reason
+
+
+_TAIL_BYTES = 65_536
+"""The last event of a run without a result is far shorter."""
+
+
+def ended_early(run: RunFolder) -> str:
+    """Return the error that ended a run's last process; "" if none did, or none is known of."""
+    last = None
+    with suppress(RunDamagedError), run.opened(EVENTS) as file:
+        if file is not None:
+            file.seek(-min(_TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
+            last = last_event(file.read(_TAIL_BYTES))
+    if isinstance(last, FinishedEvent) and last.status == "unfinished":
+        return last.problem
+    return ""
+
+
+_Message = Mapping[str, Any]
+_NOTHING: _Message = {}
+_NO_TEXTS: list[str] = []
+
+
+def attempt_views(run: RunFolder, step: StepResult, output: str | None) -> tuple[AttemptView, ...]:
+    """Return what each attempt of a step was sent and answered, as far as it is stored.
+
+    Args:
+        run: The run's folder.
+        step: The step, with its attempts so far.
+        output: What the step made: of several samples, the one that has it is shown.
+    """
+    return tuple(
+        _view(attempt.number, _transcripts(run, f"{step.id}.{attempt.number}"), output or "")
+        for attempt in step.attempts
+    )
+
+
+def _view(number: int, transcripts: Iterable[list[_Message]], output: str) -> AttemptView:
+    views = [
+        AttemptView(
+            number=number,
+            instructions=_instructions(messages),
+            sent=_sent(messages),
+            answered=_answered(messages),
+        )
+        for messages in transcripts
+    ]
+    made = [view for view in views if output.strip() and output.strip() in view.answered]
+    return next(iter([*made, *views]), AttemptView(number=number))
+
+
+def _transcripts(run: RunFolder, name: str) -> Iterator[list[_Message]]:
+    """Yield the messages of an attempt, or of each of its samples; a damaged file has none."""
+    samples: list[str] = []
+    with suppress(RunDamagedError):
+        samples = [
+            each for each in run.names("transcripts", ".json") if each.startswith(f"{name}.")
+        ]
+    names = {f"{name}.json": None} | dict.fromkeys(sorted(samples, key=lambda s: (len(s), s)))
+    for file in names:
+        with suppress(RunDamagedError, ValueError, RecursionError):
+            found: object = without_surrogates(
+                json.loads(run.read(f"transcripts/{file}") or "null")
+            )
+            if isinstance(found, list):
+                messages = cast("list[object]", found)
+                yield [cast("_Message", each) for each in messages if isinstance(each, dict)]
+
+
+def _instructions(messages: Iterable[_Message]) -> str:
+    requests = [each for each in messages if each.get("kind") == "request"]
+    first = requests[0] if requests else _NOTHING
+    own = first.get("instructions")
+    system = [*([own] if isinstance(own, str) else []), *_texts(first, "system-prompt")]
+    return "\n".join(system)
+
+
+def _sent(messages: Iterable[_Message]) -> str:
+    """What the first request asked: later ones of the same attempt only add results of tools."""
+    asked = (_texts(each, "user-prompt") for each in messages if each.get("kind") == "request")
+    return "\n".join(next((texts for texts in asked if texts), _NO_TEXTS))
+
+
+def _answered(messages: Iterable[_Message]) -> str:
+    answers = [_texts(each, "text") for each in messages if each.get("kind") == "response"]
+    return "".join(answers[-1]) if answers else ""
+
+
+def _texts(message: _Message, kind: str) -> list[str]:
+    found: object = message.get("parts")
+    parts = cast("list[object]", found) if isinstance(found, list) else []
+    known = (cast("Mapping[str, Any]", part) for part in parts if isinstance(part, dict))
+    texts = (part.get("content") for part in known if part.get("part_kind") == kind)
+    return [text for text in texts if isinstance(text, str)]
+
+
+SHOWN_CHARS = 200_000
+"""Characters of an output that a view has; pages show fewer."""
+
+
+def view_of(run: RunFolder, *, is_running: bool = False) -> RunView:
+    """Read a run's view; the values of the environment's keys are masked in it.
+
+    Args:
+        run: The run's folder.
+        is_running: Whether a process works on it; that shows in runs without a result alone.
+
+    Raises:
+        RunDamagedError: A file of the run can't be read.
+    """
+    if (result := run.result()) is not None:
+        return view_of_result(run, result)
+    plan = planned_of(run)
+    view = _unfinished(run, _planned_steps(plan, None), plan, is_running)
+    return masked(view, _secrets_of_run(run))
+
+
+def view_of_result(run: RunFolder, result: SwarmResult) -> RunView:
+    """Return the view of a run that has ended, masked likewise.
+
+    Args:
+        run: The run's folder. What it lacks, or if there is none, the view lacks.
+        result: How the run ended.
+
+    Raises:
+        RunDamagedError: A file of the run can't be read.
+    """
+    plan = planned_of(run)
+    view = _ended(run, result, _planned_steps(plan, result), plan)
+    return masked(view, _secrets_of_run(run))
+
+
+def _secrets_of_run(run: RunFolder) -> tuple[str, ...]:
+    key_env = run.options().get("key_env")
+    return secrets_of(key_env if isinstance(key_env, str) else None)
+
+
+def secrets_of(key_env: str | None) -> tuple[str, ...]:
+    """Return the values in the environment that no page may show.
+
+    Args:
+        key_env: The variable that a run's key was taken from, if it was named.
+    """
+    own = os.environ.get(key_env, "") if key_env else ""
+    return (*secrets_in(os.environ), *([own] if own else []))
+
+
+def output_of(run: RunFolder, step: str) -> tuple[str | None, int]:
+    """Return what a step made, cut if it is long, and the characters of the whole."""
+    text = run.read(f"outputs/{step}.txt")
+    return (None, 0) if text is None else (text[:SHOWN_CHARS], len(text))
+
+
+def _ended(
+    run: RunFolder, result: SwarmResult, planned: Mapping[str, ShownStep], plan: ShownPlan
+) -> RunView:
+    statuses: dict[str, StepStatus] = {step.id: _status(step) for step in result.steps}
+    return RunView(
+        run_id=result.run_id,
+        flow_run_id=result.flow_run_id,
+        objective=result.plan.objective,
+        status=result.status,
+        answer=result.answer,
+        problem=result.problem,
+        steps=tuple(_step(run, step, planned, statuses, plan) for step in result.steps),
+        planning=result.planning,
+        metrics=result.metrics,
+        cost=result.cost,
+        recall=result.recall,
+        taught=result.taught,
+        time=result.time,
+        began_at=_began_at(run),
+        ended_at=_ended_at(run),
+    )
+
+
+def _unfinished(
+    run: RunFolder, planned: Mapping[str, ShownStep], plan: ShownPlan, is_running: bool
+) -> RunView:
+    begun = {step.id: step for step in run.steps()}
+    known = [begun.get(name) or _unbegun(planned[name]) for name in planned]
+    statuses = _statuses(known, planned, is_running)
+    runs = [_measured(step, planned) for step in known if step.attempts]
+    slack, path = slacks(runs), critical_path(runs)
+    steps = [
+        step.model_copy(update={"slack_s": slack.get(step.id), "critical": step.id in path})
+        for step in known
+    ]
+    about = run.about()
+    return RunView(
+        run_id=run.run_id,
+        flow_run_id=str(about.get("flow_run_id", "")),
+        objective=str(about.get("objective", "")),
+        status="running" if is_running else "unfinished",
+        answer="",
+        problem="" if is_running else _goes_on(run),
+        steps=tuple(_step(run, step, planned, statuses, plan) for step in steps),
+        planning=_planning(run),
+        metrics=measure(runs, 0) if runs else None,
+        cost=Cost.of(Accounts.of(run.lines(ACCOUNTS)).usage),
+        recall=_recall(run, plan),
+        began_at=_began_at(run),
+        ended_at=None if is_running else _ended_at(run),
+    )
+
+
+def _goes_on(run: RunFolder) -> str:
+    if why := ended_early(run):
+        return f"It ended early: {why} Go on with: prefect-swarm resume {run.run_id}"
+    return "The run has not ended. If nothing runs it any more: prefect-swarm resume " + run.run_id
+
+
+def _planned_steps(plan: ShownPlan, result: SwarmResult | None) -> dict[str, ShownStep]:
+    """The steps as they were compiled; or, where that is gone, as the result's plan has them."""
+    if plan.steps or result is None:
+        return {step.id: step for step in plan.steps}
+    return {
+        step.id: ShownStep.model_validate(
+            {
+                "id": step.id,
+                "agent": step.agent,
+                "prompt": step.prompt,
+                "upstream": step.depends_on,
+                "output": {"kind": step.output.kind},
+                "optional": step.optional,
+                "inputs": step.inputs,
+            }
+        )
+        for step in result.plan.steps
+    }
+
+
+def _unbegun(planned: ShownStep) -> StepResult:
+    return StepResult(
+        id=planned.id, agent=planned.agent, prompt=planned.prompt, status="unfinished"
+    )
+
+
+def _step(
+    run: RunFolder,
+    step: StepResult,
+    planned: Mapping[str, ShownStep],
+    statuses: Mapping[str, StepStatus],
+    plan: ShownPlan,
+) -> StepView:
+    own = planned.get(step.id) or ShownStep(id=step.id)
+    upstream = own.upstream
+    output, chars = output_of(run, step.id)
+    status = statuses[step.id]
+    reason = step.taken_from.words if step.taken_from else step.reason
+    return StepView(
+        result=step if step.prompt else step.model_copy(update={"prompt": own.prompt}),
+        upstream=upstream,
+        status=status,
+        why=why_of(tuple(name for name in upstream if name in statuses), statuses, status, reason),
+        kind=own.output.kind,
+        optional=own.optional,
+        reads=_reads(run, own, upstream, plan),
+        attempts=attempt_views(run, step, output),
+        output=output,
+        output_chars=chars,
+        files=tuple(artifacts_of(run, step)),
+    )
+
+
+def _reads(
+    run: RunFolder, planned: ShownStep, upstream: Sequence[str], plan: ShownPlan
+) -> tuple[tuple[str, int], ...]:
+    given = {name: len(text) for name, text in plan.inputs}
+    names = planned.inputs
+    if names is None:
+        names = () if upstream else tuple(given)
+    inputs = [(name, given.get(name, 0)) for name in names]
+    made = ((name, output_of(run, name)) for name in upstream)
+    return (*inputs, *((name, chars) for name, (text, chars) in made if text is not None))
+
+
+def _status(step: StepResult) -> StepStatus:
+    return "waiting" if step.status == "unfinished" else step.status
+
+
+def _statuses(
+    steps: Sequence[StepResult], planned: Mapping[str, ShownStep], is_running: bool
+) -> dict[str, StepStatus]:
+    """How far each step is, as far as files show: what runs just now may only be ready."""
+    statuses: dict[str, StepStatus] = {step.id: _status(step) for step in steps}
+    for step in steps:
+        above = (statuses.get(name, "succeeded") for name in planned[step.id].upstream)
+        if step.status == "unfinished" and not any(each in UNFINISHED for each in above):
+            statuses[step.id] = "running" if is_running and step.attempts else "ready"
+    return statuses
+
+
+def _measured(step: StepResult, planned: Mapping[str, ShownStep]) -> StepRun:
+    return StepRun(
+        id=step.id,
+        upstream=planned[step.id].upstream,
+        started_at=step.attempts[0].started_at,
+        ended_at=step.attempts[-1].ended_at,
+        work_s=sum(attempt.duration_s for attempt in step.attempts),
+        calls=sum(attempt.usage.requests for attempt in step.attempts),
+        wait_s=sum(attempt.queue_s for attempt in step.attempts),
+    )
+
+
+def _planning(run: RunFolder) -> Planning | None:
+    with suppress(RunDamagedError, ValidationError, KeyError, TypeError):
+        return Planning.model_validate(run.read_json("planned.json")["planned"]["planning"])
+    return None
+
+
+def _recall(run: RunFolder, plan: ShownPlan) -> Recall | None:
+    name = f"recall-{plan.edits}.json" if plan.edits else "recall.json"
+    with suppress(RunDamagedError, ValidationError, KeyError):
+        if kept := run.read_json(name)["recall"]:
+            return Recall.model_validate(kept)
+    return None
+
+
+def _began_at(run: RunFolder) -> float:
+    return run.started_at()
+
+
+def _ended_at(run: RunFolder) -> float | None:
+    """When the last process left the run; None if that isn't known."""
+    with suppress(RunDamagedError):
+        ends = [event.at for event in events_of_kinds(run.folder / EVENTS, {"finished"})]
+        return ends[-1] if ends else None
+    return None

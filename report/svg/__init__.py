@@ -1,0 +1,1 @@
+"""Drawings of a run as SVG. Each has its own colours, and fetches nothing. Pure."""

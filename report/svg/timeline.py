@@ -1,0 +1,257 @@
+"""A run's timeline: a line a step, and what each of its seconds was. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ...metrics.clock import TimeKind
+from ...metrics.critical_path import KIND_WORDS
+from ...store.result import Attempt, StepResult
+from ...text import duration, one_line, plural
+from ..page import RunView, StepView
+from .theme import Theme, drawn, fitted, safe, seconds
+
+__all__ = ["Lane", "Span", "lanes", "nice_step", "timeline_says", "timeline_svg"]
+
+
+SpanKind = Literal["wait", "work", "fail", "gates", "delay"]
+MEANINGS: dict[SpanKind, str] = {
+    "wait": "waited for the model",
+    "work": "worked",
+    "fail": "worked, and failed",
+    "gates": "gates",
+    "delay": "waited for the next attempt",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of an attempt; times are seconds since the run's first second."""
+
+    kind: SpanKind
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineBar:
+    """An attempt as it is drawn, and what it led to.
+
+    Attributes:
+        title: It in words.
+        decision: What its failure led to; "" if nothing.
+    """
+
+    spans: tuple[Span, ...]
+    title: str
+    decision: str
+    end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A step's line of the timeline."""
+
+    step: StepView
+    turns: tuple[TimelineBar, ...]
+
+
+def lanes(view: RunView) -> tuple[list[Lane], float]:
+    """Return a lane for each step that ran, and the seconds that all of them take."""
+    ran = [step for step in view.steps if step.result.attempts]
+    origin = min((step.result.attempts[0].started_at for step in ran), default=0.0)
+    made = [Lane(step, _turns(step.result, origin)) for step in ran]
+    last = max((span.end_s for lane in made for t in lane.turns for span in t.spans), default=0.0)
+    return made, last
+
+
+def nice_step(total_s: float, most: int) -> float:
+    """Return the seconds between two ticks: 1, 2 or 5 times a power of ten, or whole minutes."""
+    steps = [b * 10.0**p for p in range(-2, 2) for b in (1, 2, 5)][:-2]
+    steps += [15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0]
+    for step in sorted(steps):
+        if total_s / step <= most:
+            return step
+    hours = 1
+    while total_s / (3600.0 * hours) > most:
+        hours *= 2
+    return 3600.0 * hours
+
+
+def _turns(step: StepResult, origin: float) -> tuple[TimelineBar, ...]:
+    following = [*(attempt.started_at for attempt in step.attempts[1:]), None]
+    return tuple(
+        _turn(attempt, step, origin, then)
+        for attempt, then in zip(step.attempts, following, strict=True)
+    )
+
+
+def _turn(attempt: Attempt, step: StepResult, origin: float, then: float | None) -> TimelineBar:
+    start, end = attempt.started_at - origin, attempt.ended_at - origin
+    begun = min(start + attempt.queue_s, end)
+    # Light gates run side by side, so their seconds may add up to more than there were.
+    checked = end + sum(0.0 if gate.cached else gate.duration_s for gate in attempt.gates)
+    limit = None if then is None else then - origin
+    checked = checked if limit is None else max(end, min(checked, limit))
+    spans = [
+        Span("wait", start, begun),
+        Span("work" if attempt.category is None else "fail", begun, end),
+        Span("gates", end, checked),
+    ]
+    if limit is not None and limit > checked:
+        spans.append(Span("delay", checked, limit))
+    kept = tuple(span for span in spans if span.end_s > span.start_s)
+    decision = attempt.decision.action if attempt.decision else ""
+    return TimelineBar(
+        kept or (Span("work", start, end),), _title(attempt, step, kept), decision, end
+    )
+
+
+def _title(attempt: Attempt, step: StepResult, spans: Sequence[Span]) -> str:
+    parts = ", ".join(f"{MEANINGS[s.kind]} {seconds(s.end_s - s.start_s)}" for s in spans)
+    ended = f"; failed by {attempt.category}" if attempt.category else ""
+    then = f", so {attempt.decision.action}" if attempt.decision else ""
+    wrong = f": {one_line(attempt.error or '', 120)}" if attempt.category else ""
+    number = f", attempt {attempt.number}" if attempt.number > 1 or attempt.category else ""
+    name = f"{step.id} · {attempt.agent or step.agent}{number}"
+    return safe(f"{name}: {parts}{ended}{wrong}{then}. {attempt.model}")
+
+
+_NAMES, _ROOM = 216.0, 700.0  # the width of the names, and of the bars
+_MOST_TICKS = 8
+_MANY = 60
+_KINDS: Mapping[TimeKind, str] = {
+    "model": "work",
+    "planning": "mark",
+    "answer": "mark",
+    "gate": "gates",
+    "provider": "wait",
+    "slot": "wait",
+}
+"""How the kinds of time are coloured; the others are grey."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bars:
+    """A span in pixels."""
+
+    kind: str
+    x: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    total_s: float
+
+    def x(self, at_s: float) -> float:
+        return _NAMES + (at_s / self.total_s * _ROOM if self.total_s else 0.0)
+
+    def drawn(self, span: Span) -> _Bars:
+        start, end = self.x(span.start_s), self.x(span.end_s)
+        return _Bars(span.kind, start, max(end - start, 1.5))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Some time of the whole run in pixels, and what it went to."""
+
+    kind: str
+    x: float
+    width: float
+    title: str
+
+
+def timeline_svg(view: RunView, theme: Theme = "auto", *, anchor: str = "") -> str:
+    """Draw what each attempt did when; "" if no step ran.
+
+    Args:
+        view: The run.
+        theme: Whose colours it has.
+        anchor: What a step's id follows in the place that it leads to; "" for no links.
+    """
+    made, last_s = lanes(view)
+    if not made:
+        return ""
+    row = 22 if len(made) <= _MANY else 16
+    scale = _Scale(last_s)
+    whole = _whole(view)
+    return drawn(
+        "timeline.svg.j2",
+        theme,
+        width=_NAMES + _ROOM + 70,
+        height=len(made) * row + 62 + (34 if whole else 0),
+        bottom=len(made) * row + 54,
+        whole=whole,
+        total=duration(view.time.total_s) if view.time else "",
+        names=_NAMES,
+        row=row,
+        says=safe(timeline_says(view), 600),
+        ticks=_ticks(scale),
+        lanes=[
+            {
+                "step": lane.step,
+                "name": fitted(f"{lane.step.id} {lane.step.result.agent}", 28),
+                "end": scale.x(max(span.end_s for turn in lane.turns for span in turn.spans)),
+                "took": _took(lane),
+                "turns": [(turn, [scale.drawn(s) for s in turn.spans]) for turn in lane.turns],
+            }
+            for lane in made
+        ],
+        at=scale.x,
+        anchor=anchor,
+    )
+
+
+def timeline_says(view: RunView) -> str:
+    """Say in words what the timeline shows."""
+    made, last_s = lanes(view)
+    if not made:
+        return "No step ran yet."
+    tries = sum(len(lane.turns) for lane in made)
+    longest = max(made, key=lambda lane: lane.turns[-1].end_s)
+    waited = sum(attempt.queue_s for lane in made for attempt in lane.step.result.attempts)
+    return (
+        f"The timeline of {plural(len(made), 'step')} in {plural(tries, 'attempt')} over "
+        f"{duration(last_s)}; they waited {duration(waited)} for models. "
+        f"{longest.step.id} ended last."
+    )
+
+
+def _whole(view: RunView) -> list[_Stretch]:
+    """Return what the time from the objective to the answer went to; [] if that isn't known."""
+    time = view.time
+    if time is None or time.total_s <= 0:
+        return []
+    scale = _ROOM / time.total_s
+    return [
+        _Stretch(
+            _KINDS.get(each.kind, "delay-of"),
+            _NAMES + (each.started_at - time.began_at) * scale,
+            each.seconds * scale,
+            safe(f"{each.step} {KIND_WORDS[each.kind]}: {seconds(each.seconds)}".strip()),
+        )
+        for each in time.stretches
+    ]
+
+
+def _took(lane: Lane) -> str:
+    if lane.step.status in ("succeeded", "running"):
+        return seconds(sum(attempt.duration_s for attempt in lane.step.result.attempts))
+    return lane.step.status
+
+
+def _ticks(scale: _Scale) -> list[tuple[float, str]]:
+    step = nice_step(scale.total_s, _MOST_TICKS)
+    count = int(scale.total_s / step) + 1
+    return [(scale.x(step * number), _tick(step * number, step)) for number in range(count)]
+
+
+def _tick(at_s: float, step: float) -> str:
+    if at_s >= 60 or step >= 60:
+        minutes, rest = divmod(round(at_s), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{at_s:g} s"

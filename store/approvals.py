@@ -1,0 +1,271 @@
+"""The questions and answers of a run, a file each: the first answer counts, in all processes."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from pydantic import BaseModel
+
+from ..errors import AnsweredError, RunDamagedError
+from ..untrusted.folder import MOST_TEXT_BYTES, damage_of
+from ..untrusted.json_text import read_object
+from .event_wording import given_by
+from .folder import RunFolder
+from .question import (
+    WITHDRAWN,
+    Answer,
+    Question,
+    bounded,
+    counts_for,
+    is_approval,
+    number_of,
+    numbered,
+)
+
+__all__ = ["ANSWERS", "QUESTIONS", "Approvals"]
+
+
+ANSWERS, QUESTIONS = "answers", "questions"
+"""The folders of a run that have them."""
+_NAME_CHARS = 120
+
+M = TypeVar("M", bound=BaseModel)
+
+_logger = logging.getLogger("prefect_swarm.store.folder")
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """What a run asks and was answered.
+
+    Any number of processes may answer and read at once; whoever holds the run's lock asks.
+    """
+
+    run: RunFolder
+
+    def ask(self, question: Question) -> Question:
+        """Write a question down, and return it as it is asked.
+
+        One that was asked before, by its id and subject, stays; until it is answered, it says what
+        would be asked now, whatever stood in its file. Where the id was asked
+        about another subject, or its answer was withdrawn, used or counts for something else, the
+        question gets the next free number: `S3#2`. What is asked no more is withdrawn.
+
+        Raises:
+            StorageError: It can't be written.
+        """
+        question = bounded(question)
+        for number in count(1):
+            named = question.model_copy(update={"id": numbered(question.id, number)})
+            found, before = self._asked(named), self.readable_answer(named.id)
+            if found.subject == question.subject:
+                # An edited plan is no approval: the run goes by it, whoever stored it.
+                if before is None:
+                    return self._as_now(found, named)
+                if before.plan or counts_for(before, question.subject):
+                    return found
+            elif before is None:
+                self.withdraw(found, "Something else is asked in its place.")
+            if before is not None:
+                self._note_older(before)
+        raise AssertionError("unreachable")
+
+    def answer(self, answer: Answer) -> None:
+        """Write an answer down, with what its question is about; it counts from now on.
+
+        Raises:
+            AnsweredError: There is another answer, which stays; or it is asked about something
+                else than was shown, or is approved and can't be shown whole. The same verdict again
+                is no error.
+            RunDamagedError: There is an answer that can't be read.
+            StorageError: It can't be written, and doesn't count.
+        """
+        if (question := self.question(answer.question)) is not None:
+            if answer.subject not in ("", question.subject):
+                raise AnsweredError(
+                    f"{answer.question} of run {self.run.run_id} is about something else now.",
+                    f"Look again: prefect-swarm waiting {self.run.run_id}",
+                )
+            if is_approval(answer) and question.left_out:
+                raise AnsweredError(
+                    f"{answer.question} of run {self.run.run_id} can't be shown whole: "
+                    f"{question.left_out:,} characters are left out. So it can't be approved.",
+                    f"Reject it: prefect-swarm reject {self.run.run_id} {answer.question}",
+                )
+            answer = answer.model_copy(update={"subject": question.subject})
+        try:
+            self.run.create(self._file(ANSWERS, answer.question), answer)
+        except FileExistsError:
+            first = self.answer_to(answer.question)
+            if first is None or (first.verdict, first.plan) != (answer.verdict, answer.plan):
+                how = first.verdict if first else "answered"
+                raise AnsweredError(
+                    f"{answer.question} of run {self.run.run_id} is {how} already"
+                    f"{f', {given_by(first.by, first.name)}' if first and first.by else ''}.",
+                    "That decision stays.",
+                ) from None
+
+    def use(self, answer: Answer, at: float) -> None:
+        """Write down that what an answer approved is about to be done: it counts no more.
+
+        Raises:
+            StorageError: It can't be written, so that it must not be done.
+        """
+        name = self._file(ANSWERS, answer.question)
+        self.run.write(name, answer.model_copy(update={"used_at": at}))
+
+    def answer_to(self, question: str) -> Answer | None:
+        """Return the answer to a question; None if there is none.
+
+        Raises:
+            RunDamagedError: The file holds something else, which is never taken for an approval.
+        """
+        name = self._file(ANSWERS, question)
+        answer = self._read(name, Answer)
+        if answer is not None and answer.question != question:
+            raise _damaged(self.run.folder / name, f"it answers {answer.question}")
+        return answer
+
+    def decision(self, name: str, subject: str) -> Answer | None:
+        """Return what a person decided about a subject; None if nothing yet.
+
+        Args:
+            name: What its questions are called, but for their numbers.
+            subject: The hash of what is about to be done. An answer to anything else is none, and
+                so is one that can't be read.
+        """
+        for number in count(1):
+            question = numbered(name, number)
+            answer = self.readable_answer(question)
+            if answer is not None and counts_for(answer, subject):
+                return answer
+            if answer is None and self.question(question) is None:
+                return None
+        raise AssertionError("unreachable")
+
+    def was_used(self, name: str, subject: str) -> bool:
+        """Say whether a decision about a subject was used before."""
+        for number in count(1):
+            question = numbered(name, number)
+            answer = self.readable_answer(question)
+            if answer is not None and answer.used_at and answer.subject == subject:
+                return True
+            if answer is None and self.question(question) is None:
+                return False
+        raise AssertionError("unreachable")
+
+    def readable_answer(self, question: str) -> Answer | None:
+        """Return the answer to a question; None if there is none that can be read."""
+        with suppress(RunDamagedError):
+            return self.answer_to(question)
+        return None
+
+    def questions(self) -> tuple[Question, ...]:
+        """Return all questions in the order in which they were asked; damaged ones are left out.
+
+        Raises:
+            RunDamagedError: They can't be listed.
+        """
+        found: list[Question] = []
+        for name in self.run.names(QUESTIONS, ".json"):
+            try:
+                question = self._read(f"{QUESTIONS}/{name}", Question)
+                # One of another name would be shown in the place of the one that is answered.
+                if (
+                    question is not None
+                    and self._file(QUESTIONS, question.id) == f"{QUESTIONS}/{name}"
+                ):
+                    found.append(question)
+            except RunDamagedError as error:
+                _logger.warning("%s", error)
+        return tuple(sorted(found, key=lambda question: (question.at, question.id)))
+
+    def question(self, name: str) -> Question | None:
+        """Return the question of that id; None if there is none that can be read."""
+        with suppress(RunDamagedError):
+            return self._read(self._file(QUESTIONS, name), Question)
+        return None
+
+    def edits(self) -> tuple[Answer, ...]:
+        """Return the answers that have another plan, in the order of their questions."""
+        if not self.run.names(ANSWERS):
+            return ()
+        asked = [question.id for question in self.questions() if question.asked == "plan"]
+        answers = (self.readable_answer(name) for name in sorted(asked, key=number_of))
+        return tuple(a for a in answers if a is not None and a.verdict == "edited")
+
+    def withdraw(self, question: Question, why: str = "The plan was edited.") -> None:
+        """Take back a question that has become pointless, unless it is answered.
+
+        Raises:
+            StorageError: It can't be written down.
+        """
+        with suppress(AnsweredError, RunDamagedError):
+            self.answer(Answer(question=question.id, verdict="rejected", why=why, by=WITHDRAWN))
+
+    def pending(self) -> tuple[Question, ...]:
+        """Return the questions that have no answer; a damaged answer is none."""
+        return tuple(q for q in self.questions() if self.readable_answer(q.id) is None)
+
+    def _note_older(self, answer: Answer) -> None:
+        if answer.subject or answer.is_withdrawal:
+            return
+        _logger.warning(
+            "Run %s: %s is %s, in the form of an older version, which doesn't say what was shown. "
+            "That lets nothing through: the question is asked again.",
+            self.run.run_id,
+            answer.question,
+            answer.verdict,
+        )
+
+    def _asked(self, question: Question) -> Question:
+        """Return the question of that id: the one that is there, or else this one, written down."""
+        name = self._file(QUESTIONS, question.id)
+        try:
+            self.run.create(name, question)
+        except FileExistsError:
+            with suppress(RunDamagedError):
+                found = self._read(name, Question)
+                if found is not None and found.id == question.id:
+                    return found
+            self.run.write(name, question)
+        return question
+
+    def _as_now(self, found: Question, asked: Question) -> Question:
+        """Return a question as it is asked now, and have its file say so."""
+        now = asked.model_copy(update={"at": found.at})
+        if now != found:
+            self.run.write(self._file(QUESTIONS, found.id), now)
+        return now
+
+    @staticmethod
+    def _file(folder: str, name: str) -> str:
+        file = quote(name, safe="#", errors="surrogatepass")
+        if len(file) > _NAME_CHARS:
+            # A file's name has an end: 255 bytes on most systems.
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+            file = f"{file[: _NAME_CHARS - 17]}-{digest[:16]}"
+        return f"{folder}/{file}.json"
+
+    def _read(self, name: str, model: type[M]) -> M | None:
+        try:
+            data = self.run.files.read(name, MOST_TEXT_BYTES)
+            read_object(data)  # What readers understand differently is refused.
+            return model.model_validate_json(data)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise _damaged(self.run.folder / name, damage_of(error)) from None
+
+
+def _damaged(path: Path, what: str) -> RunDamagedError:
+    return RunDamagedError(
+        f"{path} is damaged: {what}.", "Remove the file; then the question can be answered again."
+    )

@@ -1,0 +1,226 @@
+"""A run's events as lines that a person reads: in its log, and in a terminal's progress. Pure.
+
+No line has a prompt or what a model wrote, but for the reasons of failures.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..text import dollars, duration, one_line, plural
+from .events import (
+    AnsweredEvent,
+    AnsweringEvent,
+    AskedEvent,
+    BeganEvent,
+    DecisionEvent,
+    EndedEvent,
+    ExploringEvent,
+    FinishedEvent,
+    GateEvent,
+    PlannedEvent,
+    PlannedStep,
+    PlanningEvent,
+    RunEvent,
+    StartedEvent,
+    WaitEvent,
+)
+
+__all__ = ["LogState", "given_by", "is_warning", "log_line", "planned_lines"]
+
+
+_WHO, _WHY, _LINE = 40, 300, 1000
+_MOST_STEPS = 100
+_BAD_ENDS = frozenset({"partial", "failed", "unfinished"})
+
+
+@dataclass(slots=True)
+class LogState:
+    """What a line needs to know of the events before it.
+
+    Attributes:
+        began_at: When the process began to work on the run; None until it did.
+        agents: Who is planned to do each step.
+        started: The steps of which this process has started an attempt.
+        gates: The verdicts on each step's latest attempt, by the gate's name.
+    """
+
+    began_at: float | None = None
+    agents: dict[str, str] = field(default_factory=dict[str, str])
+    started: set[str] = field(default_factory=set[str])
+    gates: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+
+    def handle(self, event: RunEvent) -> None:
+        """Take the next event."""
+        match event:
+            case BeganEvent():
+                self.began_at = event.at
+                self.started.clear()
+            case PlannedEvent():
+                self.agents.update({step.id: step.agent for step in event.steps})
+            case StartedEvent():
+                self.started.add(event.step)
+                self.gates[event.step] = {}
+            case GateEvent():
+                verdicts = self.gates.setdefault(event.step, {})
+                # Of several candidates it counts that the gate let any of them through.
+                if verdicts.get(event.gate) != "passed":
+                    verdicts[event.gate] = event.status
+            case _:
+                pass
+
+
+def is_warning(event: RunEvent) -> bool:
+    """Whether a person should look at it: an attempt or a run that failed."""
+    match event:
+        case EndedEvent():
+            return event.kind in ("retrying", "failed")
+        case FinishedEvent():
+            return event.status in _BAD_ENDS
+        case _:
+            return False
+
+
+def log_line(event: RunEvent, state: LogState) -> str | None:
+    """Write an event as a line, None where a person needs none.
+
+    Args:
+        event: What happened.
+        state: What is known from the events up to it, itself included.
+    """
+    words = _words(event, state)
+    return words and one_line(words, _LINE)
+
+
+def _words(event: RunEvent, state: LogState) -> str | None:
+    match event:
+        case PlannedEvent():
+            roots = sum(not step.upstream for step in event.steps)
+            return f"Plan of {plural(len(event.steps), 'step')}, {roots} of them can start at once"
+        case StartedEvent():
+            return f"{_who(event, state)} started: attempt {event.attempt} on {event.tier}"
+        case EndedEvent():
+            return _ended(event, state)
+        case DecisionEvent():
+            return _decided(event, state)
+        case WaitEvent(kind="waiting"):
+            who = f"{_who(event, state)}: " if event.step else ""
+            return who + one_line(_capital(event.words, start=not who), _WHY)
+        case _:
+            return _line_of_run(event, state)
+
+
+def planned_lines(event: PlannedEvent) -> list[str]:
+    """Write a line for each step of a plan: who does it, on which tier, and what it needs."""
+    lines = [_planned(step) for step in event.steps[:_MOST_STEPS]]
+    if more := len(event.steps) - len(lines):
+        lines.append(f"… and {plural(more, 'more step')}")
+    return lines
+
+
+def given_by(way: str, name: str) -> str:
+    """Write which way a decision came, and who says that it is theirs: `by form (as "Ann")`."""
+    who = f' (as "{one_line(name, _WHO)}")' if name else ""
+    return f"by {one_line(way, _WHO)}{who}"
+
+
+def _planned(step: PlannedStep) -> str:
+    who = f"{step.id} {one_line(step.agent, _WHO)} on {step.tier}".rstrip()
+    needs = f", needs {', '.join(step.upstream)}" if step.upstream else ""
+    return f"{who}{needs}{', optional' if step.optional else ''}"
+
+
+def _line_of_run(event: RunEvent, state: LogState) -> str | None:
+    match event:
+        case BeganEvent():
+            return f"Run {event.run} {'goes on' if event.resumed else 'begins'}"
+        case ExploringEvent():
+            most = plural(event.calls, "call")
+            return f"{one_line(event.model, _WHO)} looks around before it plans, at most {most}"
+        case PlanningEvent():
+            return f"Asking {one_line(event.model, _WHO)} for the plan"
+        case AskedEvent():
+            answer = f"prefect-swarm approve {event.run} {event.question}"
+            return f"Waits for approval of {one_line(event.title, _WHY)}: {answer} (or reject)"
+        case AnsweredEvent():
+            by = f" {given_by(event.by, event.name)}" if event.by else ""
+            why = f": {one_line(event.why, _WHY)}" if event.why else ""
+            return f"{event.question} is {event.verdict}{by}{why}"
+        case AnsweringEvent(attempt=0 | 1):
+            return "Writing the answer"
+        case FinishedEvent():
+            return _finished(event, state)
+        case _:
+            return None
+
+
+def _who(event: RunEvent, state: LogState) -> str:
+    return f"{event.step} {one_line(state.agents.get(event.step, ''), _WHO)}".rstrip()
+
+
+def _ended(event: EndedEvent, state: LogState) -> str | None:
+    who, took = _who(event, state), duration(event.duration_s)
+    if event.kind in ("skipped", "cancelled"):
+        return _with_reason(f"{who} {event.kind}", event.reason)
+    if event.attempt and event.step not in state.started:
+        # An earlier process has told of the attempt before.
+        before = ", ".join(_figures(event, state))
+        return f"{who} had finished: {before}" if event.kind == "succeeded" else None
+    if not event.attempt:
+        verb = "finished" if event.kind == "succeeded" else "failed"
+        return _with_reason(f"{who} {verb}", event.reason)
+    figures = _figures(event, state)
+    match event.kind:
+        case "succeeded":
+            return f"{who} finished in {took}: {', '.join(figures)}"
+        case "retrying":
+            number, *rest = figures
+            failed = ", ".join([f"{number} failed after {took}", *rest])
+            return f"{who} is tried again: {failed}{_why(event.reason)}"
+        case _:
+            return f"{who} failed after {took}: {', '.join(figures)}{_why(event.reason)}"
+
+
+def _figures(event: EndedEvent, state: LogState) -> list[str]:
+    money = [dollars(event.cost_usd)] if event.cost_usd else []
+    gates = _gates(state.gates.get(event.step, {}))
+    return [f"attempt {event.attempt}", plural(event.tokens, "token"), *money, *gates]
+
+
+def _gates(verdicts: dict[str, str]) -> Iterable[str]:
+    counts = Counter(verdicts.values())
+    if passed := counts["passed"]:
+        yield f"{plural(passed, 'gate')} passed"
+    if bad := [name for name, status in verdicts.items() if status in ("failed", "error")]:
+        yield f"{plural(len(bad), 'gate')} failed ({', '.join(bad)})"
+
+
+def _decided(event: DecisionEvent, state: LogState) -> str:
+    tier = f" on {event.tier}" if event.tier else ""
+    rule = f" (rule {event.rule})" if event.rule else ""
+    decided = f"{_who(event, state)}, attempt {event.attempt}: decided {event.action}{tier}{rule}"
+    return f"{decided}, since {one_line(event.reason, _WHY)}" if event.reason else decided
+
+
+def _finished(event: FinishedEvent, state: LogState) -> str:
+    took = "" if state.began_at is None else f" after {duration(event.at - state.began_at)}"
+    if event.status == "waiting":
+        return f"Run {event.run} is left{took} until a person answers{_why(event.problem)}"
+    money = f", {dollars(event.cost_usd)}" if event.cost_usd is not None else ""
+    calls = f": {plural(event.calls, 'call')}, {plural(event.tokens, 'token')}{money}"
+    status = f"Run {event.run} is {event.status}{took}{calls if event.calls else ''}"
+    return status + _why(event.problem)
+
+
+def _with_reason(text: str, reason: str) -> str:
+    return f"{text}: {one_line(reason, _WHY)}" if reason else text
+
+
+def _why(reason: str) -> str:
+    return f". {one_line(reason, _WHY)}" if reason else ""
+
+
+def _capital(text: str, *, start: bool) -> str:
+    return text[:1].upper() + text[1:] if start else text

@@ -1,0 +1,365 @@
+"""What happens in a run, as typed events. Times are seconds since the Unix epoch, UTC.
+
+No event holds a prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from ..data_types import Finite, Moment
+from ..host.url_secrets import masked_urls
+from ..plan.task_ir import Tier
+from .result import Action
+
+__all__ = [
+    "AnsweredEvent",
+    "AnsweringEvent",
+    "AskedEvent",
+    "BeganEvent",
+    "CutEvent",
+    "DecisionEvent",
+    "EndedEvent",
+    "EventSink",
+    "ExploringEvent",
+    "FinishedEvent",
+    "GateEvent",
+    "OtherEvent",
+    "PlannedEvent",
+    "PlannedStep",
+    "PlanningEvent",
+    "ReadyEvent",
+    "RunEvent",
+    "SpentEvent",
+    "StartedEvent",
+    "TextEvent",
+    "ToolEvent",
+    "WaitEvent",
+    "null_sink",
+]
+
+
+ModelName = Annotated[str, AfterValidator(masked_urls)]
+"""A model; older versions took a password in its address, and wrote it into the log."""
+
+
+class RunEvent(BaseModel, frozen=True, extra="ignore"):
+    """Something that happened in a run.
+
+    Attributes:
+        number: Counted from 1 over all processes that work on the run; 0 until it is told.
+        at: When it happened.
+        run: The run's id.
+        kind: Which event it is.
+        step: The step it is about; "" if it is about the run, its plan or its answer.
+        attempt: The attempt at the step, or at the answer, counted from 1; 0 if it is about none.
+    """
+
+    number: int = Field(default=0, ge=0)
+    at: Moment = 0.0
+    run: str = ""
+    kind: str
+    step: str = ""
+    attempt: int = 0
+
+
+EventSink = Callable[[RunEvent], None]
+"""What hears of events."""
+
+
+def null_sink(_: RunEvent) -> None:
+    """Hear of an event and do nothing: a `Tell` where nobody listens."""
+
+
+class BeganEvent(RunEvent, frozen=True):
+    """A process began to work on the run; `resumed` if another one had before.
+
+    Attributes:
+        left_at: When the last event of the process before happened; 0 if there was none.
+    """
+
+    kind: Literal["began"] = "began"
+    resumed: bool = False
+    left_at: Moment = 0.0
+
+
+class PlanningEvent(RunEvent, frozen=True):
+    """A model is asked for the plan."""
+
+    kind: Literal["planning"] = "planning"
+    model: ModelName = ""
+    tier: str = ""
+
+
+class ExploringEvent(RunEvent, frozen=True):
+    """The orchestrator looks around with tools before it plans.
+
+    Attributes:
+        calls: How many it may make.
+    """
+
+    kind: Literal["exploring"] = "exploring"
+    model: ModelName = ""
+    calls: int = 0
+
+
+class PlannedStep(BaseModel, frozen=True, extra="ignore"):
+    """A step of the plan, and the steps it needs."""
+
+    id: str
+    agent: str
+    tier: str = ""
+    upstream: tuple[str, ...] = ()
+    optional: bool = False
+
+
+class PlannedEvent(RunEvent, frozen=True):
+    """The plan is there."""
+
+    kind: Literal["planned"] = "planned"
+    steps: tuple[PlannedStep, ...] = ()
+
+
+class ReadyEvent(RunEvent, frozen=True):
+    """All that a step needs is there."""
+
+    kind: Literal["ready"] = "ready"
+
+
+class StartedEvent(RunEvent, frozen=True):
+    """An attempt started."""
+
+    kind: Literal["started"] = "started"
+    tier: str = ""
+
+
+class WaitEvent(RunEvent, frozen=True):
+    """A wait for a provider began (`waiting`), or is over (`resumed`).
+
+    Attributes:
+        seconds: How long it will take at most; None if nobody knows.
+    """
+
+    kind: Literal["waiting", "resumed"] = "waiting"
+    provider: str = ""
+    why: str = ""
+    seconds: Finite | None = None
+
+    @property
+    def words(self) -> str:
+        """The wait in words; "" once it is over."""
+        if self.kind == "resumed":
+            return ""
+        seconds = f", {self.seconds:.0f} s" if self.seconds is not None else ""
+        return f"waiting for {self.provider} ({self.why}){seconds}"
+
+
+class AskedEvent(RunEvent, frozen=True):
+    """A person is asked: about a step, or about the plan where it is about no step.
+
+    Attributes:
+        question: The question's id within the run.
+        title: What it is about, in a line.
+    """
+
+    kind: Literal["asked"] = "asked"
+    question: str = ""
+    title: str = ""
+
+
+class AnsweredEvent(RunEvent, frozen=True):
+    """A person has answered.
+
+    Attributes:
+        question: The question's id within the run.
+        verdict: `approved`, `rejected` or `edited`.
+        why: What they say.
+        by: Which way the answer came: `terminal`, `command`, `form`, `api`, `python`.
+        name: Who gave it, as they say in the form.
+        answered_at: When they did; the event is told once the run has read it.
+    """
+
+    kind: Literal["answered"] = "answered"
+    question: str = ""
+    verdict: str = ""
+    why: str = ""
+    by: str = ""
+    name: str = ""
+    answered_at: Moment = 0.0
+
+
+class TextEvent(RunEvent, frozen=True):
+    """What a model wrote since the last text of the same request.
+
+    Attributes:
+        request: The attempt's request that it belongs to, counted from 1: a request that is sent
+            again begins its text again.
+        sample: The candidate, where an attempt draws several; else 0.
+        tokens: Tokens that the request has written so far, estimated.
+    """
+
+    kind: Literal["text"] = "text"
+    text: str = ""
+    request: int = 1
+    sample: int = 0
+    tokens: int = 0
+
+
+class GateEvent(RunEvent, frozen=True):
+    """A gate looked at an artifact.
+
+    Attributes:
+        status: `passed`, `failed`, `skipped` or `error`.
+        found: What was wrong.
+    """
+
+    kind: Literal["gate"] = "gate"
+    gate: str = ""
+    status: str = ""
+    required: bool = True
+    found: str = ""
+    duration_s: Finite = 0.0
+    sample: int = 0
+
+
+class ToolEvent(RunEvent, frozen=True):
+    """A call of a tool began, or is over. Texts are cut, and secrets masked.
+
+    Attributes:
+        ordinal: Its number among the attempt's calls, from 1.
+        arguments: As JSON.
+        outcome: `started`, `returned`, `refused` with what the model reads instead of a result, or
+            `stored` where an earlier process made it.
+        characters: Those of the whole result.
+    """
+
+    kind: Literal["tool"] = "tool"
+    ordinal: int = 0
+    tool: str = ""
+    toolset: str = ""
+    arguments: str = ""
+    outcome: str = "started"
+    result: str = ""
+    characters: int = 0
+    seconds: Finite = 0.0
+    started_at: Moment = 0.0
+    sample: int = 0
+
+
+class DecisionEvent(RunEvent, frozen=True):
+    """What a failed attempt leads to; `tier` is the next attempt's, None if none follows."""
+
+    kind: Literal["decision"] = "decision"
+    action: Action
+    rule: str = ""
+    reason: str = ""
+    tier: Tier | None = None
+
+
+class EndedEvent(RunEvent, frozen=True):
+    """An attempt ended, and the step with it unless it is `retrying`; or a step never ran.
+
+    Attributes:
+        reason: Why it isn't `succeeded`; or the run that it was taken over from.
+        category: The kind of failure.
+        attempt: The last attempt that came to an end; one that was refused before it began is
+            told by the attempt before.
+        started_at, ended_at: Of that attempt.
+        queue_s: Seconds of it that it waited for the model's turn.
+        cost_usd: None where no price is known.
+    """
+
+    kind: Literal["retrying", "succeeded", "failed", "skipped", "cancelled"]
+    agent: str = ""
+    tier: str = ""
+    model: ModelName = ""
+    started_at: Moment = 0.0
+    ended_at: Moment = 0.0
+    queue_s: Finite = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Finite | None = None
+    category: str = ""
+    reason: str = ""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds of work: from start to end, less the wait for the model's turn."""
+        return max(0.0, self.ended_at - self.started_at - self.queue_s)
+
+
+class _Totals(RunEvent, frozen=True):
+    """What the whole run took so far, over all its processes; the money None if not known."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Finite | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens read and written."""
+        return self.input_tokens + self.output_tokens
+
+
+class SpentEvent(_Totals, frozen=True):
+    """A call was paid for: what it took, and what the whole run took so far."""
+
+    kind: Literal["spent"] = "spent"
+    model: ModelName = ""
+    call_input_tokens: int = 0
+    call_output_tokens: int = 0
+
+
+class AnsweringEvent(RunEvent, frozen=True):
+    """The orchestrator is asked for the answer."""
+
+    kind: Literal["answering"] = "answering"
+
+
+class FinishedEvent(_Totals, frozen=True):
+    """The last event of a process: the run ended, or was left to be resumed.
+
+    Attributes:
+        status: `cancelled`, `unfinished` and `waiting` runs have no result; others have it in their
+            folder. One that is `waiting` was left until a person answers.
+        answer: The whole answer.
+        problem: What went wrong.
+    """
+
+    kind: Literal["finished"] = "finished"
+    status: Literal["completed", "partial", "failed", "cancelled", "unfinished", "waiting"] = (
+        "completed"
+    )
+    answer: str = ""
+    problem: str = ""
+
+
+class CutEvent(RunEvent, frozen=True):
+    """From here on texts (`text`), or all events but the last one (`all`), are left out.
+
+    That of a file says that it is at its bound; that of a reader in the run's process that it had
+    fallen behind.
+    """
+
+    kind: Literal["cut"] = "cut"
+    what: Literal["text", "all"] = "text"
+
+    @classmethod
+    def in_place_of(cls, event: RunEvent, what: Literal["text", "all"]) -> CutEvent:
+        """Return what stands where an event is left out, with its number and time."""
+        return cls(number=event.number, at=event.at, run=event.run, what=what)
+
+
+class OtherEvent(RunEvent, frozen=True):
+    """An event that this version doesn't know; `data` has all its fields."""
+
+    data: dict[str, Any] = Field(default_factory=dict[str, Any])

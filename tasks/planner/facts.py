@@ -1,0 +1,303 @@
+"""What a planner is shown beside the objective, as data: inputs, models, gates, tools. Pure."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import Field
+from pydantic_ai.tools import ToolDefinition
+
+from ...data_types import Frozen
+from ...errors import Category, SandboxError
+from ...gates import DEFAULT_GATES, Gate, gate_name
+from ...inputs.contents import InputKind, kind_of
+from ...models.names import Price, model_names, without_place
+from ...plan.output import OutputKind
+from ...plan.task_ir import TIERS, Tier
+from ...store.folder import RunFolder
+from ...text import one_line, plural
+from ...toolsets.catalogue import Catalogue, ToolsetUse, listed_tools
+from ..subagent.request import tokens_of
+
+__all__ = [
+    "MOST_PLANS",
+    "EarlierPlan",
+    "EarlierStep",
+    "GateFact",
+    "InputNote",
+    "PersonaFact",
+    "PlanningFacts",
+    "TierFact",
+    "ToolFact",
+    "ToolsetFact",
+    "asked_toolsets",
+    "gate_facts",
+    "listing",
+    "notes_of",
+    "tier_facts",
+    "toolset_fact",
+]
+
+
+MOST_PLANS = 3
+"""Earlier plans that a planner is shown."""
+
+
+class TierFact(Frozen):
+    """Tiers that one model serves, or the same several.
+
+    Attributes:
+        model: Its name, without address, folder and key.
+        read_usd, written_usd: US dollars a million tokens; None where the price isn't known. Both
+            are 0 for a model that runs on this machine.
+    """
+
+    tiers: tuple[Tier, ...]
+    model: str
+    read_usd: float | None = None
+    written_usd: float | None = None
+
+
+class GateFact(Frozen):
+    """A gate, what passes it, and the output kinds that have it by default."""
+
+    name: str
+    about: str
+    default_for: tuple[OutputKind, ...] = ()
+
+
+class ToolFact(Frozen):
+    """A tool, and what it does; "" if its toolset doesn't say."""
+
+    name: str
+    about: str = ""
+
+
+class ToolsetFact(Frozen):
+    """A toolset that agents may have.
+
+    Attributes:
+        about: What it is good for; "" if only its tools say.
+        tools: The first of them; `more_tools` is how many more it has.
+    """
+
+    name: str
+    about: str = ""
+    tools: tuple[ToolFact, ...] = ()
+    more_tools: int = 0
+
+
+class PersonaFact(Frozen):
+    """A persona of the registry.
+
+    Attributes:
+        title: Its name for people, which an agent may have.
+        good_at: The beginning of its instructions.
+        attempts: How many it made, older ones counting less; 0 is no record.
+        rate: The share of them that succeeded, 0 to 1.
+    """
+
+    name: str
+    title: str
+    task_types: tuple[str, ...]
+    good_at: str = ""
+    attempts: int = 0
+    rate: float = 0.0
+
+
+class EarlierStep(Frozen):
+    """A step of an earlier plan as its last attempt had it.
+
+    Attributes:
+        needs: The steps whose outputs it read.
+        work_s: Seconds that all its attempts worked.
+        failed: What its last attempt failed of; None if that succeeded or was kept.
+    """
+
+    id: str
+    agent: str
+    prompt: str
+    needs: tuple[str, ...] = ()
+    attempts: int = 1
+    work_s: float = 0.0
+    failed: Category | None = None
+
+
+class EarlierPlan(Frozen):
+    """What an earlier run did for an objective like this, and how it ended.
+
+    Attributes:
+        run: The flow run's id.
+        similarity: That of the objectives, -1 to 1.
+        status: `completed` if each step succeeded, `failed` if none did, `unfinished` if steps
+            were not begun though none had failed.
+        makespan_s: Seconds from the first attempt's start to the last one's end.
+        steps: The first of them, in order; `more_steps` is how many more were tried.
+        not_begun: Steps that were planned and never tried.
+    """
+
+    run: str
+    objective: str
+    similarity: float = 1.0
+    status: Literal["completed", "partial", "failed", "unfinished"]
+    makespan_s: float = Field(ge=0)
+    steps: tuple[EarlierStep, ...]
+    more_steps: int = 0
+    not_begun: tuple[str, ...] = ()
+
+
+class PlanningFacts(Frozen):
+    """All of it, each the most useful first."""
+
+    tiers: tuple[TierFact, ...] = ()
+    gates: tuple[GateFact, ...] = ()
+    toolsets: tuple[ToolsetFact, ...] = ()
+    personas: tuple[PersonaFact, ...] = ()
+    plans: tuple[EarlierPlan, ...] = Field(default=(), max_length=MOST_PLANS)
+
+
+_MILLION = 1_000_000
+_MOST_GATES = 40
+
+
+def tier_facts(
+    model_of: Callable[[Tier], str], price_of: Callable[[str], Price | None]
+) -> tuple[TierFact, ...]:
+    """Return which models the tiers have, cheapest tier first; tiers of the same model together.
+
+    Args:
+        model_of: The name of a tier's model, or of several that stand in for one another.
+        price_of: What a token of such a name costs; None where that isn't known.
+    """
+    by_model: dict[str, list[Tier]] = {}
+    for tier in TIERS:
+        by_model.setdefault(model_of(tier), []).append(tier)
+    return tuple(_tier_fact(name, tiers, price_of(name)) for name, tiers in by_model.items())
+
+
+def gate_facts(gates: Iterable[Gate]) -> tuple[GateFact, ...]:
+    """Return what passes each gate, and which kinds have it by default."""
+    defaults: dict[OutputKind, set[str]] = {
+        kind: {*map(gate_name, names)} for kind, names in DEFAULT_GATES.items()
+    }
+    return tuple(
+        GateFact(
+            name=gate.name,
+            about=one_line(gate.about, 200),
+            default_for=tuple(kind for kind, names in defaults.items() if gate.name in names),
+        )
+        for gate in [*gates][:_MOST_GATES]
+    )
+
+
+def _tier_fact(name: str, tiers: list[Tier], price: Price | None) -> TierFact:
+    return TierFact(
+        tiers=tuple(tiers),
+        model=", else ".join(map(_shown, model_names(name))),
+        read_usd=price.input_usd * _MILLION if price else None,
+        written_usd=price.output_usd * _MILLION if price else None,
+    )
+
+
+def _shown(name: str) -> str:
+    """Write a model's name; no provider has to know addresses, folders and variables of keys."""
+    return one_line(without_place(name).removeprefix("llamacpp:").partition("#")[0], 100)
+
+
+_MOST_LINES = 20
+"""Inputs that are listed one by one; a planner can name any of these."""
+_MOST_CHARS = 100
+"""Characters of an input's first line."""
+
+
+class InputNote(Frozen):
+    """An input as a planner sees it; `tokens` are estimated."""
+
+    name: str
+    kind: InputKind
+    characters: int
+    tokens: int
+    begins: str
+
+
+def notes_of(inputs: Mapping[str, str]) -> tuple[InputNote, ...]:
+    """Return what a planner sees of these texts."""
+    return tuple(
+        InputNote(
+            name=name,
+            kind=kind_of(name),
+            characters=len(text),
+            tokens=tokens_of(text),
+            begins=one_line(_first_line(text), _MOST_CHARS),
+        )
+        for name, text in inputs.items()
+    )
+
+
+def listing(notes: Sequence[InputNote]) -> str:
+    """Write down which inputs there are, each in a line; "" if there are none."""
+    if not notes:
+        return ""
+    lines = [
+        f"- {note.name} ({note.kind}, {plural(note.characters, 'character')}, about "
+        f"{plural(note.tokens, 'token')}), begins: {note.begins}"
+        for note in notes[:_MOST_LINES]
+    ]
+    if more := notes[_MOST_LINES:]:
+        tokens = sum(note.tokens for note in more)
+        lines.append(f"- and {len(more)} more, of about {plural(tokens, 'token')}")
+    return "\n".join(["Inputs that are given with it:", *lines])
+
+
+def _first_line(text: str) -> str:
+    # A PDF's first line says which page it is.
+    lines = (line for line in text.split("\n") if line.strip() and line != "[page 1]")
+    return next(lines, "")
+
+
+_logger = logging.getLogger("prefect_swarm.tools")
+_SECONDS = 60.0
+_MOST_TOOLSETS, _MOST_TOOLS = 30, 12
+_ABOUT_CHARS = 160
+
+
+async def asked_toolsets(catalogue: Catalogue, run: RunFolder) -> tuple[ToolsetFact, ...]:
+    """Return what a planner is shown of the toolsets that it is offered, in their order.
+
+    One that needs a sandbox where there is none is left out, with a warning.
+
+    Raises:
+        ToolsetError: One can't be had, or doesn't say in time which tools it has.
+    """
+    names = [name for name in catalogue.sources if name in catalogue.offered][:_MOST_TOOLSETS]
+    use = ToolsetUse(run, "", "plan")
+    asked = [listed_tools(catalogue.source(name), use, _SECONDS) for name in names]
+    listed = await asyncio.gather(*asked, return_exceptions=True)
+    # Not before all have ended: a server that is still asked must not be left behind.
+    for name, problem in zip(names, listed, strict=True):
+        if isinstance(problem, SandboxError):
+            _logger.warning("The planner is not offered the toolset %s: %s", name, problem)
+        elif isinstance(problem, BaseException):
+            raise problem
+    return tuple(
+        toolset_fact(name, catalogue.source(name).about, tools)
+        for name, tools in zip(names, listed, strict=True)
+        if not isinstance(tools, BaseException)
+    )
+
+
+def toolset_fact(name: str, about: str, tools: Mapping[str, ToolDefinition]) -> ToolsetFact:
+    """Return what is shown of a toolset. Pure."""
+    shown = [*tools.items()][:_MOST_TOOLS]
+    return ToolsetFact(
+        name=name,
+        about=one_line(about, _ABOUT_CHARS),
+        tools=tuple(
+            ToolFact(name=tool, about=one_line(definition.description or "", _ABOUT_CHARS))
+            for tool, definition in shown
+        ),
+        more_tools=len(tools) - len(shown),
+    )

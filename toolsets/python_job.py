@@ -1,0 +1,299 @@
+"""A call's code as a program of the sandbox, and what that leaves behind. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from pydantic import Field, ValidationError
+
+from ..data_types import Frozen
+from ..errors import RunDamagedError
+from ..gates.sandbox import Program, ProgramResult, SandboxLimits
+from ..gates.sandbox.launcher.kernel import unpack_from
+from .artifacts import keep_artifacts
+from .catalogue import ToolsetUse
+
+__all__ = [
+    "LIMITS",
+    "MOST_FILES",
+    "CallHistory",
+    "CallOutcome",
+    "Finished",
+    "KeptState",
+    "file_name_problem",
+    "input_paths",
+    "outcome_of",
+    "program_of",
+]
+
+
+_MIB = 1 << 20
+LIMITS = SandboxLimits(
+    cpu_s=40,
+    wall_s=50.0,
+    memory_bytes=1024 * _MIB,
+    open_files=256,
+    disk_bytes=96 * _MIB,
+    output_bytes=_MIB,
+)
+"""What a call may take: seconds below those that a call of a tool has, so that it is this that
+ends it, and the model hears of it."""
+MOST_FILES = 64
+_FILE_BYTES = 16 * _MIB
+_STATE_BYTES = 16 * _MIB
+_INPUT_BYTES = 16 * _MIB
+_CHARACTERS = 50_000
+_PATH_BYTES = 200
+_DEPTH = 8
+_RESULT, _STATE = "result", "state.pickle"
+_MALFORMED = (EOFError, KeyError, TypeError, ValueError, OverflowError, RecursionError)
+_GUEST = Path(__file__).with_name("python_guest.py")
+_UNSAFE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+class Finished(Frozen):
+    """What code that came to its end hands back; the code itself may have forged it.
+
+    Attributes:
+        value: How its last expression looks; None if it has none.
+        error: The traceback; "" if nothing was raised.
+        not_kept: Variables that the next call won't have, and why.
+        files: Paths of the files that it left.
+        refused: Files that are not kept, and why.
+    """
+
+    value: str | None = None
+    error: str = ""
+    not_kept: dict[str, str] = Field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    refused: dict[str, str] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """How a call ended, and what the next begins with; `finished` is None if it was ended."""
+
+    finished: Finished | None
+    state: bytes = b""
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+def program_of(
+    code: str,
+    number: int,
+    *,
+    state: bytes,
+    files: Mapping[str, bytes],
+    inputs: Mapping[str, str],
+    packages: Iterable[str],
+) -> Program:
+    """Return the program that runs a call's code.
+
+    Args:
+        code: What the model wrote.
+        number: Of the call among those of its attempt, from 1.
+        state: The variables as the call before it left them; b"" for none.
+        files: The files that the calls before it left.
+        inputs: Texts of the step by their paths, which `input_paths` makes.
+        packages: Folders of packages that it may import.
+    """
+    job = {
+        "code": code,
+        "label": f"<call {number}>",
+        "packages": [*packages],
+        "characters": _CHARACTERS,
+        "state_bytes": _STATE_BYTES,
+        "files": MOST_FILES,
+        "file_bytes": _FILE_BYTES,
+    }
+    given = {
+        "guest.py": _GUEST.read_bytes(),
+        "job.json": json.dumps(job).encode(),
+        **{f"work/{path}": data for path, data in files.items()},
+        **{f"work/{path}": text.encode() for path, text in inputs.items()},
+    }
+    if state:
+        given[_STATE] = state
+    # Without -P the folder of the files would be searched first; -S keeps `.pth` files and
+    # `sitecustomize` from being run.
+    argv = ("python", "-P", "-s", "-S", "-B", "guest.py")
+    return Program(argv, given, keep=(_RESULT,))
+
+
+def input_paths(texts: Mapping[str, str]) -> dict[str, str]:
+    """Return texts by paths below `inputs`, as long as there is room; names become safe."""
+    found: dict[str, str] = {}
+    room = _INPUT_BYTES
+    for name, text in texts.items():
+        room -= len(text.encode("utf-8", "replace"))
+        if room < 0:
+            break
+        plain = re.sub(r"[^\w.() -]+", "_", name).strip(". ")[:80] or "input"
+        path, number = f"inputs/{plain}", 2
+        while path in found:
+            path, number = f"inputs/{plain}-{number}", number + 1
+        found[path] = text.encode("utf-8", "replace").decode()
+    return found
+
+
+def outcome_of(result: ProgramResult) -> CallOutcome:
+    """Return what a program that ran a call's code left behind, as far as that is as it must be."""
+    try:
+        header, blobs = unpack_from(io.BytesIO(result.files[_RESULT]).read)
+        finished = Finished.model_validate(header)
+        state, *contents = blobs
+        files = dict(zip(finished.files, contents, strict=True))
+    except _MALFORMED:
+        return CallOutcome(None)
+    folders = {str(parent) for name in files for parent in PurePosixPath(name).parents}
+    wrong = {name: problem for name in files if (problem := file_name_problem(name))}
+    wrong |= dict.fromkeys(folders & files.keys(), "a file and a folder at once")
+    kept = {name: data for name, data in files.items() if name not in wrong}
+    if len(kept) > MOST_FILES or sum(map(len, kept.values())) > _FILE_BYTES:
+        return CallOutcome(None)
+    if len(state) > _STATE_BYTES:
+        return CallOutcome(None)
+    refused = {**finished.refused, **wrong}
+    changes = {"files": tuple(kept), "refused": refused}
+    return CallOutcome(finished.model_copy(update=changes), state, kept)
+
+
+def file_name_problem(path: str) -> str:
+    """Say why a file that code left can't be kept under its path; "" if it can."""
+    parts = path.split("/")
+    if any(part in ("", ".", "..") or part.startswith(".") for part in parts):
+        return "hidden, or not in the folder"
+    if _UNSAFE.search(path):
+        return "a character in its name that can't be shown"
+    if len(path.encode()) > _PATH_BYTES or len(parts) > _DEPTH:
+        return "its path is too long"
+    return ""
+
+
+class _Calls(Frozen):
+    """The calls that are over.
+
+    Attributes:
+        answers: What the model read of each, by what tells it from the others.
+        state: Where the variables are; "" for none.
+        files: Where the files are, by their paths.
+    """
+
+    answers: dict[str, str] = Field(default_factory=dict)
+    state: str = ""
+    files: dict[str, str] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """What a call begins with, and its number, from 1."""
+
+    number: int
+    state: bytes
+    files: Mapping[str, bytes]
+
+
+class CallHistory:
+    """The calls of an attempt, made one after another."""
+
+    def __init__(self, use: ToolsetUse) -> None:
+        """Take the attempt; nothing is read yet."""
+        self._use = use
+        own = f"{use.attempt}-{use.conversation}" if use.conversation else use.attempt
+        self._folder = f"python/{own}"
+
+    def answer(self, key: str) -> str | None:
+        """Return what the model read of a call that is over; None if it isn't.
+
+        Raises:
+            RunDamagedError: What was written can't be read.
+            StorageError: Its files can't be written where people look for them.
+        """
+        calls = self._calls()
+        if (found := calls.answers.get(key)) is not None:
+            # The process may have been killed before they were.
+            self._show(self._files(calls))
+        return found
+
+    def current(self) -> KeptState:
+        """Return what the next call begins with.
+
+        Raises:
+            RunDamagedError: What was written can't be read.
+        """
+        calls = self._calls()
+        state = self._blob(calls.state) if calls.state else b""
+        return KeptState(len(calls.answers) + 1, state, self._files(calls))
+
+    def add(self, key: str, answer: str, after: tuple[bytes, Mapping[str, bytes]] | None) -> None:
+        """Write down a call that has come to its end.
+
+        Args:
+            key: What tells it from others.
+            answer: What the model reads of it.
+            after: The variables and files that it left; None leaves those of before.
+
+        Raises:
+            StorageError: It can't be written; the call is as if it hadn't been.
+        """
+        calls = self._calls()
+        answers = {**calls.answers, key: answer}
+        if after is None:
+            self._write(calls.model_copy(update={"answers": answers}))
+            return
+        state, files = after
+        stored = {path: self._store(data) for path, data in files.items()}
+        own = self._store(state) if state else ""
+        self._write(_Calls(answers=answers, state=own, files=stored))
+        self._show(files)
+        self._remove_others({own, *stored.values()})
+
+    def _show(self, files: Mapping[str, bytes]) -> None:
+        keep_artifacts(self._use.run, self._use.step, self._use.attempt, files)
+
+    def _calls(self) -> _Calls:
+        name = f"{self._folder}/calls.json"
+        text = self._use.run.read(name)
+        try:
+            return _Calls() if text is None else _Calls.model_validate_json(text)
+        except ValidationError:
+            raise self._damaged(name) from None
+
+    def _write(self, calls: _Calls) -> None:
+        self._use.run.write(f"{self._folder}/calls.json", calls)
+
+    def _files(self, calls: _Calls) -> dict[str, bytes]:
+        return {path: self._blob(name) for path, name in calls.files.items()}
+
+    def _store(self, data: bytes) -> str:
+        """Keep some content under its hash: what is there is never changed, nor written twice."""
+        name = hashlib.sha256(data).hexdigest()
+        path = f"{self._folder}/{name}"
+        if not self._use.run.has(path):
+            self._use.run.write(path, data)
+        return name
+
+    def _blob(self, name: str) -> bytes:
+        data = self._use.run.read_bytes(f"{self._folder}/{name}")
+        if data is None or hashlib.sha256(data).hexdigest() != name:
+            raise self._damaged(f"{self._folder}/{name}")
+        return data
+
+    def _remove_others(self, names: set[str]) -> None:
+        for name in self._use.run.names(self._folder):
+            if name not in names and not name.endswith(".json") and name[0] != ".":
+                self._use.run.remove(f"{self._folder}/{name}")
+
+    def _damaged(self, name: str) -> RunDamagedError:
+        return RunDamagedError(
+            f"{self._use.run.folder / name} is damaged.",
+            f"Remove the folder {self._folder}; the attempt's variables begin anew.",
+        )
