@@ -1,4 +1,4 @@
-"""Uneven plans here and in LangGraph, whose supersteps end when their slowest node does."""
+"""Uneven plans here and in both of LangGraph's ways to write a graph."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Annotated, Any, TypedDict
 
 from fixed_latency import run_plan
+from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from own_prefect import run_with_prefect
 from shapes import SHAPES, Part, Shape
@@ -22,11 +23,12 @@ HEAD = """\
 
 What does it cost to wait for a whole level of a plan? Makespan ÷ critical path of the same plans,
 beside what the longest step of each level adds up to. Ours goes through a real Prefect server, from
-the flow's first line to its last. LangGraph's graph is compiled beforehand, its nodes sleep, and
-nothing is stored. A node that needs several others has one edge from their list.
+the flow's first line to its last. LangGraph's nodes and tasks sleep, and nothing is stored. Its
+`StateGraph` is compiled beforehand; a node that needs several others has one edge from their list.
+In its functional API each part is a coroutine that awaits those it needs, then its own task.
 
-| Shape, seconds | Critical path | By levels | Ours | LangGraph |
-|---|---:|---:|---:|---:|"""
+| Shape, seconds | Critical path | By levels | Ours | `StateGraph` | Functional API |
+|---|---:|---:|---:|---:|---:|"""
 
 
 class Seen(TypedDict):
@@ -44,21 +46,20 @@ async def measure() -> str:
     """Measure on the Prefect server that is configured."""
     os.environ["LANGSMITH_TRACING"] = "false"
     await run_plan(_warm_up().plan(), SLOTS)
-    await _langgraph(_warm_up())
+    await _state_graph(_warm_up())
+    await _functional(_warm_up())
     return "\n".join([HEAD, *[await _row(shape) for shape in SHAPES]])
 
 
 async def _row(shape: Shape) -> str:
     best = shape.critical_path
     ours = (await run_plan(shape.plan(), SLOTS)).inside
-    theirs = await _langgraph(shape)
-    return (
-        f"| {shape.name} | {best:g} | {shape.with_barriers:g} "
-        f"| {ours / best:.3f} × | {theirs / best:.3f} × |"
-    )
+    graph, functional = await _state_graph(shape), await _functional(shape)
+    ratios = " | ".join(f"{seconds / best:.3f} ×" for seconds in (ours, graph, functional))
+    return f"| {shape.name} | {best:g} | {shape.with_barriers:g} | {ratios} |"
 
 
-async def _langgraph(shape: Shape) -> float:
+async def _state_graph(shape: Shape) -> float:
     graph = _graph(shape)
     start = perf_counter()
     seen = await graph.ainvoke({"done": []})
@@ -91,6 +92,37 @@ def _node(name: str, seconds: float) -> Any:
         return {"done": [name]}
 
     return sleep
+
+
+async def _functional(shape: Shape) -> float:
+    flow: Any = entrypoint()(_parts_of(shape))
+    start = perf_counter()
+    done = await flow.ainvoke({})
+    seconds = perf_counter() - start
+    assert sorted(done) == sorted(shape.parts)
+    return seconds
+
+
+def _parts_of(shape: Shape) -> Any:
+    async def run_part(name: str, seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return name
+
+    timed: Any = task(run_part)
+
+    async def run_parts(_: dict[str, Any]) -> list[str]:
+        running: dict[str, asyncio.Task[str]] = {}
+
+        async def begin(name: str, part: Part) -> str:
+            for needed in part.needs:
+                await running[needed]
+            return await timed(name, part.seconds)
+
+        for name, part in shape.parts.items():
+            running[name] = asyncio.create_task(begin(name, part))
+        return list(await asyncio.gather(*running.values()))
+
+    return run_parts
 
 
 def _warm_up() -> Shape:
