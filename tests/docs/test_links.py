@@ -11,6 +11,7 @@ from docs_pages import FENCE, ROOT
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 PAGES = [
     *ROOT.glob("*.md"),
+    *ROOT.glob("*/AGENTS.md"),
     *(ROOT / "docs").rglob("*.md"),
     *(ROOT / "benches").rglob("*.md"),
     *(ROOT / "parl" / "adapters").glob("*.md"),

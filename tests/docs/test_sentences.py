@@ -7,7 +7,7 @@ from docs_pages import ROOT
 from sentences import long_sentences, sentences
 
 FIRST = ["README.md", "AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"]
-OTHERS = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("benches/*/README.md")]
+OTHERS = [*ROOT.glob("*/AGENTS.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benches/*/README.md")]
 PAGES = [
     *FIRST,
     "parl/adapters/README.md",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-__all__ = ["FENCE", "ROOT", "blocks", "page_path", "rows", "sections"]
+__all__ = ["FENCE", "ROOT", "blocks", "page_path", "rows", "sections", "sections_of"]
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(
@@ -20,7 +20,11 @@ def sections(page: str) -> dict[str, str]:
 
     A page is named by its path there, or by its file's name alone if no other has that.
     """
-    text = page_path(page).read_text("utf-8")
+    return sections_of(page_path(page).read_text("utf-8"))
+
+
+def sections_of(text: str) -> dict[str, str]:
+    """Return the text below each heading of a page's text."""
     first, *others = re.split(r"^## ", text, flags=re.MULTILINE)
     return {"": first, **dict(other.split("\n", 1) for other in others)}
 
