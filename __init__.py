@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from .blocks import LlamaCpp, ModelProvider, override_models
     from .errors import SwarmError
     from .flows.batch import swarm_batch
-    from .flows.compile import CompiledPlan, compile_plan
     from .flows.control import RunControl, controlled
     from .flows.options import SwarmOptions
     from .flows.python import stream, swarm
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from .flows.swarm import swarm as swarm_flow
     from .memory.forgetting import Forgotten, forget
     from .models.llama.model import LlamaCppModel
+    from .plan.compile import CompiledPlan, compile_plan
     from .plan.task_ir import Agent, Output, Step, TaskIR, load_plan, parse_plan
     from .report.run_html import report_html
     from .store.events import RunEvent
@@ -63,7 +63,7 @@ _HOMES = {
     "errors": ("SwarmError",),
     "store.events": ("RunEvent",),
     "flows.batch": ("swarm_batch",),
-    "flows.compile": ("CompiledPlan", "compile_plan"),
+    "plan.compile": ("CompiledPlan", "compile_plan"),
     "flows.control": ("RunControl", "controlled"),
     "flows.options": ("SwarmOptions",),
     "flows.resume": ("fork", "resume"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from prefect_swarm.flows.compile import compile_plan
+from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from simulate import Job
 

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from prefect_swarm.plan.compile import CompiledStep
 from prefect_swarm.plan.schedule import (
     AttemptFinished,
     Command,
@@ -27,8 +28,6 @@ class Job:
     upstream: tuple[str, ...]
     duration: float
     priority: float = 1.0
-    tier: str = "worker"
-    optional: bool = False
 
 
 def makespan(jobs: Sequence[Job], slots: int) -> float:
@@ -37,7 +36,11 @@ def makespan(jobs: Sequence[Job], slots: int) -> float:
     schedule = Schedule(ConcurrencyLimits(slots))
     running: list[tuple[float, str]] = []
     now = 0.0
-    commands: list[Command] = schedule.advance(PlanExtended(tuple(jobs)))
+    commands: list[Command] = schedule.advance(
+        PlanExtended(
+            tuple(CompiledStep(j.id, upstream=j.upstream, priority=j.priority) for j in jobs)
+        )
+    )
     while not any(isinstance(command, Finish) for command in commands):
         for command in commands:
             if isinstance(command, Launch):

@@ -11,11 +11,11 @@ from typing import Annotated, cast
 import typer
 
 from ..errors import InputError, RunCancelledError
-from ..flows.compile import CompiledPlan, StepDefaults, compile_plan
 from ..flows.options import SwarmOptions
 from ..flows.run_inputs import with_inputs
 from ..gates import build_pipeline
 from ..models.names import price_of_name
+from ..plan.compile import CompiledPlan, StepDefaults, compile_plan
 from ..plan.task_ir import TaskIR, is_orchestrated
 from ..report.lines import DagStep, mermaid
 from ..store.folder import RunFolder

@@ -14,6 +14,7 @@ from prefect.exceptions import Pause, PausedRun
 from ..errors import RunDamagedError
 from ..metrics.clock import run_time
 from ..models.names import price_of_name
+from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.schedule import Approved, Ask, Edited, Rejected
 from ..store.approvals import Approvals
 from ..store.events import AnsweredEvent, AskedEvent
@@ -22,7 +23,6 @@ from ..store.question import PLAN_QUESTION, Answer, Question, RunWaitingError, i
 from ..store.result import excerpt
 from ..text import dollars, fenced, one_line, plain_words, plural
 from .bounds import Estimate, estimate
-from .compile import CompiledPlan, CompiledStep
 from .context import RunContext, StepRecord
 from .plan_changes import step_digests
 

@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from ..metrics.clock import run_time
 from ..models.names import Price, Profile
+from ..plan.compile import CompiledPlan
 from ..plan.schedule import ConcurrencyLimits
 from ..plan.task_ir import StepSettings, Tier, TierName
 from ..store.accounts import Accounts, Amount, Booking, Budget, Spending, admits
 from ..store.result import Usage
 from ..tasks.subagent.request import CallLimits, SubagentRequest, prompt_of, tokens_of
-from .compile import CompiledPlan
 from .options import SwarmOptions, TierOptions
 
 __all__ = [

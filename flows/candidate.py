@@ -23,6 +23,7 @@ from ..gates import (
     run_pipeline,
 )
 from ..metrics.clock import run_time
+from ..plan.compile import CompiledStep
 from ..store.events import EventSink, GateEvent, TextEvent
 from ..store.result import excerpt
 from ..tasks.gates import Inspection, Verdicts, gates, verdicts_to
@@ -31,7 +32,6 @@ from ..tasks.subagent.task import WAITING, subagent
 from ..tasks.subagent.tool_loop import AttemptBudget, allowed
 from ..text import visible
 from .bounds import Ledger
-from .compile import CompiledStep
 from .context import RunContext
 from .event_log import call_events, text_events
 from .prefect_io.task_runs import result_in, run_task

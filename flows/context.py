@@ -11,6 +11,7 @@ from prefect.client.schemas.objects import State
 from ..errors import Category
 from ..metrics.clock import Stretch
 from ..metrics.critical_path import StepRun, critical_path, slacks
+from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.output import StepOutput
 from ..plan.schedule import StepStatus
 from ..store.events import EventSink, null_sink
@@ -18,7 +19,6 @@ from ..store.folder import RunFolder
 from ..store.result import Attempt, Decision, StepResult, TakenFrom, Usage, excerpt
 from ..tasks.subagent.request import CallLimits
 from .bounds import Ledger, Models, call_limits
-from .compile import CompiledPlan, CompiledStep
 from .options import SwarmOptions
 from .prestart import PrestartedRequests
 

@@ -27,7 +27,7 @@ from ..plan.schedule import (
     StepStatus,
     Wait,
 )
-from ..store.events import EndedEvent, EventSink, ReadyEvent, StartedEvent
+from ..store.events import EndedEvent, EndKind, EventSink, ReadyEvent, StartedEvent
 from ..store.question import RunWaitingError
 from ..store.result import Attempt, excerpt
 from .approval import Asking
@@ -38,8 +38,7 @@ from .control import RunControl
 
 __all__ = ["Driver"]
 
-_Kind = Literal["retrying", "succeeded", "failed", "skipped", "cancelled"]
-_ENDINGS: Mapping[str, _Kind] = {
+_ENDINGS: Mapping[str, EndKind] = {
     "succeeded": "succeeded",
     "failed": "failed",
     "skipped": "failed",
@@ -178,7 +177,7 @@ class Driver:
 
     def _report_rejected(self, step: str) -> None:
         self._save(step)
-        kind: _Kind = "skipped" if self.statuses[step] == "skipped" else "failed"
+        kind: EndKind = "skipped" if self.statuses[step] == "skipped" else "failed"
         self.emit(_ended(kind, step, None, self.context.records[step].reason))
 
     async def _take_ended(self) -> None:
@@ -284,7 +283,7 @@ class Driver:
         self.emit(_ended(_ENDINGS[event.outcome], event.step, attempt, record.reason))
 
 
-def _ended(kind: _Kind, step: str, attempt: Attempt | None, reason: str = "") -> EndedEvent:
+def _ended(kind: EndKind, step: str, attempt: Attempt | None, reason: str = "") -> EndedEvent:
     if attempt is None:
         return EndedEvent(kind=kind, step=step, reason=excerpt(reason))
     usage = attempt.usage

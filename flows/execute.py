@@ -13,6 +13,7 @@ from ..errors import Category, RunCancelledError
 from ..memory.store import Store
 from ..metrics.clock import run_time
 from ..metrics.critical_path import measure
+from ..plan.compile import CompiledPlan
 from ..plan.schedule import RunStatus, StepStatus
 from ..store.approvals import Approvals
 from ..store.events import FinishedEvent, PlannedEvent, PlannedStep, RunEvent
@@ -24,7 +25,6 @@ from .answer import Answering
 from .approval import Asking
 from .attempt import Attempts
 from .bounds import Ledger, Models
-from .compile import CompiledPlan
 from .context import RunContext, StepRecord, frontier, save_step, step_results, step_runs
 from .control import RunControl
 from .drive import Driver

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..data_types import Frozen
 from ..errors import InputError, RunDamagedError
+from ..plan.compile import CompiledStep, compile_plan
 from ..plan.documents import plan_from
 from ..plan.task_ir import TaskIR, check_objective, is_orchestrated
 from ..store.approvals import Approvals
@@ -17,7 +18,6 @@ from ..store.diff import RunDiff
 from ..store.folder import RunFolder, find_run
 from ..store.result import Planning, StepResult, TakenFrom
 from ..tasks.planner.task import Planned
-from .compile import CompiledStep, compile_plan
 from .options import SwarmOptions
 from .plan_changes import plan_after_edits, rules_of, unchanged_steps
 from .planning import plan_rules

@@ -18,6 +18,7 @@ from ..memory.learning.after_run import InventedAgent, after_run
 from ..memory.store import Store, configured_place, open_store
 from ..models.names import Price
 from ..models.resolve import resolve_model
+from ..plan.compile import CompiledStep
 from ..plan.task_ir import Agent, TaskIR, Tier
 from ..store.folder import RunFolder
 from ..store.result import Attempt, Mitigation, Recall, ShownAttempt
@@ -33,7 +34,6 @@ from ..tasks.planner.facts import PlanningFacts, asked_toolsets, gate_facts, tie
 from ..tasks.planner.facts_text import persona_facts, similar_plans
 from ..tasks.planner.task import planner_for, reads_facts
 from ..toolsets.catalogue import Catalogue
-from .compile import CompiledStep
 from .context import RunContext, StepRecord
 from .options import SwarmOptions
 from .prefect_io.task_runs import run_task
@@ -176,6 +176,7 @@ class Memories:
         self, record: StepRecord, examples: Sequence[ShownAttempt] = ()
     ) -> AttemptContext:
         step = record.step
+        used = (EpisodeKey(*key) for key in step.used)
         shown_keys = (EpisodeKey(shown.run, shown.step, shown.attempt) for shown in examples)
         return AttemptContext(
             namespace=self.context.options.namespace,
@@ -190,7 +191,7 @@ class Memories:
             downstream=tuple(
                 other.id for other in self.context.plan.steps if step.id in other.upstream
             ),
-            used=tuple(dict.fromkeys((*step.used, *shown_keys))),
+            used=tuple(dict.fromkeys((*used, *shown_keys))),
             again=self.context.restart_counts.get(step.id, 0),
         )
 

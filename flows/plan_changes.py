@@ -20,6 +20,7 @@ from ..errors import (
     StepWaivedError,
     UnusableReplacementError,
 )
+from ..plan.compile import CompiledPlan, CompiledStep
 from ..plan.documents import plan_from
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.approvals import Approvals
@@ -30,7 +31,6 @@ from ..tasks.planner.line_format import system_prompt
 from ..tasks.planner.task import Planned
 from ..tasks.replan import Replacement, read_replacement, replacement_request, replan
 from ..tasks.subagent.request import SubagentRequest, SubagentResult
-from .compile import CompiledPlan, CompiledStep
 from .context import RunContext, StepRecord
 from .options import SwarmOptions, stored_options
 from .planning import plan_rules

@@ -11,6 +11,7 @@ from time import perf_counter
 
 from ..errors import MemoryStoreError
 from ..models.streaming import streaming_to
+from ..plan.compile import StepDefaults, compile_plan
 from ..plan.schedule import Launch
 from ..plan.task_ir import PlanRules, TaskIR
 from ..store.folder import RunFolder
@@ -20,7 +21,6 @@ from ..tasks.planner.partial import PlanText, plan_so_far
 from ..tasks.subagent.request import SubagentRequest, left_out_of
 from ..toolsets.catalogue import catalogue_of
 from .bounds import Ledger, Models
-from .compile import StepDefaults, compile_plan
 from .context import RunContext, StepRecord
 from .memory import recall_request_of, store_of
 from .options import SwarmOptions
@@ -59,7 +59,9 @@ class FirstRequests:
         defaults = StepDefaults(self.options.max_attempts, self.options.gates)
         toolsets = catalogue_of(self.flow_run_id).names
         recall = await self._recall(plan)
-        compiled = compile_plan(plan, defaults, recall=recall, toolsets=toolsets)
+        compiled = compile_plan(
+            plan, defaults, recall=recall.steps if recall else (), toolsets=toolsets
+        )
         records = {step.id: StepRecord(step) for step in compiled.steps}
         context = RunContext(
             compiled,

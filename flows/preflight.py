@@ -16,6 +16,7 @@ from ..gates import Gate, find_gate, gate_name, is_required
 from ..models.limited_model import open_limiters
 from ..models.names import model_names, refuse_secrets
 from ..models.resolve import check_served, price_of, profile_of, resolve_model
+from ..plan.compile import CompiledPlan
 from ..plan.task_ir import TaskIR, TierName, is_orchestrated
 from ..settings import home, home_variable
 from ..store.folder import RunFolder
@@ -34,7 +35,6 @@ from ..toolsets.mcp.toolset import McpSource, servers_named
 from ..toolsets.python import PythonSource
 from ..toolsets.web import WebSource
 from .bounds import Models
-from .compile import CompiledPlan
 from .options import SwarmOptions
 
 __all__ = [

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from ..data_types import Frozen
 from ..errors import RunDamagedError, StorageError
 from ..models.names import Price
+from ..plan.compile import CompiledStep
 from ..store.accounts import Accounts, Booking, Budget
 from ..store.events import EventSink, SpentEvent
 from ..store.folder import ACCOUNTS, RunFolder
@@ -26,7 +27,6 @@ from ..tasks.planner.task import Planned
 from ..tasks.subagent.task import subagent
 from ..toolsets.journal import answers_kept
 from .bounds import Ledger
-from .compile import CompiledStep
 from .context import StepRecord
 from .options import SwarmOptions
 from .prestart import is_prestart_stored

@@ -21,6 +21,7 @@ from ..memory.store import Store
 from ..metrics.clock import run_time
 from ..models.provider_waits import refused_providers, waits_to
 from ..models.remote import open_models
+from ..plan.compile import StepDefaults, compile_plan
 from ..plan.task_ir import TaskIR, check_objective, parse_plan
 from ..store.approvals import Approvals
 from ..store.folder import ACCOUNTS, RunFolder, exclusive
@@ -32,7 +33,6 @@ from ..text import one_line, visible
 from ..toolsets.catalogue import Catalogue
 from .answer_type import answer_check
 from .bounds import concurrency_limits
-from .compile import StepDefaults, compile_plan
 from .control import RunControl, current_control, wait_events
 from .event_log import recorded
 from .execute import Execution
@@ -229,7 +229,9 @@ async def _result(
             recalled, state = await _recalled(
                 run, chosen.plan, options, store, plan_state, len(edits), written
             )
-            compiled = compile_plan(chosen.plan, defaults, recall=recalled, toolsets=names)
+            compiled = compile_plan(
+                chosen.plan, defaults, recall=recalled.steps if recalled else (), toolsets=names
+            )
             await check_gates(compiled)
             await check_toolsets(compiled, toolsets, run)
             execution = Execution(

@@ -1,11 +1,13 @@
 """Deterministic checks that an artifact must pass before another step may read it.
 
-One gate a file behind one protocol. `selection` says which a step gets, `pipeline` in which order.
+One gate a file behind one protocol. `plan.gate_names` says which a step gets, `pipeline` in which
+order.
 Pure decisions; what runs a model's code does so in `gates.sandbox`.
 """
 
 from __future__ import annotations
 
+from ..plan.gate_names import DEFAULT_GATES, gate_name, is_required, select_gates
 from ..plan.output import StepOutput
 from .base import (
     LIGHT_STAGES,
@@ -28,7 +30,7 @@ from .pipeline import (
     ready_for,
     run_pipeline,
 )
-from .registry import DEFAULT_GATES, find_gate, gate_name, gates, is_required, select_gates
+from .registry import find_gate, gates
 
 __all__ = [
     "DEFAULT_GATES",

@@ -19,9 +19,10 @@ from pydantic import ValidationError
 from ..errors import Category, GateError, SwarmError
 from ..files import make_folder
 from ..metrics.clock import run_time
+from ..plan.gate_names import gate_name, is_required
 from ..untrusted.folder import read_file
 from .base import LIGHT_STAGES, STAGES, Diagnostic, Finding, Gate, GateResult, Stage, Subject, fault
-from .registry import find_gate, gate_name, is_required
+from .registry import find_gate
 
 __all__ = [
     "GateCache",

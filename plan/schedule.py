@@ -5,11 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, get_args
 
 from ..errors import Category
+from .compile import CompiledStep
 
 __all__ = [
+    "OVER",
     "UNFINISHED",
     "Approved",
     "Ask",
@@ -19,6 +21,7 @@ __all__ = [
     "Command",
     "ConcurrencyLimits",
     "Edited",
+    "EndStatus",
     "Event",
     "Finish",
     "Launch",
@@ -26,7 +29,6 @@ __all__ = [
     "Rejected",
     "Replace",
     "RunStatus",
-    "Schedulable",
     "Schedule",
     "Skip",
     "StepStatus",
@@ -34,27 +36,13 @@ __all__ = [
 ]
 
 
-StepStatus = Literal[
-    "waiting", "asked", "ready", "running", "succeeded", "failed", "skipped", "cancelled"
-]
-"""`asked`: the step could run, and waits for a person."""
-UNFINISHED: frozenset[StepStatus] = frozenset({"waiting", "asked", "ready", "running"})
+EndStatus = Literal["succeeded", "failed", "skipped", "cancelled"]
+"""How a step ends."""
+StepStatus = Literal["waiting", "asked", "ready", "running", EndStatus]
+"""How far a step is. `asked`: it could run, and waits for a person."""
+OVER: frozenset[StepStatus] = frozenset(get_args(EndStatus))
+UNFINISHED: frozenset[StepStatus] = frozenset(get_args(StepStatus)) - OVER
 RunStatus = Literal["completed", "partial", "failed"]
-
-
-class Schedulable(Protocol):
-    """What the schedule has to know of a step; a `CompiledStep` is one."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def tier(self) -> str: ...
-    @property
-    def upstream(self) -> tuple[str, ...]: ...
-    @property
-    def optional(self) -> bool: ...
-    @property
-    def priority(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +64,7 @@ class PlanExtended:
         asked: Whether a person is asked about the plan; until then nothing is launched.
     """
 
-    steps: tuple[Schedulable, ...]
+    steps: tuple[CompiledStep, ...]
     done: frozenset[str] = frozenset()
     under_way: frozenset[str] = frozenset()
     approval: frozenset[str] = frozenset()
@@ -190,12 +178,9 @@ Event = PlanExtended | AttemptFinished | Approved | Rejected | Edited | Cancelle
 Command = Launch | Ask | Wait | Skip | Cancel | Replace | Finish
 
 
-_OVER = frozenset({"succeeded", "failed", "skipped", "cancelled"})
-
-
 @dataclass(slots=True)
 class _Node:
-    step: Schedulable
+    step: CompiledStep
     order: int
     tier: str
     pending: int
@@ -280,7 +265,7 @@ class Schedule:
             else:
                 self._add(step, plan, commands)
 
-    def _check(self, steps: Iterable[Schedulable]) -> None:
+    def _check(self, steps: Iterable[CompiledStep]) -> None:
         known = set(self._nodes)
         for step in steps:
             if step.id in known:
@@ -289,13 +274,13 @@ class Schedule:
                 raise ValueError(f"step {step.id} depends on {missing[0]}, which is not there")
             known.add(step.id)
 
-    def _add(self, step: Schedulable, plan: PlanExtended, commands: list[Command]) -> None:
+    def _add(self, step: CompiledStep, plan: PlanExtended, commands: list[Command]) -> None:
         above = [self._nodes[needed] for needed in step.upstream]
         node = _Node(
             step,
             len(self._nodes),
             step.tier,
-            pending=sum(node.status not in _OVER for node in above),
+            pending=sum(node.status not in OVER for node in above),
             under_way=step.id in plan.under_way,
             asks=step.id in plan.approval,
         )
@@ -355,7 +340,7 @@ class Schedule:
         self._require_plan_asked()
         self._plan_asked, self._plan_rejected = False, True
         for node in self._nodes.values():
-            if node.status not in _OVER:
+            if node.status not in OVER:
                 node.status = "skipped"
                 self._unfinished -= 1
                 commands.append(Skip(node.step.id, ""))

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 from ..gates import format_diagnostics
 from ..metrics.clock import RunTime, Stretch, TimeKind, seconds_by_kind
 from ..metrics.critical_path import FIGURES, KIND_WORDS, TIME_KINDS, Metrics
-from ..store.result import (
-    Attempt,
-    Cost,
-    Decision,
-    Planning,
-    StepRecall,
-    StepResult,
-    SwarmResult,
-    ToolCall,
-)
+from ..plan.compile import StepRecall
+from ..store.result import Attempt, Cost, Decision, Planning, StepResult, SwarmResult, ToolCall
 from ..text import dollars, duration, one_line, plural
 from .markdown import label
 from .page import Block, Figure, Figures, Ref, Table, Text

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from ..data_types import Finite, Moment
 from ..host.url_secrets import masked_urls
+from ..plan.schedule import EndStatus
 from ..plan.task_ir import Tier
 from .result import Action
 
@@ -22,6 +23,7 @@ __all__ = [
     "BeganEvent",
     "CutEvent",
     "DecisionEvent",
+    "EndKind",
     "EndedEvent",
     "EventSink",
     "ExploringEvent",
@@ -259,6 +261,10 @@ class DecisionEvent(RunEvent, frozen=True):
     tier: Tier | None = None
 
 
+EndKind = Literal["retrying", EndStatus]
+"""What becomes of a step as an attempt ends."""
+
+
 class EndedEvent(RunEvent, frozen=True):
     """An attempt ended, and the step with it unless it is `retrying`; or a step never ran.
 
@@ -272,7 +278,7 @@ class EndedEvent(RunEvent, frozen=True):
         cost_usd: None where no price is known.
     """
 
-    kind: Literal["retrying", "succeeded", "failed", "skipped", "cancelled"]
+    kind: EndKind
     agent: str = ""
     tier: str = ""
     model: ModelName = ""

@@ -11,6 +11,8 @@ from ..errors import Category, SwarmError
 from ..gates import GateResult
 from ..metrics.clock import RunTime, Stretch
 from ..metrics.critical_path import Metrics
+from ..plan.compile import StepRecall
+from ..plan.schedule import EndStatus
 from ..plan.task_ir import StoredPlan, Tier
 from ..untrusted.opening import PlainName
 
@@ -25,16 +27,13 @@ __all__ = [
     "Mitigation",
     "Planning",
     "Recall",
-    "Recalled",
     "RunFailedError",
     "ShownAttempt",
-    "StepRecall",
     "StepResult",
     "SwarmResult",
     "TakenFrom",
     "ToolCall",
     "Usage",
-    "Use",
     "excerpt",
 ]
 
@@ -207,6 +206,9 @@ class TakenFrom(Frozen):
         return f"taken over from run {self.run}"
 
 
+StoredStatus = Literal[EndStatus, "unfinished"]
+
+
 class StepResult(Frozen):
     """How one step ended. `reason` says why it is not `succeeded`.
 
@@ -220,7 +222,7 @@ class StepResult(Frozen):
     prompt: str = ""
     change: str = ""
     planned: str = ""
-    status: Literal["succeeded", "failed", "skipped", "cancelled", "unfinished"]
+    status: StoredStatus
     reason: str = ""
     category: Category | None = None
     attempts: tuple[Attempt, ...] = ()
@@ -308,45 +310,6 @@ class Planning(Frozen):
     explored: Exploration | None = Field(
         default=None, description="What the orchestrator looked at first; None if it didn't."
     )
-
-
-Use = Literal["persona", "tier", "lesson", "time"]
-"""What a memory was used for: who does a step, where it begins, what it is told, its turn."""
-
-
-class Recalled(Frozen):
-    """An earlier attempt that advises a step; `similarity` is that of the prompts, -1 to 1."""
-
-    run: str
-    step: str
-    attempt: int
-    similarity: float
-    uses: tuple[Use, ...] = ()
-    why: str
-
-
-class StepRecall(Frozen):
-    """What the memory made of one step, and why.
-
-    Attributes:
-        agent: Who does it, for people; `persona` is who that is to the memory.
-        by: What decided: what similar steps showed, the wish to find out, or the plan as it is.
-        instructions: The persona's own, where it isn't the planner's agent; "" else.
-        expected_s: Seconds that an attempt at such a step takes; None if nothing is known.
-        lesson: What the agent is told of earlier steps, quoted; "" for nothing.
-    """
-
-    step: str
-    agent: str
-    persona: str
-    tier: Tier
-    by: Literal["memory", "exploration", "rules"] = "rules"
-    why: str = ""
-    tier_why: str = ""
-    instructions: str = ""
-    expected_s: Finite | None = None
-    lesson: str = ""
-    memories: tuple[Recalled, ...] = ()
 
 
 class Mitigation(Frozen):

@@ -18,9 +18,10 @@ from ..memory.learning.advise import StepQuestion, advise, anticipate_agents
 from ..memory.learning.credit import DEFAULTS, reward_of
 from ..memory.learning.mitigation import precedents
 from ..memory.store import Store, find_open_store
+from ..plan.compile import StepRecall
 from ..plan.output import OutputKind
 from ..plan.task_ir import ANY_AGENT, TaskIR, TaskType, Tier
-from ..store.result import Attempt, Recall, StepRecall, excerpt
+from ..store.result import Attempt, Recall, excerpt
 
 __all__ = [
     "AttemptContext",

@@ -22,13 +22,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.memory import gather_facts
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.memory.episode import Episode
 from prefect_swarm.memory.store import Place, Store
 from prefect_swarm.models.names import price_of_name
 from prefect_swarm.models.resolve import override_models
+from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.tasks.planner.conversation import PlanContext
 from prefect_swarm.tasks.planner.facts import PlanningFacts

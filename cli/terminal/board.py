@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ...metrics.critical_path import StepRun, critical_path
+from ...plan.schedule import OVER, StepStatus
 from ...store.events import (
     AnsweredEvent,
     AnsweringEvent,
@@ -22,15 +23,11 @@ from ...store.events import (
     WaitEvent,
 )
 
-__all__ = ["Board", "BoardRow", "Path", "Status", "reduce", "running_path"]
+__all__ = ["Board", "BoardRow", "Path", "reduce", "running_path"]
 
 
-Status = Literal[
-    "waiting", "asked", "ready", "running", "succeeded", "failed", "skipped", "cancelled"
-]
 Phase = Literal["starting", "planning", "running", "answering", "finished"]
 _TEXT_CHARS = 300
-_OVER = frozenset({"succeeded", "failed", "skipped", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class BoardRow:
     agent: str
     upstream: tuple[str, ...]
     optional: bool = False
-    status: Status = "waiting"
+    status: StepStatus = "waiting"
     attempts: tuple[EndedEvent, ...] = ()
     launched_at: float | None = None
     waiting_since: float | None = None
@@ -107,13 +104,13 @@ class Board:
         """Tokens of all attempts, those that still run among them."""
         return sum(row.tokens for row in self.rows.values())
 
-    def count(self, *statuses: Status) -> int:
+    def count(self, *statuses: StepStatus) -> int:
         """Count the steps that have one of these statuses."""
         return sum(row.status in statuses for row in self.rows.values())
 
     def missing(self, row: BoardRow) -> tuple[str, ...]:
         """Return the steps that a row still waits for."""
-        return tuple(name for name in row.upstream if self.rows[name].status not in _OVER)
+        return tuple(name for name in row.upstream if self.rows[name].status not in OVER)
 
 
 def reduce(board: Board, event: RunEvent) -> Board:
@@ -216,11 +213,11 @@ def _ended(row: BoardRow, event: EndedEvent) -> BoardRow:
     # A step that was refused before its attempt began reports the attempt before.
     if len(attempts) < event.attempt:
         attempts, agent = (*attempts, event), event.agent or agent
-    status: Status = "ready" if event.kind == "retrying" else event.kind
+    status: StepStatus = "ready" if event.kind == "retrying" else event.kind
     return _stopped(replace(row, agent=agent, attempts=attempts), status, event.reason)
 
 
-def _stopped(row: BoardRow, status: Status, note: str) -> BoardRow:
+def _stopped(row: BoardRow, status: StepStatus, note: str) -> BoardRow:
     return replace(
         row,
         status=status,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...flows.bounds import TYPICAL_ANSWER, estimate
-from ...flows.compile import CompiledPlan
 from ...flows.options import SwarmOptions
 from ...models.names import price_of_name
+from ...plan.compile import CompiledPlan
 from ...text import dollars, one_line, plural
 from .printing import print_section, print_table, print_text
 

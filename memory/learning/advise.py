@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...plan.compile import StepRecall
 from ...plan.task_ir import Tier
-from ...store.result import StepRecall
 from ..episode import LogEntry
 from ..personas.model import Persona
 from ..personas.registry import Registry, invent

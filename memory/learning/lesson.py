@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from ...plan.compile import Recalled, Use
 from ...plan.task_ir import Tier
-from ...store.result import Recalled, Use
 from ..episode import Episode, EpisodeKey, LogEntry
 from .choice import RankedMemory
 from .credit import DEFAULTS, LearningConfig

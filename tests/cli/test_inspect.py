@@ -6,8 +6,8 @@ import json
 
 import pytest
 from prefect_swarm.errors import Category
-from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.gates import Diagnostic, GateResult
+from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.task_ir import load_plan
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.store.result import (

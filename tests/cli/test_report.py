@@ -6,7 +6,7 @@ import webbrowser
 from pathlib import Path
 
 import pytest
-from prefect_swarm.flows.compile import compile_plan
+from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.store.folder import RunFolder
 
 from .conftest import Invoke

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from docs_pages import ROOT, blocks, page_path
-from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.run_inputs import with_inputs
 from prefect_swarm.inputs.contents import MAX_FILE_BYTES, MAX_FILES, MAX_PAGES, MAX_TEXT_BYTES, size
 from prefect_swarm.inputs.reading import read_paths
+from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.task_ir import Step, load_plan
 
 PAGE = page_path("files.md").read_text("utf-8")

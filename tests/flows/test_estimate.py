@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from prefect_swarm.flows.bounds import TYPICAL_ANSWER, estimate
-from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.options import SwarmOptions, TierOptions
 from prefect_swarm.models.names import FREE, Price, price_of_name
+from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.plan.task_ir import TaskIR, parse_plan
 from raw_plans import plan, step
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from flow_runs import plan_of, run
 from prefect_swarm.errors import GateError
-from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.preflight import check_gates
 from prefect_swarm.gates.code_gates import Shellcheck
 from prefect_swarm.gates.sandbox import probe as sandbox_probe
 from prefect_swarm.gates.sandbox.spawn import SandboxBackend
+from prefect_swarm.plan.compile import compile_plan
 from scripted import Script, scripted
 
 SHELL: tuple[dict[str, Any], ...] = (

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from flow_runs import plan_of
 from held_runs import started as started_script
-from prefect_swarm.flows.compile import CompiledPlan, compile_plan
 from prefect_swarm.flows.plan_changes import keep_unchanged
+from prefect_swarm.plan.compile import CompiledPlan, compile_plan
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.folder import RunFolder, find_run
 from prefect_swarm.store.question import Answer

@@ -7,7 +7,7 @@ from hidden_texts import HIDDEN, STEERING
 from markdown_it import MarkdownIt
 from prefect_swarm.flows.approval import plan_question, step_question
 from prefect_swarm.flows.bounds import Estimate
-from prefect_swarm.flows.compile import CompiledPlan, compile_plan
+from prefect_swarm.plan.compile import CompiledPlan, compile_plan
 from prefect_swarm.plan.task_ir import parse_plan
 from prefect_swarm.store.question import Question
 from prefect_swarm.text import visible

@@ -12,9 +12,9 @@ from flow_runs import plan_of
 from prefect_swarm import override_toolsets
 from prefect_swarm.errors import InputError, ToolsetError
 from prefect_swarm.flows import preflight as toolsets
-from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.options import SwarmOptions
 from prefect_swarm.flows.preflight import catalogue_of_options, check_toolsets, toolsets_of_run
+from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.store.folder import RunFolder
 from prefect_swarm.toolsets.catalogue import Catalogue, ToolsetOverride, ToolsetUse, catalogue_of
 from prefect_swarm.toolsets.mcp.toolset import McpSource

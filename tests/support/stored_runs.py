@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from types import FrameType
 
 from eval_results import swarm_result
-from prefect_swarm.flows.compile import compile_plan
 from prefect_swarm.flows.stored_plan import StoredPlanning, save
+from prefect_swarm.plan.compile import compile_plan
 from prefect_swarm.settings import home
 from prefect_swarm.store.approvals import Approvals
 from prefect_swarm.store.event_log import EVENTS, opened_log

@@ -15,7 +15,7 @@ from prefect_swarm.memory.learning.advise import (
 )
 from prefect_swarm.memory.personas.model import shipped_personas
 from prefect_swarm.memory.personas.registry import invent, registry_of
-from prefect_swarm.store.result import StepRecall
+from prefect_swarm.plan.compile import StepRecall
 
 QUESTION = StepQuestion(
     step="S1",

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.errors import PlanError
-from prefect_swarm.flows.compile import CompiledPlan, StepDefaults, compile_plan
 from prefect_swarm.gates import DEFAULT_GATES
+from prefect_swarm.plan.compile import CompiledPlan, StepDefaults, compile_plan
 from prefect_swarm.plan.task_ir import OutputKind, parse_plan
 
 ROOT = Path(__file__).parents[2]
-PURE = ["flows/compile.py", "plan/schedule.py", "plan/schedule.py", "tasks/failure_router.py"]
+PURE = ["plan/compile.py", "plan/schedule.py", "plan/schedule.py", "tasks/failure_router.py"]
 IMPURE = ["asyncio", "httpx", "io", "os", "pathlib", "prefect", "random", "subprocess", "time"]
 
 HASH = "563aca5afc6a87c85d6daf3a417cdb9b2908483c91fc1822ba1143ba1f8dbd4b"
@@ -131,7 +131,7 @@ def test_the_hash_of_a_plan_is_always_this_one() -> None:
 @pytest.mark.parametrize("seed", ["0", "12345"])
 def test_the_hash_is_the_same_in_every_process(seed: str) -> None:
     code = (
-        "from prefect_swarm.flows.compile import compile_plan\n"
+        "from prefect_swarm.plan.compile import compile_plan\n"
         "from prefect_swarm.plan.task_ir import parse_plan\n"
         f"print(compile_plan(parse_plan({plan()!r})).content_hash)"
     )

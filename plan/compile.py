@@ -7,16 +7,62 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from dataclasses import fields as dataclass_fields
-from typing import Any
+from typing import Any, Literal
 
+from ..data_types import Finite, Frozen
 from ..errors import PlanError
-from ..gates import select_gates
 from ..inputs.contents import named_problem
-from ..memory.episode import EpisodeKey
-from ..plan.task_ir import Output, OutputKind, Step, StepSettings, TaskIR, TaskType, Tier
-from ..store.result import Recall, StepRecall
+from .gate_names import select_gates
+from .task_ir import Output, OutputKind, Step, StepSettings, TaskIR, TaskType, Tier
 
-__all__ = ["CompiledPlan", "CompiledStep", "StepDefaults", "compile_plan"]
+__all__ = [
+    "CompiledPlan",
+    "CompiledStep",
+    "Recalled",
+    "StepDefaults",
+    "StepRecall",
+    "Use",
+    "compile_plan",
+]
+
+
+Use = Literal["persona", "tier", "lesson", "time"]
+"""What a memory was used for: who does a step, where it begins, what it is told, its turn."""
+
+
+class Recalled(Frozen):
+    """An earlier attempt that advises a step; `similarity` is that of the prompts, -1 to 1."""
+
+    run: str
+    step: str
+    attempt: int
+    similarity: float
+    uses: tuple[Use, ...] = ()
+    why: str
+
+
+class StepRecall(Frozen):
+    """What the memory made of one step, and why.
+
+    Attributes:
+        agent: Who does it, for people; `persona` is who that is to the memory.
+        by: What decided: what similar steps showed, the wish to find out, or the plan as it is.
+        instructions: The persona's own, where it isn't the planner's agent; "" else.
+        expected_s: Seconds that an attempt at such a step takes; None if nothing is known.
+        lesson: What the agent is told of earlier steps, quoted; "" for nothing.
+    """
+
+    step: str
+    agent: str
+    persona: str
+    tier: Tier
+    by: Literal["memory", "exploration", "rules"] = "rules"
+    why: str = ""
+    tier_why: str = ""
+    instructions: str = ""
+    expected_s: Finite | None = None
+    lesson: str = ""
+    memories: tuple[Recalled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +71,7 @@ class StepDefaults:
 
     Attributes:
         max_attempts: Attempts a step may take.
-        gates: What a person asks for beside the gates of an output kind; see `gates.select_gates`.
+        gates: What a person asks for beside the gates of an output kind; see `select_gates`.
     """
 
     max_attempts: int = 9
@@ -51,28 +97,28 @@ class CompiledStep:
         tools: Names of the toolsets that its agent works with.
         approval: Whether a person is asked before it begins.
         lesson: What earlier steps like it have shown, quoted; "" for nothing.
-        used: The memories that all this comes from.
+        used: Run, step and attempt of each memory that all this comes from.
     """
 
     id: str
-    agent: str
-    instructions: str
-    prompt: str
-    tier: Tier
-    max_tier: Tier
-    upstream: tuple[str, ...]
-    output: Output
-    gates: tuple[str, ...]
-    timeout_s: float | None
-    max_attempts: int
-    optional: bool
-    priority: float
+    agent: str = ""
+    instructions: str = ""
+    prompt: str = ""
+    tier: Tier = "worker"
+    max_tier: Tier = "architect"
+    upstream: tuple[str, ...] = ()
+    output: Output = field(default_factory=Output)
+    gates: tuple[str, ...] = ()
+    timeout_s: float | None = None
+    max_attempts: int = 9
+    optional: bool = False
+    priority: float = 1.0
     persona: str = ""
     lesson: str = ""
     model: str = ""
     settings: StepSettings = field(default_factory=StepSettings)
     inputs: tuple[str, ...] | None = None
-    used: tuple[EpisodeKey, ...] = ()
+    used: tuple[tuple[str, str, int], ...] = ()
     tools: tuple[str, ...] = ()
     approval: bool = False
 
@@ -125,7 +171,7 @@ def compile_plan(
     plan: TaskIR,
     defaults: StepDefaults | None = None,
     durations: Mapping[str, float] | None = None,
-    recall: Recall | None = None,
+    recall: Sequence[StepRecall] = (),
     toolsets: Collection[str] | None = None,
 ) -> CompiledPlan:
     """Resolve every step of a plan.
@@ -147,7 +193,7 @@ def compile_plan(
     if toolsets is not None:
         _check_toolsets(plan, toolsets)
     defaults = defaults or StepDefaults()
-    recalled = {step.step: step for step in recall.steps} if recall else {}
+    recalled = {step.step: step for step in recall}
     if durations is None:
         durations = {name: step.expected_s for name, step in recalled.items() if step.expected_s}
     priorities = _remaining_path(plan.steps, _expected(plan.steps, durations))
@@ -228,7 +274,7 @@ def _apply_recall(
         lesson=recall.lesson,
         # What it was expected to take has no share in how it goes, and gets no credit for it.
         used=tuple(
-            EpisodeKey(memory.run, memory.step, memory.attempt)
+            (memory.run, memory.step, memory.attempt)
             for memory in recall.memories
             if memory.uses != ("time",)
         ),

@@ -4,12 +4,12 @@ A machine of Hypothesis plays the driver. Beside the schedule it keeps what happ
 from that alone, step by step and without any cleverness, what every step's status has to be.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from prefect_swarm.plan.compile import CompiledStep
 from prefect_swarm.plan.schedule import (
     Approved,
     Ask,
@@ -29,9 +29,9 @@ from prefect_swarm.plan.schedule import (
     Skip,
     Wait,
 )
+from prefect_swarm.plan.task_ir import TIERS
 
 Outcome = Literal["succeeded", "failed", "skipped", "waived", "retry", "asked", "cancelled"]
-TIERS = ("worker", "coder", "architect")
 _BAD: tuple[Outcome, ...] = ("failed", "skipped", "waived", "retry", "asked", "cancelled")
 OUTCOMES: tuple[Outcome, ...] = ("succeeded", "succeeded", "succeeded", *_BAD)
 LIMITS = st.builds(
@@ -39,15 +39,6 @@ LIMITS = st.builds(
     st.integers(1, 6),
     st.dictionaries(st.sampled_from(TIERS), st.integers(1, 3)),
 )
-
-
-@dataclass(frozen=True)
-class Job:
-    id: str
-    upstream: tuple[str, ...]
-    priority: int
-    tier: str
-    optional: bool
 
 
 @st.composite
@@ -61,11 +52,11 @@ def stages(draw: st.DrawFn, count_before: int) -> PlanExtended:
     return PlanExtended(steps, approval=approval or frozenset(), asked=asked)
 
 
-def jobs(number: int) -> st.SearchStrategy[Job]:
+def jobs(number: int) -> st.SearchStrategy[CompiledStep]:
     earlier = [f"S{before}" for before in range(number)]
     needs = st.lists(st.sampled_from(earlier), unique=True, max_size=4) if earlier else st.just([])
     return st.builds(
-        Job,
+        CompiledStep,
         id=st.just(f"S{number}"),
         upstream=needs.map(tuple),
         priority=st.integers(1, 4),
@@ -77,7 +68,7 @@ def jobs(number: int) -> st.SearchStrategy[Job]:
 class Driver(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.jobs: list[Job] = []
+        self.jobs: list[CompiledStep] = []
         self.over: dict[str, str] = {}
         self.waived: set[str] = set()
         self.running: dict[str, str] = {}
@@ -138,7 +129,7 @@ class Driver(RuleBasedStateMachine):
         self.emit(Cancelled())
 
     def extend(self, stage: PlanExtended) -> None:
-        self.jobs += [job for job in stage.steps if isinstance(job, Job)]
+        self.jobs += stage.steps
         self.tiers |= {job.id: job.tier for job in stage.steps}
         self.asks |= stage.approval
         self.plan_asked = self.plan_asked or stage.asked
@@ -231,7 +222,7 @@ class Driver(RuleBasedStateMachine):
             statuses[job.id] = self.status_of(job, statuses)
         return statuses
 
-    def status_of(self, job: Job, statuses: dict[str, str]) -> str:
+    def status_of(self, job: CompiledStep, statuses: dict[str, str]) -> str:
         above = [needed for needed in self.jobs if needed.id in job.upstream]
         if job.id in self.over:
             return self.over[job.id]
@@ -252,10 +243,10 @@ class Driver(RuleBasedStateMachine):
         """Steps that wait for a person."""
         return [name for name, status in self.expected().items() if status == "asked"]
 
-    def blocks(self, job: Job, statuses: dict[str, str]) -> bool:
+    def blocks(self, job: CompiledStep, statuses: dict[str, str]) -> bool:
         return statuses[job.id] in ("failed", "skipped", "cancelled") and not self.may_lack(job)
 
-    def may_lack(self, job: Job) -> bool:
+    def may_lack(self, job: CompiledStep) -> bool:
         return job.optional or job.id in self.waived
 
     def startable(self) -> list[str]:
@@ -266,7 +257,7 @@ class Driver(RuleBasedStateMachine):
         ready = [job for job in self.jobs if statuses[job.id] == "ready" and self.has_room(job)]
         return [job.id for job in sorted(ready, key=lambda job: -job.priority)]
 
-    def has_room(self, job: Job) -> bool:
+    def has_room(self, job: CompiledStep) -> bool:
         tier = self.tiers[job.id]
         used = sum(used_tier == tier for used_tier in self.running.values())
         return used < self.limits.tiers.get(tier, self.limits.max_concurrency)
