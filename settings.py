@@ -158,8 +158,8 @@ class SwarmSettings(Frozen):
         gt=0,
         allow_inf_nan=False,
         description=(
-            "Gigabytes that all loaded local models may take together; what is free when the first "
-            "is asked for, but for a reserve, if not set."
+            "Gigabytes that all loaded local models may take together; by default what is free "
+            "when the first one is asked for, less a reserve."
         ),
     )
     cancel_poll_s: float = Field(
@@ -201,8 +201,8 @@ class SwarmSettings(Frozen):
     measure_slots: Literal["auto", "off"] = Field(
         default="auto",
         description=(
-            "`auto`: how many requests a local model computes at once follows from the memory and "
-            "from a measured table, renewed every 30 days. `off`: from the memory alone."
+            "`auto`: how many requests a local model computes in parallel follows from the memory "
+            "and a measured table, renewed every 30 days. `off`: from the memory alone."
         ),
     )
 

@@ -39,7 +39,7 @@ class McpServer(Block):
     env: dict[str, SecretStr] = Field(
         default_factory=dict[str, SecretStr],
         title="Environment",
-        description="Environment variables of the process, beside PATH, HOME and the like.",
+        description="Environment variables of the process, in addition to PATH, HOME and the like.",
     )
     cwd: str | None = Field(
         default=None, title="Folder", description="The folder that the process starts in."

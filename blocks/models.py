@@ -160,7 +160,7 @@ class LlamaCpp(Block):
     deterministic: bool = Field(
         default=False,
         title="Deterministic",
-        description="Whether an answer is the same whatever is computed beside it and was before; "
+        description="Compute each answer independently of other requests, before and in parallel; "
         "it takes a fifth to a third longer.",
     )
     planner_adapter: str = Field(

@@ -120,7 +120,7 @@ async def _ask(run: RunFolder, question: Question) -> None:
         if choice in ("y", "yes") and _is_whole(question):
             why = ""
             if question.asked == "failure":
-                why = await _line(run, question, "What should the next attempt be told? ")
+                why = await _line(run, question, "What should the next attempt know? ")
             return _answer(run, question, "approved", why=why)
         if choice in ("n", "no"):
             why = await _line(run, question, "Why? ")

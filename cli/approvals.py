@@ -47,7 +47,7 @@ def approve(
     run_name: RunName,
     step: _Subject = None,
     why: Annotated[
-        str, typer.Option("--why", help="What the next attempt of a failed step is told.")
+        str, typer.Option("--why", help="What to tell the next attempt of a failed step.")
     ] = "",
     read: Annotated[
         str,

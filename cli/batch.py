@@ -41,7 +41,7 @@ def batch(
         Path | None, typer.Option("--output", metavar="FILE", help="Write the results here.")
     ] = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", min=1, help="Lines that run at once.")
+        int, typer.Option("--concurrency", min=1, help="Lines to run in parallel.")
     ] = 1,
     again: Annotated[
         bool,

@@ -160,7 +160,7 @@ def evaluate(
     concurrency: Annotated[
         int,
         typer.Option(
-            "--concurrency", min=1, help="Runs at once; makespans compare only where it is 1."
+            "--concurrency", min=1, help="Runs in parallel; makespans are comparable only with 1."
         ),
     ] = 1,
     baseline: Annotated[

@@ -89,7 +89,7 @@ def train(
         typer.Option(help='Your own pairs: JSONL, {"objective": …, "plan": …} a line.'),
     ] = None,
     generated: Annotated[
-        int, typer.Option(min=0, help="Generated pairs to learn from beside your own.")
+        int, typer.Option(min=0, help="Generated pairs to learn from in addition to your own.")
     ] = 12_000,
     minutes: Annotated[
         float | None, typer.Option(help="The most minutes; 60 if --steps is not given.")
@@ -216,7 +216,7 @@ def requantise(
         typer.Option(help="What its matrices become: q4_0 is smaller and faster, and less exact."),
     ] = "q8_0",
     output: Annotated[
-        Path | None, typer.Option(help="The new file; beside the old one if none.")
+        Path | None, typer.Option(help="The new file; next to the old one if none.")
     ] = None,
     as_json: AsJson = False,
 ) -> int:

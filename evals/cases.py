@@ -126,7 +126,7 @@ class CaseSpec(_Written):
 
     name: Name
     objective: Text | None = None
-    plan: Text | None = Field(default=None, description="A plan file, beside the cases file.")
+    plan: Text | None = Field(default=None, description="A plan file, relative to the cases file.")
     files: Texts = Field(default_factory=list[str], description="Documents, or folders of them.")
     inputs: dict[str, str] = Field(default_factory=dict[str, str], description="Texts by name.")
     times: int | None = Field(default=None, ge=1, description="Runs of this case.")

@@ -345,7 +345,7 @@ TYPICAL_ANSWER = 700
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Tokens of a run in which every step succeeds at once, and their price; None if unknown."""
+    """Tokens of a run whose steps all succeed on their first attempt, and their price, if known."""
 
     input_tokens: int
     output_tokens: int

@@ -87,7 +87,7 @@ class CallBounds(Frozen):
 class TierOptions(CallBounds):
     """Bounds of one tier; they come before those of the run."""
 
-    concurrency: int | None = Field(default=None, ge=1, description="Attempts at once.")
+    concurrency: int | None = Field(default=None, ge=1, description="Attempts in parallel.")
     timeout_s: float | None = Field(default=None, gt=0, description="Seconds of an attempt.")
 
 
@@ -124,7 +124,7 @@ class SwarmOptions(CallBounds):
     max_concurrency: int | None = Field(
         default=None,
         ge=1,
-        description="Attempts that may run at once; what the models take where empty.",
+        description="Attempts that may run in parallel; what the models take if empty.",
     )
     tiers: dict[TierName, TierOptions] = Field(
         default_factory=dict[TierName, TierOptions],
@@ -149,7 +149,7 @@ class SwarmOptions(CallBounds):
         description="Gates by output kind: names replace the kind's own, +name and -name change "
         "them, name? is tried and stops nothing.",
     )
-    gate_concurrency: int = Field(default=2, ge=1, description="Light gates that may run at once.")
+    gate_concurrency: int = Field(default=2, ge=1, description="Light gates to run in parallel.")
     policy_block: str | None = Field(
         default=None, description="Name of a failure-policy block that takes the policy's place."
     )

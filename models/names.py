@@ -156,7 +156,7 @@ class Profile(Frozen):
     sample_temperature: float | None = Field(
         default=None, description="Sampling temperature of further samples of an answer."
     )
-    concurrency: int = Field(default=REMOTE_CONCURRENCY, ge=1, description="Requests at once.")
+    concurrency: int = Field(default=REMOTE_CONCURRENCY, ge=1, description="Requests in parallel.")
     feedback_chars: int = Field(
         default=4000, ge=1, description="Characters of what was wrong that an attempt is told."
     )

@@ -155,10 +155,10 @@ class Page:
 
 
 ACTIONS: Mapping[Action, str] = {
-    "RETRY": "asked again, and told what was wrong",
+    "RETRY": "asked again, with what was wrong",
     "CONTINUE": "written on where the text was cut off",
     "THINK_HARDER": "retried at a higher temperature, with room for more",
-    "SAMPLE": "several candidates at once, the first to pass wins",
+    "SAMPLE": "several candidates in parallel, the first to pass wins",
     "ESCALATE": "asked on a higher tier, with another model",
     "DELEGATE": "given to another agent",
     "REPLAN": "written again by the orchestrator, or done without",

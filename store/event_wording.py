@@ -98,7 +98,8 @@ def _words(event: RunEvent, state: LogState) -> str | None:
     match event:
         case PlannedEvent():
             roots = sum(not step.upstream for step in event.steps)
-            return f"Plan of {plural(len(event.steps), 'step')}, {roots} of them can start at once"
+            steps = plural(len(event.steps), "step")
+            return f"Plan of {steps}, {roots} of them can start immediately"
         case StartedEvent():
             return f"{_who(event, state)} started: attempt {event.attempt} on {event.tier}"
         case EndedEvent():
@@ -143,7 +144,8 @@ def _line_of_run(event: RunEvent, state: LogState) -> str | None:
             return f"Asking {one_line(event.model, _WHO)} for the plan"
         case AskedEvent():
             answer = f"prefect-swarm approve {event.run} {event.question}"
-            return f"Waits for approval of {one_line(event.title, _WHY)}: {answer} (or reject)"
+            title = one_line(event.title, _WHY).rstrip(".")
+            return f"Waiting for approval: {title}. Approve: {answer} (or reject)"
         case AnsweredEvent():
             by = f" {given_by(event.by, event.name)}" if event.by else ""
             why = f": {one_line(event.why, _WHY)}" if event.why else ""

@@ -66,4 +66,4 @@ class ToolLimits(Frozen):
     characters: int = Field(
         default=20_000, ge=200, description="Characters of a call's result that a model reads."
     )
-    at_once: int = Field(default=4, ge=1, description="Calls at once to one server of tools.")
+    at_once: int = Field(default=4, ge=1, description="Parallel calls to one server of tools.")

@@ -251,17 +251,17 @@ def verdict_on(
 
 
 def question_about(wanted: WantedCall, state: JournalState, step: str, attempt: int) -> Question:
-    """Return what a person is asked about a call; `at` is left to whoever asks."""
+    """Return what a person is asked about a call; the caller sets `at`."""
     doubtful = is_doubtful(wanted, state)
-    what = "may have been made already; make it again?" if doubtful else "acts; make it?"
     tool = visible(wanted.key.tool, strict=True)
+    wish = f"may have called {tool} already and wants to call it again"
     return Question(
         id=wanted.question,
         asked="uncertain_call" if doubtful else "call",
         subject=wanted.subject(step, state),
         step=step,
         attempt=attempt,
-        title=f"{step}: the call of {tool} {what}",
+        title=f"{step} {wish if doubtful else f'wants to call {tool}'}",
         text="\n\n".join(_said_about(wanted, step, attempt)),
     )
 

@@ -155,7 +155,7 @@ def outcome_of(result: ProgramResult) -> CallOutcome:
         return CallOutcome(None)
     folders = {str(parent) for name in files for parent in PurePosixPath(name).parents}
     wrong = {name: problem for name in files if (problem := file_name_problem(name))}
-    wrong |= dict.fromkeys(folders & files.keys(), "a file and a folder at once")
+    wrong |= dict.fromkeys(folders & files.keys(), "both a file and a folder")
     kept = {name: data for name, data in files.items() if name not in wrong}
     if len(kept) > MOST_FILES or sum(map(len, kept.values())) > _FILE_BYTES:
         return CallOutcome(None)

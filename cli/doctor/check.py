@@ -34,9 +34,9 @@ def check_access(opening: Opening | None) -> Iterable[Check]:
     if opening is None:
         return
     if not opening.to_all:
-        detail = "it asks for a login; whoever has that may read runs and approve"
+        detail = "it asks for a login; anyone who has it may read runs and approve"
         yield Check("server access", "ok", detail)
         return
-    detail = "it asks for no login: whoever reaches its API may read runs and approve"
+    detail = "it asks for no login: anyone who reaches its API may read runs and approve"
     pages = _PAGES if opening.to_pages else ""
     yield Check("server access", "warn", f"{detail}{pages}", _FIX)

@@ -168,7 +168,7 @@ def _measured(slots: int, table: SlotTable, now: float) -> str:
 _WEIGHTS_SETTING = "PREFECT_INTEGRATIONS_SWARM_REQUANTISE"
 _GAIN = (
     "Measured with the embedded model on a busy machine with AVX-512: prompts are read 1.7 times "
-    "as fast, eight answers at once written 1.2 times; a single answer gains nothing."
+    "as fast, eight parallel answers written 1.2 times; a single answer gains nothing."
 )
 
 

@@ -198,7 +198,7 @@ def show_done(done: Forgotten) -> None:
     print_text(f"Forgotten: {counted(done.episodes, done.personas, done.elsewhere)}.")
     if (elsewhere := done.elsewhere) is None:
         print_text(
-            "What runs wrote besides stays, unless --everywhere is given: their folders in runs, "
+            "Other files of runs stay, unless --everywhere is given: their folders in runs, "
             "cached gate results, stored prompts, Prefect's results; and what Prefect's server "
             "stores."
         )

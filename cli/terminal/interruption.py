@@ -65,7 +65,7 @@ class Interruption:
         self.terminated = number == signal.SIGTERM
         self.control.cancel.set()
         again = "Send SIGTERM" if self.terminated else "Press Ctrl-C"
-        self._note(f"Cancelling: running steps are stopped. {again} again to leave at once.")
+        self._note(f"Cancelling: running steps are stopped. {again} again to leave immediately.")
 
 
 @asynccontextmanager

@@ -33,7 +33,7 @@ def print_plan(plan: CompiledPlan) -> None:
         right=frozenset({"Priority"}),
     )
     print_text(
-        f"{plural(len(plan.steps), 'step')}, {roots} can start at once, "
+        f"{plural(len(plan.steps), 'step')}, {roots} can start immediately, "
         f"longest path {plural(longest, 'step')}. Priority: steps from there to the end."
     )
 
@@ -43,6 +43,6 @@ def estimate_line(plan: CompiledPlan, options: SwarmOptions) -> str:
     found = estimate(plan, options, price_of_name)
     money = "price not known" if found.usd is None else dollars(found.usd)
     return (
-        f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds at once and "
-        f"writes some {TYPICAL_ANSWER} tokens at most."
+        f"Estimated: about {found.tokens:,} tokens, {money}, if every step succeeds on its "
+        f"first attempt and writes about {TYPICAL_ANSWER} tokens at most."
     )

@@ -73,7 +73,7 @@ UNDECIDED, APPROVE, REJECT, EDIT = "not decided yet", "approve", "reject", "edit
 EACH, APPROVE_ALL, REJECT_ALL = "each by itself", "approve all", "reject all"
 _TITLE_CHARS, _CUT_CHARS = 120, 600
 _FENCE = re.compile("`{3,}(?:json)?")
-_WHY = "Why something is rejected; or what the next attempt of a failed step is told."
+_WHY = "Why something is rejected; or what to tell the next attempt of a failed step."
 _NAME = "Who decides; it is kept with the decision. Nothing checks it."
 _PLAN = "The plan as JSON, for the decision 'edit' alone. YAML is taken, too."
 

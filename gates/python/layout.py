@@ -372,5 +372,5 @@ def _problem(block: _Block, path: str | None, files: dict[str, FileBlock]) -> st
     if path in files:
         return f"the file {path} is there twice"
     if any(path.startswith(f"{other}/") or other.startswith(f"{path}/") for other in files):
-        return f"{path} would have to be a file and a folder at once"
+        return f"{path} would have to be both a file and a folder"
     return "" if block.closed else f"the block of {path} has no end"

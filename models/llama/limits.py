@@ -181,7 +181,7 @@ def measure_if_due(
         return
     if not is_due(read_table(table_path(path, config)), time.time()) or not quiet():
         return
-    say("Measuring how many requests the model computes best at once: at most 2 s.")
+    say("Measuring how many requests the model computes best in parallel: at most 2 s.")
     # A file that can't be loaded says so where it is used.
     with suppress(ModelError):
         measure(path, config, most_s=_MOST_S)

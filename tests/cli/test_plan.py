@@ -28,7 +28,7 @@ def test_the_table_has_every_step_with_what_it_needs(invoke: Invoke) -> None:
     rows = {line.split()[0]: line for line in result.stdout.splitlines() if line[:1] == "S"}
     assert list(rows) == ["Step", "S1", "S2", "S3", "S4", "S5"]
     assert "S3, S4" in rows["S5"]
-    assert "5 steps, 2 can start at once, longest path 4 steps." in result.stdout
+    assert "5 steps, 2 can start immediately, longest path 4 steps." in result.stdout
 
 
 def test_a_toolset_that_nothing_gives_is_an_error(tmp_path: Path, invoke: Invoke) -> None:

@@ -28,7 +28,7 @@ def approvals(swarm_home: Path) -> Approvals:
 
 
 def asked(approvals: Approvals, text: str, subject: str = "x") -> Question:
-    title = "S1: the call of send acts; make it?"
+    title = "S1 wants to call send"
     return approvals.ask(
         Question(id="S1.1.1", asked="call", subject=subject, step="S1", title=title, text=text)
     )

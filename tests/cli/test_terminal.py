@@ -132,7 +132,7 @@ def test_the_plan_is_shown_as_plan_prints_it_and_y_runs_it(plan: Path, calls: Pa
     with terminal(calls, *RUN, plan) as shown:
         asked = shown.until(PROMPT)
         assert "Find out" in asked
-        assert "2 steps, 1 can start at once, longest path 2 steps." in asked
+        assert "2 steps, 1 can start immediately, longest path 2 steps." in asked
         assert "Estimated: about" in asked
         assert calls.read_text("utf-8") == ""
         shown.type("y\n")

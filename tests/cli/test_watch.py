@@ -126,7 +126,7 @@ def test_a_run_of_another_process_is_watched_to_its_end(
     with waiting_run(PLAN, tmp_path) as process:
         name = begun(process, "asked RUN")
         with watching(name, "--exit-code") as watch:
-            until(watch, "Waits for approval of The plan of 2 steps")
+            until(watch, "Waiting for approval: The plan of 2 steps")
             until(watch, f"To answer: prefect-swarm approve {name}")
             assert invoke("approve", name).exit_code == 0
             until(watch, "plan is approved by command")

@@ -349,7 +349,7 @@ def test_the_page_answers_why_a_step_ran_three_times() -> None:
     assert "SCHEMA: RETRY, since SCHEMA failure 1 on tier worker; led to attempt 2" in page
     assert rows[1].startswith("| FORMAT |")
     assert "gate schema" in rows[1]
-    assert "RETRY: asked again, and told what was wrong" in page
+    assert "RETRY: asked again, with what was wrong" in page
 
 
 def test_every_token_of_a_run_is_in_what_a_decision_led_to() -> None:

@@ -57,7 +57,7 @@ def test_the_server_has_a_line_for_what_happened_to_each_step_and_no_other() -> 
     assert [head.replace("0.1 s", "0.0 s") for head in heads(lines)] == [
         "Beginning flow run 'Find out' for flow 'swarm'",
         f"Run {result.run_id} begins",
-        "Plan of 2 steps, 1 of them can start at once\n  S1 Reader on worker\n"
+        "Plan of 2 steps, 1 of them can start immediately\n  S1 Reader on worker\n"
         "  S2 Reader on worker, needs S1",
         "S1 Reader started",
         "S1 Reader, attempt 1",

@@ -98,7 +98,7 @@ def test_a_step_that_an_earlier_process_finished_had_finished() -> None:
         (BeganEvent(run="abc", resumed=True), "Run abc goes on"),
         (PlanningEvent(model="m"), "Asking m for the plan"),
         (ExploringEvent(model="m", calls=9), "m looks around before it plans, at most 9 calls"),
-        (BEGIN[1], "Plan of 2 steps, 1 of them can start at once"),
+        (BEGIN[1], "Plan of 2 steps, 1 of them can start immediately"),
         (STARTED, "S1 Ann started: attempt 2 on coder"),
         (
             DecisionEvent(step="S1", attempt=2, action="RETRY", rule="R", reason="w", tier="coder"),
@@ -113,7 +113,7 @@ def test_a_step_that_an_earlier_process_finished_had_finished() -> None:
         (WaitEvent(kind="resumed", step="S1"), None),
         (
             AskedEvent(run="abc", step="S1", question="S1", title="S1 Ann, before it begins"),
-            "Waits for approval of S1 Ann, before it begins: prefect-swarm approve abc S1 "
+            "Waiting for approval: S1 Ann, before it begins. Approve: prefect-swarm approve abc S1 "
             "(or reject)",
         ),
         (

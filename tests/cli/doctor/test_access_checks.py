@@ -49,7 +49,7 @@ def test_a_server_without_a_login_is_a_warning_that_says_how_to_close_it(invoke:
         temporary_settings({PREFECT_API_URL: f"{server.url}/api"}),
     ):
         shown = " ".join(invoke("doctor").stdout.split())
-    assert "whoever reaches its API may read runs and approve" in shown
+    assert "anyone who reaches its API may read runs and approve" in shown
     assert "any web page in a browser" in shown
     for way in ("PREFECT_SERVER_API_AUTH_STRING", "proxy with a login", "network"):
         assert way in shown
@@ -66,7 +66,7 @@ def test_the_stranger_shows_no_login_of_the_user_s() -> None:
     assert opening == Opening(to_all=False, to_pages=False)
     (check,) = check_access(opening)
     assert check.status == "ok"
-    assert "whoever has that may read runs and approve" in check.detail
+    assert "anyone who has it may read runs and approve" in check.detail
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:

@@ -159,7 +159,7 @@ def test_an_event_of_an_unknown_step_changes_nothing() -> None:
     ("events", "line"),
     [
         (BEGIN[:1], "    0.0 s  Run abcd1234 begins: Compare"),
-        (BEGIN, "    1.0 s  Plan of 3 steps, 2 of them can start at once"),
+        (BEGIN, "    1.0 s  Plan of 3 steps, 2 of them can start immediately"),
         ((*BEGIN, LAUNCHED[0]), "    2.0 s  S1 Ann started: attempt 1 on worker"),
         ((*BEGIN, *LAUNCHED, S1_DONE), "    5.0 s  S1 Ann finished in 3.0 s: attempt 1, 7 tokens"),
         (
@@ -287,5 +287,5 @@ def test_an_attempt_that_waits_in_its_middle_runs_no_more() -> None:
 
 
 def test_questions_and_answers_have_lines_of_their_own() -> None:
-    assert "Waits for approval of S1 Ann, before it begins" in last_line((*BEGIN, ASKED))
+    assert "Waiting for approval: S1 Ann, before it begins." in last_line((*BEGIN, ASKED))
     assert "S1 is approved: good" in last_line((*BEGIN, ASKED, ANSWERED))

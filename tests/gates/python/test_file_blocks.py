@@ -71,7 +71,7 @@ def test_a_path_that_leaves_the_folder_is_refused(path: str) -> None:
         ("no file at all", "no block with a path"),
         ("Here it is:\n```python\nx = 1\n```", "no path on the line before"),
         ("a.py\n```\n```\na.py\n```\n```", "there twice"),
-        ("a.b\n```\n```\na.b/c.py\n```\n```", "a file and a folder at once"),
+        ("a.b\n```\n```\na.b/c.py\n```\n```", "both a file and a folder"),
         ("a.py\n```python\nx = 1", "has no end"),
     ],
 )
