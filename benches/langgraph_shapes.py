@@ -19,10 +19,10 @@ __all__ = ["run"]
 
 SLOTS = 100
 HEAD = """\
-## Uneven plans, beside LangGraph
+## Uneven plans, compared with LangGraph
 
 What does it cost to wait for a whole level of a plan? Makespan ÷ critical path of the same plans,
-beside what the longest step of each level adds up to. Ours goes through a real Prefect server, from
+and the sum of the longest step of each level. Ours goes through a real Prefect server, from
 the flow's first line to its last. LangGraph's nodes and tasks sleep, and nothing is stored. Its
 `StateGraph` is compiled beforehand; a node that needs several others has one edge from their list.
 In its functional API each part is a coroutine that awaits those it needs, then its own task.
@@ -38,7 +38,7 @@ class Seen(TypedDict):
 
 
 def run() -> str:
-    """Measure beside a server of our own and return the table."""
+    """Measure next to a server of our own and return the table."""
     return run_with_prefect(__file__)
 
 

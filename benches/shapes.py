@@ -66,7 +66,7 @@ def waiting(seconds: float) -> str:
 
 
 BESIDE = Shape(
-    "(5 → 5) beside 20",
+    "(5 → 5) next to 20",
     {"first": Part(5), "second": Part(5, ("first",)), "long": Part(20)},
 )
 SHAPES = (
@@ -94,7 +94,7 @@ SHAPES = (
         },
     ),
     Shape(
-        "(1 → 2 → 2) beside 6, joined by 1",
+        "(1 → 2 → 2) next to 6, joined by 1",
         {
             "fetch": Part(1),
             "survey": Part(6),
