@@ -198,13 +198,6 @@ class SwarmSettings(Frozen):
             "`off`: as its file is."
         ),
     )
-    measure_slots: Literal["auto", "off"] = Field(
-        default="auto",
-        description=(
-            "`auto`: how many requests a local model computes in parallel follows from the memory "
-            "and a measured table, renewed every 30 days. `off`: from the memory alone."
-        ),
-    )
 
     trace_content: Literal["off", "on"] = Field(
         default="off",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
+from machine import cores_between, read_load
 from own_prefect import run_with_prefect
 from prefect_swarm.flows.control import RunControl, controlled
 from prefect_swarm.flows.options import SwarmOptions
@@ -15,7 +16,6 @@ from prefect_swarm.flows.swarm import swarm
 from prefect_swarm.models.llama.engine import close_engines
 from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.models.llama.limits import engine_config_for
-from prefect_swarm.models.llama.threads import cores_between, take_sample
 from prefect_swarm.models.resolve import override_models
 from prefect_swarm.plan.task_ir import TaskIR
 from prefect_swarm.store.events import RunEvent
@@ -97,10 +97,10 @@ async def _taken(mark: str, at_once: int) -> Taken:
     def note(event: RunEvent) -> None:
         times[event.kind] = perf_counter()
 
-    before = take_sample()
+    before = read_load()
     with override_models(orchestrator=FunctionModel(_join)), controlled(RunControl(listener=note)):
         result = await swarm(plan.objective, plan=plan, options=options)
-    after = take_sample()
+    after = read_load()
     if result.status != "completed":
         raise RuntimeError(f"The run was to complete: {result.problem}")
     others = cores_between(before, after) if before and after else 0.0

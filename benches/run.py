@@ -26,7 +26,6 @@ BENCHES = (
     "engine",
     "like_steps",
     "inference",
-    "neighbour",
     "planning",
     "memory_recall",
     "memory_learning",

@@ -55,16 +55,13 @@ def serve(
     """
     import asyncio
 
-    from ..models.llama.api import EngineConfig
     from ..models.llama.gguf import check_model_file, demo_model_path
-    from ..models.llama.limits import engine_config_for, measure_if_due
+    from ..models.llama.limits import engine_config_for
     from ..serve.app import serve_model
 
     demo = model == "demo"
     require_llama_cpp(demo=demo)
     path = check_model_file(demo_model_path() if demo else model)
-    if n_slots is None:
-        measure_if_due(path, EngineConfig(n_threads=n_threads), say)
     config = engine_config_for(path, n_ctx=n_ctx, n_slots=n_slots, n_threads=n_threads)
     names = (path.stem, "demo") if demo else (path.stem, model)
 

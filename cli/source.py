@@ -32,7 +32,6 @@ __all__ = [
     "RunSource",
     "Template",
     "check_models",
-    "measure_slots",
     "prepare_weights",
     "read_source",
 ]
@@ -169,17 +168,12 @@ async def check_models(options: SwarmOptions, *, orchestrated: bool) -> None:
     from ..models.resolve import resolve_model
 
     tiers: list[TierName] = [*TIERS, "orchestrator"] if orchestrated else [*TIERS]
-    measured: set[str] = set()
     for tier in tiers:
         name = options.model_of(tier)
         if _is_stored(name):
             continue
         model = await resolve_model(name, tier)
         prepare_weights(model, planning=tier == "orchestrator" and options.adapter)
-        # Where something else computes each look takes a tenth of a second.
-        if name not in measured:
-            measured.add(name)
-            measure_slots(model)
 
 
 def prepare_weights(model: Model, *, planning: bool) -> None:
@@ -205,16 +199,6 @@ def prepare_weights(model: Model, *, planning: bool) -> None:
     prepared = weights_of(local.path, say) != local.path
     if prepared and planning and (adapter := local.planner_adapter) is not None:
         merged_of(local.path, adapter, say)
-
-
-def measure_slots(model: Model) -> None:
-    """Measure how many requests a small model file is best asked at once, if that is due."""
-    from ..models.resolve import local_model
-
-    if (local := local_model(model)) is not None:
-        from ..models.llama.limits import measure_if_due
-
-        measure_if_due(local.path, local.config, say)
 
 
 def _is_stored(name: str) -> bool:

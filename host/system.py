@@ -1,10 +1,12 @@
-"""What the package needs of the system: POSIX, a home folder, an environment, lines of logs."""
+"""The system that the package runs on: POSIX, home folder, environment, logs, OpenMP's threads."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import PurePath
 
@@ -21,6 +23,7 @@ __all__ = [
     "require_posix",
     "require_pydantic_evals",
     "shows_all",
+    "sleeping_threads",
     "without_login",
 ]
 
@@ -138,3 +141,24 @@ def require_pydantic_evals() -> None:
         raise InputError(
             "Evaluations need pydantic-evals.", "Type: pip install 'prefect-swarm[eval]'"
         )
+
+
+_WAITING = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "1000"}
+
+
+@contextmanager
+def sleeping_threads() -> Generator[None]:
+    """Import what computes with OpenMP within this: it reads the settings once, when it is loaded.
+
+    If the user has set one of them, nothing is changed.
+    """
+    ours = not any(name in os.environ for name in _WAITING)
+    if ours:
+        os.environ.update(_WAITING)
+    try:
+        yield
+    finally:
+        if ours:
+            # Child processes must not inherit our choice.
+            for name in _WAITING:
+                os.environ.pop(name, None)

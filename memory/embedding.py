@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from ..errors import InputError, MemoryStoreError
-from ..host.system import require_llama_cpp
-from ..openmp import sleeping_threads
+from ..host.system import require_llama_cpp, sleeping_threads
 from .episode import LogEntry
 from .protocols import Embedder, EpisodeLog, Vectors
 

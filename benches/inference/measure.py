@@ -14,7 +14,6 @@ from prefect_swarm.models.llama.gguf import demo_model_path
 from prefect_swarm.models.llama.prepared import weights_of
 
 from .engine_way import EngineWay
-from .lookup import lookup_section
 from .server_way import ServerWay
 from .turns import turns_section
 from .workload import (
@@ -38,7 +37,6 @@ SLOTS = (1, 4, 8, 16, 32)
 SHARED_SLOTS = (1, 16)
 ROUNDS = 3
 SHARED_ROUNDS = 2
-_SETTLE_S = 2.5
 DETERMINISTIC = "Q8_0"
 """The weights that the price of the option is measured with."""
 N_CTX = 256
@@ -91,7 +89,7 @@ def measure() -> str:
     )
     for weights, path in files.items():
         lines += _shared_rows(weights, path)
-    return "\n".join([*lines, lookup_section(), turns_section()])
+    return "\n".join([*lines, turns_section()])
 
 
 def _weights() -> dict[str, Path]:
@@ -142,12 +140,9 @@ async def _in_turns(ways: tuple[Contender, Contender], asks: list[Ask]) -> list[
     ours, theirs = ways
     pairs: list[Pair] = []
     for number, ask in enumerate(asks):
-        # The engine takes fewer threads while it finds others busy, as the server was just now.
-        await asyncio.sleep(_SETTLE_S)
         # The first of a round may find another machine than the second, so they change places.
         if number % 2:
             second = await theirs.answer(ask)
-            await asyncio.sleep(_SETTLE_S)
             pairs.append(Pair(await ours.answer(ask), second))
         else:
             first = await ours.answer(ask)

@@ -16,9 +16,9 @@ from .check import Check
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-    from ...models.llama.limits import SlotTable
     from ...models.llama.prepared import Prepared
     from ...models.llama.residency import Resident
+    from ...models.llama.slot_speeds import SlotTable
 
 __all__ = [
     "check_model_memory",
@@ -103,7 +103,6 @@ def _resident(model: Model) -> Resident | None:
     return Resident(local.model_name, (path, config.n_gpu_layers), estimate(path, config))
 
 
-_SETTING = "PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS"
 _DAY_S = 24 * 3600.0
 
 
@@ -114,13 +113,12 @@ def measure_again(model: Any) -> bool:
         ModelError: The file can't be loaded, or memory is short.
     """
     from ...models.resolve import local_model
-    from ...settings import SwarmSettings
 
-    if (local := local_model(model)) is None or SwarmSettings().measure_slots == "off":
+    if (local := local_model(model)) is None:
         return False
-    from ...models.llama.limits import measure
+    from ...models.llama.slot_speeds import measure
 
-    return measure(local.path, local.config).speeds is not None
+    return measure(local.path, local.config) is not None
 
 
 def check_slots(title: str, model: Any) -> Iterable[Check]:
@@ -129,34 +127,25 @@ def check_slots(title: str, model: Any) -> Iterable[Check]:
     Nothing is said of a model of a provider.
     """
     from ...models.resolve import local_model
-    from ...settings import SwarmSettings
 
     if (local := local_model(model)) is None:
         return
-    from ...models.llama.limits import read_table, table_path
+    from ...models.llama.slot_speeds import read_table, table_path
 
     name = title.replace("model", "slots", 1)
     slots = local.config.n_slots
-    if SwarmSettings().measure_slots == "off":
-        yield Check(name, "ok", f"{slots}; {_SETTING} is off")
-        return
-    table = read_table(table_path(local.path, local.config))
-    if table is None:
-        yield Check(name, "ok", f"{slots}; not measured", "To measure: prefect-swarm doctor --deep")
-    elif table.speeds is None:
-        why = "something else computed while it was measured, or it took too long"
-        fix = "Try when nothing else computes: prefect-swarm doctor --deep"
-        yield Check(name, "ok", f"{slots}; {why}", fix)
-    else:
+    if table := read_table(table_path(local.path, local.config)):
         yield Check(name, "ok", _measured(slots, table, time.time()))
+    else:
+        fix = "To measure while nothing else computes: prefect-swarm doctor --deep"
+        yield Check(name, "ok", f"{slots}, by memory; not measured", fix)
 
 
 def _measured(slots: int, table: SlotTable, now: float) -> str:
     from ...models.llama.sizing import MOST_SLOTS, best_slots
 
-    speeds = table.speeds or {}
-    figures = ", ".join(f"{speed:.0f} at {count}" for count, speed in speeds.items())
-    best = best_slots(speeds, MOST_SLOTS)
+    figures = ", ".join(f"{speed:.0f} at {count}" for count, speed in table.speeds.items())
+    best = best_slots(table.speeds, MOST_SLOTS)
     why = "" if slots == best else f"; more than {slots} are not set, or memory is short for them"
     if slots > best:
         why = "; more are set"

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import cast
 
 from ...errors import InputError, SandboxError
-from ...openmp import computing
 from .confinement import (
     WORK,
     VisibleFiles,
@@ -201,13 +200,12 @@ async def _converse(
     """Hand over the program, and take what it writes and how it ended; then nothing is left."""
     output = _Output(limits.output_bytes)
     try:
-        with computing():
-            async with asyncio.timeout(limits.wall_s + _GRACE_S), asyncio.TaskGroup() as group:
-                group.create_task(launched.say(request))
-                group.create_task(launched.feed(stdin))
-                group.create_task(launched.read("stdout", output.take))
-                group.create_task(launched.read("stderr", output.take))
-                answer = group.create_task(launched.answer())
+        async with asyncio.timeout(limits.wall_s + _GRACE_S), asyncio.TaskGroup() as group:
+            group.create_task(launched.say(request))
+            group.create_task(launched.feed(stdin))
+            group.create_task(launched.read("stdout", output.take))
+            group.create_task(launched.read("stderr", output.take))
+            answer = group.create_task(launched.answer())
     except TimeoutError:
         raise SandboxError("The sandbox's launcher did not end in time; it was killed.") from None
     finally:

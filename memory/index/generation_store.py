@@ -16,7 +16,6 @@ from pydantic import ValidationError
 
 from ...errors import MemoryStoreError
 from ...files import close_to_others, make_folder, owner_only
-from ...openmp import computing
 from ...text import count_in
 from ...untrusted.folder import read_file
 from ...untrusted.opening import open_plain, opened_folder
@@ -299,7 +298,7 @@ def consolidate(
         MemoryStoreError: The log, the embedder or the disk fails; the last generation stays.
     """
     began = time.monotonic()
-    with consolidation_lock(folder) as ours, computing():
+    with consolidation_lock(folder) as ours:
         if not ours:
             return Consolidation("busy")
         clean(folder)

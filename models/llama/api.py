@@ -48,8 +48,7 @@ class EngineConfig:
     Attributes:
         n_ctx: Tokens of context for one request, prompt and answer together; never more than the
             model was trained for. Memory is reserved for `n_slots` times as many.
-        n_threads: Threads that compute, always as many; None takes every core this process may use,
-            and fewer while something else computes.
+        n_threads: Threads that compute; None takes every core that this process may use.
         n_slots: The most requests decoded together.
         seed: The seed of requests without one.
         adapter: A GGUF file with a LoRA adapter that is applied to every answer. Engines of one
@@ -61,8 +60,6 @@ class EngineConfig:
         cache_type: How the KV cache is kept; None is f16. The others need less memory and use
             llama.cpp's flash attention.
         keep_loaded: Whether other engines are unloaded before this one where memory is short.
-        prompt_lookup: Whether a text that is written alone is computed several tokens at a time
-            where it repeats its prompt or itself; never where `deterministic`.
     """
 
     n_ctx: int = 4096
@@ -74,7 +71,6 @@ class EngineConfig:
     n_gpu_layers: int | None = None
     cache_type: CacheType | None = None
     keep_loaded: bool = False
-    prompt_lookup: bool = False
 
     def __post_init__(self) -> None:
         _require_at_least("n_ctx", self.n_ctx, 1)

@@ -22,7 +22,6 @@ from ...errors import (
 )
 from .api import BATCH_TOKENS, EngineConfig, Finish, GeneratedText
 from .chat import SEAM, ChatTemplate
-from .drafting import Lookup
 from .native import BatchToken, Native
 from .prefixes import PrefixFolder, PrefixStates
 from .sampling import (
@@ -40,10 +39,6 @@ from .sampling import (
 
 __all__ = ["WATCHED_TOKENS", "Batcher"]
 
-
-_MOST_GUESSED_FOR = 1
-"""Answers that are written at once at most where next tokens are guessed: the more there are, the
-more a guess costs."""
 
 _MOST_OF_TOKEN = 128
 """Characters that no token has more of. A longer text fits into no context, and to count its tokens
@@ -66,7 +61,6 @@ class Batcher:
         self._native = native
         self._seed = config.seed
         self._together = not config.deterministic
-        self._guessing = config.prompt_lookup and not config.deterministic and native.can_rewind
         self._clock = clock
         self._slots = [Slot(n) for n in range(config.n_slots)]
         self._waiting: list[tuple[Job, list[int]]] = []
@@ -189,8 +183,6 @@ class Batcher:
             undo.pop_all()
         slot.tokens = prompt[:keep]
         slot.run = ActiveRequest(job, prompt, keep, sampler, text, self._clock())
-        if self._guessing:
-            slot.run.lookup = Lookup(prompt)
         with self._own_failure(slot, slot.run):
             if request.on_start:
                 request.on_start(len(prompt), keep)
@@ -215,41 +207,18 @@ class Batcher:
         return slot, keep
 
     def _write(self) -> None:
-        """Compute the next token of every answer that has started, and guessed ones beside it."""
-        writing = [
-            (slot, run, token)
-            for slot in self._slots
-            if (run := slot.run) and (token := run.next) is not None
-        ]
-        rows: list[tuple[Slot, ActiveRequest, int, list[int]]] = []
+        """Compute the next token of every answer that has started."""
+        rows: list[tuple[Slot, ActiveRequest]] = []
         entries: list[BatchToken] = []
-        for slot, run, token in writing:
-            guessed = self._guess(run) if len(writing) <= _MOST_GUESSED_FOR else []
-            rows.append((slot, run, len(entries), guessed))
-            position = len(run.prompt) + run.written - 1
-            entries += [
-                BatchToken(each, position + n, slot.sequence, True)
-                for n, each in enumerate((token, *guessed))
-            ]
+        for slot in self._slots:
+            if (run := slot.run) and (token := run.next) is not None:
+                rows.append((slot, run))
+                position = len(run.prompt) + run.written - 1
+                entries.append(BatchToken(token, position, slot.sequence, True))
         if entries:
             self._native.decode(entries)
-        for row in rows:
-            self._take_tokens(*row)
-
-    def _guess(self, run: ActiveRequest) -> list[int]:
-        return run.lookup.guess(self._most_tokens(run) - run.written - 1) if run.lookup else []
-
-    def _take_tokens(self, slot: Slot, run: ActiveRequest, row: int, guessed: list[int]) -> None:
-        """Take a token, and each one after it whose guess was right."""
-        right = 0
-        self._take_token(slot, run, row)
-        while slot.run is run and right < len(guessed) and run.next == guessed[right]:
-            right += 1
-            self._take_token(slot, run, row + right)
-        if run.lookup and guessed:
-            run.lookup.learn(len(guessed), right)
-            if slot.run is run:
-                self._native.forget(slot.sequence, len(run.prompt) + run.written - 1)
+        for row, (slot, run) in enumerate(rows):
+            self._take_token(slot, run, row)
 
     def _read(self) -> None:
         """Compute the next part of the prompts that came first, or of the first alone."""
@@ -304,8 +273,6 @@ class Batcher:
             return
         run.written += 1
         run.next = token
-        if run.lookup:
-            run.lookup.add([token])
         if run.text.add(self._native.piece(token)):
             self._finish(slot, run, "stop")
             return

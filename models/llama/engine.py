@@ -21,7 +21,6 @@ from .limits import engine_config_for, estimate
 from .prefixes import stored_prefixes
 from .residency import MemoryUse, MemoryUser, gigabytes, model_memory
 from .sampling import Job
-from .threads import AdaptiveThreads
 
 if TYPE_CHECKING:
     from .batcher import Batcher
@@ -177,7 +176,7 @@ class Engine:
             self._log_loaded(time.monotonic() - began)
             self._unloading = False
             batcher.add(job)
-            self._run(batcher, AdaptiveThreads(native.set_threads, self.config.n_threads))
+            self._run(batcher)
         finally:
             native.close()
             _logger.info("Unloaded the model %s.", self.path.stem)
@@ -204,11 +203,10 @@ class Engine:
             own,
         )
 
-    def _run(self, batcher: Batcher, threads: AdaptiveThreads) -> None:
+    def _run(self, batcher: Batcher) -> None:
         """Answer requests until the engine is closed, or unloading and without work."""
         while self._receive_jobs(batcher):
             try:
-                threads.adapt()
                 batcher.step()
             except Exception as error:  # noqa: BLE001 - the callers get it, the engine goes on
                 batcher.fail(_step_error(self.path, error))

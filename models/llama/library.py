@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from ...openmp import sleeping_threads
+from ...host.system import sleeping_threads
 from .residency import MemoryUse, is_buffer_line, reserved
 
 __all__ = ["capture_stderr", "clear_errors", "first_error", "install", "lib", "reserving"]

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,6 @@ from . import library as logs
 from .api import GeneratedText, GenerateRequest
 from .library import lib
 from .native import Logits, Native
-
-if TYPE_CHECKING:
-    from .drafting import Lookup
 
 __all__ = [
     "FRESH_TOKENS",
@@ -296,7 +293,6 @@ class ActiveRequest:
         started: When it got its slot, in seconds of the engine's clock.
         written: Tokens it has written so far.
         next: The token it wrote last, which is to be computed next.
-        lookup: Guesses what it writes next; None where nothing is guessed.
     """
 
     job: Job
@@ -307,7 +303,6 @@ class ActiveRequest:
     started: float
     written: int = 0
     next: int | None = None
-    lookup: Lookup | None = None
 
 
 @dataclass

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ...errors import InputError
-from ...openmp import sleeping_threads
+from ...host.system import sleeping_threads
 from .config import Practice, TrainConfig, TrainingReport, TrainResult, require_extra
 
 __all__ = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from prefect_swarm.cli.source import measure_slots, prepare_weights
-from prefect_swarm.models.llama import limits as measuring
+from prefect_swarm.cli.source import prepare_weights
 from prefect_swarm.models.llama import merged, prepared
 from prefect_swarm.models.llama.gguf import SHIPPED_ADAPTER, demo_model_path
 from prefect_swarm.models.llama.model import LlamaCppModel
@@ -45,18 +44,6 @@ def test_a_folder_that_takes_no_file_is_named_and_the_model_serves_all_the_same(
     (swarm_home / "weights").touch()
     prepare_weights(LlamaCppModel(demo_model_path()), planning=True)
     assert str(swarm_home / "weights") in capsys.readouterr().err
-
-
-def test_the_slots_of_model_files_alone_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Path] = []
-
-    def measure_if_due(path: Path, *_: object) -> None:
-        asked.append(path)
-
-    monkeypatch.setattr(measuring, "measure_if_due", measure_if_due)
-    measure_slots(LlamaCppModel(demo_model_path()))
-    measure_slots(TestModel())
-    assert asked == [demo_model_path().resolve()]
 
 
 @pytest.mark.parametrize(("planning", "count"), [(True, 1), (False, 0)])

@@ -8,23 +8,20 @@ from pathlib import Path
 
 import pytest
 from prefect_swarm.cli.doctor.engine_checks import check_slots, measure_again
-from prefect_swarm.models.llama import limits as measuring
-from prefect_swarm.models.llama import native as timing
+from prefect_swarm.models.llama import slot_speeds
 from prefect_swarm.models.llama.api import EngineConfig
 from prefect_swarm.models.llama.gguf import demo_model_path
-from prefect_swarm.models.llama.limits import SlotTable, table_path, write_table
 from prefect_swarm.models.llama.model import LlamaCppModel
+from prefect_swarm.models.llama.slot_speeds import SlotTable, table_path, write_table
 from pydantic_ai.models.test import TestModel
 
-_SETTING = "PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS"
 SPEEDS = {1: 10.0, 2: 16.0, 4: 20.0, 8: 25.0, 16: 26.0}
 
 
 @pytest.fixture(autouse=True)
-def _setting(swarm_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv(_SETTING, "auto")
+def _nothing_known(swarm_home: Path) -> Iterator[None]:
     yield
-    measuring._known.clear()
+    slot_speeds._known.clear()
 
 
 def found(n_slots: int = 4) -> tuple[str, str]:
@@ -34,19 +31,14 @@ def found(n_slots: int = 4) -> tuple[str, str]:
     return check.detail, check.fix
 
 
-def write(speeds: dict[int, float] | None, at: float = 0.0) -> None:
+def write(speeds: dict[int, float], at: float = 0.0) -> None:
     path = table_path(demo_model_path().resolve(), EngineConfig())
-    write_table(path, SlotTable(speeds=speeds, measured_at=at, tried_at=at))
+    write_table(path, SlotTable(speeds=speeds, measured_at=at))
 
 
 def test_what_was_not_measured_can_be() -> None:
-    assert found() == ("4; not measured", "To measure: prefect-swarm doctor --deep")
-
-
-def test_what_gave_nothing_can_be_tried_again() -> None:
-    write(None)
     detail, fix = found()
-    assert "something else computed while it was measured" in detail
+    assert detail == "4, by memory; not measured"
     assert "doctor --deep" in fix
 
 
@@ -66,24 +58,25 @@ def test_their_age_is_shown(days: float, when: str) -> None:
     assert found()[0].startswith(f"4; measured here {when}, ")
 
 
-def test_it_says_when_it_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(_SETTING, "off")
-    assert found() == (f"4; {_SETTING} is off", "")
-
-
 def test_a_deep_look_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     def time_texts(*_: object) -> dict[int, float]:
         return dict.fromkeys(SPEEDS, 10.0)
 
-    monkeypatch.setattr(timing, "time_texts", time_texts)
+    monkeypatch.setattr(slot_speeds, "time_texts", time_texts)
     assert measure_again(LlamaCppModel(demo_model_path()))
     assert "10 at 1" in found()[0]
     assert LlamaCppModel(demo_model_path()).config.n_slots == 4
 
 
-def test_nothing_is_measured_where_it_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(_SETTING, "off")
+def test_two_measurements_that_differ_leave_the_last_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    write(SPEEDS, time.time())
+
+    def time_texts(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(slot_speeds, "time_texts", time_texts)
     assert not measure_again(LlamaCppModel(demo_model_path()))
+    assert "26 at 16" in found()[0]
 
 
 def test_a_model_of_a_provider_has_none() -> None:

@@ -27,7 +27,7 @@ ENDLESS = 'root ::= "a" root'
 
 @pytest.fixture(scope="module", params=[True, False], ids=["deterministic", "quick"])
 def config(request: pytest.FixtureRequest) -> EngineConfig:
-    return EngineConfig(n_ctx=256, n_slots=2, deterministic=request.param, prompt_lookup=True)
+    return EngineConfig(n_ctx=256, n_slots=2, deterministic=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -155,33 +155,6 @@ def test_short_prompts_are_computed_together_where_that_may_round_otherwise(
     monkeypatch.setattr(native, "decode", counted)
     run(batcher, prompt("The blue sea is"), prompt("A red moon was"))
     assert max(sizes) == (1 if config.deterministic else 2)
-
-
-def test_what_repeats_is_computed_several_tokens_at_a_time(
-    batcher: Batcher, config: EngineConfig, native: Native, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[int] = []
-    decode = native.decode
-
-    def counted(entries: Sequence[BatchToken]) -> None:
-        calls.append(len(entries))
-        decode(entries)
-
-    monkeypatch.setattr(native, "decode", counted)
-    request = prompt("x", grammar='root ::= " one, two, three;" root', max_tokens=60)
-    (asked,) = run(batcher, request)
-    assert asked.answer.output_tokens == 60
-    assert asked.answer.text.startswith(" one, two, three; one, two, three;")
-    assert len(calls) == 60 if config.deterministic else len(calls) < 30, calls
-
-
-def test_wrong_guesses_leave_the_text_as_it_is(native: Native, config: EngineConfig) -> None:
-    def text(*, guessed: bool) -> str:
-        batcher = Batcher(native, replace(config, prompt_lookup=guessed), clock=lambda: NOW)
-        request = prompt("one two three four. one two three", max_tokens=40, repeat_penalty=1.3)
-        return run(batcher, request)[0].answer.text
-
-    assert text(guessed=True) == text(guessed=False)
 
 
 def test_requests_with_one_beginning_compute_it_once(batcher: Batcher) -> None:

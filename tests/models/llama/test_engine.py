@@ -177,6 +177,19 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert (done.returncode, done.stderr) == (42, "")
 
 
+def test_an_answer_is_the_same_with_any_count_of_threads(demo_path: Path) -> None:
+    request = GenerateRequest(prompt="Once upon a time", max_tokens=24, temperature=0)
+
+    def answer(n_threads: int) -> str:
+        engine = Engine(demo_path, EngineConfig(n_ctx=128, n_slots=1, n_threads=n_threads))
+        try:
+            return asyncio.run(engine.generate(request)).text
+        finally:
+            engine.close()
+
+    assert answer(1) == answer(2)
+
+
 @pytest.mark.parametrize(
     "fields",
     [

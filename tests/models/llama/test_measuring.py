@@ -6,24 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from prefect_swarm.errors import ModelError
-from prefect_swarm.models.llama import limits
-from prefect_swarm.models.llama import limits as measuring
-from prefect_swarm.models.llama import native as timing
+from prefect_swarm.models.llama import limits, slot_speeds
 from prefect_swarm.models.llama.api import EngineConfig
-from prefect_swarm.models.llama.limits import (
+from prefect_swarm.models.llama.limits import engine_config_for, estimate, limits_of
+from prefect_swarm.models.llama.sizing import BUDGET_VARIABLE
+from prefect_swarm.models.llama.slot_speeds import (
     SlotTable,
-    engine_config_for,
-    estimate,
     known_speeds,
-    limits_of,
     measure,
-    measure_if_due,
     read_table,
     table_path,
     write_table,
 )
-from prefect_swarm.models.llama.sizing import BUDGET_VARIABLE
 from prefect_swarm.models.names import EMBEDDED
 
 CONFIG = EngineConfig()
@@ -35,36 +29,26 @@ NONE: dict[int, float] = dict.fromkeys(COUNTS, 100.0)
 
 
 class PretendTiming:
-    """Gives what a test wants to have been measured, and counts how often it was."""
+    """Gives what a test wants to have been measured."""
 
     def __init__(self) -> None:
         self.speeds: dict[int, float] | None = ALL
-        self.calls = 0
 
-    def __call__(
-        self, path: Path, config: EngineConfig, most_s: float | None = None
-    ) -> dict[int, float] | None:
-        self.calls += 1
+    def __call__(self, path: Path, config: EngineConfig) -> dict[int, float] | None:
         return self.speeds
 
 
 @pytest.fixture(autouse=True)
-def _setting(swarm_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS", "auto")
+def _nothing_known(swarm_home: Path) -> Iterator[None]:
     yield
-    measuring._known.clear()
+    slot_speeds._known.clear()
 
 
 @pytest.fixture
 def timed(monkeypatch: pytest.MonkeyPatch) -> PretendTiming:
     pretended = PretendTiming()
-    monkeypatch.setattr(timing, "time_texts", pretended)
+    monkeypatch.setattr(slot_speeds, "time_texts", pretended)
     return pretended
-
-
-@pytest.fixture
-def lines() -> list[str]:
-    return []
 
 
 @pytest.fixture
@@ -73,11 +57,7 @@ def model(demo_path: Path) -> Path:
 
 
 def as_another_process() -> None:
-    measuring._known.clear()
-
-
-def is_quiet() -> bool:
-    return True
+    slot_speeds._known.clear()
 
 
 def test_without_a_table_slots_follow_from_memory_alone(model: Path) -> None:
@@ -125,99 +105,31 @@ def test_the_embedded_models_limits_stay_but_for_how_many_are_in_line(
     assert found == EMBEDDED.model_copy(update={"concurrency": 32})
 
 
-def test_it_is_measured_once(model: Path, timed: PretendTiming, lines: list[str]) -> None:
-    for _ in range(2):
-        measure_if_due(model, CONFIG, lines.append, is_quiet)
-        as_another_process()
-    assert timed.calls == len(lines) == 1
+def test_what_was_measured_is_known_to_the_next_process(model: Path, timed: PretendTiming) -> None:
+    measure(model, CONFIG)
+    as_another_process()
     assert known_speeds(model, CONFIG) == ALL
 
 
-def test_an_old_table_is_used_until_it_is_measured_again(
-    model: Path, timed: PretendTiming, lines: list[str]
-) -> None:
-    write_table(table_path(model, CONFIG), SlotTable(speeds=NONE, measured_at=0.0, tried_at=0.0))
-    assert known_speeds(model, CONFIG) == NONE
-    measure_if_due(model, CONFIG, lines.append, is_quiet)
-    assert known_speeds(model, CONFIG) == ALL
-
-
-def test_beside_other_work_nothing_is_measured(
-    model: Path, timed: PretendTiming, lines: list[str]
-) -> None:
-    measure_if_due(model, CONFIG, lines.append, lambda: False)
-    assert (timed.calls, lines) == (0, [])
-    measure_if_due(model, CONFIG, lines.append, is_quiet)
-    assert timed.calls == 1
-
-
-def test_what_gave_nothing_is_tried_again_the_next_day(
-    model: Path, timed: PretendTiming, lines: list[str]
-) -> None:
-    timed.speeds = None
-    for _ in range(2):
-        measure_if_due(model, CONFIG, lines.append, is_quiet)
-    assert timed.calls == 1
-    write_table(table_path(model, CONFIG), SlotTable(speeds=None, measured_at=0.0, tried_at=0.0))
-    measure_if_due(model, CONFIG, lines.append, is_quiet)
-    assert timed.calls == 2
-    assert known_speeds(model, CONFIG) is None
-
-
-def test_a_damaged_file_is_measured_again(
-    model: Path, timed: PretendTiming, lines: list[str]
-) -> None:
-    measure_if_due(model, CONFIG, lines.append, is_quiet)
+def test_a_damaged_file_is_none(model: Path, timed: PretendTiming) -> None:
+    measure(model, CONFIG)
     table_path(model, CONFIG).write_text("{")
     as_another_process()
     assert known_speeds(model, CONFIG) is None
-    measure_if_due(model, CONFIG, lines.append, is_quiet)
-    assert (timed.calls, known_speeds(model, CONFIG)) == (2, ALL)
+    measure(model, CONFIG)
+    assert known_speeds(model, CONFIG) == ALL
 
 
-def test_what_gave_nothing_replaces_no_table_and_is_not_tried_at_each_run(
-    model: Path, timed: PretendTiming, lines: list[str]
-) -> None:
-    write_table(table_path(model, CONFIG), SlotTable(speeds=ALL, measured_at=0.0, tried_at=0.0))
+def test_what_gave_nothing_replaces_no_table(model: Path, timed: PretendTiming) -> None:
+    before = SlotTable(speeds=ALL, measured_at=0.0)
+    write_table(table_path(model, CONFIG), before)
     timed.speeds = None
-    for _ in range(2):
-        measure_if_due(model, CONFIG, lines.append, is_quiet)
-        as_another_process()
-    assert (timed.calls, known_speeds(model, CONFIG)) == (1, ALL)
-    table = read_table(table_path(model, CONFIG))
-    assert table
-    assert table.measured_at == 0.0 < table.tried_at
+    assert measure(model, CONFIG) is None
+    assert known_speeds(model, CONFIG) == ALL
+    assert read_table(table_path(model, CONFIG)) == before
 
 
 def test_a_process_keeps_to_its_first_answer(model: Path) -> None:
     before = engine_config_for(model)
-    write_table(table_path(model, CONFIG), SlotTable(speeds=NONE, measured_at=0.0, tried_at=0.0))
+    write_table(table_path(model, CONFIG), SlotTable(speeds=NONE, measured_at=0.0))
     assert engine_config_for(model) == before
-
-
-def test_off_measures_nothing_and_goes_by_nothing(
-    model: Path, timed: PretendTiming, lines: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measure(model, CONFIG)
-    monkeypatch.setenv("PREFECT_INTEGRATIONS_SWARM_MEASURE_SLOTS", "off")
-    measure_if_due(model, CONFIG, lines.append, is_quiet)
-    assert (timed.calls, lines, known_speeds(model, CONFIG)) == (1, [], None)
-
-
-def test_a_large_file_is_not_loaded_for_it(
-    model: Path, timed: PretendTiming, lines: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measuring, "SMALL_BYTES", 1000)
-    measure_if_due(model, CONFIG, lines.append, is_quiet)
-    assert (timed.calls, lines) == (0, [])
-
-
-def test_a_file_that_cannot_be_loaded_says_so_where_it_is_used(
-    model: Path, lines: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise ModelError("It can't be loaded.")
-
-    monkeypatch.setattr(timing, "time_texts", refuse)
-    measure_if_due(model, CONFIG, lines.append, is_quiet)
-    assert known_speeds(model, CONFIG) is None

@@ -6,15 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
-from prefect_swarm.models.llama import limits as table
+from prefect_swarm.models.llama import slot_speeds as table
 from prefect_swarm.models.llama.api import EngineConfig
-from prefect_swarm.models.llama.limits import SlotTable, is_due, read_table, table_path, write_table
+from prefect_swarm.models.llama.slot_speeds import SlotTable, read_table, table_path, write_table
 
 pytestmark = pytest.mark.usefixtures("swarm_home")
 
-DAY = 24 * 3600.0
 CONFIG = EngineConfig(n_threads=2)
-TABLE = SlotTable(speeds={1: 2.0, 2: 3.0}, measured_at=7.0, tried_at=7.0)
+TABLE = SlotTable(speeds={1: 2.0, 2: 3.0}, measured_at=7.0)
 
 
 @pytest.fixture
@@ -38,10 +37,10 @@ def test_what_was_kept_is_read(model: Path) -> None:
         b"\xff\x00",
         b"[]",
         b'{"speeds": {"1": 0.5}',
-        b'{"speeds": {"1": -1}, "measured_at": 0, "tried_at": 0}',
-        b'{"speeds": {"1": NaN}, "measured_at": 0, "tried_at": 0}',
-        b'{"speeds": {"many": 1}, "measured_at": 0, "tried_at": 0}',
-        b'{"steps": {"1": 0.5}, "tried_at": 0}',
+        b'{"speeds": {"1": -1}, "measured_at": 0}',
+        b'{"speeds": {"1": NaN}, "measured_at": 0}',
+        b'{"speeds": {"many": 1}, "measured_at": 0}',
+        b'{"steps": {"1": 0.5}, "measured_at": 0}',
     ],
 )
 def test_what_cannot_be_read_is_absent(model: Path, content: bytes) -> None:
@@ -55,32 +54,6 @@ def test_a_folder_that_cannot_be_made_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert not write_table(tmp_path / "file" / "x.json", TABLE)
     assert read_table(tmp_path / "file" / "x.json") is None
-
-
-@pytest.mark.parametrize(
-    ("speeds", "measured_days", "tried_days", "due"),
-    [
-        ({1: 2.0}, 0, 0, False),
-        ({1: 2.0}, 29, 29, False),
-        ({1: 2.0}, 30, 30, True),
-        ({1: 2.0}, 30, 0.9, False),
-        ({1: 2.0}, -31, -31, True),
-        (None, 0, 0.9, False),
-        (None, 0, 1, True),
-    ],
-)
-def test_an_old_table_is_measured_again_and_what_gave_nothing_the_next_day(
-    speeds: dict[int, float] | None, measured_days: float, tried_days: float, due: bool
-) -> None:
-    now = 1e9
-    table = SlotTable(
-        speeds=speeds, measured_at=now - measured_days * DAY, tried_at=now - tried_days * DAY
-    )
-    assert is_due(table, now) == due
-
-
-def test_without_a_table_it_is_measured() -> None:
-    assert is_due(None, 0.0)
 
 
 def test_another_count_of_processors_is_measured_anew(

@@ -1,4 +1,4 @@
-"""Steps of a model are timed; what differs, takes long or is beside other work doesn't count."""
+"""Steps of a model are timed; what differs each time doesn't count."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prefect_swarm.models.llama.api import EngineConfig
-from prefect_swarm.models.llama.native import BatchToken, Native, agreed, time_texts
-from prefect_swarm.models.llama.threads import LoadSample
+from prefect_swarm.models.llama.native import Native
+from prefect_swarm.models.llama.slot_speeds import agreed, time_texts
 
 pytestmark = pytest.mark.model
 
@@ -33,29 +33,9 @@ def ticking(*seconds: float) -> Callable[[], float]:
     return clock
 
 
-def alone(others: float = 0.0) -> Callable[[], LoadSample]:
-    """Return looks a second apart, between which others computed with so many cores."""
-    looks = count()
-    return lambda: LoadSample(at=(n := next(looks)), busy=n * (2 + others), own=2.0 * n)
-
-
 def test_steps_of_all_counts_are_timed(shallow_path: Path) -> None:
-    speeds = time_texts(shallow_path, CONFIG, clock=ticking(1.0), look=alone())
+    speeds = time_texts(shallow_path, CONFIG, clock=ticking(1.0))
     assert speeds == dict(zip(COUNTS, COUNTS, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("others", "counts"), [(0.0, True), (0.1, True), (0.3, False), (2.0, False)]
-)
-def test_beside_other_work_it_is_no_measurement(
-    shallow_path: Path, others: float, counts: bool
-) -> None:
-    speeds = time_texts(shallow_path, CONFIG, clock=ticking(1.0), look=alone(others))
-    assert (speeds is not None) == counts
-
-
-def test_where_other_work_is_not_known_it_is_no_measurement(shallow_path: Path) -> None:
-    assert time_texts(shallow_path, CONFIG, clock=ticking(1.0), look=lambda: None) is None
 
 
 def test_a_real_clock_gives_seconds_or_nothing(shallow_path: Path) -> None:
@@ -63,24 +43,9 @@ def test_a_real_clock_gives_seconds_or_nothing(shallow_path: Path) -> None:
     assert speeds is None or (list(speeds) == COUNTS and all(each > 0 for each in speeds.values()))
 
 
-def test_what_takes_too_long_is_given_up(
-    shallow_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes: list[int] = []
-    decode = Native.decode
-
-    def counted(native: Native, entries: list[BatchToken]) -> None:
-        sizes.append(len(entries))
-        decode(native, entries)
-
-    monkeypatch.setattr(Native, "decode", counted)
-    assert time_texts(shallow_path, CONFIG, most_s=4.0, clock=ticking(1.0), look=alone()) is None
-    assert sizes[1:] == [1, 2]
-
-
 def test_what_differs_each_time_is_no_measurement(shallow_path: Path) -> None:
     clock = ticking(*(1.0 + n for n in range(200)))
-    assert time_texts(shallow_path, CONFIG, clock=clock, look=alone()) is None
+    assert time_texts(shallow_path, CONFIG, clock=clock) is None
 
 
 def test_each_step_goes_on_from_what_its_sequences_hold(
