@@ -25,14 +25,14 @@ HEAD = """\
 ## The flow through Prefect
 
 What does the flow add to the work? A real server (`prefect server start`, SQLite) on the same
-machine. The plan is given, the subagents' model waits a fixed time, the orchestrator's answers at
-once. All between the flow's first and last line counts: task runs, results, pages, the answer.
+machine. The plan is given, the subagents' model waits a fixed time, the orchestrator's answers
+take no time. All between the flow's first and last line counts: task runs, results, pages, answer.
 
 | | Measured | At best | Ratio | Goal |
 |---|---:|---:|---:|---|"""
 OVERHEAD = f"""
-Independent steps whose model takes no time, {SLOTS} at once, beside as many bare task runs of
-Prefect's that do nothing, with the same persistence and caching. Makespan ÷ their number, in the
+Independent steps whose model takes no time, {SLOTS} in parallel, compared with as many bare task runs
+of Prefect's that do nothing, with the same persistence and caching. Makespan ÷ their number, in the
 quickest of {ROUNDS} rounds in which they take turns. CPU is that of the flow's process alone; the
 server shares its cores. A step has a subagent and, as a user's has, the gate of its text: a task
 run of its own.
@@ -67,8 +67,8 @@ async def _together() -> str:
     ratio = taken.inside / SECONDS
     shown = f"{ratio:.3f}" if ratio <= MOST else f"**{ratio:.3f}**"
     return (
-        f"| {STEPS} steps of {SECONDS:g} s, {SLOTS} at once | {taken.inside:.2f} s | {SECONDS:g} s "
-        f"| {shown} | ≤ {MOST:g} |"
+        f"| {STEPS} steps of {SECONDS:g} s, {SLOTS} in parallel | {taken.inside:.2f} s "
+        f"| {SECONDS:g} s | {shown} | ≤ {MOST:g} |"
     )
 
 

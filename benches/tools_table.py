@@ -23,8 +23,8 @@ dividing the work, none from a model's skill. The plan is given.
 *Right*: cells of 120. *Pages*: searches and opened documents. *Tokens*: read and written; what a
 request reads again counts again. An agent that *forgets* sees the newest {CONTEXT:,} tokens alone;
 one that *repeats its table* writes down all it knows every ten cells. Seconds are of a virtual
-clock: {PAGE_S:g} a page, 1 an answer and 1 for each 50 tokens of it. At once {AT_ONCE[0]} pages
-are looked up (the default of `--tool-limit at_once`), or {AT_ONCE[1]}."""
+clock: {PAGE_S:g} a page, 1 an answer and 1 for each 50 tokens of it. {AT_ONCE[0]} pages are
+looked up in parallel (the default of `--tool-limit at_once`), or {AT_ONCE[1]}."""
 COLUMNS = f"""\
 | Who | Right | Requests | Pages | Tokens | {AT_ONCE[0]} at once | {AT_ONCE[1]} at once |
 |---|---:|---:|---:|---:|---:|---:|"""

@@ -1,4 +1,4 @@
-"""The local engine beside llama.cpp's own server: `python benches/run.py inference`."""
+"""The local engine and llama.cpp's own server: `python benches/run.py inference`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def run() -> str:
 
     if not has_server():
         return (
-            "## The local engine beside llama.cpp's server\n\nNot measured: "
+            "## The local engine and llama.cpp's server\n\nNot measured: "
             "`pip install -c constraints.txt -e '.[bench-server]'` builds the server, which takes "
             "about ten minutes."
         )

@@ -42,10 +42,10 @@ DETERMINISTIC = "Q8_0"
 N_CTX = 256
 SHARED_N_CTX = 1536
 HEAD = """\
-## The local engine beside llama.cpp's server
+## The local engine and llama.cpp's server
 
-How fast does the local engine write beside llama.cpp's own server, with the same model file (the
-embedded SmolLM2-135M), threads ({threads}) and slots? {rounds} rounds in turns. A cell has the
+How fast does the local engine write, compared with llama.cpp's own server, with the same model file
+(the embedded SmolLM2-135M), threads ({threads}) and slots? {rounds} rounds in turns. A cell has the
 engine's tokens a second, and the median of engine ÷ server with the lowest and the highest.
 Requests of {tokens} tokens after a short prompt, at least 4 and one for each slot, are sent at
 once. *As shipped*: both get the Q4_1 file; where the processor has no fast kernels for it, the
